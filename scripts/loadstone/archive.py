@@ -1,0 +1,244 @@
+"""The raw archive: its folders, file names and what it holds. The only module that knows where a raw file lies.
+
+Layout: ``<root>/<app>/<host>/<timestamp>/<rate>/<variant_dir>/`` with ``metadata.json`` and files named
+``<run>.<...>``; see `parse_name`. Nothing here opens a result or writes a file.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+METADATA = "metadata.json"
+COMPLETION = "completion_time.txt"
+ABANDONED = "abandoned.txt"
+
+MAIN_STREAM = "main"
+FORMATS = "json|csv|bin"
+_NAME = re.compile(
+    r"(?P<run>[1-9]\d*)"
+    r"(?:\.(?P<part>req_\d+))?"
+    r"(?:\.(?P<side>[a-z][a-z0-9-]*))??"
+    r"\.(?P<kind>warmups|results|summary|resources)"
+    rf"\.(?P<format>{FORMATS})(?P<zst>\.zst)?"
+)
+_RECORD = re.compile(r"(?P<run>[1-9]\d*)\.(?P<kind>run\.json|sha256)")
+
+
+@dataclass(frozen=True, order=True)
+class Campaign:
+    """One sweep as opened at one moment. `root` is the archive's folder."""
+
+    root: Path
+    app: str
+    host: str
+    timestamp: str
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.app / self.host / self.timestamp
+
+    @property
+    def instant(self) -> datetime:
+        """When the campaign was opened; campaigns are sorted by this, never by the text of `timestamp`.
+
+        A folder whose name is no timestamp sorts before all others.
+        """
+        return parse_timestamp(self.timestamp) or datetime.min.replace(tzinfo=UTC)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether runs may still be collected: neither completed nor given up by its owner."""
+        return not ((self.path / COMPLETION).exists() or (self.path / ABANDONED).exists())
+
+    def __str__(self) -> str:
+        return f"{self.app}/{self.host}/{self.timestamp}"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """What one ``metadata.json`` describes. `rate` is the folder's own text (``"100"``, ``"0.5"``), in requests/s."""
+
+    campaign: Campaign
+    rate: str
+    variant_dir: str
+
+    @property
+    def path(self) -> Path:
+        return self.campaign.path / self.rate / self.variant_dir
+
+    def results(self, run: int) -> Path:
+        """Where a run collected by Loadstone keeps its main results. That file is what makes a run collected."""
+        return self.path / f"{run}.results.json.zst"
+
+    def __str__(self) -> str:
+        return f"{self.campaign}/{self.rate}/{self.variant_dir}"
+
+
+@dataclass(frozen=True, order=True)
+class RawFile:
+    """One file of a run. `kind` is ``results``, ``warmups``, ``summary``, ``resources``, ``run`` or ``sha256``."""
+
+    run: int
+    stream: str
+    kind: str
+    suffix: str
+    name: str
+    size: int = 0
+    mtime_ns: int = 0
+
+
+@dataclass
+class CellListing:
+    """The files of one cell as `scan_campaign` saw them. `strays` are names that fit no known form."""
+
+    cell: Cell
+    files: list[RawFile] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+    metadata: tuple[int, int] | None = None  # size and mtime_ns of metadata.json
+
+    def runs(self) -> list[int]:
+        """Numbers of the runs that left any file of their own, ascending."""
+        return sorted({file.run for file in self.files if file.kind in {"results", "summary", "warmups", "resources"}})
+
+    def collected(self) -> set[int]:
+        """Numbers of the runs with main results, in whatever format."""
+        return {file.run for file in self.files if file.kind == "results" and file.stream == MAIN_STREAM}
+
+
+@dataclass
+class CampaignListing:
+    """One campaign's cells, and what could not be read or understood in it: (path relative to the archive, why)."""
+
+    campaign: Campaign
+    cells: list[CellListing] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    completed: bool = False
+
+    def digest(self) -> str:
+        """Identity of what the campaign holds by name, size and mtime; equal digests mean nothing has changed."""
+        digest = hashlib.sha256(repr((self.completed, sorted(self.problems))).encode())
+        for listing in self.cells:
+            entries = [(file.name, file.size, file.mtime_ns) for file in listing.files]
+            state = (listing.cell.rate, listing.cell.variant_dir, listing.metadata, entries, listing.strays)
+            digest.update(repr(state).encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()[:32]
+
+
+def parse_timestamp(text: str) -> datetime | None:
+    """The instant of a campaign's folder name, or None when it is no ISO 8601 time with an offset.
+
+    Seconds may be absent (js-joda leaves them out when they are zero).
+    """
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else None
+
+
+def parse_name(name: str) -> RawFile | None:
+    """A file name inside a cell, read from the left; None when it is not a file of a run.
+
+    ``1.results.json.zst`` is the main stream, ``1.presidio.results.json.zst`` a side attack and
+    ``1.req_0.presidio.results.json.zst`` its first part (stream ``presidio.req_0``).
+    """
+    if record := _RECORD.fullmatch(name):
+        kind = "run" if record["kind"] == "run.json" else "sha256"
+        return RawFile(int(record["run"]), MAIN_STREAM, kind, record["kind"], name)
+    match = _NAME.fullmatch(name)
+    if match is None or (match["part"] and not match["side"]):
+        return None
+    stream = ".".join(part for part in (match["side"], match["part"]) if part) or MAIN_STREAM
+    return RawFile(int(match["run"]), stream, match["kind"], match["format"] + (match["zst"] or ""), name)
+
+
+def parse_rate(name: str) -> float | None:
+    """A rate folder's name in requests/s, or None when it is not a plain positive decimal number."""
+    return float(name) if re.fullmatch(r"\d+(\.\d+)?", name) and float(name) > 0 else None
+
+
+def campaigns(root: Path) -> Iterator[Campaign]:
+    """All campaigns of an archive, oldest first within each app and host. Unreadable folders raise OSError."""
+    for app in _folders(root):
+        for host in _folders(root / app):
+            found = [Campaign(root, app, host, timestamp) for timestamp in _folders(root / app / host)]
+            yield from sorted(found, key=lambda campaign: (campaign.instant, campaign.timestamp))
+
+
+def scan_campaign(campaign: Campaign) -> CampaignListing:
+    """List one campaign: one stat per file, nothing opened. What can't be read is named in `problems`."""
+    listing = CampaignListing(campaign, completed=(campaign.path / COMPLETION).exists())
+
+    def entries(folder: Path) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as found:
+                return sorted(
+                    (entry for entry in found if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name
+                )
+        except OSError as error:
+            listing.problems.append((_relative(folder, campaign.root), f"cannot be read: {error.strerror}"))
+            return []
+
+    for rate in entries(campaign.path):
+        if rate.name in (COMPLETION, ABANDONED):
+            continue
+        if not rate.is_dir() or parse_rate(rate.name) is None:
+            listing.problems.append((_relative(Path(rate.path), campaign.root), "is neither a rate nor a known file"))
+            continue
+        for variant in entries(Path(rate.path)):
+            if not variant.is_dir():
+                listing.problems.append((_relative(Path(variant.path), campaign.root), "is not a variant's folder"))
+                continue
+            cell = CellListing(Cell(campaign, rate.name, variant.name))
+            for entry in entries(Path(variant.path)):
+                _add_file(cell, entry, listing)
+            cell.files.sort()
+            listing.cells.append(cell)
+    listing.cells.sort(key=lambda cell: (float(cell.cell.rate), cell.cell.variant_dir))
+    return listing
+
+
+def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListing) -> None:
+    try:
+        status = entry.stat()
+    except OSError as error:
+        listing.problems.append((_relative(Path(entry.path), listing.campaign.root), f"cannot be read: {error.strerror}"))
+        return
+    if entry.name == METADATA:
+        cell.metadata = (status.st_size, status.st_mtime_ns)
+    elif (parsed := parse_name(entry.name)) is not None and entry.is_file():
+        cell.files.append(
+            RawFile(
+                parsed.run, parsed.stream, parsed.kind, parsed.suffix, entry.name, status.st_size, status.st_mtime_ns
+            )
+        )
+    else:
+        cell.strays.append(entry.name)
+        listing.problems.append((_relative(Path(entry.path), listing.campaign.root), "is no file of a run"))
+
+
+def encode(name: str) -> str:
+    """A folder name from the archive as one safe path part (percent-encoded; ordinary names stay as they are).
+
+    Snakemake gives ``{}<>`` and DuckDB gives ``%=`` and glob characters a meaning; archive names may hold any of them.
+    """
+    return quote(name, safe=":+-_.~@ ,", errors="surrogateescape") if name not in (".", "..") else quote(name).replace(".", "%2E")
+
+
+def decode(part: str) -> str:
+    """Inverse of `encode`."""
+    return unquote(part, errors="surrogateescape")
+
+
+def _folders(path: Path) -> list[str]:
+    with os.scandir(path) as entries:
+        return sorted(entry.name for entry in entries if not entry.name.startswith(("_", ".")) and entry.is_dir())
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
