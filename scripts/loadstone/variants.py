@@ -1,0 +1,48 @@
+"""Variants as readers know them: canonical name, label, order and colour of a folder name (config/variants.yaml)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Okabe & Ito 2008, safe for colour-blind readers, without yellow (too faint on white); black last.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one variant is shown."""
+
+    name: str
+    label: str
+    colour: str
+
+
+class Variants:
+    """The declared variants of all apps; `declared` is the decoded config/variants.yaml: app -> variant -> fields."""
+
+    def __init__(self, declared: Mapping[str, Mapping[str, Mapping[str, Any] | None]]) -> None:
+        self._declared = declared
+        self._canonical = {
+            (app, folder): name
+            for app, variants in declared.items()
+            for name, fields in variants.items()
+            for folder in (name, *(fields or {}).get("aliases", ()))
+        }
+
+    def canonical(self, app: str, folder: str) -> str:
+        """The canonical name of a variant's folder; an undeclared folder keeps its own name."""
+        return self._canonical.get((app, folder), folder)
+
+    def styles(self, app: str, present: Iterable[str]) -> list[Style]:
+        """Styles of the variants that are present, declared ones first in declared order, the others by name."""
+        declared = self._declared.get(app, {})
+        names = set(present)
+        ordered = [name for name in declared if name in names] + sorted(names - set(declared))
+        taken = {(declared[name] or {}).get("colour") for name in ordered if name in declared}
+        free = [colour for colour in PALETTE if colour not in taken] or list(PALETTE)
+        styles = []
+        for position, name in enumerate(ordered):
+            fields = declared.get(name) or {}
+            colour = fields.get("colour") or free[position % len(free)]
+            styles.append(Style(name, fields.get("label", name), colour))
+        return styles
