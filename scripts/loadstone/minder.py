@@ -1,0 +1,49 @@
+"""Ends the process groups of a job that died. Run by `loadstone.process` as a program of its own.
+
+Reads ``+<pgid>`` and ``-<pgid>`` lines from standard input. At its end (the job has finished or was killed, even by
+SIGKILL) every group still listed gets SIGTERM and, if it is still there after a grace time, SIGKILL. Descriptors
+handed down stay open until then, so that a lock is held as long as anything of the job still runs.
+"""
+
+import os
+import signal
+import sys
+import time
+
+GRACE_S = 3.0
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _signal(group: int, number: int) -> None:
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def main() -> None:
+    groups = set()
+    for line in sys.stdin:
+        group = int(line[1:])
+        if line[0] == "+":
+            groups.add(group)
+        else:
+            groups.discard(group)
+    for group in groups:
+        _signal(group, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_S
+    while time.monotonic() < deadline and any(_alive(group) for group in groups):
+        time.sleep(0.02)
+    for group in groups:
+        _signal(group, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""Starting other programs, so that none of them outlives the job that needed it. The only module that does so.
+
+A program is never given to a shell: commands are lists of arguments.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+
+from loadstone.errors import LoadstoneError
+
+_PROJECT_TOOLS = Path(".tools/bin")
+
+
+def find(program: str) -> str:
+    """The path of a program: a path as given, else from the project's tools, this Python's folder or PATH.
+
+    Raises LoadstoneError when it is nowhere.
+    """
+    if os.sep in program:
+        found = shutil.which(program)
+    else:
+        folders = [str(_PROJECT_TOOLS.absolute()), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        found = shutil.which(program, path=os.pathsep.join(folders))
+    if found is None:
+        raise LoadstoneError(f"the program {program!r} was not found; `make setup` installs what Loadstone brings along")
+    return found
+
+
+class Minder:
+    """Sees to it that process groups end when this process does, however it ends. One per job, closed with it."""
+
+    def __init__(self, keep_open: Sequence[int] = ()) -> None:
+        program = Path(__file__).with_name("minder.py")
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(program)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=keep_open,
+        )
+        assert self._process.stdin is not None
+        self._descriptor = self._process.stdin.fileno()
+
+    def register_self(self) -> None:
+        """Called in the child between fork and exec, so that there is no moment at which it is not minded."""
+        os.setsid()
+        os.write(self._descriptor, b"+%d\n" % os.getpid())
+
+    def forget(self, group: int) -> None:
+        os.write(self._descriptor, b"-%d\n" % group)
+
+    def close(self) -> None:
+        """End what is still running and wait until it is gone."""
+        self._process.communicate()
+
+    def __enter__(self) -> "Minder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Program:
+    """A running program with its process group. `log` receives what it prints."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        minder: Minder,
+        log: Path,
+        *,
+        stdin: IO[bytes] | None = None,
+        stdout: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.command = [find(command[0]), *command[1:]]
+        self.log = log
+        self._minder = minder
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
+                stdout=output if stdout is None else stdout,
+                stderr=output,
+                env={**os.environ, **(environment or {})},
+                preexec_fn=minder.register_self,  # noqa: PLW1509 - only setsid and write, both async-signal-safe
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def stdout(self) -> IO[bytes]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def wait(self) -> int:
+        """Wait for the end of the program; what it left running in its group is ended too."""
+        code = self._process.wait()
+        self._end_group()
+        return code
+
+    def stop(self, grace_s: float = 3.0) -> None:
+        """SIGTERM, then SIGKILL after the grace time; returns when it is gone."""
+        if self._process.poll() is None:
+            _signal_group(self.pid, signal.SIGTERM)
+            try:
+                self._process.wait(grace_s)
+            except subprocess.TimeoutExpired:
+                _signal_group(self.pid, signal.SIGKILL)
+                self._process.wait()
+        self._end_group()
+
+    def tail(self, lines: int = 8) -> str:
+        """The last lines it printed, for error messages."""
+        try:
+            text = self.log.read_bytes()[-4000:].decode(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def _end_group(self) -> None:
+        _signal_group(self.pid, signal.SIGKILL)
+        self._minder.forget(self.pid)
+
+
+def run(command: Sequence[str], minder: Minder, log: Path, **options: Any) -> None:
+    """Run a program to its end. Raises LoadstoneError with what it printed when it fails."""
+    program = Program(command, minder, log, **options)
+    try:
+        code = program.wait()
+    except BaseException:
+        program.stop()
+        raise
+    check(program, code)
+
+
+def check(program: Program, code: int) -> None:
+    """Raise LoadstoneError when `code` is not 0."""
+    if code:
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        name = Path(program.command[0]).name
+        raise LoadstoneError(f"{name} {how}:\n{program.tail() or '(it printed nothing)'}")
+
+
+def end_with_parents() -> None:
+    """Make this process end (by SIGTERM, so that clean-up runs) when Snakemake, which started it, is killed.
+
+    Watches all ancestors up to the topmost one that is Snakemake; without any, the direct parent.
+    """
+    me = psutil.Process()
+    ancestors = me.parents()
+    names = [any("snakemake" in part for part in _cmdline(process)) for process in ancestors]
+    last = max((index for index, found in enumerate(names) if found), default=0)
+    watched = ancestors[: last + 1]
+
+    def watch() -> None:
+        while all(process.is_running() and _status(process) != psutil.STATUS_ZOMBIE for process in watched):
+            time.sleep(0.2)
+        os.kill(me.pid, signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def exit_on_sigterm() -> None:
+    """Turn SIGTERM into SystemExit, so that every ``finally`` runs; a second one during clean-up is ignored."""
+
+    def leave(number: int, _: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+
+
+def _signal_group(group: int, number: int) -> None:
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _cmdline(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def _status(process: psutil.Process) -> str:
+    try:
+        return process.status()
+    except psutil.Error:
+        return psutil.STATUS_ZOMBIE
