@@ -28,7 +28,6 @@ def replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with _beside(path) as temporary:
         temporary.write_bytes(content)
-        temporary.chmod(0o644)
         os.replace(temporary, path)
 
 
@@ -45,6 +44,7 @@ def sync(path: Path) -> None:
 def _beside(path: Path) -> Iterator[Path]:
     """A fresh temporary name in the same folder, hidden from scans; gone at the end unless it was renamed."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    os.fchmod(descriptor, 0o644)
     os.close(descriptor)
     temporary = Path(name)
     try:

@@ -1,0 +1,5 @@
+"""Collecting one run: target up, identity, warm-up, attack, archive. Never touches a run that is there."""
+
+from loadstone.collect.run import collect_run
+
+__all__ = ["collect_run"]

@@ -1,0 +1,83 @@
+"""How a run's files get into the archive: staged beside their final names, sealed, then hard-linked.
+
+A sealed staging folder holds a complete run; if the job dies before all links are made, the next one finishes them.
+An unsealed one is what an interrupted attack left, and is thrown away. The main results are linked last: they are
+what makes a run collected.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from loadstone.archive import Cell, parse_name
+from loadstone.durable import sync
+
+_SEAL = "SEALED"
+
+
+class Staging:
+    """The hidden folder beside a cell's files in which one run is prepared."""
+
+    def __init__(self, cell: Cell, run: int) -> None:
+        self.cell = cell
+        self.run = run
+        self.path = cell.path / f".{run}.part"
+
+    def prepare(self) -> None:
+        """An empty folder; what an interrupted attack left in it is removed."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir()
+
+    def seal(self, kinds: dict[str, Path]) -> None:
+        """Name the run's files (suffix -> staged file), add their checksums, and flush all to the disk."""
+        for suffix, staged in kinds.items():
+            os.replace(staged, self.path / f"{self.run}{suffix}")
+        for leftover in self.path.iterdir():
+            if parse_name(leftover.name) is None:
+                leftover.unlink()
+        lines = [f"{_sha256(file)}  {file.name}\n" for file in sorted(self.path.iterdir())]
+        (self.path / f"{self.run}.sha256").write_text("".join(lines))
+        for file in self.path.iterdir():
+            sync(file)
+        sync(self.path)
+        (self.path / _SEAL).touch()
+        sync(self.path / _SEAL)
+        sync(self.path)
+
+    def is_sealed(self) -> bool:
+        return (self.path / _SEAL).exists()
+
+    def publish(self, log: Callable[[str], None]) -> None:
+        """Link every file to its final name, the main results last. Repeatable; an existing run wins as a whole."""
+        results = self.cell.results(self.run)
+        staged = sorted(file for file in self.path.iterdir() if file.name != _SEAL)
+        staged.sort(key=lambda file: file.name == results.name)
+        if not results.exists():
+            for file in staged:
+                final = self.cell.path / file.name
+                if final.exists() and not final.samefile(file):
+                    self._set_aside(final, log)
+                if not final.exists():
+                    os.link(file, final)
+            sync(self.cell.path)
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the staging folder; what was linked stays."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _set_aside(self, leftover: Path, log: Callable[[str], None]) -> None:
+        """Keep a file of an earlier collection, whose results its owner has removed, without mixing it with ours."""
+        folder = self.cell.path / "_set_aside"
+        folder.mkdir(exist_ok=True)
+        kept = folder / f"{leftover.name}.{datetime.now().strftime('%Y%m%dT%H%M%S%f')}"
+        os.rename(leftover, kept)
+        log(f"{leftover.name} belonged to results that are gone; kept as {kept.relative_to(self.cell.path)}")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,88 @@
+"""The configuration: checked against its schemas, with errors that name the key."""
+
+import json
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from loadstone.errors import LoadstoneError
+from loadstone.metadata import parse_duration
+from loadstone.variants import Variants
+
+SCHEMAS = Path("config/schemas")
+
+
+def validate(content: object, schema: str, name: str) -> None:
+    """Check decoded YAML against a schema of ``config/schemas``; raises LoadstoneError that lists every fault."""
+    validator = Draft202012Validator(json.loads((SCHEMAS / schema).read_text()))
+    faults = sorted(validator.iter_errors(content), key=lambda fault: list(map(str, fault.absolute_path)))
+    if faults:
+        lines = [f"  {'.'.join(map(str, fault.absolute_path)) or 'top level'}: {fault.message}" for fault in faults]
+        raise LoadstoneError(f"{name} is not valid:\n" + "\n".join(lines))
+
+
+def check(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate the merged configuration and fill in what may be left out. Raises LoadstoneError."""
+    checked: dict[str, Any] = json.loads(json.dumps(config))
+    # On the command line `--config archive=2024` arrives as a number.
+    checked.update({key: str(checked[key]) for key in ("archive", "tables", "reports", "host") if key in checked})
+    validate(checked, "config.schema.json", "the configuration (config/config.yaml and --config)")
+    checked["host"] = checked.get("host") or socket.gethostname()
+    if "sweep" in checked:
+        _check_sweep(checked)
+    return checked
+
+
+def _check_sweep(config: Mapping[str, Any]) -> None:
+    sweep, target = config["sweep"], config.get("target", {"variants": {}, "processes": {}})
+    faults = [
+        f"  sweep.variants: {name!r} is not declared under target.variants"
+        for name in sweep["variants"]
+        if name not in target["variants"]
+    ]
+    for name, variant in target["variants"].items():
+        faults += [
+            f"  target.variants.{name}.processes: {process!r} is not declared under target.processes"
+            for process in variant.get("processes", [])
+            if process not in target.get("processes", {})
+        ]
+    if not parse_duration(sweep["duration"]):
+        faults.append("  sweep.duration: must be longer than zero")
+    for rate in sweep["rates"]:
+        if round(rate * (parse_duration(sweep["duration"]) or 0)) < 1:
+            faults.append(f"  sweep.rates: {rate} requests/s for {sweep['duration']} is less than one request")
+    warmup = sweep.get("warmup", {})
+    if warmup.get("min_rate", 0) > warmup.get("max_rate", 100):
+        faults.append("  sweep.warmup: min_rate is above max_rate")
+    if faults:
+        raise LoadstoneError("the configuration contradicts itself:\n" + "\n".join(faults))
+
+
+def read_yaml(path: Path) -> Any:
+    """Decode a YAML file. Raises LoadstoneError that names the file and line."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LoadstoneError(f"{path} does not exist") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise LoadstoneError(f"{path} cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise LoadstoneError(f"{path} is not valid YAML: {error}") from None
+
+
+def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
+    """The variants' names, labels and colours. Raises LoadstoneError."""
+    declared = read_yaml(path) or {}
+    validate(declared, "variants.schema.json", str(path))
+    folders: dict[tuple[str, str], str] = {}
+    for app, variants in declared.items():
+        for name, fields in variants.items():
+            for folder in {name, *(fields or {}).get("aliases", ())}:
+                if folders.setdefault((app, folder), name) != name:
+                    other = folders[app, folder]
+                    raise LoadstoneError(f"{path}: {app}: the folder name {folder!r} stands for {other!r} and {name!r}")
+    return Variants(declared)

@@ -1,0 +1,270 @@
+"""Sweeps: opening one (its plan goes into the archive), and what an open one still lacks."""
+
+import hashlib
+import json
+import os
+import random
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone import __version__, archive, metadata
+from loadstone.archive import Campaign, CampaignListing, Cell
+from loadstone.durable import sync, write_new
+from loadstone.errors import LoadstoneError
+
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a plan; `position` counts from 1 in the order in which the sweep attacks."""
+
+    cell: Cell
+    run: int
+    position: int
+
+
+def open_sweep(config: Mapping[str, Any], tools: Mapping[str, str], log: Callable[[str], None]) -> Campaign:
+    """Open the configured sweep: write a campaign's folders with one version 5 ``metadata.json`` per cell.
+
+    `tools` names the programs' versions. A campaign of the same app and host that is still open is left to be resumed
+    (and returned) when it was opened from the same declaration; otherwise that is a LoadstoneError.
+    """
+    if "sweep" not in config:
+        raise LoadstoneError("the configuration declares no sweep (see config/README.md)")
+    sweep, root = config["sweep"], Path(config["archive"])
+    declaration = _digest({"sweep": sweep, "target": identity(config["target"], sweep["variants"])})
+    if (still_open := _still_open(root, sweep["app"], config["host"])) is not None:
+        return _resume(still_open, declaration, log)
+    seed = sweep.get("seed")
+    seed = secrets.randbits(32) if seed is None else seed
+    plan = order(sweep["variants"], sweep["rates"], sweep["runs"], sweep.get("order", "blocks"), seed)
+    timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
+    campaign = Campaign(root, sweep["app"], config["host"], timestamp)
+    cells = {
+        (rate, variant): _metadata(config, timestamp, rate, variant, positions, seed, declaration, tools)
+        for (rate, variant), positions in plan.items()
+    }
+    _write_plan(campaign, cells)
+    total = sum(map(len, plan.values()))
+    log(f"opened {campaign}: {total} runs of {len(sweep['variants'])} variants at {len(sweep['rates'])} rates")
+    return campaign
+
+
+def order(
+    variants: Sequence[str], rates: Sequence[float], runs: int, kind: str, seed: int
+) -> dict[tuple[float, str], list[int]]:
+    """Positions (from 1) of each cell's runs 1..`runs`.
+
+    ``blocks``: run n of every cell forms block n, shuffled within the block by `seed` (a randomised complete block
+    design). ``fixed``: the predecessor's order, run, then rate, then variant.
+    """
+    cells = [(rate, variant) for rate in rates for variant in variants]
+    positions: dict[tuple[float, str], list[int]] = {cell: [] for cell in cells}
+    shuffle = random.Random(seed)  # noqa: S311 - an order, not a secret
+    for block in range(runs):
+        arranged = shuffle.sample(cells, len(cells)) if kind == "blocks" else cells
+        for index, cell in enumerate(arranged):
+            positions[cell].append(block * len(cells) + index + 1)
+    return positions
+
+
+def warmup_rate(rate: float, warmup: Mapping[str, Any]) -> int:
+    """Requests/s of the warm-up: half the rate, rounded down, within the configured bounds (as in version 4)."""
+    return max(warmup.get("min_rate", 0), min(warmup.get("max_rate", 100), int(rate // 2)))
+
+
+def identity(target: Mapping[str, Any], variants: Sequence[str]) -> dict[str, Any]:
+    """What decides which server answers: per variant its request, expected answer, commands and files they name."""
+    return {name: variant_identity(target, name) for name in variants}
+
+
+def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
+    """The same for one variant. Files named in a command count by content, everything else by its text."""
+    declared = target["variants"][variant]
+    commands = {name: target["processes"][name]["command"] for name in declared.get("processes", [])}
+    files = {
+        argument: hashlib.sha256(Path(argument).read_bytes()).hexdigest()
+        for command in commands.values()
+        for argument in command[1:]
+        if Path(argument).is_file()
+    }
+    return {"kind": target["kind"], "request": request(declared), "expect": declared["expect"], "files": files} | {
+        "commands": commands
+    }
+
+
+def request(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """The request that a variant declares, in the archive's form (``header`` maps to lists)."""
+    given = {name: [value] for name, value in declared.get("headers", {}).items()}
+    if "host" not in {name.lower() for name in given}:
+        given["Host"] = [declared["url"].split("/")[2].rpartition("@")[2]]
+    found = {"method": declared.get("method", "GET"), "url": declared["url"], "header": given}
+    return found | ({"body": declared["body"]} if "body" in declared else {})
+
+
+def missing(listing: CampaignListing) -> list[PlannedRun]:
+    """Planned runs without a result, in the plan's order. Only campaigns with a plan (version 5) lack anything."""
+    lacking = []
+    for cell in listing.cells:
+        described = metadata.read(cell.cell.path / archive.METADATA)
+        collected = cell.collected()
+        for run, position in enumerate(described.positions[: described.runs or 0], start=1):
+            if run not in collected:
+                lacking.append(PlannedRun(cell.cell, run, position))
+    return sorted(lacking, key=lambda planned: planned.position)
+
+
+def complete(campaign: Campaign) -> bool:
+    """Close a campaign whose planned runs are all collected with ``completion_time.txt``. True when it is closed."""
+    listing = archive.scan_campaign(campaign)
+    if not listing.cells or missing(listing) or listing.problems and not _readable(listing):
+        return False
+    write_new(campaign.path / archive.COMPLETION, f"{datetime.now().astimezone().isoformat(timespec='seconds')}\n".encode())
+    return True
+
+
+def time_left_s(lacking: Sequence[PlannedRun], overhead_s: float = 1.0) -> float:
+    """Seconds that the missing runs will take: their warm-ups and attacks, and about a second around each."""
+    seconds = 0.0
+    known: dict[Cell, float] = {}
+    for planned in lacking:
+        if planned.cell not in known:
+            described = metadata.read(planned.cell.path / archive.METADATA)
+            known[planned.cell] = (described.duration_s or 0) + (described.warmup_duration_s or 0)
+        seconds += known[planned.cell] + overhead_s
+    return seconds
+
+
+def rate_text(rate: float) -> str:
+    """A rate as its folder is named: ``100``, ``0.5``."""
+    return str(int(rate)) if rate == int(rate) else repr(float(rate))
+
+
+def _readable(listing: CampaignListing) -> bool:
+    return not any("cannot be read" in why for _, why in listing.problems)
+
+
+def _still_open(root: Path, app: str, host: str) -> Campaign | None:
+    """The newest campaign of this app and host that has a plan and lacks runs of it."""
+    folder = root / app / host
+    if not folder.is_dir():
+        return None
+    mine = [campaign for campaign in archive.campaigns(root) if (campaign.app, campaign.host) == (app, host)]
+    for campaign in reversed(mine):
+        if campaign.is_open and missing(archive.scan_campaign(campaign)):
+            return campaign
+    return None
+
+
+def _resume(campaign: Campaign, declaration: str, log: Callable[[str], None]) -> Campaign:
+    listing = archive.scan_campaign(campaign)
+    lacking = len(missing(listing))
+    recorded = {_declaration(cell.cell) for cell in listing.cells}
+    if recorded != {declaration}:
+        raise LoadstoneError(
+            f"the campaign {campaign} is still open ({lacking} runs missing) and was opened from another declaration.\n"
+            f"Finish it with the former configuration, or give it up: touch '{campaign.path / archive.ABANDONED}'"
+        )
+    log(f"{campaign} is still open with {lacking} runs missing; `snakemake --cores all` goes on with it")
+    return campaign
+
+
+def _declaration(cell: Cell) -> object:
+    try:
+        return json.loads((cell.path / archive.METADATA).read_bytes())["target"]["declaration"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, Any]]) -> None:
+    """All folders and files at once: written beside, then renamed, so that no half plan is ever seen."""
+    campaign.path.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=campaign.path.parent, prefix=".opening-"))
+    try:
+        beside.chmod(0o755)
+        for (rate, variant), content in cells.items():
+            folder = beside / rate_text(rate) / variant
+            folder.mkdir(parents=True)
+            write_new(folder / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
+        try:
+            os.rename(beside, campaign.path)
+        except OSError as error:
+            raise LoadstoneError(f"{campaign.path} cannot be made: {error.strerror}; try again") from None
+        sync(campaign.path.parent)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _metadata(
+    config: Mapping[str, Any],
+    timestamp: str,
+    rate: float,
+    variant: str,
+    positions: list[int],
+    seed: int,
+    declaration: str,
+    tools: Mapping[str, str],
+) -> dict[str, Any]:
+    sweep, declared = config["sweep"], config["target"]["variants"][variant]
+    warmup = sweep.get("warmup", {"duration": "0s", "max_rate": 0})
+    mode = sweep.get("generator", "vegeta")
+    return {
+        "version": metadata.VERSION,
+        "testMode": mode,
+        "timestamp": timestamp,
+        "min_warmup_rate": str(warmup.get("min_rate", 0)),
+        "max_warmup_rate": str(warmup.get("max_rate", 100)),
+        "warmupsFileSuffix": ".warmups.json.zst",
+        "resultsFileSuffix": ".results.json.zst",
+        "summaryFileSuffix": ".summary.json",
+        "req": request(declared),
+        "warmupOptions": {"duration": warmup["duration"], "rate": str(warmup_rate(rate, warmup))},
+        "testOptions": {
+            "duration": sweep["duration"],
+            "rate": rate_text(rate),
+            "timeout": sweep.get("timeout", "30s"),
+        },
+        "workloadInfo": {
+            "variant": variant,
+            "namespace": variant,
+            "hostname": config["host"],
+            "test_replicas": declared.get("replicas", 1),
+        },
+        "resourcesFileSuffix": ".resources.csv.zst",
+        "recordFileSuffix": ".run.json",
+        "checksums": {"algorithm": "sha256", "fileSuffix": ".sha256"},
+        "runs": len(positions),
+        "seed": seed,
+        "order": {"kind": sweep.get("order", "blocks"), "positions": positions},
+        "generator": {"name": mode, "version": tools.get(mode, "")},
+        "loadModel": metadata.MODES[mode],
+        "labels": dict(sweep.get("labels", {})),
+        "tools": {"loadstone": __version__, **tools},
+        "target": {"declaration": declaration, "identity": _digest(variant_identity(config["target"], variant))}
+        | {key: value for key, value in variant_identity(config["target"], variant).items() if key != "request"},
+    }
+
+
+def identity_digest(target: Mapping[str, Any], variant: str) -> str:
+    """What ``target.identity`` in a cell's metadata must equal for its runs to be collected now."""
+    return _digest(variant_identity(target, variant))
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def duration_text(seconds: float) -> str:
+    """A time left for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
