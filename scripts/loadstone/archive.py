@@ -242,3 +242,18 @@ def _folders(path: Path) -> list[str]:
 
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
+
+
+def slug(campaign: Campaign) -> str:
+    """A campaign's name in file names and addresses of the site: letters, digits, ``.``, ``_`` and ``-`` only.
+
+    Names that had other characters than a plain name or a timestamp has get a short hash, so that no two meet.
+    """
+    timestamp = campaign.timestamp.replace(":", "")
+    parts = (campaign.app, campaign.host, timestamp)
+    plain = [re.sub(r"[^A-Za-z0-9._+-]+", "-", part).strip(".-")[:60] for part in parts]
+    text = "_".join(plain).replace("+", "p")
+    if list(parts) == plain and not any("_" in part for part in parts):
+        return text
+    key = "\0".join((campaign.app, campaign.host, campaign.timestamp)).encode("utf-8", "surrogateescape")
+    return f"{text}_{hashlib.sha256(key).hexdigest()[:8]}"

@@ -150,6 +150,15 @@ def run(command: Sequence[str], minder: Minder, log: Path, **options: Any) -> No
     check(program, code)
 
 
+def output_of(command: Sequence[str]) -> str:
+    """What a short command prints; empty when it fails or takes over ten seconds."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (done.stdout or done.stderr).decode(errors="replace") if done.returncode == 0 else ""
+
+
 def check(program: Program, code: int) -> None:
     """Raise LoadstoneError when `code` is not 0."""
     if code:

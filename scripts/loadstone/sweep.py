@@ -120,13 +120,24 @@ def missing(listing: CampaignListing) -> list[PlannedRun]:
     return sorted(lacking, key=lambda planned: planned.position)
 
 
-def complete(campaign: Campaign) -> bool:
-    """Close a campaign whose planned runs are all collected with ``completion_time.txt``. True when it is closed."""
+def has_plan(listing: CampaignListing) -> bool:
+    """Whether the campaign says which runs it is to hold."""
+    return any(metadata.read(cell.cell.path / archive.METADATA).positions for cell in listing.cells)
+
+
+def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
+    """Close a campaign whose planned runs are all collected with ``completion_time.txt``.
+
+    Raises LoadstoneError while runs are missing or a folder can't be read.
+    """
     listing = archive.scan_campaign(campaign)
-    if not listing.cells or missing(listing) or listing.problems and not _readable(listing):
-        return False
-    write_new(campaign.path / archive.COMPLETION, f"{datetime.now().astimezone().isoformat(timespec='seconds')}\n".encode())
-    return True
+    unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
+    lacking = missing(listing)
+    if lacking or unreadable:
+        raise LoadstoneError(f"{campaign} is not complete: {len(lacking)} runs missing; {'; '.join(unreadable)}")
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    if write_new(campaign.path / archive.COMPLETION, f"{now}\n".encode()):
+        log(f"{campaign} is complete")
 
 
 def time_left_s(lacking: Sequence[PlannedRun], overhead_s: float = 1.0) -> float:
@@ -144,10 +155,6 @@ def time_left_s(lacking: Sequence[PlannedRun], overhead_s: float = 1.0) -> float
 def rate_text(rate: float) -> str:
     """A rate as its folder is named: ``100``, ``0.5``."""
     return str(int(rate)) if rate == int(rate) else repr(float(rate))
-
-
-def _readable(listing: CampaignListing) -> bool:
-    return not any("cannot be read" in why for _, why in listing.problems)
 
 
 def _still_open(root: Path, app: str, host: str) -> Campaign | None:

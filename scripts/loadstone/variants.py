@@ -21,7 +21,7 @@ class Variants:
     """The declared variants of all apps; `declared` is the decoded config/variants.yaml: app -> variant -> fields."""
 
     def __init__(self, declared: Mapping[str, Mapping[str, Mapping[str, Any] | None]]) -> None:
-        self._declared = declared
+        self.declared = declared
         self._canonical = {
             (app, folder): name
             for app, variants in declared.items()
@@ -35,7 +35,7 @@ class Variants:
 
     def styles(self, app: str, present: Iterable[str]) -> list[Style]:
         """Styles of the variants that are present, declared ones first in declared order, the others by name."""
-        declared = self._declared.get(app, {})
+        declared = self.declared.get(app, {})
         names = set(present)
         ordered = [name for name in declared if name in names] + sorted(names - set(declared))
         taken = {(declared[name] or {}).get("colour") for name in ordered if name in declared}

@@ -1,0 +1,71 @@
+"""Loadstone: an archive of HTTP load tests -> Parquet tables -> DuckDB -> HTML reports.
+
+Targets: open, attacks, tables, report, all (the default). What each does: README.md.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config/config.yaml"
+
+
+include: "rules/common.smk"
+
+
+pathvars:
+    tables=config["tables"],
+    reports=config["reports"],
+    database=str(Path(config["tables"]).parent / "loadstone.duckdb"),
+
+
+wildcard_constraints:
+    app="[^/]+",
+    host="[^/]+",
+    timestamp="[^/]+",
+    rate=r"[0-9.]+",
+    variant="[^/]+",
+    run=r"[1-9][0-9]*",
+    nth=r"[1-9][0-9]*",
+
+
+localrules:
+    all,
+    attacks,
+    tables,
+    report,
+
+
+rule all:
+    """Collect what open campaigns of this host lack, then analyse and report."""
+    default_target: True
+    input:
+        completions,
+        "<database>",
+        "<reports>/index.html",
+
+
+rule attacks:
+    """Only collect."""
+    input:
+        completions,
+
+
+rule tables:
+    """Only the tables and the database."""
+    input:
+        "<database>",
+
+
+rule report:
+    """Analysis and report of what is there; never attacks."""
+    input:
+        "<database>",
+        "<reports>/index.html",
+
+
+include: "rules/collect.smk"
+include: "rules/convert.smk"
+include: "rules/analyse.smk"
+include: "rules/report.smk"

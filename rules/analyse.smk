@@ -1,0 +1,43 @@
+"""Facts about runs -> which of them count, and the statistics of every cell; and the database over all tables.
+
+in:  the converted tables of a campaign
+out: runs and cells of that campaign; the DuckDB database
+"""
+
+
+rule analyse:
+    """Exclusion happens here and nowhere else. Reads no raw file."""
+    input:
+        converted,
+    output:
+        f"<tables>/runs/{PART}",
+        f"<tables>/cells/{PART}",
+    params:
+        archive=config["archive"],
+        tables=config["tables"],
+    log:
+        f"logs/analyse/{KEY}.log",
+    benchmark:
+        f"benchmarks/analyse/{KEY}.tsv"
+    conda:
+        "../envs/pipeline.yaml"
+    script:
+        "../scripts/analyse.py"
+
+
+rule database:
+    """Views of every table, over exactly the campaigns that the archive holds."""
+    input:
+        analysed,
+    output:
+        "<database>",
+    params:
+        archive=config["archive"],
+        tables=config["tables"],
+        campaigns=archive_keys,
+    log:
+        "logs/database.log",
+    conda:
+        "../envs/pipeline.yaml"
+    script:
+        "../scripts/database.py"

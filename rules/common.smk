@@ -1,0 +1,108 @@
+"""What the rules share: the checked configuration, the state of archive and tables, and functions that name inputs.
+
+No rule is defined here, and no function in another rule file. No file of the archive is ever an input or output of
+a rule: Snakemake removes outputs before jobs and after failures. See scripts/loadstone/state.py for the names under
+which work is asked for.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
+
+import loadstone
+from loadstone import archive
+from loadstone import config as configuration
+from loadstone.errors import LoadstoneError
+from loadstone.state import State
+
+KEY = "{app}/{host}/{timestamp}"
+PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
+
+
+def load(config):
+    """The checked configuration, the variants' styles and the state; or one clear error."""
+    try:
+        checked = configuration.check(config)
+        return (
+            checked,
+            configuration.load_variants(),
+            State(checked, Path("results/.collected")),
+        )
+    except LoadstoneError as error:
+        raise WorkflowError(str(error))
+
+
+config, VARIANTS, STATE = load(config)
+
+
+def key(wildcards):
+    return wildcards.app, wildcards.host, wildcards.timestamp
+
+
+def attacking():
+    """Only these targets, named by the user, may attack; everything else analyses what is there."""
+    targets = workflow.dag_settings.targets
+    return not targets or bool({"all", "attacks"} & set(targets))
+
+
+def completions(wildcards):
+    """Every open campaign of this host, completed."""
+    return [STATE.completion(campaign) for campaign in STATE.lacking]
+
+
+def collections(wildcards):
+    """The missing runs of one open campaign."""
+    lacking = STATE.lacking.get(key(wildcards), [])
+    return [STATE.collection(planned) for planned in lacking]
+
+
+def collected_first(wildcards):
+    """What must be collected before a campaign's tables are made, if anything may be."""
+    if attacking() and key(wildcards) in STATE.lacking:
+        return [STATE.completion(key(wildcards))]
+    return []
+
+
+def collection_rank(wildcards):
+    return STATE.rank(
+        key(wildcards), wildcards.rate, wildcards.variant, int(wildcards.run)
+    )
+
+
+def converted(wildcards):
+    """The record of one campaign's converted results, as they are or as they will be."""
+    campaign = key(wildcards)
+    pending = attacking() and campaign in STATE.lacking
+    return STATE.done(campaign, pending=pending)
+
+
+def analysed(wildcards):
+    """The runs and cells of every campaign."""
+    return [
+        f"<tables>/{table}/" + PART.format(app=app, host=host, timestamp=timestamp)
+        for app, host, timestamp in STATE.listings
+        for table in ("runs", "cells")
+    ]
+
+
+def pages(wildcards):
+    """The page of every campaign."""
+    return [f"<reports>/campaigns/{slug}.html" for slug in STATE.slugs]
+
+
+def analysed_of_slug(wildcards):
+    """The runs and cells behind one page."""
+    if wildcards.slug not in STATE.slugs:
+        raise WorkflowError(f"no campaign has the page {wildcards.slug}")
+    app, host, timestamp = STATE.slugs[wildcards.slug]
+    part = PART.format(app=app, host=host, timestamp=timestamp)
+    return [f"<tables>/runs/{part}", f"<tables>/cells/{part}"]
+
+
+def campaign_of_slug(wildcards):
+    return list(STATE.slugs[wildcards.slug])
+
+
+def archive_keys(wildcards):
+    return [list(campaign) for campaign in STATE.listings]

@@ -1,0 +1,50 @@
+"""Tables -> the site.
+
+in:  runs and cells of each campaign
+out: one page per campaign and the start page
+"""
+
+
+rule campaign_page:
+    input:
+        analysed_of_slug,
+    output:
+        "<reports>/campaigns/{slug}.html",
+    params:
+        campaign=campaign_of_slug,
+        archive=config["archive"],
+        tables=config["tables"],
+        reports=config["reports"],
+        variants=VARIANTS.declared,
+        options=config.get("report", {}),
+        version=loadstone.__version__,
+    log:
+        "logs/report/{slug}.log",
+    benchmark:
+        "benchmarks/report/{slug}.tsv"
+    conda:
+        "../envs/report.yaml"
+    script:
+        "../scripts/campaign_page.py"
+
+
+rule index:
+    input:
+        analysed,
+        pages,
+        "<database>",
+    output:
+        "<reports>/index.html",
+    params:
+        archive=config["archive"],
+        tables=config["tables"],
+        reports=config["reports"],
+        variants=VARIANTS.declared,
+        options=config.get("report", {}),
+        version=loadstone.__version__,
+    log:
+        "logs/report/index.log",
+    conda:
+        "../envs/report.yaml"
+    script:
+        "../scripts/index_page.py"

@@ -1,0 +1,14 @@
+"""Entry point of the rule campaign_page."""
+
+from pathlib import Path
+
+from loadstone.archive import Campaign, decode
+from loadstone.entry import job
+from loadstone.report.site import build_campaign
+from loadstone.variants import Variants
+
+with job(snakemake.log[0]) as log:
+    params = snakemake.params
+    campaign = Campaign(Path(params.archive), *map(decode, params.campaign))
+    variants = Variants(params.variants)
+    build_campaign(campaign, Path(params.tables), Path(params.reports), variants, params.options)

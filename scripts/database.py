@@ -1,0 +1,14 @@
+"""Entry point of the rule database."""
+
+from pathlib import Path
+
+from loadstone.archive import Campaign, decode
+from loadstone.entry import job
+from loadstone.tables.database import build_database, prune
+
+with job(snakemake.log[0]) as log:
+    params = snakemake.params
+    tables = Path(params.tables)
+    campaigns = [Campaign(Path(params.archive), *map(decode, key)) for key in params.campaigns]
+    prune(tables, campaigns)
+    build_database(tables, Path(snakemake.output[0]), project_root=Path.cwd())

@@ -1,0 +1,16 @@
+"""Entry point of the rule index."""
+
+from pathlib import Path
+
+from loadstone.archive import campaigns
+from loadstone.entry import job
+from loadstone.report.site import build_index, write_assets
+from loadstone.variants import Variants
+
+with job(snakemake.log[0]) as log:
+    params = snakemake.params
+    archive, reports = Path(params.archive), Path(params.reports)
+    found = list(campaigns(archive)) if archive.exists() else []
+    write_assets(reports)
+    build_index(found, Path(params.tables), reports, Variants(params.variants), params.options)
+    log(f"report: {reports / 'index.html'}")

@@ -1,0 +1,40 @@
+"""What every entry point of a rule does around its one call: a log, and errors for people instead of tracebacks."""
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from loadstone.errors import LoadstoneError
+from loadstone.process import exit_on_sigterm
+
+Log = Callable[[str], None]
+
+
+@contextmanager
+def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
+    """A log function that writes to the rule's log file and, if `show`, to the terminal.
+
+    A LoadstoneError ends the program with exit code 1 and its text; anything else leaves its traceback in the log
+    as well. SIGTERM ends it with all clean-up done.
+    """
+    exit_on_sigterm()
+    path = Path(log_file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
+
+        def log(text: str) -> None:
+            file.write(f"{datetime.now().isoformat(timespec='milliseconds')} {text}\n")
+            if show:
+                print(text, file=sys.stderr, flush=True)
+
+        try:
+            yield log
+        except LoadstoneError as error:
+            log(f"error: {error}")
+            raise SystemExit(1) from None
+        except Exception:
+            log(traceback.format_exc())
+            raise SystemExit(1) from None

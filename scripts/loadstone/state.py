@@ -1,0 +1,120 @@
+"""What the workflow has to do, read off the archive and the tables; nothing here changes anything.
+
+Work is asked for under names that do not exist yet, so that neither mtimes nor the workflow engine's own records
+decide about it: the tables of a campaign are ``<tables>/.done/<campaign>/<nth>``, a file that holds the digest of
+what they were made from; the collection of a missing run is ``<campaign>/<rate>/<variant>/<run>.<nth>``, below a
+folder of such markers. ``nth`` is one more than the last that exists, as long as there is work to do.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from loadstone import archive, sweep
+from loadstone.archive import Campaign, CampaignListing, Cell, encode
+from loadstone.durable import replace
+from loadstone.errors import LoadstoneError
+from loadstone.sweep import PlannedRun
+
+Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carry them
+
+
+class State:
+    """One look at an archive and its tables. `config` is the checked configuration."""
+
+    def __init__(self, config: Mapping[str, Any], markers: Path) -> None:
+        self.root = Path(config["archive"])
+        self.tables = Path(config["tables"])
+        self.markers = markers
+        self.host = config["host"]
+        self.listings: dict[Key, CampaignListing] = {}
+        if self.root.exists() and not self.root.is_dir():
+            raise LoadstoneError(f"the archive {self.root} is not a folder")
+        try:
+            found = list(archive.campaigns(self.root)) if self.root.exists() else []
+        except OSError as error:
+            raise LoadstoneError(f"the archive {self.root} cannot be read: {error}") from None
+        for campaign in found:
+            self.listings[key_of(campaign)] = archive.scan_campaign(campaign)
+        self.slugs = {archive.slug(listing.campaign): key for key, listing in self.listings.items()}
+
+    def listing(self, key: Key) -> CampaignListing:
+        """Raises LoadstoneError for a campaign that the archive does not hold."""
+        if key not in self.listings:
+            raise LoadstoneError(f"the archive {self.root} holds no campaign {'/'.join(key)}")
+        return self.listings[key]
+
+    @cached_property
+    def lacking(self) -> dict[Key, list[PlannedRun]]:
+        """Per open campaign of this host that has a plan: its missing runs in order; empty when only to be closed."""
+        found = {}
+        for key, listing in self.listings.items():
+            if listing.campaign.host == self.host and listing.campaign.is_open and sweep.has_plan(listing):
+                found[key] = sweep.missing(listing)
+        return found
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, str, str, str, str, int], int]:
+        """Missing runs -> rank, the first to attack having the highest; older campaigns come first."""
+        ordered = [
+            (*key, planned.cell.rate, encode(planned.cell.variant_dir), planned.run)
+            for key in sorted(self.lacking, key=lambda key: self.listings[key].campaign.instant)
+            for planned in self.lacking[key]
+        ]
+        return {run: len(ordered) - index for index, run in enumerate(ordered)}
+
+    def rank(self, key: Key, rate: str, variant: str, run: int) -> int:
+        """Priority of a run's collection; 0 when it is not missing."""
+        return self._ranks.get((*key, rate, variant, run), 0)
+
+    def cell(self, key: Key, rate: str, variant: str) -> Cell:
+        return Cell(self.listing(key).campaign, rate, archive.decode(variant))
+
+    def collection(self, planned: PlannedRun) -> str:
+        """The marker under which the collection of a missing run is asked for."""
+        folder = self._marker_folder(planned.cell.campaign) / planned.cell.rate / encode(planned.cell.variant_dir)
+        return _fresh(folder, f"{planned.run}.")
+
+    def completion(self, key: Key) -> str:
+        """The marker under which the end of an open campaign is asked for."""
+        return _fresh(self._marker_folder(self.listing(key).campaign), "complete.")
+
+    def done(self, key: Key, *, pending: bool) -> str:
+        """Where the tables of a campaign are asked for: as they are when still true, else under a new name.
+
+        `pending` says that missing runs will be collected first.
+        """
+        folder = self.tables / ".done" / Path(*key)
+        last = _last(folder, "")
+        if last and not pending and (folder / str(last)).read_text() == self.listing(key).digest():
+            return str(folder / str(last))
+        return str(folder / str(last + 1))
+
+    def _marker_folder(self, campaign: Campaign) -> Path:
+        return self.markers / Path(*key_of(campaign))
+
+
+def key_of(campaign: Campaign) -> Key:
+    """A campaign as wildcards carry it."""
+    return encode(campaign.app), encode(campaign.host), encode(campaign.timestamp)
+
+
+def mark_done(done: Path, digest: str) -> None:
+    """Record that a campaign's tables were made from what `digest` stands for; older records go."""
+    replace(done, digest.encode())
+    for older in done.parent.iterdir():
+        if older.name.isdigit() and int(older.name) < int(done.name):
+            older.unlink()
+
+
+def _last(folder: Path, prefix: str) -> int:
+    try:
+        names = [entry.name.removeprefix(prefix) for entry in folder.iterdir() if entry.name.startswith(prefix)]
+    except FileNotFoundError:
+        return 0
+    return max((int(name) for name in names if name.isdigit()), default=0)
+
+
+def _fresh(folder: Path, prefix: str) -> str:
+    return str(folder / f"{prefix}{_last(folder, prefix) + 1}")
