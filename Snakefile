@@ -30,6 +30,10 @@ wildcard_constraints:
     nth=r"[1-9][0-9]*",
 
 
+onstart:
+    hold_folder()
+
+
 localrules:
     all,
     attacks,

@@ -14,6 +14,7 @@ import loadstone
 from loadstone import archive
 from loadstone import config as configuration
 from loadstone.errors import LoadstoneError
+from loadstone.lock import hold
 from loadstone.state import State
 
 KEY = "{app}/{host}/{timestamp}"
@@ -34,6 +35,14 @@ def load(config):
 
 
 config, VARIANTS, STATE = load(config)
+
+
+def hold_folder():
+    """One workflow at a time in this folder. Unlike Snakemake's own lock this one ends with its holder."""
+    try:
+        hold("snakemake", Path(".snakemake/loadstone.lock"))
+    except LoadstoneError as error:
+        raise WorkflowError(str(error))
 
 
 def key(wildcards):

@@ -5,10 +5,8 @@ from pathlib import Path
 from loadstone.archive import Campaign, Cell, decode
 from loadstone.collect import collect_run
 from loadstone.entry import job
-from loadstone.process import end_with_parents
 
 with job(snakemake.log[0]) as log:
-    end_with_parents()
     names = snakemake.wildcards
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
     cell = Cell(Campaign(Path(snakemake.params.archive), *key), names.rate, decode(names.variant))

@@ -13,7 +13,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.metadata import parse_duration
 from loadstone.variants import Variants
 
-SCHEMAS = Path("config/schemas")
+SCHEMAS = Path(__file__).resolve().parents[2] / "config" / "schemas"
 
 
 def validate(content: object, schema: str, name: str) -> None:

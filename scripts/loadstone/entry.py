@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from loadstone.errors import LoadstoneError
-from loadstone.process import exit_on_sigterm
+from loadstone.process import end_with_parents, exit_on_sigterm
 
 Log = Callable[[str], None]
 
@@ -18,9 +18,10 @@ def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
     """A log function that writes to the rule's log file and, if `show`, to the terminal.
 
     A LoadstoneError ends the program with exit code 1 and its text; anything else leaves its traceback in the log
-    as well. SIGTERM ends it with all clean-up done.
+    as well. SIGTERM, or the death of the Snakemake that started it, ends it with all clean-up done.
     """
     exit_on_sigterm()
+    end_with_parents()
     path = Path(log_file)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1) as file:

@@ -1,4 +1,4 @@
-"""One attack at a time on a machine, whoever starts it and from whichever folder."""
+"""Locks that the kernel lets go when their holder dies: one attack at a time on a machine, one workflow in a folder."""
 
 import fcntl
 import getpass
@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+
+from loadstone.errors import LoadstoneError
 
 # The same for every user and checkout of the machine, whatever their TMPDIR.
 MACHINE_LOCK = Path("/tmp/loadstone.attack.lock")  # noqa: S108 - opened without following links
@@ -22,8 +24,35 @@ def exclusive(purpose: str, log: Callable[[str], None], path: Path = MACHINE_LOC
     The kernel lets go of the lock when the last copy of the descriptor is closed, so hand it down to what must be
     gone before the next attack.
     """
-    descriptor = _acquire(log, path)
+    said = None
+    while isinstance(taken := _try(purpose, path), str):
+        if taken != said:
+            log(f"waiting: {taken} holds this machine")
+            said = taken
+        time.sleep(_POLL_S)
     try:
+        yield taken
+    finally:
+        os.close(taken)
+
+
+def hold(purpose: str, path: Path) -> int:
+    """Hold a lock until this process ends. Raises LoadstoneError that names the holder when it is taken."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    taken = _try(purpose, path)
+    if isinstance(taken, str):
+        raise LoadstoneError(f"{taken} is at work here; wait for it or end it")
+    return taken
+
+
+def _try(purpose: str, path: Path) -> int | str:
+    """The lock's descriptor, or who holds it."""
+    descriptor = _open(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _same_file(descriptor, path):
+            os.close(descriptor)
+            return "somebody who is just leaving"
         holder = {
             "pid": os.getpid(),
             "user": getpass.getuser(),
@@ -33,29 +62,14 @@ def exclusive(purpose: str, log: Callable[[str], None], path: Path = MACHINE_LOC
         }
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(holder).encode(), 0)
-        yield descriptor
-    finally:
+    except BlockingIOError:
+        who = _describe(descriptor)
         os.close(descriptor)
-
-
-def _acquire(log: Callable[[str], None], path: Path) -> int:
-    said = None
-    while True:
-        descriptor = _open(path)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _same_file(descriptor, path):
-                return descriptor
-        except BlockingIOError:
-            holder = _describe(descriptor)
-            if holder != said:
-                log(f"waiting: {holder}")
-                said = holder
-        except BaseException:
-            os.close(descriptor)
-            raise
+        return who
+    except BaseException:
         os.close(descriptor)
-        time.sleep(_POLL_S)
+        raise
+    return descriptor
 
 
 def _open(path: Path) -> int:
@@ -84,6 +98,6 @@ def _same_file(descriptor: int, path: Path) -> bool:
 def _describe(descriptor: int) -> str:
     try:
         holder = json.loads(os.pread(descriptor, 10_000, 0))
-        return "{purpose} of {user} (process {pid} in {folder}, since {since}) holds this machine".format(**holder)
+        return "{purpose} by {user} (process {pid} in {folder}, since {since})".format(**holder)
     except (ValueError, KeyError, TypeError):
-        return "another attack holds this machine"
+        return "somebody else"

@@ -18,7 +18,7 @@ import psutil
 
 from loadstone.errors import LoadstoneError
 
-_PROJECT_TOOLS = Path(".tools/bin")
+_PROJECT_TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "bin"
 
 
 def find(program: str) -> str:
@@ -29,7 +29,7 @@ def find(program: str) -> str:
     if os.sep in program:
         found = shutil.which(program)
     else:
-        folders = [str(_PROJECT_TOOLS.absolute()), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        folders = [str(_PROJECT_TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         found = shutil.which(program, path=os.pathsep.join(folders))
     if found is None:
         raise LoadstoneError(f"the program {program!r} was not found; `make setup` installs what Loadstone brings along")

@@ -1,0 +1,119 @@
+"""A checkout of its own for one test, with a small sweep against real Envoys on ports of its own."""
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+
+_DEMO_PORTS = {"18080": 0, "18081": 1, "18082": 2, "18083": 3}
+
+
+class Checkout:
+    """`path` holds the project's files; `sweep` replaces keys of the demo's sweep."""
+
+    def __init__(self, pristine: Path, path: Path, **sweep: Any) -> None:
+        shutil.copytree(pristine, path, symlinks=True)
+        self.path = path
+        base = _free_ports(len(_DEMO_PORTS))
+        for file in [path / "config/config.yaml", *(path / "config/demo").glob("*.yaml")]:
+            text = file.read_text()
+            for port, offset in _DEMO_PORTS.items():
+                text = re.sub(rf"\b{port}\b", str(base[offset]), text)
+            file.write_text(text)
+        small = {"variants": ["plain", "envoy"], "rates": [50], "runs": 2, "duration": "300ms"}
+        self.configure(sweep={**small, "warmup": {"duration": "100ms", "min_rate": 20}, **sweep})
+
+    def configure(self, **changes: dict[str, Any]) -> None:
+        """Update sections of config/config.yaml."""
+        file = self.path / "config/config.yaml"
+        config = yaml.safe_load(file.read_text())
+        for section, keys in changes.items():
+            config[section] = {**config[section], **keys} if isinstance(keys, dict) else keys
+        file.write_text(yaml.safe_dump(config, sort_keys=False))
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Snakemake in the background, in a process group of its own; output merged."""
+        command = [str(self.path / ".venv/bin/snakemake"), *arguments]
+        return subprocess.Popen(
+            command,
+            cwd=self.path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str, expect: int = 0, timeout: float = 120) -> str:
+        """Snakemake to its end; its output. Fails unless it exits with `expect`."""
+        process = self.start(*arguments)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        assert process.returncode == expect, output
+        return output
+
+    def jobs(self, *arguments: str) -> dict[str, int]:
+        """Rule -> number of jobs that a dry run with these arguments plans."""
+        output = self.run("-n", *arguments)
+        table = re.search(r"^job\s+count\n[- ]+\n(.*?)^total", output, re.S | re.M)
+        return {} if table is None else {row.split()[0]: int(row.split()[1]) for row in table[1].splitlines()}
+
+    @property
+    def archive(self) -> Path:
+        return self.path / "results/archive"
+
+    @property
+    def campaign(self) -> Path:
+        (campaign,) = self.archive.glob("*/*/*")
+        return campaign
+
+    def results(self) -> list[Path]:
+        return sorted(self.archive.glob("*/*/*/*/*/*.results.json.zst"))
+
+    def contents(self) -> dict[str, str]:
+        """Every file of the archive with the SHA-256 of its content."""
+        return {
+            str(file.relative_to(self.archive)): hashlib.sha256(file.read_bytes()).hexdigest()
+            for file in sorted(self.archive.rglob("*"))
+            if file.is_file()
+        }
+
+    def processes(self) -> list[psutil.Process]:
+        """What still runs with this checkout as its working folder."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if Path(process.cwd()) == self.path and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except (psutil.Error, OSError):
+                continue
+        return found
+
+    def wait_idle(self, timeout_s: float = 15.0) -> None:
+        """Wait until nothing of this checkout runs any more; fails after `timeout_s`."""
+        deadline = time.monotonic() + timeout_s
+        while left := self.processes():
+            assert time.monotonic() < deadline, [process.cmdline() for process in left]
+            time.sleep(0.05)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()

@@ -1,0 +1,110 @@
+"""Law 1: no flag, no lost record and no change of code or parameters attacks or removes a collected run."""
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.checkout import Checkout
+
+
+@pytest.fixture(scope="module")
+def collected(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout with a complete little sweep and its report."""
+    checkout = Checkout(pristine, tmp_path_factory.mktemp("collected") / "checkout")
+    checkout.run("--cores", "1", "open")
+    checkout.run("--cores", "all")
+    assert len(checkout.results()) == 4
+    return checkout
+
+
+def _forget_records(checkout: Checkout) -> None:
+    shutil.rmtree(checkout.path / ".snakemake")
+
+
+def _shuffle_mtimes(checkout: Checkout) -> None:
+    shuffle = random.Random(1)
+    for file in sorted(checkout.path.glob("results/**/*")):
+        if file.is_file():
+            instant = shuffle.randrange(1_000_000_000, 1_900_000_000)
+            os.utime(file, (instant, instant))
+
+
+def _change_parameters(checkout: Checkout) -> None:
+    checkout.configure(sweep={"duration": "1s", "rates": [20], "timeout": "3s"}, target={"ready_timeout": "7s"})
+
+
+def _edit_scripts(checkout: Checkout) -> None:
+    for script in ["collect.py", "complete.py", "loadstone/collect/run.py"]:
+        with (checkout.path / "scripts" / script).open("a") as file:
+            file.write("\n# edited\n")
+    rules = checkout.path / "rules/collect.smk"
+    rules.write_text(rules.read_text().replace("attack=1", "attack=2"))
+
+
+@pytest.mark.parametrize(
+    "disturb",
+    [lambda _: None, _forget_records, _shuffle_mtimes, _change_parameters, _edit_scripts],
+    ids=["nothing", "records gone", "mtimes shuffled", "parameters changed", "scripts edited"],
+)
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("-F",), ("-R", "collect"), ("-F", "attacks"), ("-R", "collect", "complete", "--", "attacks")],
+    ids=lambda arguments: " ".join(arguments) or "plain",
+)
+def test_a_collected_run_is_never_scheduled_again(collected, tmp_path, disturb, arguments) -> None:
+    before = collected.contents()
+    shutil.copytree(collected.path, tmp_path / "checkout", symlinks=True)
+    checkout = object.__new__(Checkout)
+    checkout.path = tmp_path / "checkout"
+    disturb(checkout)
+    jobs = checkout.jobs("--cores", "all", *arguments)
+    assert "collect" not in jobs and "complete" not in jobs
+    assert checkout.contents() == before
+
+
+def test_forced_for_real_and_all_outputs_deleted(collected) -> None:
+    before = collected.contents()
+    collected.run("--cores", "all", "-F")
+    assert collected.contents() == before
+    collected.run("--cores", "all", "--delete-all-output")
+    assert collected.contents() == before
+    collected.run("--cores", "all")
+    assert collected.contents() == before
+    assert (collected.path / "reports/index.html").exists()
+
+
+def test_the_marker_of_a_collected_run_asked_for_by_name_attacks_nothing(collected) -> None:
+    before = collected.contents()
+    campaign = collected.campaign.relative_to(collected.archive)
+    output = collected.run("--cores", "all", "-f", f"results/.collected/{campaign}/50/plain/1.99")
+    assert "already collected" in output
+    assert collected.contents() == before
+
+
+def test_an_up_to_date_checkout_has_nothing_to_do_and_a_dry_run_changes_nothing(collected) -> None:
+    collected.run("--cores", "all")
+    state = {file: file.stat().st_mtime_ns for file in collected.path.glob("r*s/**/*") if file.is_file()}
+    assert set(collected.jobs("--cores", "all")) <= {"all"}
+    assert {file: file.stat().st_mtime_ns for file in collected.path.glob("r*s/**/*") if file.is_file()} == state
+
+
+def test_one_run_removed_by_its_owner_is_collected_again_alone(pristine, tmp_path) -> None:
+    checkout = Checkout(pristine, tmp_path / "checkout")
+    checkout.run("--cores", "1", "open")
+    checkout.run("--cores", "all")
+    before = checkout.contents()
+    (checkout.campaign / "completion_time.txt").unlink()
+    removed = checkout.results()[1]
+    removed.unlink()
+    assert checkout.jobs("--cores", "all")["collect"] == 1
+    checkout.run("--cores", "all")
+    after = checkout.contents()
+    name = str(removed.relative_to(checkout.archive))
+    assert after[name] != before[name]
+    cell = name.rpartition("/")[0]
+    untouched = {file: digest for file, digest in before.items() if not file.startswith(f"{cell}/")}
+    untouched.pop(next(file for file in untouched if file.endswith("completion_time.txt")))
+    assert untouched.items() <= after.items()

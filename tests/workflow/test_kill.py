@@ -1,0 +1,147 @@
+"""Law 1 and 2 under SIGKILL, SIGTERM and a full disk: nothing half-made under a final name, nothing left running,
+and the next invocation collects exactly what is missing."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import zstandard
+
+from loadstone.archive import parse_name
+from support.checkout import Checkout
+
+SWEEP = {"variants": ["plain", "envoy"], "rates": [400], "runs": 2, "duration": "700ms"}
+
+
+@pytest.fixture
+def checkout(pristine: Path, tmp_path: Path) -> Checkout:
+    checkout = Checkout(pristine, tmp_path / "checkout", **SWEEP)
+    checkout.run("--cores", "1", "open")
+    return checkout
+
+
+def assert_whole(checkout: Checkout) -> None:
+    """Every file under a final name is complete: frames end, and a run with results has all its files, matching."""
+    for file in checkout.archive.rglob("*.zst"):
+        if parse_name(file.name) and ".part" not in file.parent.name:
+            decompressor = zstandard.ZstdDecompressor().decompressobj()
+            content = decompressor.decompress(file.read_bytes())
+            assert decompressor.eof and content.endswith(b"}\n"), file
+    for results in checkout.results():
+        run = results.name.partition(".")[0]
+        subprocess.run(["sha256sum", "--check", "--quiet", f"{run}.sha256"], cwd=results.parent, check=True)
+
+
+def finish(checkout: Checkout, before: dict[str, str]) -> None:
+    """The next invocation collects exactly what is missing and changes nothing that was there."""
+    missing = 4 - len(checkout.results())
+    output = checkout.run("--cores", "all", "attacks")
+    assert output.count("] plain at") + output.count("] envoy at") <= missing
+    assert len(checkout.results()) == 4
+    assert before.items() <= checkout.contents().items()
+    assert not list(checkout.archive.rglob(".*.part"))
+    assert (checkout.campaign / "completion_time.txt").exists()
+    assert_whole(checkout)
+    checkout.wait_idle()
+
+
+def victims(checkout: Checkout, name: str) -> list[psutil.Process]:
+    return [process for process in checkout.processes() if name in " ".join(process.cmdline()[:3])]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_snakemake_killed_at_any_moment(checkout: Checkout, seed: int) -> None:
+    process = checkout.start("--cores", "all", "attacks")
+    time.sleep(random.Random(seed).uniform(2.0, 9.0))
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    checkout.wait_idle()
+    assert_whole(checkout)
+    finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
+
+
+@pytest.mark.parametrize("name", ["vegeta attack", "vegeta encode", "collect.py", "envoy"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: int) -> None:
+    process = checkout.start("--cores", "all", "attacks")
+    deadline = time.monotonic() + 30
+    while not (found := victims(checkout, name)) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    assert found, f"{name} never ran"
+    for victim in found:
+        try:
+            victim.send_signal(number)
+        except psutil.NoSuchProcess:
+            pytest.skip(f"{name} was faster than this test")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0, output
+    checkout.wait_idle()
+    assert_whole(checkout)
+    finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
+
+
+def test_ctrl_c_leaves_nothing_running(checkout: Checkout) -> None:
+    process = checkout.start("--cores", "all", "attacks")
+    while not victims(checkout, "vegeta attack"):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    checkout.wait_idle()
+    finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
+
+
+def test_a_job_that_died_between_its_links_is_finished_without_an_attack(checkout: Checkout) -> None:
+    checkout.run("--cores", "all", "attacks")
+    (checkout.campaign / "completion_time.txt").unlink()
+    results = checkout.results()[0]
+    run = results.name.partition(".")[0]
+    staging = results.parent / f".{run}.part"
+    staging.mkdir()
+    mine = [file for file in results.parent.iterdir() if file.name.startswith(f"{run}.")]
+    for file in mine:
+        os.link(file, staging / file.name)
+    (staging / "SEALED").touch()
+    before = checkout.contents()
+    for file in mine[1:]:
+        file.unlink()
+    results.unlink(missing_ok=True)
+    output = checkout.run("--cores", "all", "attacks")
+    assert "finishing it" in output
+    kept = {file: digest for file, digest in before.items() if ".part/" not in file}
+    assert kept.items() <= checkout.contents().items()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_disk_ends_with_a_clear_error_and_earlier_results_intact(checkout: Checkout, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
+    try:
+        (checkout.path / "results/archive").rename(checkout.path / "results/unused")
+        checkout.configure(archive=str(disk / "archive"))
+        checkout.run("--cores", "1", "open")
+        checkout.run("--cores", "1", "--config", f"archive={disk / 'archive'}", "-n")
+        filler = disk / "filler"
+        one_run = 1_200_000
+        process = checkout.start("--cores", "all", "attacks")
+        while not list((disk / "archive").rglob("1.results.json.zst")):
+            time.sleep(0.01)
+        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
+        filler.write_bytes(b"\0" * max(0, free - one_run // 4))
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode != 0
+        assert "space" in output.lower(), output
+        first = {str(file): file.read_bytes() for file in disk.rglob("[0-9]*.*") if ".part" not in str(file)}
+        assert first
+        filler.unlink()
+        checkout.run("--cores", "all", "attacks")
+        assert len(list((disk / "archive").rglob("*.results.json.zst"))) == 4
+        assert all(Path(file).read_bytes() == content for file, content in first.items())
+        checkout.wait_idle()
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
