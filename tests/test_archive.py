@@ -1,0 +1,105 @@
+"""The archive's layout: names are read from the left, campaigns sort by instant, nothing is dropped silently."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadstone import archive
+from loadstone.archive import Campaign, Cell, decode, encode, parse_name, scan_campaign, slug
+
+HOSTILE = ["a b", "a'b\"c", "<script>alert(1)</script>", "{run}", "a=b%20c", "*?[x]", "ünïcode", "-rf", "a;b&c", "x\ny"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("1.results.json.zst", (1, "main", "results", "json.zst")),
+        ("10.results.bin", (10, "main", "results", "bin")),
+        ("2.results.csv.zst", (2, "main", "results", "csv.zst")),
+        ("1.presidio.results.json.zst", (1, "presidio", "results", "json.zst")),
+        ("1.presidio.summary.json", (1, "presidio", "summary", "json")),
+        ("3.req_2.presidio.warmups.json.zst", (3, "presidio.req_2", "warmups", "json.zst")),
+        ("1.resources.csv.zst", (1, "main", "resources", "csv.zst")),
+        ("1.run.json", (1, "main", "run", "run.json")),
+        ("1.sha256", (1, "main", "sha256", "sha256")),
+    ],
+)
+def test_file_names_are_read_from_the_left(name: str, expected: tuple) -> None:
+    parsed = parse_name(name)
+    assert (parsed.run, parsed.stream, parsed.kind, parsed.suffix) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["", "metadata.json", "0.results.json", "01.results.json", "a.results.json", "1.results.txt", "1.results.json.gz"]
+)
+def test_other_names_are_no_files_of_a_run(name: str) -> None:
+    assert parse_name(name) is None
+
+
+@given(st.text(st.characters(exclude_characters="/\0"), min_size=1))
+def test_any_folder_name_survives_encoding(name: str) -> None:
+    part = encode(name)
+    assert decode(part) == name
+    assert not set(part) & set("/{}<>*?[]'\"\n\\")
+    assert part not in (".", "..")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_slugs_are_plain_and_differ(name: str, tmp_path: Path) -> None:
+    one, other = (slug(Campaign(tmp_path, app, "host", "2026-01-01T00:00:00Z")) for app in (name, name + "_"))
+    assert one != other
+    assert all(letter.isascii() and (letter.isalnum() or letter in "._-") for letter in one + other)
+
+
+def test_campaigns_sort_by_instant_not_by_text(tmp_path: Path) -> None:
+    times = ["2025-01-02T11:48-05:00", "2024-04-17T23:03:57-04:00", "2024-04-18T02:00:00+00:00", "no time"]
+    for time in times:
+        (tmp_path / "app" / "host" / time).mkdir(parents=True)
+    (tmp_path / "app" / "_graphs" / "x").mkdir(parents=True)
+    found = [campaign.timestamp for campaign in archive.campaigns(tmp_path)]
+    assert found == ["no time", "2024-04-18T02:00:00+00:00", "2024-04-17T23:03:57-04:00", "2025-01-02T11:48-05:00"]
+
+
+def test_a_scan_lists_runs_in_order_and_names_what_it_does_not_understand(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path, "app", "host", "2026-01-01T00:00:00Z")
+    cell = campaign.path / "100" / "plain"
+    cell.mkdir(parents=True)
+    for name in ["10.results.json.zst", "2.results.json.zst", "metadata.json", "notes.txt"]:
+        (cell / name).touch()
+    (campaign.path / "fast").mkdir()
+    (campaign.path / "100" / "file").touch()
+    os.symlink(tmp_path / "nowhere", cell / "3.results.json.zst")
+    listing = scan_campaign(campaign)
+    assert listing.cells[0].runs() == [2, 10]
+    problems = dict(listing.problems)
+    prefix = "app/host/2026-01-01T00:00:00Z"
+    assert set(problems) == {
+        f"{prefix}/fast",
+        f"{prefix}/100/file",
+        f"{prefix}/100/plain/notes.txt",
+        f"{prefix}/100/plain/3.results.json.zst",
+    }
+
+
+def test_the_digest_changes_with_every_file_and_only_then(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path, "app", "host", "2026-01-01T00:00:00Z")
+    cell = Cell(campaign, "100", "plain")
+    cell.path.mkdir(parents=True)
+    seen = {scan_campaign(campaign).digest()}
+    (cell.path / ".1.part").mkdir()
+    assert scan_campaign(campaign).digest() in seen
+    for change in [
+        lambda: cell.results(1).write_text("a"),
+        lambda: cell.results(1).write_text("bc"),
+        lambda: os.utime(cell.results(1), (1, 1)),
+        lambda: (cell.path / "metadata.json").write_text("{}"),
+        lambda: (campaign.path / archive.COMPLETION).touch(),
+        lambda: cell.results(1).unlink(),
+    ]:
+        change()
+        digest = scan_campaign(campaign).digest()
+        assert digest not in seen
+        seen.add(digest)

@@ -1,0 +1,64 @@
+"""Metadata of every version."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadstone import metadata
+from loadstone.metadata import parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("10s", 10), ("1m0.04s", 60.04), ("107.767342ms", 0.107767342), ("588.001µs", 588.001e-6), ("1h2m3s", 3723), ("5m0s", 300)],
+)
+def test_go_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text) == pytest.approx(seconds, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["", "10", "s", "10 s", "10x", "1,5s", None, 10, "10s "])
+def test_what_is_no_duration(text: object) -> None:
+    assert parse_duration(text) is None
+
+
+def test_the_real_examples_of_old_versions_are_understood(shared: Path) -> None:
+    files = sorted((shared / "prose/metadata-examples").glob("*.json"))
+    assert len(files) >= 19
+    for file in files:
+        content = json.loads(file.read_text())
+        found = metadata.read(file)
+        assert found.problems == [], file
+        assert found.rate == float(content["testOptions"]["rate"])
+        assert found.expected_requests == found.rate * int(content["testOptions"]["duration"].rstrip("s"))
+        assert found.replicas == int(content["workloadInfo"]["test_replicas"])
+        assert found.version == content.get("version", "1")
+        assert found.runs is None and found.positions == []
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b"[" * 100_000, b'"text"'])
+def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "metadata.json").write_bytes(content)
+    found = metadata.read(tmp_path / "metadata.json")
+    assert len(found.problems) == 1 and found.rate is None
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is missing"]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+_KEYS = ["version", "testMode", "testOptions", "warmupOptions", "workloadInfo", "runs", "order", "labels", "req", "target"]
+_INNER = ["rate", "duration", "variant", "test_replicas", "positions", "kind", "timeout"]
+
+
+@given(st.dictionaries(st.sampled_from(_KEYS), _JSON | st.dictionaries(st.sampled_from(_INNER), _JSON)))
+def test_nothing_that_a_file_holds_makes_reading_fail(content: dict) -> None:
+    found = metadata.parse(content)
+    assert found.rate is None or 0 <= found.rate < 1e12
