@@ -50,9 +50,14 @@ func run(requests uint64, timeout time.Duration, insecure bool, output string) (
 			return err
 		}
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
 	buffered := bufio.NewWriter(out)
-	defer func() { err = errors.Join(err, buffered.Flush()) }()
+	defer func() {
+		for _, finish := range []func() error{buffered.Flush, out.Close} {
+			if failure := finish(); err == nil {
+				err = failure
+			}
+		}
+	}()
 
 	attacker := vegeta.NewAttacker(
 		vegeta.Workers(1),
