@@ -1,0 +1,98 @@
+"""Programs end with the job that started them, however it ends, and the machine's lock is held until they have."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from loadstone.errors import LoadstoneError
+from loadstone.lock import exclusive, hold
+from loadstone.process import Minder, Program, find, run
+
+# A job that starts a shell which leaves a grandchild behind, both of which ignore SIGTERM, while holding a lock.
+JOB = """
+import sys, time
+from pathlib import Path
+from loadstone.lock import exclusive
+from loadstone.process import Minder, Program
+folder = Path(sys.argv[1])
+script = "trap '' TERM; sleep 1000 & echo $! > grandchild; echo $$ > child; wait"
+with exclusive("a test", print, folder / "lock") as lock, Minder(keep_open=[lock]) as minder:
+    Program(["sh", "-c", "cd " + str(folder) + "; " + script], minder, folder / "log")
+    time.sleep(1000)
+"""
+
+
+def _pid(file: Path) -> int:
+    deadline = time.monotonic() + 20
+    while not (file.exists() and file.read_text().strip()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return int(file.read_text())
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_outlives_a_killed_job_and_the_lock_waits_for_that(tmp_path: Path, number: int) -> None:
+    job = subprocess.Popen([sys.executable, "-c", textwrap.dedent(JOB), str(tmp_path)], stderr=subprocess.DEVNULL)
+    child, grandchild = _pid(tmp_path / "child"), _pid(tmp_path / "grandchild")
+    with pytest.raises(LoadstoneError, match="a test by .* at work here"):
+        hold("another", tmp_path / "lock")
+    job.send_signal(number)
+    with exclusive("another", lambda _: None, tmp_path / "lock"):
+        assert not _alive(child) and not _alive(grandchild)
+    job.wait()
+
+
+def test_two_holders_wait_for_each_other_even_when_the_file_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with exclusive("one", lambda _: None, path):
+        with pytest.raises(LoadstoneError, match=f"one by .*process {os.getpid()}"):
+            hold("two", path)
+    os.close(hold("two", path))
+
+
+def test_a_lock_is_not_opened_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="symbolic links"):
+        hold("one", tmp_path / "lock")
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_a_failing_program_is_an_error_with_what_it_said(tmp_path: Path) -> None:
+    with Minder() as minder, pytest.raises(LoadstoneError, match=r"(?s)sh ended with exit code 3.*no such thing"):
+        run(["sh", "-c", "echo no such thing >&2; exit 3"], minder, tmp_path / "log")
+
+
+def test_a_missing_program_is_named_with_its_remedy() -> None:
+    with pytest.raises(LoadstoneError, match="'no-such-program' was not found; `make setup`"):
+        find("no-such-program")
+
+
+def test_arguments_reach_the_program_as_they_are(tmp_path: Path) -> None:
+    hostile = "$(touch x); `id` \"'&|"
+    with Minder() as minder:
+        run(["printf", "%s", hostile], minder, tmp_path / "log")
+    assert (tmp_path / "log").read_text() == hostile
+
+
+def test_stopping_ends_a_stubborn_program(tmp_path: Path) -> None:
+    with Minder() as minder:
+        program = Program(["sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait; sleep 1000"], minder, tmp_path / "log")
+        while "up" not in program.tail():
+            time.sleep(0.01)
+        program.stop(grace_s=0.2)
+        assert program.exit_code() == -signal.SIGKILL
