@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,21 +18,27 @@ LONGEST_LINE_BYTES = 64 << 20
 ReadInto = Callable[[memoryview], int]
 
 
-@contextmanager
-def open_bytes(path: Path) -> Iterator[pa.NativeFile]:
-    """A regular file's content, decompressed when it is named ``.zst``. Raises OSError, also while it is read.
-
-    Arrow's stream raises at a frame without its end, a wrong checksum and foreign bytes, and goes on behind a frame.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a named pipe must not block
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "is no regular file")
-    except OSError:
+def open_raw(path: Path) -> FileIO:
+    """A regular file's bytes; anything else (a named pipe would block for ever) is an OSError without a number."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise
-    with pa.PythonFile(os.fdopen(descriptor, "rb"), "r") as file:
-        yield pa.CompressedInputStream(file, "zstd") if path.name.endswith(".zst") else file
+        raise OSError("it is no regular file")
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[FileIO | pa.NativeFile]:
+    """The same decompressed when the file is named ``.zst``. Raises OSError, also when it is read from.
+
+    Arrow raises at a frame without its end, a wrong checksum and foreign bytes, and goes on behind a frame.
+    """
+    with open_raw(path) as file:
+        if path.name.endswith(".zst"):
+            with pa.PythonFile(file, "r") as compressed:
+                yield pa.CompressedInputStream(compressed, "zstd")
+        else:
+            yield file
 
 
 def read_lines(path: Path, problems: Problems) -> Iterator[tuple[bytearray, int]]:
@@ -53,7 +60,7 @@ def explain(error: OSError, problems: Problems) -> None:
     elif "Truncated compressed stream" in str(error):
         problems.truncated = "the compressed data end early"
     else:
-        problems.damaged = str(error).removeprefix("[Errno 0] ")
+        problems.damaged = str(error)
 
 
 def whole_lines(read_into: ReadInto, problems: Problems) -> Iterator[tuple[bytearray, int]]:

@@ -1,0 +1,70 @@
+"""Vegeta's report as JSON (``vegeta report -type json``): what the tool itself says of a run."""
+
+import json
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone.readers.base import Problems
+from loadstone.readers.stream import explain, open_bytes
+
+_LONGEST_BYTES = 16 << 20
+_MOST = 1e18  # far beyond any figure, within 64 bits
+_LATENCIES = {
+    "mean_ns": "mean",
+    "min_ns": "min",
+    "p50_ns": "50th",
+    "p90_ns": "90th",
+    "p95_ns": "95th",
+    "p99_ns": "99th",
+    "max_ns": "max",
+}
+
+
+def read(path: Path, problems: Problems) -> dict[str, Any] | None:
+    """The columns of the `summaries` table behind its key; None when the file can't be read.
+
+    Latencies in ns as estimated by vegeta, `throughput` in successes/s, `success` as a share. What is absent is None.
+    """
+    try:
+        with open_bytes(path) as stream:
+            content = stream.read(_LONGEST_BYTES)
+    except OSError as error:
+        explain(error, problems)
+        return None
+    try:
+        report = json.loads(content)
+    except (ValueError, RecursionError):
+        problems.damaged = "it is not JSON"
+        return None
+    if not isinstance(report, dict) or not isinstance(report.get("latencies"), dict):
+        problems.damaged = "it is no report of vegeta"
+        return None
+    codes = report.get("status_codes")
+    requests = _number(report.get("requests"))
+    return {
+        "requests": None if requests is None else int(requests),
+        "success": _number(report.get("success")),
+        **{column: _number(report["latencies"].get(key)) for column, key in _LATENCIES.items()},
+        "throughput": _number(report.get("throughput")),
+        "status_codes": {str(code): int(count) for code, count in codes.items() if _number(count) is not None}
+        if isinstance(codes, dict)
+        else {},
+        "started_at": _instant(report.get("earliest")),
+    }
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or abs(value) > _MOST:
+        return None
+    return value
+
+
+def _instant(value: object) -> str | None:
+    """The time as ISO 8601 in UTC; vegeta reports year 1 when there was no request."""
+    try:
+        instant = datetime.fromisoformat(str(value)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return instant.isoformat() if instant.year > 1 else None

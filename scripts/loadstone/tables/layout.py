@@ -1,0 +1,99 @@
+"""Where derived files lie: the only module that builds a path below the tables' folder, or writes one.
+
+``<tables>/<table>/app=<app>/host=<host>/timestamp=<timestamp>/<file>.parquet``, every part percent-encoded.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from loadstone.archive import Campaign, Cell, encode
+from loadstone.errors import LoadstoneError
+
+PART = "part.parquet"
+MANIFESTS = ".manifest"
+_LONGEST_NAME = 200
+
+
+def text(name: str) -> str:
+    """A file or folder name as text for tables. A byte that is no UTF-8 is shown by a backslash, x and its number."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def campaign_key(campaign: Campaign) -> dict[str, str]:
+    """The columns that name a campaign."""
+    return {"app": text(campaign.app), "host": text(campaign.host), "timestamp": text(campaign.timestamp)}
+
+
+def partition(tables: Path, table: str, campaign: Campaign) -> Path:
+    """The folder of one table's files of one campaign."""
+    parts = (f"{name}={encode(value)}" for name, value in campaign_key(campaign).items())
+    return tables.joinpath(table, *parts)
+
+
+def cell_file(tables: Path, table: str, cell: Cell) -> Path:
+    """One table's file of one cell."""
+    name = f"{cell.rate}_{encode(text(cell.variant_dir))}"
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return partition(tables, table, cell.campaign) / f"{name}.parquet"
+
+
+def manifest_file(tables: Path, campaign: Campaign) -> Path:
+    """Where it is remembered what a campaign's tables were made from."""
+    app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
+    return tables / MANIFESTS / app / host / f"{timestamp}.json"
+
+
+def prepare_folder(tables: Path, folder: Path) -> None:
+    """Make a folder below `tables`. Raises LoadstoneError when a link on the way leads out of it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LoadstoneError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    if not folder.resolve().is_relative_to(tables.resolve()):
+        raise LoadstoneError(f"{folder} leads out of {tables}: remove the link and run again")
+
+
+@contextmanager
+def written(tables: Path, path: Path) -> Iterator[Path]:
+    """A temporary path that becomes `path` when the block ends well, and vanishes otherwise."""
+    prepare_folder(tables, path.parent)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        if temporary.exists():
+            temporary.replace(path)
+    except OSError as error:
+        raise LoadstoneError(f"{path} cannot be written: {error.strerror or error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _arrow_values(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    """Arrow wants maps as pairs; times come as text out of the manifest."""
+    found = dict(row)
+    for field in schema:
+        value = found.get(field.name)
+        if isinstance(value, Mapping):
+            found[field.name] = list(value.items())
+        elif isinstance(value, str) and pa.types.is_timestamp(field.type):
+            found[field.name] = datetime.fromisoformat(value)
+    return found
+
+
+def write_rows(tables: Path, path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
+    """Write rows as one Parquet file, replacing it in one step; without rows the file is removed."""
+    if not rows:
+        path.unlink(missing_ok=True)
+        return
+    table = pa.Table.from_pylist([_arrow_values(row, schema) for row in rows], schema=schema)
+    with written(tables, path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
