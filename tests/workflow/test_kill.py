@@ -51,10 +51,17 @@ def finish(checkout: Checkout, before: dict[str, str]) -> None:
 
 
 def victims(checkout: Checkout, name: str) -> list[psutil.Process]:
-    return [process for process in checkout.processes() if name in " ".join(process.cmdline()[:3])]
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if name in " ".join(process.cmdline()[:3]) and Path(process.cwd()) == checkout.path:
+                found.append(process)
+        except (psutil.Error, OSError):  # gone, or a zombie
+            continue
+    return found
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_snakemake_killed_at_any_moment(checkout: Checkout, seed: int) -> None:
     process = checkout.start("--cores", "all", "attacks")
     time.sleep(random.Random(seed).uniform(2.0, 9.0))
