@@ -63,6 +63,7 @@ def _attack(
     has_warmup = round(warmup_rate * warmup_s) > 0
     with local.running({**target, "ready_timeout_s": ready_s}, cell.variant_dir, minder, logs) as up:
         record["identity"] = local.identify(planned.request, expect, limit_s)
+        record["ready"] = _now()
         if has_warmup:
             _run_phase(attack, "warmup", warmup_rate, warmup_s, limit_s, warmups, up, record)
         _run_phase(attack, "test", planned.rate or 0, planned.duration_s or 0, limit_s, results, up, record)
