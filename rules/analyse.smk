@@ -12,15 +12,15 @@ rule analyse:
     output:
         f"<tables>/runs/{PART}",
         f"<tables>/cells/{PART}",
-    params:
-        archive=config["archive"],
-        tables=config["tables"],
     log:
         f"logs/analyse/{KEY}.log",
     benchmark:
         f"benchmarks/analyse/{KEY}.tsv"
     conda:
         "../envs/pipeline.yaml"
+    params:
+        archive=config["archive"],
+        tables=config["tables"],
     script:
         "../scripts/analyse.py"
 
@@ -31,13 +31,13 @@ rule database:
         analysed,
     output:
         "<database>",
-    params:
-        archive=config["archive"],
-        tables=config["tables"],
-        campaigns=archive_keys,
     log:
         "logs/database.log",
     conda:
         "../envs/pipeline.yaml"
+    params:
+        archive=config["archive"],
+        tables=config["tables"],
+        campaigns=archive_keys,
     script:
         "../scripts/database.py"

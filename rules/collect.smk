@@ -6,14 +6,14 @@ out: runs in the archive; markers below results/.collected
 
 
 rule open:
-    """Write the plan of the configured sweep into the archive, or say which one is still open."""
-    params:
-        config=config,
     log:
         "logs/open.log",
     localrule: True
     conda:
         "../envs/collect.yaml"
+    """Write the plan of the configured sweep into the archive, or say which one is still open."""
+    params:
+        config=config,
     script:
         "../scripts/open_sweep.py"
 
@@ -22,20 +22,20 @@ rule collect:
     """One missing run, by attacking the target. Alone on the machine; an existing run is never touched."""
     output:
         touch(f"results/.collected/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}"),
-    params:
-        archive=config["archive"],
-        target=config.get("target", {}),
     log:
         f"logs/collect/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}.log",
     benchmark:
         f"benchmarks/collect/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}.tsv"
-    threads: workflow.cores
-    resources:
-        attack=1,
     priority: collection_rank
     localrule: True
     conda:
         "../envs/collect.yaml"
+    threads: workflow.cores
+    resources:
+        attack=1,
+    params:
+        archive=config["archive"],
+        target=config.get("target", {}),
     script:
         "../scripts/collect.py"
 
@@ -46,12 +46,12 @@ rule complete:
         collections,
     output:
         touch(f"results/.collected/{KEY}/complete.{{nth}}"),
-    params:
-        archive=config["archive"],
     log:
         f"logs/complete/{KEY}/{{nth}}.log",
     localrule: True
     conda:
         "../envs/collect.yaml"
+    params:
+        archive=config["archive"],
     script:
         "../scripts/complete.py"

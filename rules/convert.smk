@@ -11,16 +11,16 @@ rule convert:
         collected_first,
     output:
         f"<tables>/.done/{KEY}/{{nth}}",
-    params:
-        archive=config["archive"],
-        tables=config["tables"],
-        variants=VARIANTS.declared,
     log:
         f"logs/convert/{KEY}/{{nth}}.log",
     benchmark:
         f"benchmarks/convert/{KEY}/{{nth}}.tsv"
-    threads: workflow.cores
     conda:
         "../envs/pipeline.yaml"
+    threads: workflow.cores
+    params:
+        archive=config["archive"],
+        tables=config["tables"],
+        variants=VARIANTS.declared,
     script:
         "../scripts/convert.py"

@@ -10,6 +10,12 @@ rule campaign_page:
         analysed_of_slug,
     output:
         "<reports>/campaigns/{slug}.html",
+    log:
+        "logs/report/{slug}.log",
+    benchmark:
+        "benchmarks/report/{slug}.tsv"
+    conda:
+        "../envs/report.yaml"
     params:
         campaign=campaign_of_slug,
         archive=config["archive"],
@@ -18,12 +24,6 @@ rule campaign_page:
         variants=VARIANTS.declared,
         options=config.get("report", {}),
         version=loadstone.__version__,
-    log:
-        "logs/report/{slug}.log",
-    benchmark:
-        "benchmarks/report/{slug}.tsv"
-    conda:
-        "../envs/report.yaml"
     script:
         "../scripts/campaign_page.py"
 
@@ -35,6 +35,10 @@ rule index:
         "<database>",
     output:
         "<reports>/index.html",
+    log:
+        "logs/report/index.log",
+    conda:
+        "../envs/report.yaml"
     params:
         archive=config["archive"],
         tables=config["tables"],
@@ -42,9 +46,5 @@ rule index:
         variants=VARIANTS.declared,
         options=config.get("report", {}),
         version=loadstone.__version__,
-    log:
-        "logs/report/index.log",
-    conda:
-        "../envs/report.yaml"
     script:
         "../scripts/index_page.py"

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, decode, encode, parse_name, scan_campaign, slug
 
@@ -33,7 +32,8 @@ def test_file_names_are_read_from_the_left(name: str, expected: tuple) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "metadata.json", "0.results.json", "01.results.json", "a.results.json", "1.results.txt", "1.results.json.gz"]
+    "name",
+    ["", "metadata.json", "0.results.json", "01.results.json", "a.results.json", "1.results.txt", "1.results.json.gz"],
 )
 def test_other_names_are_no_files_of_a_run(name: str) -> None:
     assert parse_name(name) is None
@@ -71,7 +71,7 @@ def test_a_scan_lists_runs_in_order_and_names_what_it_does_not_understand(tmp_pa
         (cell / name).touch()
     (campaign.path / "fast").mkdir()
     (campaign.path / "100" / "file").touch()
-    os.symlink(tmp_path / "nowhere", cell / "3.results.json.zst")
+    (cell / "3.results.json.zst").symlink_to(tmp_path / "nowhere")
     listing = scan_campaign(campaign)
     assert listing.cells[0].runs() == [2, 10]
     problems = dict(listing.problems)
@@ -97,7 +97,7 @@ def test_the_digest_changes_with_every_file_and_only_then(tmp_path: Path) -> Non
         lambda: os.utime(cell.results(1), (1, 1)),
         lambda: (cell.path / "metadata.json").write_text("{}"),
         lambda: (campaign.path / archive.COMPLETION).touch(),
-        lambda: cell.results(1).unlink(),
+        cell.results(1).unlink,
     ]:
         change()
         digest = scan_campaign(campaign).digest()

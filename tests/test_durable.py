@@ -5,7 +5,6 @@ import threading
 from pathlib import Path
 
 import pytest
-
 from loadstone.durable import replace, write_new
 
 

@@ -6,14 +6,20 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from loadstone import metadata
 from loadstone.metadata import parse_duration
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("10s", 10), ("1m0.04s", 60.04), ("107.767342ms", 0.107767342), ("588.001µs", 588.001e-6), ("1h2m3s", 3723), ("5m0s", 300)],
+    [
+        ("10s", 10),
+        ("1m0.04s", 60.04),
+        ("107.767342ms", 0.107767342),
+        ("588.001µs", 588.001e-6),
+        ("1h2m3s", 3723),
+        ("5m0s", 300),
+    ],
 )
 def test_go_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds, rel=1e-12)
@@ -54,7 +60,18 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=5,
 )
-_KEYS = ["version", "testMode", "testOptions", "warmupOptions", "workloadInfo", "runs", "order", "labels", "req", "target"]
+_KEYS = [
+    "version",
+    "testMode",
+    "testOptions",
+    "warmupOptions",
+    "workloadInfo",
+    "runs",
+    "order",
+    "labels",
+    "req",
+    "target",
+]
 _INNER = ["rate", "duration", "variant", "test_replicas", "positions", "kind", "timeout"]
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-
 from loadstone.errors import LoadstoneError
 from loadstone.lock import exclusive, hold
 from loadstone.process import Minder, Program, find, run
@@ -48,7 +47,7 @@ def _alive(pid: int) -> bool:
 def test_nothing_outlives_a_killed_job_and_the_lock_waits_for_that(tmp_path: Path, number: int) -> None:
     job = subprocess.Popen([sys.executable, "-c", textwrap.dedent(JOB), str(tmp_path)], stderr=subprocess.DEVNULL)
     child, grandchild = _pid(tmp_path / "child"), _pid(tmp_path / "grandchild")
-    with pytest.raises(LoadstoneError, match="a test by .* at work here"):
+    with pytest.raises(LoadstoneError, match=r"a test by .* at work here"):
         hold("another", tmp_path / "lock")
     job.send_signal(number)
     with exclusive("another", lambda _: None, tmp_path / "lock"):
@@ -58,9 +57,9 @@ def test_nothing_outlives_a_killed_job_and_the_lock_waits_for_that(tmp_path: Pat
 
 def test_two_holders_wait_for_each_other_even_when_the_file_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with exclusive("one", lambda _: None, path):
-        with pytest.raises(LoadstoneError, match=f"one by .*process {os.getpid()}"):
-            hold("two", path)
+    said = f"one by .*process {os.getpid()}"
+    with exclusive("one", lambda _: None, path), pytest.raises(LoadstoneError, match=said):
+        hold("two", path)
     os.close(hold("two", path))
 
 
@@ -91,7 +90,9 @@ def test_arguments_reach_the_program_as_they_are(tmp_path: Path) -> None:
 
 def test_stopping_ends_a_stubborn_program(tmp_path: Path) -> None:
     with Minder() as minder:
-        program = Program(["sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait; sleep 1000"], minder, tmp_path / "log")
+        program = Program(
+            ["sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait; sleep 1000"], minder, tmp_path / "log"
+        )
         while "up" not in program.tail():
             time.sleep(0.01)
         program.stop(grace_s=0.2)

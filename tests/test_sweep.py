@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from conftest import PROJECT
 from loadstone import archive, config, metadata, sweep
 from loadstone.errors import LoadstoneError
@@ -78,7 +77,8 @@ def test_blocks_hold_every_cell_once_and_the_seed_gives_the_order_again() -> Non
     for block in range(4):
         assert sorted(positions[block] for positions in order.values()) == list(range(block * 6 + 1, block * 6 + 7))
     firsts = Counter(
-        min(sweep.order(["a", "b"], [1], 1, "blocks", seed=seed).items(), key=lambda item: item[1])[0] for seed in range(200)
+        min(sweep.order(["a", "b"], [1], 1, "blocks", seed=seed).items(), key=lambda item: item[1])[0]
+        for seed in range(200)
     )
     assert min(firsts.values()) > 70
 
@@ -88,7 +88,9 @@ def test_the_fixed_order_is_run_rate_variant() -> None:
     assert order == {(20, "a"): [1, 5], (20, "b"): [2, 6], (10, "a"): [3, 7], (10, "b"): [4, 8]}
 
 
-@pytest.mark.parametrize(("rate", "expected"), [(10, 5), (20, 10), (180, 90), (200, 100), (1000, 100), (0.5, 0), (11, 5)])
+@pytest.mark.parametrize(
+    ("rate", "expected"), [(10, 5), (20, 10), (180, 90), (200, 100), (1000, 100), (0.5, 0), (11, 5)]
+)
 def test_warm_up_rates_are_those_of_version_4(rate: float, expected: int) -> None:
     assert sweep.warmup_rate(rate, {"min_rate": 0, "max_rate": 100}) == expected
 
@@ -96,7 +98,7 @@ def test_warm_up_rates_are_those_of_version_4(rate: float, expected: int) -> Non
 def test_an_open_sweep_is_resumed_and_another_declaration_refused(declared: dict) -> None:
     first = opened(declared)
     assert opened(declared) == first
-    with pytest.raises(LoadstoneError, match="(?s)still open.*abandoned.txt"):
+    with pytest.raises(LoadstoneError, match=r"(?s)still open.*abandoned.txt"):
         opened({**declared, "sweep": {**declared["sweep"], "runs": 4}})
     (first.path / archive.ABANDONED).touch()
     assert archive.scan_campaign(first).problems == []

@@ -207,7 +207,9 @@ def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListi
     try:
         status = entry.stat()
     except OSError as error:
-        listing.problems.append((_relative(Path(entry.path), listing.campaign.root), f"cannot be read: {error.strerror}"))
+        listing.problems.append(
+            (_relative(Path(entry.path), listing.campaign.root), f"cannot be read: {error.strerror}")
+        )
         return
     if entry.name == METADATA:
         cell.metadata = (status.st_size, status.st_mtime_ns)
@@ -227,7 +229,11 @@ def encode(name: str) -> str:
 
     Snakemake gives ``{}<>`` and DuckDB gives ``%=`` and glob characters a meaning; archive names may hold any of them.
     """
-    return quote(name, safe=":+-_.~@ ,", errors="surrogateescape") if name not in (".", "..") else quote(name).replace(".", "%2E")
+    return (
+        quote(name, safe=":+-_.~@ ,", errors="surrogateescape")
+        if name not in (".", "..")
+        else quote(name).replace(".", "%2E")
+    )
 
 
 def decode(part: str) -> str:
@@ -255,5 +261,5 @@ def slug(campaign: Campaign) -> str:
     text = "_".join(plain).replace("+", "p")
     if list(parts) == plain and not any("_" in part for part in parts):
         return text
-    key = "\0".join((campaign.app, campaign.host, campaign.timestamp)).encode("utf-8", "surrogateescape")
+    key = f"{campaign.app}\0{campaign.host}\0{campaign.timestamp}".encode("utf-8", "surrogateescape")
     return f"{text}_{hashlib.sha256(key).hexdigest()[:8]}"

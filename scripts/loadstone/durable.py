@@ -28,7 +28,7 @@ def replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with _beside(path) as temporary:
         temporary.write_bytes(content)
-        os.replace(temporary, path)
+        temporary.replace(path)
 
 
 def sync(path: Path) -> None:

@@ -27,7 +27,7 @@ def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
     with path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
 
         def log(text: str) -> None:
-            file.write(f"{datetime.now().isoformat(timespec='milliseconds')} {text}\n")
+            file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
             if show:
                 print(text, file=sys.stderr, flush=True)
 
@@ -36,6 +36,6 @@ def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
         except LoadstoneError as error:
             log(f"error: {error}")
             raise SystemExit(1) from None
-        except Exception:
+        except Exception:  # noqa: BLE001 - into the log, whatever it is
             log(traceback.format_exc())
             raise SystemExit(1) from None

@@ -90,7 +90,7 @@ def _open(path: Path) -> int:
 def _same_file(descriptor: int, path: Path) -> bool:
     """Whether the locked file still bears the name; a cleaner of temporary files may have removed it."""
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+        return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
 

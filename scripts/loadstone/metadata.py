@@ -125,7 +125,9 @@ class _Fields:
         return value
 
     def _wrong(self, keys: tuple[str, ...], value: object) -> None:
-        self.problems.append(f"metadata.json: {'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood")
+        self.problems.append(
+            f"metadata.json: {'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood"
+        )
 
     def text(self, *keys: str) -> str | None:
         value = self.get(*keys)

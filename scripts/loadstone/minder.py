@@ -5,6 +5,7 @@ SIGKILL) every group still listed gets SIGTERM and, if it is still there after a
 handed down stay open until then, so that a lock is held as long as anything of the job still runs.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -22,13 +23,12 @@ def _alive(group: int) -> bool:
 
 
 def _signal(group: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def main() -> None:
+    """Read until the job is gone, then end what it left."""
     groups = set()
     for line in sys.stdin:
         group = int(line[1:])

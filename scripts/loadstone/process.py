@@ -3,6 +3,7 @@
 A program is never given to a shell: commands are lists of arguments.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -32,7 +33,9 @@ def find(program: str) -> str:
         folders = [str(_PROJECT_TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         found = shutil.which(program, path=os.pathsep.join(folders))
     if found is None:
-        raise LoadstoneError(f"the program {program!r} was not found; `make setup` installs what Loadstone brings along")
+        raise LoadstoneError(
+            f"the program {program!r} was not found; `make setup` installs what Loadstone brings along"
+        )
     return found
 
 
@@ -198,10 +201,8 @@ def exit_on_sigterm() -> None:
 
 
 def _signal_group(group: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _cmdline(process: psutil.Process) -> list[str]:

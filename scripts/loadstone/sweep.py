@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import random
 import secrets
 import shutil
@@ -18,6 +17,7 @@ from loadstone.archive import Campaign, CampaignListing, Cell
 from loadstone.durable import sync, write_new
 from loadstone.errors import LoadstoneError
 
+_IN_SECONDS, _IN_MINUTES = 90, 90  # below which a time left is said in that unit
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,14 @@ def open_sweep(config: Mapping[str, Any], tools: Mapping[str, str], log: Callabl
     plan = order(sweep["variants"], sweep["rates"], sweep["runs"], sweep.get("order", "blocks"), seed)
     timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
     campaign = Campaign(root, sweep["app"], config["host"], timestamp)
-    cells = {
-        (rate, variant): _metadata(config, timestamp, rate, variant, positions, seed, declaration, tools)
-        for (rate, variant), positions in plan.items()
+    common = {
+        "seed": seed,
+        "tools": {"loadstone": __version__, **tools},
+        "target": {"declaration": declaration},
     }
+    cells = {(rate, variant): _metadata(config, common, campaign, rate, variant) for rate, variant in plan}
+    for cell, positions in plan.items():
+        cells[cell]["order"]["positions"] = positions
     _write_plan(campaign, cells)
     total = sum(map(len, plan.values()))
     log(f"opened {campaign}: {total} runs of {len(sweep['variants'])} variants at {len(sweep['rates'])} rates")
@@ -76,7 +80,7 @@ def order(
 
 def warmup_rate(rate: float, warmup: Mapping[str, Any]) -> int:
     """Requests/s of the warm-up: half the rate, rounded down, within the configured bounds (as in version 4)."""
-    return max(warmup.get("min_rate", 0), min(warmup.get("max_rate", 100), int(rate // 2)))
+    return int(max(warmup.get("min_rate", 0), min(warmup.get("max_rate", 100), rate // 2)))
 
 
 def identity(target: Mapping[str, Any], variants: Sequence[str]) -> dict[str, Any]:
@@ -200,7 +204,7 @@ def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, 
             folder.mkdir(parents=True)
             write_new(folder / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
         try:
-            os.rename(beside, campaign.path)
+            beside.rename(campaign.path)
         except OSError as error:
             raise LoadstoneError(f"{campaign.path} cannot be made: {error.strerror}; try again") from None
         sync(campaign.path.parent)
@@ -209,28 +213,23 @@ def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, 
 
 
 def _metadata(
-    config: Mapping[str, Any],
-    timestamp: str,
-    rate: float,
-    variant: str,
-    positions: list[int],
-    seed: int,
-    declaration: str,
-    tools: Mapping[str, str],
+    config: Mapping[str, Any], common: Mapping[str, Any], campaign: Campaign, rate: float, variant: str
 ) -> dict[str, Any]:
+    """One cell's version 5 metadata: the keys of version 4 in their order, then the others; positions still empty."""
     sweep, declared = config["sweep"], config["target"]["variants"][variant]
     warmup = sweep.get("warmup", {"duration": "0s", "max_rate": 0})
     mode = sweep.get("generator", "vegeta")
+    identified = variant_identity(config["target"], variant)
     return {
         "version": metadata.VERSION,
         "testMode": mode,
-        "timestamp": timestamp,
+        "timestamp": campaign.timestamp,
         "min_warmup_rate": str(warmup.get("min_rate", 0)),
         "max_warmup_rate": str(warmup.get("max_rate", 100)),
         "warmupsFileSuffix": ".warmups.json.zst",
         "resultsFileSuffix": ".results.json.zst",
         "summaryFileSuffix": ".summary.json",
-        "req": request(declared),
+        "req": identified.pop("request"),
         "warmupOptions": {"duration": warmup["duration"], "rate": str(warmup_rate(rate, warmup))},
         "testOptions": {
             "duration": sweep["duration"],
@@ -240,21 +239,20 @@ def _metadata(
         "workloadInfo": {
             "variant": variant,
             "namespace": variant,
-            "hostname": config["host"],
+            "hostname": campaign.host,
             "test_replicas": declared.get("replicas", 1),
         },
         "resourcesFileSuffix": ".resources.csv.zst",
         "recordFileSuffix": ".run.json",
         "checksums": {"algorithm": "sha256", "fileSuffix": ".sha256"},
-        "runs": len(positions),
-        "seed": seed,
-        "order": {"kind": sweep.get("order", "blocks"), "positions": positions},
-        "generator": {"name": mode, "version": tools.get(mode, "")},
+        "runs": sweep["runs"],
+        "seed": common["seed"],
+        "order": {"kind": sweep.get("order", "blocks"), "positions": []},
+        "generator": {"name": mode, "version": common["tools"].get(mode, "")},
         "loadModel": metadata.MODES[mode],
         "labels": dict(sweep.get("labels", {})),
-        "tools": {"loadstone": __version__, **tools},
-        "target": {"declaration": declaration, "identity": _digest(variant_identity(config["target"], variant))}
-        | {key: value for key, value in variant_identity(config["target"], variant).items() if key != "request"},
+        "tools": common["tools"],
+        "target": {**common["target"], "identity": identity_digest(config["target"], variant), **identified},
     }
 
 
@@ -269,9 +267,7 @@ def _digest(content: object) -> str:
 
 def duration_text(seconds: float) -> str:
     """A time left for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < 90:
+    if seconds < _IN_SECONDS:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
+    return f"{minutes} min" if minutes < _IN_MINUTES else f"{minutes // 60} h {minutes % 60:02d} min"

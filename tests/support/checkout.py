@@ -66,7 +66,7 @@ class Checkout:
     def jobs(self, *arguments: str) -> dict[str, int]:
         """Rule -> number of jobs that a dry run with these arguments plans."""
         output = self.run("-n", *arguments)
-        table = re.search(r"^job\s+count\n[- ]+\n(.*?)^total", output, re.S | re.M)
+        table = re.search(r"^job\s+count\n[- ]+\n(.*?)^total", output, re.DOTALL | re.MULTILINE)
         return {} if table is None else {row.split()[0]: int(row.split()[1]) for row in table[1].splitlines()}
 
     @property

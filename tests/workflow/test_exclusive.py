@@ -1,6 +1,7 @@
 """One attack at a time on the machine, also from two checkouts."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 from support.checkout import Checkout
@@ -21,7 +22,7 @@ def test_two_checkouts_never_attack_at_the_same_time(pristine: Path, tmp_path: P
     assert [process.returncode for process in processes] == [0, 0], outputs
     intervals = sorted(_intervals(first) + _intervals(second))
     assert len(intervals) == 8
-    for (_, ended), (started, _) in zip(intervals, intervals[1:], strict=False):
+    for (_, ended), (started, _) in pairwise(intervals):
         assert ended <= started
     waited = [output for output in outputs if "waiting: run " in output]
     assert waited and all("process" in output and str(tmp_path) in output for output in waited)

@@ -1,5 +1,7 @@
-"""Law 1 and 2 under SIGKILL, SIGTERM and a full disk: nothing half-made under a final name, nothing left running,
-and the next invocation collects exactly what is missing."""
+"""Law 1 and 2 under SIGKILL, SIGTERM and a full disk: nothing half-made under a final name, nothing left running.
+
+And the next invocation collects exactly what is missing.
+"""
 
 import os
 import random
@@ -11,7 +13,6 @@ from pathlib import Path
 import psutil
 import pytest
 import zstandard
-
 from loadstone.archive import parse_name
 from support.checkout import Checkout
 

@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import psutil
 
 from loadstone.errors import LoadstoneError
+from loadstone.metadata import parse_duration
 from loadstone.process import Minder, Program
 
 _POLL_S = 0.01
@@ -30,13 +32,15 @@ class Target:
         for name, program in self._programs.items():
             code = program.exit_code()
             if code is not None:
-                raise LoadstoneError(f"the process {name!r} ended (exit code {code}) while it was needed:\n{program.tail()}")
+                raise LoadstoneError(
+                    f"the process {name!r} ended (exit code {code}) while it was needed:\n{program.tail()}"
+                )
 
 
 @contextmanager
 def running(target: Mapping[str, Any], variant: str, minder: Minder, logs: Path) -> Iterator[Target]:
     """The variant's processes, started in declared order and ready; stopped at the end, last first."""
-    limit = time.monotonic() + target["ready_timeout_s"]
+    limit = time.monotonic() + (parse_duration(target.get("ready_timeout")) or 30.0)
     programs: dict[str, Program] = {}
     try:
         for name in target["variants"][variant].get("processes", []):
@@ -118,7 +122,7 @@ def _wait_ready(name: str, url: str, target: Target, limit: float) -> None:
         target.check_alive()
         try:
             status, _, _ = _ask("GET", url, {}, None, timeout_s=1.0)
-            if status == 200:
+            if status == HTTPStatus.OK:
                 return
             why = f"status {status}"
         except (OSError, HTTPException) as error:
@@ -129,13 +133,16 @@ def _wait_ready(name: str, url: str, target: Target, limit: float) -> None:
 
 def _require_free(name: str, port: int) -> None:
     """Refuse to measure somebody else's server: nothing may listen on the port before our process does."""
-    try:
-        connections = psutil.net_connections("tcp")
-    except psutil.AccessDenied:  # macOS, without root: see only our own
-        connections = psutil.Process().net_connections("tcp")
-    for connection in connections:
-        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+    for connection in _connections():
+        if connection.status == psutil.CONN_LISTEN and connection.laddr[1] == port:
             owner = f" by process {connection.pid}" if connection.pid else ""
             raise LoadstoneError(
                 f"port {port} of the process {name!r} is already in use{owner}; end it or declare another port"
             )
+
+
+def _connections() -> list[Any]:
+    try:
+        return list(psutil.net_connections("tcp"))
+    except psutil.AccessDenied:  # macOS shows the connections of others to root only
+        return list(psutil.Process().net_connections("tcp"))

@@ -5,6 +5,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,30 @@ from loadstone.metadata import Metadata
 from loadstone.process import Minder, Program, check
 
 Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What collecting one run needs to know; `logs` is the folder for what programs print."""
+
+    cell: Cell
+    run: int
+    planned: Metadata
+    target: Mapping[str, Any]
+    minder: Minder
+    logs: Path
+
+    @property
+    def attack_log(self) -> Path:
+        return self.logs / "attack.log"
+
+    @property
+    def timeout(self) -> str:
+        return self.planned.timeout or "30s"
+
+    @property
+    def timeout_s(self) -> float:
+        return metadata.parse_duration(self.timeout) or 30.0
 
 
 def collect_run(cell: Cell, run: int, target: Mapping[str, Any], logs: Path, log: Log) -> None:
@@ -37,10 +62,10 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], logs: Path, log
         if staging.is_sealed():
             log(f"run {run} of {cell} was collected by a job that died at its very end; finishing it")
         else:
-            log(_progress(cell, run, planned))
+            log(_progress(cell, run))
             try:
                 staging.prepare()
-                _attack(cell, run, planned, target, staging, minder, logs)
+                _attack(_Job(cell, run, planned, target, minder, logs), staging)
             except BaseException as error:
                 staging.discard()
                 if isinstance(error, OSError):
@@ -49,58 +74,48 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], logs: Path, log
         staging.publish(log)
 
 
-def _attack(
-    cell: Cell, run: int, planned: Metadata, target: Mapping[str, Any], staging: Staging, minder: Minder, logs: Path
-) -> None:
-    expect = target["variants"][cell.variant_dir]["expect"]
-    timeout = planned.timeout or "30s"
-    limit_s = metadata.parse_duration(timeout) or 30.0
-    ready_s = metadata.parse_duration(target.get("ready_timeout", "30s")) or 30.0
-    record: dict[str, Any] = {"started": _now(), "run": run, "position": planned.positions[run - 1]}
-    attack = vegeta.Attack(planned.mode, planned.request, timeout, minder, logs / "attack.log")
-    results, warmups = staging.path / "results.bin", staging.path / "warmups.bin"
-    warmup_rate, warmup_s = planned.warmup_rate or 0, planned.warmup_duration_s or 0
-    has_warmup = round(warmup_rate * warmup_s) > 0
-    with local.running({**target, "ready_timeout_s": ready_s}, cell.variant_dir, minder, logs) as up:
-        record["identity"] = local.identify(planned.request, expect, limit_s)
+def _attack(job: _Job, staging: Staging) -> None:
+    """Target up, identity, warm-up, attack, target down; then its results in the archive's formats, sealed."""
+    planned, variant = job.planned, job.cell.variant_dir
+    record: dict[str, Any] = {"started": _now(), "run": job.run, "position": planned.positions[job.run - 1]}
+    attack = vegeta.Attack(planned.mode, planned.request, job.timeout, job.minder, job.attack_log)
+    phases = {"warmup": (planned.warmup_rate or 0, planned.warmup_duration_s or 0)}
+    phases["test"] = (planned.rate or 0, planned.duration_s or 0)
+    outputs: dict[str, Path] = {}
+    with local.running(job.target, variant, job.minder, job.logs) as up:
+        record["identity"] = local.identify(planned.request, job.target["variants"][variant]["expect"], job.timeout_s)
         record["ready"] = _now()
-        if has_warmup:
-            _run_phase(attack, "warmup", warmup_rate, warmup_s, limit_s, warmups, up, record)
-        _run_phase(attack, "test", planned.rate or 0, planned.duration_s or 0, limit_s, results, up, record)
+        for phase, (rate, duration_s) in phases.items():
+            if round(rate * duration_s) < 1:
+                continue
+            started = _now()
+            outputs[phase] = staging.path / f"{phase}.bin"
+            _attack_to_end(job, attack.start(rate, duration_s, outputs[phase]), up, duration_s)
+            seen = {"phase": phase, "rate": rate, "duration_s": duration_s, "started": started}
+            record.setdefault("phases", []).append(seen)
     # Only now, with the target stopped, does anything else use the machine.
-    encoded = {".results.json.zst": staging.path / "results.json.zst", ".summary.json": staging.path / "summary.json"}
-    vegeta.encode(results, encoded[".results.json.zst"], minder, logs / "attack.log")
-    report = vegeta.summarise(results, encoded[".summary.json"], minder, logs / "attack.log")
+    files = {".summary.json": staging.path / "summary"}
+    report = vegeta.summarise(outputs["test"], files[".summary.json"], job.minder, job.attack_log)
     if not report.get("requests"):
-        raise LoadstoneError(f"run {run} of {cell}: the attack sent no request; see {logs / 'attack.log'}")
-    if has_warmup:
-        encoded[".warmups.json.zst"] = staging.path / "warmups.json.zst"
-        vegeta.encode(warmups, encoded[".warmups.json.zst"], minder, logs / "attack.log")
+        raise LoadstoneError(f"run {job.run} of {job.cell}: the attack sent no request; see {job.attack_log}")
+    for phase, output in outputs.items():
+        suffix = ".warmups.json.zst" if phase == "warmup" else ".results.json.zst"
+        files[suffix] = output.with_suffix(".encoded")
+        vegeta.encode(output, files[suffix], job.minder, job.attack_log)
     record |= {"ended": _now(), "loadstone": __version__, "machine": _machine()}
-    encoded[".run.json"] = staging.path / "record"
-    encoded[".run.json"].write_text(json.dumps(record, indent=2) + "\n")
-    staging.seal(encoded)
+    files[".run.json"] = staging.path / "record"
+    files[".run.json"].write_text(json.dumps(record, indent=2) + "\n")
+    staging.seal(files)
 
 
-def _run_phase(
-    attack: vegeta.Attack,
-    phase: str,
-    rate: float,
-    duration_s: float,
-    timeout_s: float,
-    output: Path,
-    target: local.Target,
-    record: dict[str, Any],
-) -> None:
-    """One attack to its end, while the target is watched."""
-    started = _now()
-    program = attack.start(rate, f"{round(duration_s * 1e9)}ns", round(rate * duration_s), output)
+def _attack_to_end(job: _Job, program: Program, target: local.Target, duration_s: float) -> None:
+    """Wait for one attack while the target is watched."""
+    limit_s = duration_s + job.timeout_s + 30 if job.planned.mode == "vegeta" else None
     try:
-        code = _watch(program, target, duration_s + timeout_s + 30 if attack.mode == "vegeta" else None)
+        code = _watch(program, target, limit_s)
     finally:
         program.stop()
     check(program, code)
-    record.setdefault("phases", []).append({"phase": phase, "rate": rate, "duration_s": duration_s, "started": started})
 
 
 def _watch(program: Program, target: local.Target, limit_s: float | None) -> int:
@@ -120,18 +135,19 @@ def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> Non
     variant = cell.variant_dir
     if variant not in target.get("variants", {}):
         raise LoadstoneError(
-            f"{cell} is planned, but the configuration declares no target variant {variant!r}. Declare it, or give the "
-            f"campaign up: touch '{cell.campaign.path / archive.ABANDONED}'"
+            f"{cell} is planned, but the configuration declares no target variant {variant!r}. "
+            f"Declare it, or give the campaign up: touch '{cell.campaign.path / archive.ABANDONED}'"
         )
     if planned.target.get("identity") != sweep.identity_digest(target, variant):
         raise LoadstoneError(
-            f"{cell}: the target variant {variant!r} is declared otherwise (request, expected answer, command or a file "
-            "it names) than when the campaign was opened, so its runs would not be comparable. Restore the declaration, "
-            f"or give the campaign up (touch '{cell.campaign.path / archive.ABANDONED}') and open a new one"
+            f"{cell}: the target variant {variant!r} is declared otherwise (request, expected answer, command or a "
+            "file it names) than when the campaign was opened; its runs would not be comparable. Restore the "
+            f"declaration, or give the campaign up (touch "
+            f"'{cell.campaign.path / archive.ABANDONED}') and open a new one"
         )
 
 
-def _progress(cell: Cell, run: int, planned: Metadata) -> str:
+def _progress(cell: Cell, run: int) -> str:
     """Which run of how many this is, and how long the sweep will still take."""
     listing = archive.scan_campaign(cell.campaign)
     lacking = sweep.missing(listing)

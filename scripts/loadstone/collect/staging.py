@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.archive import Cell, parse_name
@@ -34,7 +34,7 @@ class Staging:
     def seal(self, kinds: dict[str, Path]) -> None:
         """Name the run's files (suffix -> staged file), add their checksums, and flush all to the disk."""
         for suffix, staged in kinds.items():
-            os.replace(staged, self.path / f"{self.run}{suffix}")
+            staged.replace(self.path / f"{self.run}{suffix}")
         for leftover in self.path.iterdir():
             if parse_name(leftover.name) is None:
                 leftover.unlink()
@@ -48,6 +48,7 @@ class Staging:
         sync(self.path)
 
     def is_sealed(self) -> bool:
+        """Whether a complete run waits here for its links."""
         return (self.path / _SEAL).exists()
 
     def publish(self, log: Callable[[str], None]) -> None:
@@ -73,8 +74,8 @@ class Staging:
         """Keep a file of an earlier collection, whose results its owner has removed, without mixing it with ours."""
         folder = self.cell.path / "_set_aside"
         folder.mkdir(exist_ok=True)
-        kept = folder / f"{leftover.name}.{datetime.now().strftime('%Y%m%dT%H%M%S%f')}"
-        os.rename(leftover, kept)
+        kept = folder / f"{leftover.name}.{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
+        leftover.rename(kept)
         log(f"{leftover.name} belonged to results that are gone; kept as {kept.relative_to(self.cell.path)}")
 
 

@@ -31,16 +31,24 @@ class Attack:
             target["body"] = base64.b64encode(body.encode()).decode()
         self._target = json.dumps(target).encode() + b"\n"
 
-    def start(self, rate: float, duration: str, requests: int, output: Path) -> Program:
-        """Start it; results go to `output` in vegeta's binary format."""
+    def start(self, rate: float, duration_s: float, output: Path) -> Program:
+        """Start it; results go to `output` in vegeta's binary format. Serial: rate x duration requests, in any time."""
         target = output.with_suffix(".target")
         target.write_bytes(self._target)
         if self.mode == "serial":
-            command = ["serial", "-requests", str(requests), "-timeout", self.timeout, "-output", str(output)]
+            command = [
+                "serial",
+                "-requests",
+                str(round(rate * duration_s)),
+                "-timeout",
+                self.timeout,
+                "-output",
+                str(output),
+            ]
         else:
             pace = Fraction(rate).limit_denominator(1_000_000)
             command = ["vegeta", "attack", "-format=json", f"-rate={pace.numerator}/{pace.denominator}s"]
-            command += [f"-duration={duration}", f"-timeout={self.timeout}", f"-output={output}"]
+            command += [f"-duration={round(duration_s * 1e9)}ns", f"-timeout={self.timeout}", f"-output={output}"]
         with target.open("rb") as stdin:
             return Program(command, self._minder, self._log, stdin=stdin)
 
@@ -62,7 +70,7 @@ def encode(source: Path, destination: Path, minder: Minder, log: Path) -> None:
 
 
 def summarise(source: Path, destination: Path, minder: Minder, log: Path) -> dict[str, Any]:
-    """vegeta's own report of binary results, as indented JSON. Returns it decoded."""
+    """Vegeta's own report of binary results, as indented JSON. Returns it decoded."""
     compact = destination.with_suffix(".compact")
     run(["vegeta", "report", "-type=json", f"-output={compact}", str(source)], minder, log)
     report: dict[str, Any] = json.loads(compact.read_bytes())
