@@ -44,4 +44,5 @@ browser: setup # A Chromium for the tests of the report
 	@sh envs/setup.sh browser
 
 clean-tools: ## Remove what setup installed; results, tables and reports stay
+	@if [ -d .tools ]; then chmod -R u+w .tools; fi
 	rm -rf .venv .tools

@@ -122,6 +122,7 @@ make_tools() {
             "$VEGETA" ./serial
     )
     mv -f .tools/bin.new/* .tools/bin/
+    rmdir .tools/bin.new
 }
 
 make_all() {
