@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import Campaign, CampaignListing, CellListing, parse_rate, scan_campaign
+from loadstone.archive import Campaign, CampaignListing, Cell, CellListing, parse_rate, scan_campaign
 from loadstone.errors import LoadstoneError
 from loadstone.process import end_with_parents
 from loadstone.tables import layout, manifest, schema
@@ -136,20 +136,32 @@ def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], t
         "summaries": ([row for record in ordered for row in record.summaries], schema.SUMMARIES),
         "planned": ([row for record in ordered for row in record.planned], schema.PLANNED),
         "problems": (problems, schema.PROBLEMS),
-        "facts": ([fact for record in ordered for fact in _facts(record)], schema.FACTS),
+        "facts": (
+            [fact for record in ordered for fact in _facts(record, _requests_file(listing.campaign, record, tables))],
+            schema.FACTS,
+        ),
     }
     for table, (rows, columns) in parts.items():
         path = layout.partition(tables, table, listing.campaign) / layout.PART
         layout.write_rows(tables, path, rows, columns)
 
 
-def _facts(record: CellRecord) -> Iterator[dict[str, Any]]:
+def _requests_file(campaign: Campaign, record: CellRecord, tables: Path) -> str | None:
+    """The cell's requests relative to the tables' folder, or None when it has none."""
+    if "requests" not in record.tables:
+        return None
+    path = layout.cell_file(tables, "requests", Cell(campaign, record.rate, record.variant_dir))
+    return path.relative_to(tables).as_posix()
+
+
+def _facts(record: CellRecord, requests_file: str | None) -> Iterator[dict[str, Any]]:
     """A cell's runs with what was found wrong with each; a problem of the whole cell is one of every run."""
     for run in record.runs:
         told = [problem for problem in record.problems if problem.run in (None, run["run"])]
         texts = [(problem.fault, f"{problem.source.rpartition('/')[2]} {problem.problem}".strip()) for problem in told]
         faults = [text for fault, text in texts if fault]
-        yield run | {"faults": faults, "problems": [text for _, text in texts]}
+        problems = [text for _, text in texts]
+        yield run | {"faults": faults, "problems": problems, "requests_file": requests_file}
 
 
 def _cell_problems(campaign: Campaign, records: Iterable[CellRecord]) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Sequence
 from contextlib import chdir
-from glob import escape
 from pathlib import Path
 
 import duckdb
@@ -30,11 +29,22 @@ def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb
     """
     connection = open_memory()
     for table in (*TABLES, *_OPTIONAL):
-        if files := _files(tables, table, campaigns):
-            connection.sql(sql.load("view"), params={"files": files}).create_view(table)
-        elif table in TABLES:
-            connection.from_arrow(TABLES[table].empty_table()).create_view(table)
+        add_view(connection, tables, table, TABLES.get(table), campaigns)
     return connection
+
+
+def add_view(
+    connection: duckdb.DuckDBPyConnection,
+    tables: Path,
+    table: str,
+    columns: pa.Schema | None,
+    campaigns: Sequence[Campaign] | None,
+) -> None:
+    """One view of `connect`. Without rows it has `columns`; without those too there is no view."""
+    if files := _files(tables, table, campaigns):
+        connection.sql(sql.load("view"), params={"files": files}).create_view(table)
+    elif columns is not None:
+        connection.from_arrow(columns.empty_table()).create_view(table)
 
 
 def open_memory() -> duckdb.DuckDBPyConnection:
@@ -62,7 +72,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
                 if found := _files(shown, table, None):
                     files, query = found, "view"
                 elif table in TABLES:
-                    files, query = [escape(str(_write_empty(shown, table, TABLES[table])))], "view_empty"
+                    files, query = [layout.pattern(_write_empty(shown, table, TABLES[table]))], "view_empty"
                 else:
                     continue
                 connection.sql(sql.load(query), params={"files": files}).create_view(table)
@@ -94,9 +104,9 @@ def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
 def _files(tables: Path, table: str, campaigns: Sequence[Campaign] | None) -> list[str]:
     """Patterns for DuckDB, each of which matches at least one file."""
     if campaigns is None:
-        return [f"{escape(str(tables))}/{table}/{_FILES}"] if any((tables / table).glob(_FILES)) else []
+        return [f"{layout.pattern(tables / table)}/{_FILES}"] if any((tables / table).glob(_FILES)) else []
     folders = (layout.partition(tables, table, campaign) for campaign in campaigns)
-    return [f"{escape(str(folder))}/*.parquet" for folder in folders if any(folder.glob("*.parquet"))]
+    return [f"{layout.pattern(folder)}/*.parquet" for folder in folders if any(folder.glob("*.parquet"))]
 
 
 def _write_empty(tables: Path, table: str, columns: pa.Schema) -> Path:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ def cell_file(tables: Path, table: str, cell: Cell) -> Path:
     if len(name) > _LONGEST_NAME:
         name = f"{name[:_LONGEST_NAME]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return partition(tables, table, cell.campaign) / f"{name}.parquet"
+
+
+def pattern(path: Path) -> str:
+    """A path as DuckDB's functions take it, with nothing in it that stands for other names."""
+    return escape(str(path))
 
 
 def manifest_file(tables: Path, campaign: Campaign) -> Path:

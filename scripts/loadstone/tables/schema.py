@@ -94,8 +94,9 @@ PLANNED = pa.schema([*KEY, ("variant_dir", _TEXT), ("position", pa.int32()), ("c
 
 PROBLEMS = pa.schema([*KEY, ("variant_dir", _TEXT), ("source", _TEXT), ("problem", _TEXT)])
 
-# What converting learned of a run, before anything is judged. `faults` make its data unfit, `problems` do not.
-FACTS = pa.schema([*KEY, *_DESCRIBED, ("faults", _TEXTS), ("problems", _TEXTS)])
+# What converting learned of a run, before anything is judged. `faults` are those of the `problems` that make its data
+# unfit; `requests_file` holds its cell's requests, relative to the tables' folder.
+FACTS = pa.schema([*KEY, *_DESCRIBED, ("faults", _TEXTS), ("problems", _TEXTS), ("requests_file", _TEXT)])
 
 RUNS = pa.schema(
     [

@@ -1,0 +1,112 @@
+-- A row is one stream of one cell: the measured requests of its runs that are not excluded, pooled.
+--
+-- $files holds the cell's requests; `included` (variant_dir, run) names the runs that count.
+-- Deviations have ddof 0. Percentiles interpolate linearly between order statistics (numpy's default, type 7 of
+-- Hyndman & Fan 1996) and are those of the pooled requests, never averages over runs. ok_* count code 200 alone.
+-- Fractions are per run failed / all requests, then mean and deviation over runs; a run without a class has 0 of it.
+WITH tested AS (
+    SELECT stream, variant_dir, run, latency_ns, code = 200 AS ok, error_class
+    FROM read_parquet($files)
+    SEMI JOIN included USING (variant_dir, run)
+    WHERE phase = 'test'
+),
+
+per_run AS (
+    SELECT
+        stream,
+        variant_dir,
+        run,
+        count(*) AS n_requests,
+        avg(latency_ns) AS mean_ns,
+        avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
+        count(error_class) / count(*) AS error_fraction
+    FROM tested
+    GROUP BY stream, variant_dir, run
+),
+
+over_runs AS (
+    SELECT
+        stream,
+        count(*) AS n_runs,
+        avg(mean_ns) AS run_mean_ns,
+        stddev_pop(mean_ns) AS run_std_ns,
+        avg(ok_mean_ns) AS ok_run_mean_ns,
+        stddev_pop(ok_mean_ns) AS ok_run_std_ns,
+        avg(error_fraction) AS error_fraction,
+        stddev_pop(error_fraction) AS error_fraction_std
+    FROM per_run
+    GROUP BY stream
+),
+
+pooled AS (
+    SELECT
+        stream,
+        count(*) AS n_requests,
+        avg(latency_ns) AS mean_ns,
+        stddev_pop(latency_ns) AS std_ns,
+        quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.99, 0.999]) AS percentiles_ns,
+        count(*) FILTER (WHERE ok) AS ok_n_requests,
+        avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
+        stddev_pop(latency_ns) FILTER (WHERE ok) AS ok_std_ns,
+        quantile_cont(latency_ns, [0.5, 0.9, 0.99]) FILTER (WHERE ok) AS ok_percentiles_ns
+    FROM tested
+    GROUP BY stream
+),
+
+class_counts AS (
+    SELECT stream, variant_dir, run, error_class, count(*) AS failed
+    FROM tested
+    WHERE error_class IS NOT NULL
+    GROUP BY stream, variant_dir, run, error_class
+),
+
+class_fractions AS (
+    SELECT
+        per_run.stream,
+        classes.error_class,
+        avg(coalesce(class_counts.failed, 0) / per_run.n_requests) AS fraction,
+        stddev_pop(coalesce(class_counts.failed, 0) / per_run.n_requests) AS fraction_std
+    FROM per_run
+    JOIN (SELECT DISTINCT stream, error_class FROM class_counts) AS classes USING (stream)
+    LEFT JOIN class_counts USING (stream, variant_dir, run, error_class)
+    GROUP BY per_run.stream, classes.error_class
+),
+
+by_class AS (
+    SELECT
+        stream,
+        map(list(error_class ORDER BY error_class), list(fraction ORDER BY error_class)) AS error_fractions,
+        map(list(error_class ORDER BY error_class), list(fraction_std ORDER BY error_class)) AS error_fraction_stds
+    FROM class_fractions
+    GROUP BY stream
+)
+
+SELECT
+    stream,
+    n_runs,
+    n_requests,
+    mean_ns,
+    std_ns,
+    run_mean_ns,
+    run_std_ns,
+    ok_n_requests,
+    ok_mean_ns,
+    ok_std_ns,
+    ok_run_mean_ns,
+    ok_run_std_ns,
+    percentiles_ns[1] AS p50_ns,
+    percentiles_ns[2] AS p90_ns,
+    percentiles_ns[3] AS p95_ns,
+    percentiles_ns[4] AS p99_ns,
+    percentiles_ns[5] AS p999_ns,
+    ok_percentiles_ns[1] AS ok_p50_ns,
+    ok_percentiles_ns[2] AS ok_p90_ns,
+    ok_percentiles_ns[3] AS ok_p99_ns,
+    error_fraction,
+    error_fraction_std,
+    coalesce(error_fractions, map()) AS error_fractions,
+    coalesce(error_fraction_stds, map()) AS error_fraction_stds
+FROM pooled
+JOIN over_runs USING (stream)
+LEFT JOIN by_class USING (stream)
+ORDER BY stream

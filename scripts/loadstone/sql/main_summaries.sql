@@ -1,0 +1,4 @@
+-- A row is what the tool itself reported of one run's stream.
+SELECT variant_dir, rate, run, requests, started_at
+FROM summaries
+WHERE stream = $stream
