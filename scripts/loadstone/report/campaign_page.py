@@ -1,0 +1,252 @@
+"""What a campaign page says: its cells, errors and runs from the tables, and its plan from the archive's metadata."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from loadstone.archive import METADATA, Campaign, scan_campaign
+from loadstone.metadata import Metadata, read
+from loadstone.report import charts, colours
+from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, significant
+from loadstone.report.queries import Questions, Row
+from loadstone.variants import Style, Variants
+
+SHOWN = 200  # problems and left-out runs listed one by one; beyond that their number is given
+
+STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
+LOAD_MODELS = {
+    "open": "open: requests sent on a clock",
+    "closed": "closed: each user waits for the answer",
+    "serial": "serial: one request after another",
+}
+
+
+@dataclass(frozen=True)
+class CampaignPage:
+    """Everything a campaign page shows, as the tables and the metadata hold it."""
+
+    campaign: Campaign
+    unit: Unit
+    styles: list[Style]
+    rates: list[float]
+    cells: list[Row]
+    errors: list[Row]
+    runs: list[Row]
+    missing: list[Row]
+    problems: list[Row]
+    streams: list[Row]
+    planned: int | None
+    planned_collected: int | None
+    metadata: list[Metadata]
+
+    @property
+    def loadable_rates(self) -> list[float]:
+        """Rates at which any run left results, and which so have a data file."""
+        return sorted({run["rate"] for run in self.runs if run["rate"] is not None})
+
+    @property
+    def excluded(self) -> list[Row]:
+        return [run for run in self.runs if run["excluded"]]
+
+
+def gather(questions: Questions, campaign: Campaign, variants: Variants) -> CampaignPage:
+    """Ask for everything but what is loaded per rate. `questions` must be about this campaign alone."""
+    cells = questions.rows("page_cells")
+    overview = next(iter(questions.rows("page_campaigns")), None)
+    return CampaignPage(
+        campaign=campaign,
+        unit=page_unit(cell["p50_ns"] for cell in cells),
+        styles=distinct(variants.styles(campaign.app, overview["variants"] if overview else ())),
+        rates=overview["rates"] if overview else [],
+        cells=cells,
+        errors=questions.rows("page_errors"),
+        runs=questions.rows("page_runs"),
+        missing=questions.rows("page_missing"),
+        problems=questions.rows("page_problems", shown=SHOWN),
+        streams=questions.rows("page_streams"),
+        planned=overview["planned"] if overview else None,
+        planned_collected=overview["planned_collected"] if overview else None,
+        metadata=[read(listing.cell.path / METADATA) for listing in scan_campaign(campaign).cells],
+    )
+
+
+def context(page: CampaignPage, name: str) -> dict[str, Any]:
+    """The variables of ``campaign.html``."""
+    labels = {style.name: style.label for style in page.styles}
+    order = {style.name: position for position, style in enumerate(page.styles)}
+    return {
+        "campaign": page.campaign,
+        "name": name,
+        "when": when(page.campaign),
+        "facts": facts(page),
+        "rests_on": rests_on(page),
+        "unit": page.unit,
+        "styles": page.styles,
+        "positions": order,
+        "labels": labels,
+        "statistics": STATISTICS,
+        "rates": [(rate_name(rate), f"{rate:,.10g}") for rate in page.loadable_rates],
+        "variant_choices": [(style.name, style.label) for style in page.styles],
+        "cells": sorted(page.cells, key=lambda cell: (cell["rate"], order[cell["variant"]])),
+        "error_classes": list(dict.fromkeys(error["error_class"] for error in page.errors)),
+        "excluded": page.excluded[:SHOWN],
+        "n_excluded": len(page.excluded),
+        "missing": page.missing,
+        "problems": page.problems,
+        "streams": page.streams,
+        "latency": latency_in(page.unit),
+        "interval": lambda cell, name: interval(cell, name, page.unit),
+        "rate_name": rate_name,
+        "data": page_data(page, name),
+        "specs": charts.specifications(page.styles, page.unit, page.rates),
+    }
+
+
+def distinct(styles: list[Style]) -> list[Style]:
+    """The same styles; variants that share a label are told apart by their name."""
+    labels = [style.label for style in styles]
+    return [
+        Style(style.name, f"{style.label} ({style.name})", style.colour) if labels.count(style.label) > 1 else style
+        for style in styles
+    ]
+
+
+def page_data(page: CampaignPage, name: str) -> dict[str, Any]:
+    """What the page's script reads: latencies in the page's unit, shares as fractions."""
+    rates = [rate_name(rate) for rate in page.loadable_rates]
+    return {
+        "folder": name,
+        "unit": page.unit.symbol,
+        "variants": [
+            {
+                "name": style.name,
+                "label": style.label,
+                "light": colours.on_light(style.colour),
+                "dark": colours.on_dark(style.colour),
+            }
+            for style in page.styles
+        ],
+        "rates": rates,
+        "rate": rates[len(rates) // 2] if rates else None,
+        "statistics": STATISTICS,
+        "cells": [_cell(cell, page.unit) for cell in page.cells],
+        "errors": page.errors,
+    }
+
+
+def _cell(cell: Row, unit: Unit) -> dict[str, Any]:
+    """One cell for the script. Each estimate is [value, low, high, estimable]."""
+    percentiles = ("p50", "p90", "p99")
+    every = {
+        name: [*(unit.of(cell[f"{name}{part}_ns"]) for part in ("", "_low", "_high")), cell[f"{name}_estimable"]]
+        for name in percentiles
+    }
+    successful = {name: [unit.of(cell[f"ok_{name}_ns"]), None, None, True] for name in percentiles}
+    return {
+        "rate": cell["rate"],
+        "variant": cell["variant"],
+        "runs": cell["n_runs"],
+        "requests": cell["n_requests"],
+        "ok_requests": cell["ok_n_requests"],
+        "all": every | {"mean": _spread(cell["run_mean_ns"], cell["run_std_ns"], unit)},
+        "ok": successful | {"mean": _spread(cell["ok_run_mean_ns"], cell["ok_run_std_ns"], unit)},
+        "failed": [cell["error_fraction"], cell["error_fraction_std"]],
+    }
+
+
+def _spread(mean_ns: float | None, std_ns: float | None, unit: Unit) -> list[float | bool | None]:
+    if mean_ns is None:
+        return [None, None, None, False]
+    spread = std_ns or 0.0
+    return [unit.of(mean_ns), unit.of(mean_ns - spread), unit.of(mean_ns + spread), True]
+
+
+def latency_in(unit: Unit) -> Any:
+    """A function for templates: a latency in ns as text in the page's unit, without the symbol."""
+    return lambda latency_ns: significant(unit.of(latency_ns))
+
+
+def when(campaign: Campaign) -> str:
+    """``21 November 2026, 11:30 +00:00``; the folder's own text where that is no timestamp."""
+    instant = campaign.instant
+    if instant.year == 1:
+        return campaign.timestamp
+    return f"{instant.day} {instant:%B %Y, %H:%M} {_offset(instant)}"
+
+
+def _offset(instant: datetime) -> str:
+    text = instant.isoformat()[-6:]
+    return "UTC" if text == "+00:00" else f"UTC{text}"
+
+
+def rests_on(page: CampaignPage) -> str:
+    """How many of the planned runs the page's figures rest on, in words."""
+    counting = len(page.runs) - len(page.excluded)
+    left_out = f"{len(page.excluded):,} left out"
+    if page.planned is None:
+        return f"{counted(counting, 'run')}; {left_out}. How many were planned was not recorded."
+    text = f"{page.planned_collected or 0:,} of {counted(page.planned, 'planned run')} collected; {left_out}"
+    return f"{text}." if not page.excluded else f"{text}, so the figures rest on {counted(counting, 'run')}."
+
+
+def facts(page: CampaignPage) -> list[tuple[str, str]]:
+    """Headline facts as (term, description); what neither tables nor metadata say is not listed."""
+    runs, cells = page.runs, page.metadata
+    models = _texts(LOAD_MODELS.get(run["load_model"], run["load_model"]) for run in runs)
+    labels = {f"{key}: {value}" for run in runs for key, value in (run["labels"] or {}).items()}
+    per_cell = sorted({cell["n_runs"] for cell in page.cells})
+    found = [
+        ("Application", page.campaign.app),
+        ("Host", page.campaign.host),
+        ("Opened", f"{when(page.campaign)} ({page.campaign.timestamp})"),
+        ("Load generator", _texts(run["generator"] for run in runs)),
+        ("Load model", models),
+        ("Load", f"{_range(page.rates)} requests/s" if page.rates else ""),
+        ("Runs per cell", _range(per_cell)),
+        ("Requests", f"{sum(run['requests'] or 0 for run in runs):,}" if runs else ""),
+        ("Duration of a run", _texts(duration(run["duration_s"]) for run in runs if run["duration_s"] is not None)),
+        ("Warm-up", _warmup(cells)),
+        ("Order", _order(cells)),
+        ("Time limit of a request", _texts(cell.timeout for cell in cells)),
+        ("Replicas", _texts(str(run["replicas"]) for run in runs if run["replicas"] is not None)),
+        ("Labels", ", ".join(sorted(labels))),
+    ]
+    return [(term, text) for term, text in found if text]
+
+
+def _texts(values: Iterable[str | None]) -> str:
+    return ", ".join(dict.fromkeys(value for value in values if value))
+
+
+def _range(values: Iterable[float | None]) -> str:
+    known = sorted({value for value in values if value is not None})
+    if not known:
+        return ""
+    first, last = rate_name(known[0]), rate_name(known[-1])
+    return first if first == last else f"{first} to {last}"
+
+
+def _warmup(cells: list[Metadata]) -> str:
+    lengths = {cell.warmup_duration_s for cell in cells}
+    if not lengths - {None, 0.0}:
+        return "none" if lengths == {0.0} else ""
+    rates = _range(cell.warmup_rate for cell in cells)
+    lasting = " or ".join(duration(length) for length in sorted(lengths - {None}, key=float))  # type: ignore[arg-type]
+    return f"{lasting} at {rates} requests/s" if rates else lasting
+
+
+def _order(cells: list[Metadata]) -> str:
+    kinds = {cell.order for cell in cells} - {None}
+    seeds = {cell.seed for cell in cells} - {None}
+    seed = f", shuffled with seed {seeds.pop()}" if len(seeds) == 1 and kinds != {"fixed"} else ""
+    words = {"blocks": f"complete blocks{seed}", "fixed": "fixed: by run, then rate, then variant"}
+    return ", ".join(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
+
+
+def interval(cell: Row, name: str, unit: Unit) -> str:
+    """The 95 % interval of one percentile as text, or why there is none."""
+    low, high = unit.of(cell[f"{name}_low_ns"]), unit.of(cell[f"{name}_high_ns"])
+    if not cell[f"{name}_estimable"]:
+        return "too few requests"
+    return "one run" if low is None or high is None else f"{significant(low)} – {significant(high)}"

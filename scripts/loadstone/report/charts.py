@@ -1,0 +1,334 @@
+"""The charts of the site: one function per chart, data in, Altair chart out.
+
+A page holds each chart's specification once, over data sets that its script fills by name: ``rows`` (their fields are
+named in each function) and ``labels`` (variant, label, y in pixels: the variants' names beside the ends of their
+lines). Latencies are in the page's unit, loads in requests/s, shares are fractions. ``usermeta.axes`` says what an
+axis shows (``load``, ``latency`` or ``other``), for the reader's choice of linear and logarithmic axes.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from loadstone.report.numbers import Unit
+from loadstone.variants import Style
+
+ROWS = alt.NamedData("rows")
+LABELS = alt.NamedData("labels")
+
+HEIGHT = 320
+SMALL_HEIGHT = 240
+
+# Colours are the page's CSS variables, so charts follow light, dark and print without being drawn again.
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--ink-soft)",
+        "titleColor": "var(--ink)",
+        "gridColor": "var(--grid)",
+        "domainColor": "var(--axis)",
+        "tickColor": "var(--axis)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": 500,
+        "titlePadding": 10,
+        "labelOverlap": "greedy",
+        "labelSeparation": 4,
+        "tickCount": 6,
+    },
+    "axisX": {"grid": False},
+    "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
+    "text": {"fill": "var(--ink)", "fontSize": 12},
+}
+
+
+def specifications(styles: Sequence[Style], unit: Unit, rates: Sequence[float]) -> dict[str, Any]:
+    """The Vega-Lite specification of every chart of a campaign page, by name, and ``config``, which all share."""
+    made = {
+        "latency": latency_across_load(ROWS, styles, unit, rates),
+        "success": success_latency_across_load(ROWS, styles, unit, rates),
+        "failed": failed_share_across_load(ROWS, styles, rates),
+        "errors": errors_across_load(ROWS, styles, rates),
+        "time": latency_over_time(ROWS, styles, unit),
+        "cdf": run_distribution(ROWS, unit),
+        "points": run_requests(ROWS, unit),
+        "bins": run_request_bins(ROWS, unit),
+        "histogram": run_histogram(ROWS, unit),
+    }
+    return {name: _plain(chart) for name, chart in made.items()} | {"config": CONFIG}
+
+
+def latency_across_load(
+    data: alt.NamedData, styles: Sequence[Style], unit: Unit, rates: Sequence[float]
+) -> alt.LayerChart:
+    """Latency across load: a line per variant, its spread or interval as a band; hollow where not estimable.
+
+    Rows: variant, label, load, value, low, high, estimable, interval, requests, runs.
+    """
+    return _across_load(data, styles, unit, rates, HEIGHT, "Latency")
+
+
+def success_latency_across_load(
+    data: alt.NamedData, styles: Sequence[Style], unit: Unit, rates: Sequence[float]
+) -> alt.LayerChart:
+    """Latency of the requests answered with 200, across load; rows as for `latency_across_load`."""
+    return _across_load(data, styles, unit, rates, SMALL_HEIGHT, "Latency of code 200")
+
+
+def _across_load(
+    data: alt.NamedData, styles: Sequence[Style], unit: Unit, rates: Sequence[float], height: int, title: str
+) -> alt.LayerChart:
+    title = f"{title} ({unit.symbol})"
+    latency = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"))
+    base = alt.Chart(data).encode(x=_load(rates), color=_colour(styles))
+    spread = base.transform_filter("isValid(datum.low)").encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    marked = base.encode(
+        y=latency,
+        tooltip=[
+            alt.Tooltip("label:N", title="Variant"),
+            alt.Tooltip("load:Q", title="Load (requests/s)", format=",~r"),
+            alt.Tooltip("value:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
+            alt.Tooltip("interval:N", title="Interval"),
+            alt.Tooltip("requests:Q", title="Requests", format=","),
+            alt.Tooltip("runs:Q", title="Runs"),
+        ],
+    )
+    return _finished(
+        alt.layer(
+            spread.mark_area(opacity=0.14),
+            spread.mark_rule(opacity=0.65, strokeWidth=1.5),
+            base.mark_line(strokeWidth=2).encode(y=latency),
+            marked.transform_filter("datum.estimable").mark_point(filled=True, size=46, opacity=1),
+            marked.transform_filter("!datum.estimable").mark_point(
+                filled=True, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=0.8
+            ),
+            *_direct_labels(styles),
+        ),
+        height,
+        x="load",
+        y="latency",
+    )
+
+
+def failed_share_across_load(data: alt.NamedData, styles: Sequence[Style], rates: Sequence[float]) -> alt.LayerChart:
+    """Share of requests that failed, across load, with its spread over runs. Rows: variant, label, load, share, low, high."""
+    return _share_across_load(data, styles, rates, "Failed requests (%)")
+
+
+def errors_across_load(data: alt.NamedData, styles: Sequence[Style], rates: Sequence[float]) -> alt.LayerChart:
+    """Share of requests with one class of error, across load; rows as for `failed_share_across_load`."""
+    return _share_across_load(data, styles, rates, "Share of requests (%)")
+
+
+def _share_across_load(
+    data: alt.NamedData, styles: Sequence[Style], rates: Sequence[float], title: str
+) -> alt.LayerChart:
+    share = alt.Y("share:Q", title=title, axis=alt.Axis(format=",.3~r"), scale=alt.Scale(domainMin=0))
+    base = alt.Chart(data).encode(x=_load(rates), color=_colour(styles))
+    points = base.encode(
+        y=share,
+        tooltip=[
+            alt.Tooltip("label:N", title="Variant"),
+            alt.Tooltip("load:Q", title="Load (requests/s)", format=",~r"),
+            alt.Tooltip("share:Q", title=title, format=",.3~r"),
+            alt.Tooltip("interval:N", title="Spread"),
+        ],
+    )
+    return _finished(
+        alt.layer(
+            base.mark_rule(opacity=0.65, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+            base.mark_line(strokeWidth=2).encode(y=share),
+            points.mark_point(filled=True, size=46, opacity=1),
+            *_direct_labels(styles),
+        ),
+        SMALL_HEIGHT,
+        x="load",
+        y="other",
+    )
+
+
+def latency_over_time(data: alt.NamedData, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+    """One statistic of latency per time bin since the start of the test, a line per variant; the warm-up is shaded.
+
+    Rows: variant, label, phase (test or warmup), time (the bin's middle, s), value, requests.
+    """
+    title = "Time since the start of the test (s)"
+    time = alt.X("time:Q", title=title, scale=alt.Scale(nice=False, zero=False))
+    base = alt.Chart(data).encode(x=time, color=_colour(styles))
+    latency = alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    points = base.encode(
+        y=latency,
+        tooltip=[
+            alt.Tooltip("label:N", title="Variant"),
+            alt.Tooltip("phase:N", title="Phase"),
+            alt.Tooltip("time:Q", title="Time (s)", format=",.4~r"),
+            alt.Tooltip("value:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
+            alt.Tooltip("requests:Q", title="Requests", format=","),
+        ],
+    )
+    warmup = (
+        alt.Chart(data)
+        .transform_filter("datum.phase == 'warmup'")
+        .transform_aggregate(first="min(start)", last="max(end)")
+    )
+    shade = warmup.transform_filter("isValid(datum.first)").encode(x=alt.X("first:Q", title=title), x2="last:Q")
+    return _finished(
+        alt.layer(
+            shade.mark_rect(fill="var(--shade)", opacity=1),
+            shade.mark_text(align="left", baseline="top", dx=5, dy=5, fill="var(--ink-soft)", fontSize=11).encode(
+                text=alt.value("warm-up"), y=alt.value(0)
+            ),
+            base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N"),
+            points.mark_point(filled=True, size=22, opacity=0.9),
+            *_direct_labels(styles),
+        ),
+        SMALL_HEIGHT,
+        x="other",
+        y="latency",
+    )
+
+
+def run_distribution(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
+    """Empirical distribution of one run: share of its requests (%) that took at most a latency. Rows: latency, share."""
+    base = alt.Chart(data).encode(x=_latency_x(unit))
+    share = alt.Y("share:Q", title="Requests at most that slow (%)", scale=alt.Scale(domain=[0, 100]))
+    tooltip = [
+        alt.Tooltip("share:Q", title="Share of requests (%)", format=".4~r"),
+        alt.Tooltip("latency:Q", title=f"Latency at most ({unit.symbol})", format=",.4~r"),
+    ]
+    line = base.mark_line(stroke="var(--run)", strokeWidth=2, interpolate="step-after").encode(y=share)
+    points = base.mark_point(filled=True, fill="var(--run)", size=16, opacity=0.9).encode(y=share, tooltip=tooltip)
+    return _finished(alt.layer(line, points), SMALL_HEIGHT, x="latency", y="other")
+
+
+def run_requests(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
+    """Latency of every request of one run, in order; failed ones are crosses. Rows: number, latency, failed, outcome."""
+    base = alt.Chart(data).encode(
+        x=_request_number(),
+        y=_latency_y(unit),
+        tooltip=[
+            alt.Tooltip("number:Q", title="Request", format=","),
+            alt.Tooltip("latency:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
+            alt.Tooltip("outcome:N", title="Outcome"),
+        ],
+    )
+    good = base.transform_filter("!datum.failed").mark_point(filled=True, fill="var(--run)", size=12, opacity=0.55)
+    failed = base.transform_filter("datum.failed").mark_point(
+        shape="cross", filled=True, fill="var(--bad)", angle=45, size=46, opacity=0.9
+    )
+    return _finished(alt.layer(good, failed), SMALL_HEIGHT, x="other", y="latency")
+
+
+def run_request_bins(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
+    """Latency of one run in bins of consecutive requests: minimum to maximum, median and 99th percentile.
+
+    Rows: number (the bin's middle), first, last, min, p50, p99, max, failed.
+    """
+    base = alt.Chart(data).encode(
+        x=_request_number(),
+        tooltip=[
+            alt.Tooltip("first:Q", title="First request", format=","),
+            alt.Tooltip("last:Q", title="Last request", format=","),
+            *(
+                alt.Tooltip(f"{name}:Q", title=f"{title} ({unit.symbol})", format=",.4~r")
+                for name, title in (
+                    ("min", "Minimum"),
+                    ("p50", "Median"),
+                    ("p99", "99th percentile"),
+                    ("max", "Maximum"),
+                )
+            ),
+            alt.Tooltip("failed:Q", title="Failed requests", format=","),
+        ],
+    )
+    title = f"Latency ({unit.symbol})"
+    extent = base.mark_rule(stroke="var(--run)", opacity=0.3, strokeWidth=2).encode(
+        y=alt.Y("min:Q", title=title, axis=alt.Axis(format=",.4~r")), y2="max:Q"
+    )
+    tail = base.mark_line(stroke="var(--run)", strokeWidth=1.25, strokeDash=[4, 3]).encode(
+        y=alt.Y("p99:Q", title=title)
+    )
+    median = base.mark_line(stroke="var(--run)", strokeWidth=2.25).encode(y=alt.Y("p50:Q", title=title))
+    return _finished(alt.layer(extent, tail, median), SMALL_HEIGHT, x="other", y="latency")
+
+
+def run_histogram(data: alt.NamedData, unit: Unit) -> alt.Chart:
+    """How many requests of one run fell into each range of latency. Rows: low, high, count."""
+    bars = (
+        alt.Chart(data)
+        .mark_rect(fill="var(--run)", opacity=0.85, stroke="var(--paper)", strokeWidth=0.75)
+        .encode(
+            x=alt.X(
+                "low:Q",
+                title=f"Latency ({unit.symbol})",
+                axis=alt.Axis(format=",.4~r"),
+                scale=alt.Scale(nice=False, zero=False),
+            ),
+            x2="high:Q",
+            y=alt.Y("count:Q", title="Requests", axis=alt.Axis(format=",~r", tickMinStep=1)),
+            y2=alt.datum(0),
+            tooltip=[
+                alt.Tooltip("low:Q", title=f"From ({unit.symbol})", format=",.4~r"),
+                alt.Tooltip("high:Q", title=f"To ({unit.symbol})", format=",.4~r"),
+                alt.Tooltip("count:Q", title="Requests", format=","),
+            ],
+        )
+    )
+    return _finished(bars, SMALL_HEIGHT, x="latency", y="other")
+
+
+def _load(rates: Sequence[float]) -> alt.X:
+    # Ticks at the measured loads, as far as they fit; Vega leaves out labels that would overlap.
+    return alt.X(
+        "load:Q",
+        title="Load (requests/s)",
+        axis=alt.Axis(values=list(rates), format=",~r"),
+        scale=alt.Scale(nice=False, zero=False, padding=14),
+    )
+
+
+def _latency_x(unit: Unit) -> alt.X:
+    return alt.X("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+
+
+def _latency_y(unit: Unit) -> alt.Y:
+    return alt.Y("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+
+
+def _request_number() -> alt.X:
+    return alt.X(
+        "number:Q", title="Request number", axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, zero=False)
+    )
+
+
+def _colour(styles: Sequence[Style]) -> alt.Color:
+    names = [style.name for style in styles]
+    # The page's script defines --variant-0, --variant-1, ... for light and dark.
+    colours = [f"var(--variant-{position})" for position in range(len(styles))]
+    return alt.Color("variant:N", scale=alt.Scale(domain=names, range=colours), legend=None)
+
+
+def _direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
+    """A dot and the variant's name at the right edge; where they would overlap, the script has moved them apart."""
+    place = alt.Chart(LABELS).encode(y=alt.Y("y:Q", scale=None, title=None))
+    dots = place.mark_point(filled=True, size=46, opacity=1, xOffset=10, clip=False).encode(
+        x=alt.value("width"), color=_colour(styles)
+    )
+    names = place.mark_text(align="left", baseline="middle", dx=18, limit=170).encode(
+        x=alt.value("width"), text="label:N"
+    )
+    return [dots, names]
+
+
+def _finished(chart: Any, height: int, *, x: str, y: str) -> Any:
+    return chart.properties(width="container", height=height, usermeta={"axes": {"x": x, "y": y}})
+
+
+def _plain(chart: Any) -> dict[str, Any]:
+    """The specification without what only Altair's own pages need."""
+    content: dict[str, Any] = chart.to_dict()
+    return {key: value for key, value in content.items() if key not in ("config", "$schema")}

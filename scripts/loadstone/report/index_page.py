@@ -1,0 +1,68 @@
+"""What the start page says: every campaign, newest first, with what it holds, lacks and leaves out."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from loadstone.archive import Campaign, slug
+from loadstone.report.campaign_page import LOAD_MODELS, distinct, when
+from loadstone.report.numbers import rate_name
+from loadstone.report.queries import Questions, Row
+from loadstone.tables.layout import campaign_key
+from loadstone.variants import Variants
+
+SHOWN = 50  # problems listed per campaign; beyond that their number is given
+EXAMPLES = 5  # left-out runs named per reason
+
+Key = tuple[str, str, str]
+
+
+def context(questions: Questions, campaigns: Sequence[Campaign], variants: Variants) -> dict[str, Any]:
+    """The variables of ``index.html``."""
+    held = {_key(row): row for row in questions.rows("page_campaigns")}
+    exclusions = _by_campaign(questions.rows("page_exclusions", shown=EXAMPLES))
+    problems = _by_campaign(questions.rows("page_problems", shown=SHOWN))
+    missing = _by_campaign(questions.rows("page_missing"))
+    newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
+    entries = []
+    for campaign in newest_first:
+        key = _key(campaign_key(campaign))
+        row = held.get(key)
+        styles = distinct(variants.styles(campaign.app, row["variants"] if row else ()))
+        entries.append(
+            {
+                "campaign": campaign,
+                "page": f"campaigns/{slug(campaign)}.html",
+                "when": when(campaign),
+                "is_open": campaign.is_open,
+                "held": row,
+                "styles": styles,
+                "labels": {style.name: style.label for style in styles},
+                "rates": [rate_name(rate) for rate in row["rates"]] if row else [],
+                "load_models": [LOAD_MODELS.get(model, model).partition(":")[0] for model in row["load_models"]]
+                if row
+                else [],
+                "exclusions": exclusions[key],
+                "problems": problems[key],
+                "n_problems": problems[key][0]["n_problems"] if problems[key] else 0,
+                "n_missing": sum(len(lacking["runs"]) for lacking in missing[key]),
+                "missing": missing[key],
+            }
+        )
+    return {
+        "entries": entries,
+        "rate_name": rate_name,
+        "n_runs": sum(row["n_runs"] for row in held.values()),
+        "n_requests": sum(row["n_requests"] for row in held.values()),
+    }
+
+
+def _key(row: Row) -> Key:
+    return row["app"], row["host"], row["timestamp"]
+
+
+def _by_campaign(rows: list[Row]) -> defaultdict[Key, list[Row]]:
+    grouped: defaultdict[Key, list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[_key(row)].append(row)
+    return grouped

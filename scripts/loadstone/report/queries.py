@@ -1,0 +1,41 @@
+"""The report's questions to the tables: each is one file under ``sql/page_*.sql``, its values bound as parameters."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from loadstone import sql
+from loadstone.archive import Campaign
+from loadstone.tables.database import connect
+
+Row = dict[str, Any]
+
+
+class Questions:
+    """An open connection to the tables of some campaigns."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def rows(self, name: str, **values: Any) -> list[Row]:
+        """The rows that ``sql/<name>.sql`` gives, as dictionaries by column name."""
+        cursor = self._connection.execute(sql.load(name), values)
+        columns = [column[0] for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    def run(self, name: str, **values: Any) -> None:
+        """Run ``sql/<name>.sql`` for what it does (making a temporary table)."""
+        self._connection.execute(sql.load(name), values)
+
+
+@contextmanager
+def asking(tables: Path, campaigns: list[Campaign]) -> Iterator[Questions]:
+    """Questions about these campaigns alone; the connection is closed at the end."""
+    connection = connect(tables, campaigns)
+    try:
+        yield Questions(connection)
+    finally:
+        connection.close()

@@ -1,0 +1,86 @@
+"""What a campaign page loads when a rate is chosen: latency over time per variant, and every run for the inspector.
+
+Aggregated by ``sql/page_*.sql`` to a bounded size, and written as columns to be small: at most 60 time bins per
+variant and, per run, 108 points of the distribution, 2,000 requests or 150 bins, and two histograms of 40 bins.
+"""
+
+from typing import Any
+
+from loadstone.report.numbers import Unit
+from loadstone.report.queries import Questions, Row
+
+TIME_BINS = 60
+REQUESTS_PER_BIN = 20
+POINTS = 2000
+SEQUENCE_BINS = 150
+HISTOGRAM_BINS = 40
+# Hundredths, then finer where a tail is looked at.
+SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
+
+_FIGURES = ("mean", "min", "p50", "p90", "p95", "p99", "p999", "max")
+
+
+def gather(questions: Questions, rate: float, unit: Unit) -> dict[str, Any]:
+    """The content of one rate's data file; latencies in `unit`, times in seconds."""
+    questions.run("page_requests", rate=rate)
+    return {
+        "time": _over_time(questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN), unit),
+        "shares": SHARES,
+        "runs": _runs(questions, rate, unit),
+    }
+
+
+def _over_time(rows: list[Row], unit: Unit) -> dict[str, Any]:
+    return {
+        "width_s": rows[0]["bin_width_s"] if rows else None,
+        "variant": [row["variant"] for row in rows],
+        "phase": [row["phase"] for row in rows],
+        "start_s": [row["bin_start_s"] for row in rows],
+        "requests": [row["n_requests"] for row in rows],
+        "p50": [unit.of(row["p50_ns"]) for row in rows],
+        "p90": [unit.of(row["p90_ns"]) for row in rows],
+    }
+
+
+def _runs(questions: Questions, rate: float, unit: Unit) -> list[dict[str, Any]]:
+    found: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for row in questions.rows("page_run_numbers", rate=rate):
+        found[_key(row)] = {
+            "variant": row["variant"],
+            "folder": row["variant_dir"],
+            "run": row["run"],
+            "requests": row["n_requests"],
+            "success": row["success"],
+            "left_out": row["exclusion_reason"],
+            "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES},
+            "bins": [],
+        }
+    for row in questions.rows("page_run_cdf", shares=SHARES):
+        found[_key(row)]["cdf"] = [unit.of(latency) for latency in row["latencies_ns"]]
+    for row in questions.rows("page_run_points", points=POINTS):
+        found[_key(row)]["points"] = {
+            "seq": _sequence(row["seqs"]),
+            "latency": [unit.of(latency) for latency in row["latencies_ns"]],
+            "failed": row["failed_seqs"],
+        }
+    for row in questions.rows("page_run_bins", points=POINTS, bins=SEQUENCE_BINS):
+        latencies = [unit.of(row[f"{name}_ns"]) for name in ("min", "p50", "p99", "max")]
+        found[_key(row)]["bins"].append([row["first_seq"], row["last_seq"], row["n_failed"], *latencies])
+    for row in questions.rows("page_run_histogram", bins=HISTOGRAM_BINS):
+        found[_key(row)]["histogram"] = {
+            "edges": [unit.of(row[name]) for name in ("low_ns", "p99_ns", "high_ns")],
+            "beyond": row["n_beyond"],
+            "linear": row["linear_counts"],
+            "log": row["log_counts"],
+        }
+    return list(found.values())
+
+
+def _sequence(numbers: list[int]) -> list[int] | int:
+    """Request numbers; only the first where they follow each other, as they nearly always do."""
+    first = numbers[0]
+    return first if numbers == list(range(first, first + len(numbers))) else numbers
+
+
+def _key(row: Row) -> tuple[str, str, int]:
+    return row["variant"], row["variant_dir"], row["run"]

@@ -1,0 +1,89 @@
+"""Makes the site, one file after another: each appears complete or not at all, the start page last.
+
+``index.html``, ``campaigns/<slug>.html``, the data that a page loads when a rate is chosen
+(``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any static server.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+
+from loadstone.archive import Campaign, slug
+from loadstone.report import campaign_page, index_page, rate_data
+from loadstone.report.numbers import rate_name
+from loadstone.report.output import as_json, asset, write_page, write_text
+from loadstone.report.queries import asking
+from loadstone.variants import Variants
+
+_NOTICE = """\
+/*! Vega, Vega-Lite, Vega-Embed: (c) University of Washington Interactive Data Lab and contributors, BSD-3-Clause.
+    D3: (c) Mike Bostock, ISC. Bundled by vl-convert. */
+"""
+
+
+def build_campaign(
+    campaign: Campaign, tables: Path, reports: Path, variants: Variants, options: Mapping[str, Any]
+) -> Path:
+    """Write the page of one campaign and the data files of its rates; returns the page's path.
+
+    `options` is the configuration's ``report`` section; ``title`` names the site. Data files of rates that the
+    campaign no longer has are removed.
+    """
+    name = slug(campaign)
+    folder = reports / "campaigns" / name
+    with asking(tables, [campaign]) as questions:
+        page = campaign_page.gather(questions, campaign, variants)
+        written = set()
+        for rate in page.loadable_rates:
+            content = rate_data.gather(questions, rate, page.unit)
+            target = folder / f"{rate_name(rate)}.js"
+            write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n")
+            written.add(target.name)
+    _remove_others(folder, written)
+    path = reports / "campaigns" / f"{name}.html"
+    write_page(path, "campaign.html", campaign_page.context(page, name) | _site(options))
+    return path
+
+
+def build_index(
+    campaigns: Sequence[Campaign], tables: Path, reports: Path, variants: Variants, options: Mapping[str, Any]
+) -> Path:
+    """Write the start page, ``index.html``, over these campaigns; pages of other campaigns are removed.
+
+    Campaigns that the tables don't hold yet are listed as such.
+    """
+    names = {slug(campaign) for campaign in campaigns}
+    with asking(tables, list(campaigns)) as questions:
+        content = index_page.context(questions, campaigns, variants)
+    path = reports / "index.html"
+    write_page(path, "index.html", content | _site(options))
+    _remove_others(reports / "campaigns", names | {f"{name}.html" for name in names})
+    return path
+
+
+def write_assets(reports: Path) -> None:
+    """Write what all pages share: the charts' library as one classic script, the site's own script and style."""
+    # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
+    # classic script whose names stay inside a function. It hangs vega, vegaLite and vegaEmbed on window itself.
+    bundle = vl_convert.javascript_bundle()
+    write_text(reports / "assets" / "vega.js", f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n')
+    for name in ("site.js", "site.css"):
+        write_text(reports / "assets" / name, asset(name))
+
+
+def _site(options: Mapping[str, Any]) -> dict[str, str]:
+    return {"site_title": str(options.get("title", "Load-test results"))}
+
+
+def _remove_others(folder: Path, wanted: set[str]) -> None:
+    """Remove what an earlier site left in a folder that only the site writes to."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if entry.name in wanted or entry.name.startswith("."):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink(missing_ok=True)

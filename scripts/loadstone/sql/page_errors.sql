@@ -1,0 +1,10 @@
+-- One row per cell (rate, variant) of the main stream and class of error that occurred in it:
+-- its share of requests (mean over runs) and the standard deviation of that share over runs.
+SELECT rate, variant, entry.key AS error_class, entry.value AS share, error_fraction_stds[entry.key] AS share_std
+FROM (
+    SELECT rate, variant, error_fraction_stds, unnest(map_entries(error_fractions)) AS entry
+    FROM cells
+    WHERE stream = 'main'
+)
+WHERE entry.value > 0
+ORDER BY error_class, rate, variant;

@@ -1,0 +1,24 @@
+-- Makes page_requests, one row per request of the main stream at one rate ($rate), left-out runs too: the narrow
+-- columns that the other page_*.sql of one rate aggregate, so that the raw table is read once per rate.
+-- since_start_ns counts from the first request of the run's test phase; the warm-up has negative values.
+CREATE OR REPLACE TEMP TABLE page_requests AS
+WITH
+chosen AS (
+    SELECT variant, variant_dir, run, phase, seq, latency_ns, error_class, epoch_ns(sent_at) AS sent_ns
+    FROM requests
+    WHERE rate = $rate AND stream = 'main'
+),
+starts AS (
+    SELECT variant, variant_dir, run, min(sent_ns) AS start_ns
+    FROM chosen
+    WHERE phase = 'test'
+    GROUP BY ALL
+)
+SELECT
+    variant, variant_dir, run, phase, seq, latency_ns,
+    error_class IS NOT NULL AS failed,
+    sent_ns - start_ns AS since_start_ns,
+    excluded
+FROM chosen
+JOIN starts USING (variant, variant_dir, run)
+JOIN (SELECT variant, variant_dir, run, excluded FROM runs WHERE rate = $rate) USING (variant, variant_dir, run);

@@ -1,0 +1,26 @@
+-- One row per bin of consecutive requests, $bins bins per run, for the runs of more than $points requests at one rate
+-- (from page_requests, test phase): the spread of latency within the bin and how many of its requests failed.
+WITH
+extents AS (
+    SELECT variant, variant_dir, run, min(seq) AS first_seq, max(seq) - min(seq) + 1 AS span
+    FROM page_requests
+    WHERE phase = 'test'
+    GROUP BY variant, variant_dir, run
+    HAVING count(*) > $points
+)
+SELECT
+    variant, variant_dir, run,
+    (seq - extents.first_seq) * $bins // span AS bin,
+    min(seq) AS first_seq,
+    max(seq) AS last_seq,
+    count(*) AS n_requests,
+    count(*) FILTER (WHERE failed) AS n_failed,
+    min(latency_ns) AS min_ns,
+    quantile_cont(latency_ns, 0.5) AS p50_ns,
+    quantile_cont(latency_ns, 0.99) AS p99_ns,
+    max(latency_ns) AS max_ns
+FROM page_requests
+JOIN extents USING (variant, variant_dir, run)
+WHERE phase = 'test'
+GROUP BY variant, variant_dir, run, bin
+ORDER BY variant, variant_dir, run, bin;

@@ -1,0 +1,24 @@
+-- One row per run at one rate (from page_requests, test phase): the figures that the run inspector prints, and why the
+-- run is left out of the statistics, if it is.
+SELECT
+    variant, variant_dir, run,
+    count(*) AS n_requests,
+    count(*) FILTER (WHERE NOT failed) / count(*) AS success,
+    avg(latency_ns) AS mean_ns,
+    min(latency_ns) AS min_ns,
+    quantile_cont(latency_ns, 0.5) AS p50_ns,
+    quantile_cont(latency_ns, 0.9) AS p90_ns,
+    quantile_cont(latency_ns, 0.95) AS p95_ns,
+    quantile_cont(latency_ns, 0.99) AS p99_ns,
+    quantile_cont(latency_ns, 0.999) AS p999_ns,
+    max(latency_ns) AS max_ns,
+    any_value(exclusion_reason) AS exclusion_reason
+FROM page_requests
+JOIN (
+    SELECT variant, variant_dir, run, CASE WHEN excluded THEN coalesce(exclusion_reason, 'no reason recorded') END AS exclusion_reason
+    FROM runs
+    WHERE rate = $rate
+) USING (variant, variant_dir, run)
+WHERE phase = 'test'
+GROUP BY variant, variant_dir, run
+ORDER BY variant, variant_dir, run;
