@@ -21,7 +21,7 @@ rule open:
 rule collect:
     """One missing run, by attacking the target. Alone on the machine; an existing run is never touched."""
     output:
-        touch(f"results/.collected/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}"),
+        f"results/.collected/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}",
     log:
         f"logs/collect/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}.log",
     benchmark:
@@ -45,7 +45,7 @@ rule complete:
     input:
         collections,
     output:
-        touch(f"results/.collected/{KEY}/complete.{{nth}}"),
+        f"results/.collected/{KEY}/complete.{{nth}}",
     log:
         f"logs/complete/{KEY}/{{nth}}.log",
     localrule: True

@@ -12,3 +12,4 @@ with job(snakemake.log[0]) as log:
     cell = Cell(Campaign(Path(snakemake.params.archive), *key), names.rate, decode(names.variant))
     programs = Path(snakemake.log[0]).with_suffix("")
     collect_run(cell, int(names.run), snakemake.params.target, logs=programs, log=log)
+    Path(snakemake.output[0]).touch()
