@@ -180,7 +180,7 @@ make_browser() {
         .venv/bin/playwright install chromium >>.tools/browser.log 2>&1 || true
     fi
     if has_browser; then return; fi
-    why="no Chromium could be installed (see .tools/browser.log): install one, or let playwright install it as root"
+    why="there is no Chromium, nor could one be installed (.tools/browser.log): apt-get install chromium"
     [ "${LOADSTONE_REQUIRE_BROWSER:-}" != 1 ] || fail "$why"
     say "$why; the tests that need it are skipped"
 }
