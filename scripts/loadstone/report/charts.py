@@ -175,10 +175,10 @@ def latency_over_time(data: alt.NamedData, styles: Sequence[Style], unit: Unit) 
         .transform_filter("datum.phase == 'warmup'")
         .transform_aggregate(first="min(start)", last="max(end)")
     )
-    shade = warmup.transform_filter("isValid(datum.first)").encode(x=alt.X("first:Q", title=title), x2="last:Q")
+    shade = warmup.transform_filter("isValid(datum.first)").encode(x=alt.X("first:Q", title=title))
     return _finished(
         alt.layer(
-            shade.mark_rect(fill="var(--shade)", opacity=1),
+            shade.mark_rect(fill="var(--shade)", opacity=1).encode(x2="last:Q"),
             shade.mark_text(align="left", baseline="top", dx=5, dy=5, fill="var(--ink-soft)", fontSize=11).encode(
                 text=alt.value("warm-up"), y=alt.value(0)
             ),
@@ -318,7 +318,7 @@ def _direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
     dots = place.mark_point(filled=True, size=46, opacity=1, xOffset=10, clip=False).encode(
         x=alt.value("width"), color=_colour(styles)
     )
-    names = place.mark_text(align="left", baseline="middle", dx=18, limit=170).encode(
+    names = place.mark_text(align="left", baseline="middle", dx=18, limit=150).encode(
         x=alt.value("width"), text="label:N"
     )
     return [dots, names]

@@ -65,12 +65,12 @@ def build_index(
 
 
 def write_assets(reports: Path) -> None:
-    """Write what all pages share: the charts' library as one classic script, the site's own script and style."""
+    """Write what all pages share: the charts' library as one classic script, the site's own scripts and style."""
     # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
-    # classic script whose names stay inside a function. It hangs vega, vegaLite and vegaEmbed on window itself.
-    bundle = vl_convert.javascript_bundle()
+    # classic script whose names stay inside a function. vegaEmbed, which brings all else, is its one name outside.
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     write_text(reports / "assets" / "vega.js", f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n')
-    for name in ("site.js", "site.css"):
+    for name in ("figures.js", "site.js", "site.css"):
         write_text(reports / "assets" / name, asset(name))
 
 

@@ -1,7 +1,7 @@
 /* Draws a campaign page's charts, makes its controls work and keeps what is chosen in the address.
  *
  * The page brings two elements of JSON: #page-data (loadstone/report/campaign_page.py, page_data) and #chart-specs
- * (loadstone/report/charts.py, specifications). What one rate needs comes from a script of its own, loaded when the
+ * (loadstone/report/charts.py, specifications); what the charts draw is in figures.js. What one rate needs comes from a script of its own, loaded when the
  * rate is chosen, which calls loadstone.receive: a page opened from a file may load scripts but not read files.
  * Text from the archive only ever becomes textContent, a chart's data or an attribute's value.
  */
@@ -10,9 +10,10 @@
 
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const specs = JSON.parse(document.getElementById("chart-specs").textContent);
-  const labels = new Map(page.variants.map((variant) => [variant.name, variant.label]));
   const order = new Map(page.variants.map((variant, position) => [variant.name, position]));
   const views = new Map();
+  const figures = window.loadstone.figures(page, { state: () => state, rate: () => loaded(), run: () => chosenRun() });
+  const { charts: CHARTS, count, latency, percent } = figures;
 
   // --- What is chosen ------------------------------------------------------------------------------------------------
 
@@ -33,7 +34,7 @@
       if (allowed.includes(given.get(name))) chosen[name] = given.get(name);
     }
     chosen.run = given.get("run") || "";
-    chosen.hide = given.getAll("hide").filter((name) => labels.has(name));
+    chosen.hide = given.getAll("hide").filter((name) => order.has(name));
     return chosen;
   }
 
@@ -55,174 +56,12 @@
     if (names.length) update(names);
   }
 
-  // --- Numbers as people read them (as loadstone/report/numbers.py) -----------------------------------------------------
-
-  function significant(value) {
-    if (value === null || value === undefined || Number.isNaN(value)) return "–";
-    if (value === 0) return "0";
-    const rounded = Math.abs(value) < 1000 ? Number(value.toPrecision(3)) : Math.round(value);
-    const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(rounded))));
-    return rounded.toLocaleString("en-GB", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-  }
-
-  const count = (value) => value.toLocaleString("en-GB");
-  const latency = (value) => `${significant(value)} ${page.unit}`;
-  const percent = (value) => (value > 99.95 && value < 100 ? "over 99.9 %" : `${significant(value)} %`);
-  const shown = (name) => !state.hide.includes(name);
-  const byVariant = (one, other) => order.get(one.variant) - order.get(other.variant) || one.load - other.load;
-
-  // --- What each chart draws --------------------------------------------------------------------------------------------
-
-  function interval(part, [, low, high, estimable], runs) {
-    if (state.stat === "mean") return runs > 1 ? `± one standard deviation of run means: ${range(low, high)}` : "one run only";
-    if (part === "ok") return "not computed for code 200 alone";
-    if (!estimable) return "not estimable: too few requests beyond it";
-    return low === null ? "none: it takes more than one run" : `95 %: ${range(low, high)}`;
-  }
-
-  const range = (low, high) => `${significant(low)} to ${latency(high)}`;
-
-  function acrossLoad(part) {
-    const rows = page.cells.filter((cell) => shown(cell.variant)).map((cell) => {
-      const estimate = cell[part][state.stat];
-      const [value, low, high, estimable] = estimate;
-      return {
-        variant: cell.variant, label: labels.get(cell.variant), load: cell.rate, value, low, high, estimable,
-        interval: interval(part, estimate, cell.runs), runs: cell.runs,
-        requests: part === "ok" ? cell.ok_requests : cell.requests,
-      };
-    });
-    return rows.filter((row) => row.value !== null).sort(byVariant);
-  }
-
-  function shares(entries) {
-    return entries.filter((entry) => shown(entry.variant)).map((entry) => {
-      const [share, spread] = [entry.share * 100, (entry.spread || 0) * 100];
-      return {
-        variant: entry.variant, label: labels.get(entry.variant), load: entry.load, share,
-        low: Math.max(0, share - spread), high: Math.min(100, share + spread),
-        interval: `± one standard deviation over runs: ${significant(spread)} points`,
-      };
-    }).sort(byVariant);
-  }
-
-  const failed = () => shares(page.cells.filter((cell) => cell.failed[0] !== null).map((cell) => (
-    { variant: cell.variant, load: cell.rate, share: cell.failed[0], spread: cell.failed[1] })));
-
-  // A cell that never saw this class of error has a share of zero: the class's lines go through every cell.
-  const errors = ({ class: name }) => shares(page.cells.filter((cell) => cell.requests).map((cell) => {
-    const found = page.errors.find((error) => (
-      error.error_class === name && error.rate === cell.rate && error.variant === cell.variant));
-    return { variant: cell.variant, load: cell.rate, share: found ? found.share : 0, spread: found ? found.share_std : 0 };
-  }));
-
-  function overTime({ stat }) {
-    const { time } = loaded();
-    return time.variant.map((variant, index) => ({
-      variant, label: labels.get(variant), phase: time.phase[index], value: time[stat][index],
-      time: time.start_s[index] + time.width_s / 2, start: time.start_s[index], end: time.start_s[index] + time.width_s,
-      requests: time.requests[index],
-    })).filter((row) => shown(row.variant)).sort((one, other) => byVariant(one, other) || one.time - other.time);
-  }
-
-  function distribution() {
-    const run = chosenRun();
-    return run ? loaded().shares.map((share, index) => ({ share: share * 100, latency: run.cdf[index] })) : [];
-  }
-
-  function requestsInOrder() {
-    const run = chosenRun();
-    if (!run) return [];
-    if (!run.points) {
-      return run.bins.map(([first, last, missed, min, p50, p99, max]) => (
-        { number: (first + last) / 2, first, last, failed: missed, min, p50, p99, max }));
-    }
-    const numbers = run.points.seq, missed = new Set(run.points.failed);
-    return run.points.latency.map((value, index) => {
-      const number = typeof numbers === "number" ? numbers + index : numbers[index];
-      return { number, latency: value, failed: missed.has(number), outcome: missed.has(number) ? "failed" : "successful" };
-    });
-  }
-
-  function histogram() {
-    const run = chosenRun();
-    if (!run) return [];
-    const [low, p99, high] = run.histogram.edges, counts = run.histogram[state.scale];
-    const edge = state.scale === "log"
-      ? (share) => low * Math.pow(high / low, share)
-      : (share) => low + (p99 - low) * share;
-    return counts.map((number, index) => (
-      { low: edge(index / counts.length), high: edge((index + 1) / counts.length), count: number }));
-  }
-
-  const VARIANT = ["label", "Variant"], LOAD = ["load", "Load (requests/s)", count];
-  const LATENCY = `Latency (${page.unit})`;
-  const ACROSS = [VARIANT, LOAD, ["value", LATENCY, significant], ["interval", "Interval"], ["requests", "Requests", count], ["runs", "Runs", count]];
-  const SHARES = [VARIANT, LOAD, ["share", "Share of requests (%)", significant], ["interval", "Spread"]];
-  const CHARTS = {
-    latency: { uses: ["stat", "axes", "hide"], rows: () => acrossLoad("all"), columns: ACROSS, words: lines("value", latency), empty: "No requests to draw." },
-    success: { uses: ["stat", "axes", "hide"], rows: () => acrossLoad("ok"), columns: ACROSS, words: lines("value", latency), empty: "No request was answered with 200." },
-    failed: { uses: ["axes", "hide"], rows: failed, columns: SHARES, words: lines("share", percent), empty: "No requests to draw." },
-    errors: { uses: ["axes", "hide"], rows: errors, columns: SHARES, words: lines("share", percent), empty: "No requests to draw." },
-    time: {
-      uses: ["rate", "axes", "hide"], loads: true, rows: overTime, words: ends, empty: "No run at this load counts.",
-      columns: [VARIANT, ["phase", "Phase"], ["start", "From (s)", significant], ["end", "To (s)", significant], ["value", LATENCY, significant], ["requests", "Requests", count]],
-    },
-    cdf: {
-      uses: ["rate", "variant", "run", "scale"], loads: true, rows: distribution, empty: "No run to show.",
-      words: () => "", columns: [["share", "Share of requests (%)", (value) => String(+value.toFixed(2))], ["latency", `Latency at most (${page.unit})`, significant]],
-    },
-    sequence: {
-      uses: ["rate", "variant", "run", "scale"], loads: true, rows: requestsInOrder, words: sequenceWords, empty: "No run to show.",
-      spec: () => (chosenRun() && !chosenRun().points ? "bins" : "points"),
-      columns: () => (chosenRun() && !chosenRun().points
-        ? [["first", "First request", count], ["last", "Last", count], ["min", `Minimum (${page.unit})`, significant], ["p50", `Median (${page.unit})`, significant], ["p99", `p99 (${page.unit})`, significant], ["max", `Maximum (${page.unit})`, significant], ["failed", "Failed", count]]
-        : [["number", "Request", count], ["latency", LATENCY, significant], ["outcome", "Outcome"]]),
-    },
-    histogram: {
-      uses: ["rate", "variant", "run", "scale"], loads: true, rows: histogram, words: histogramWords, empty: "No run to show.",
-      columns: [["low", `From (${page.unit})`, significant], ["high", `To (${page.unit})`, significant], ["count", "Requests", count]],
-    },
-  };
-
-  // --- The same in words ------------------------------------------------------------------------------------------------
-
-  function groups(rows) {
-    const found = new Map();
-    rows.forEach((row) => found.set(row.label, [...(found.get(row.label) || []), row]));
-    return [...found];
-  }
-
-  function lines(field, text) {
-    return (rows) => groups(rows).map(([label, own]) => {
-      const first = own[0], last = own[own.length - 1];
-      if (first === last) return `${label}: ${text(first[field])} at ${count(first.load)} requests/s.`;
-      return `${label}: ${text(first[field])} at ${count(first.load)} requests/s, ${text(last[field])} at ${count(last.load)}.`;
-    }).join(" ");
-  }
-
-  function ends(rows) {
-    return groups(rows.filter((row) => row.phase === "test")).map(([label, own]) => (
-      `${label}: ${latency(own[0].value)} at first, ${latency(own[own.length - 1].value)} at the end.`)).join(" ");
-  }
-
-  function sequenceWords() {
-    const run = chosenRun();
-    if (run.points) return run.points.failed.length ? "Each dot is a request; crosses are failed ones." : "Each dot is a request.";
-    return `Bins of about ${count(Math.round(run.requests / run.bins.length))} consecutive requests: median (solid), 99th percentile (dashed), minimum to maximum (bars).`;
-  }
-
-  function histogramWords() {
-    const { edges, beyond } = chosenRun().histogram;
-    if (state.scale === "log" || !beyond) return "";
-    return `The slowest ${count(beyond)} of the run's requests, up to ${latency(edges[2])}, lie beyond the right edge.`;
-  }
-
   // --- Drawing ----------------------------------------------------------------------------------------------------------
 
   const OPTIONS = {
     mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, config: specs.config,
-    tooltip: { disableDefaultStyle: true },
+    // Layers without rows make Vega warn of empty extents, which is nothing to mend: errors alone (1).
+    tooltip: { disableDefaultStyle: true }, logLevel: 1,
   };
 
   function scaleOf(kind, inspected) {
@@ -234,7 +73,10 @@
   function setScale(spec, channel, type) {
     (spec.layer || []).forEach((layer) => setScale(layer, channel, type));
     const encoding = spec.encoding && spec.encoding[channel];
-    if (encoding && encoding.field && encoding.scale !== null) encoding.scale = { ...encoding.scale, type };
+    if (encoding && encoding.field && encoding.scale !== null) {
+      const { zero, ...rest } = encoding.scale || {};
+      encoding.scale = type === "log" || zero === undefined ? { ...rest, type } : { ...rest, zero, type };
+    }
   }
 
   // A logarithmic axis has no zero: what reaches it or below is drawn to just under the smallest value.
@@ -250,21 +92,23 @@
     setScale(spec, "x", scaleOf(x, inspected));
     setScale(spec, "y", scaleOf(y, inspected));
     const drawn = scaleOf(y, inspected) === "log" ? positive(rows) : rows;
-    spec.datasets = { rows: drawn, labels: [] };
-    if (hasRoomForLabels(figure)) spec.padding = { left: 2, top: 6, bottom: 4, right: labelWidth(rows) };
+    spec.datasets = { rows: drawn, labels: labelled(figure, rows) };
     return spec;
   }
 
   const named = (rows) => rows.length > 0 && rows[0].variant !== undefined;
   const hasRoomForLabels = (figure) => figure.querySelector(".plot").clientWidth >= 460;
-  const labelWidth = (rows) => (named(rows) ? 26 + Math.min(170, 6.9 * Math.max(...rows.map((row) => row.label.length))) : 4);
 
-  // Beside each line's end stands its variant's name, moved until none covers another.
-  function placeLabels(view, rows) {
-    const last = new Map();
-    rows.forEach((row) => last.set(row.variant, row));
+  // The last row of each variant, for the name beside its line's end. The y of 0 only keeps its place free.
+  function labelled(figure, rows) {
+    const last = new Map(named(rows) && hasRoomForLabels(figure) ? rows.map((row) => [row.variant, row]) : []);
+    return [...last.values()].map((row) => ({ ...row, y: 0 }));
+  }
+
+  // Moves the names to the height of their line's end, and then apart until none covers another.
+  function placeLabels(view, labels) {
     const scale = view.scale("y"), height = view.height(), gap = 17;
-    const placed = [...last.values()]
+    const placed = labels
       .map((row) => ({ variant: row.variant, label: row.label, y: scale(row.share === undefined ? row.value : row.share) }))
       .sort((one, other) => one.y - other.y);
     for (let round = 0; round < 60; round += 1) {
@@ -284,7 +128,7 @@
 
   async function draw(figure) {
     const chart = CHARTS[figure.dataset.chart];
-    const plot = figure.querySelector(".plot"), words = figure.querySelector(".words");
+    const plot = figure.querySelector(".plot"), words = figure.querySelector(".words"), note = figure.querySelector(".note");
     const name = figure.id;
     if (chart.loads && !loaded()) return;
     if (views.has(name)) views.get(name).finalize();
@@ -294,14 +138,17 @@
     plot.classList.toggle("short", !rows.length);
     const text = rows.length ? chart.words(rows) : chart.empty;
     words.textContent = text;
+    note.textContent = rows.length && chart.note ? chart.note() : "";
+    figure.querySelector(".empty-note").textContent = rows.length ? "" : chart.empty;
     plot.setAttribute("aria-label", `${figure.querySelector("h3, h4").textContent}. ${text}`);
     fillTable(figure, chart, rows);
     if (!rows.length) {
       plot.replaceChildren();
     } else {
-      const result = await vegaEmbed(plot, prepared(chart, figure, rows), OPTIONS);
+      const spec = prepared(chart, figure, rows);
+      const result = await vegaEmbed(plot, spec, OPTIONS);
       views.set(name, result);
-      if (named(rows) && hasRoomForLabels(figure)) await placeLabels(result.view, rows);
+      if (spec.datasets.labels.length) await placeLabels(result.view, spec.datasets.labels);
     }
     figure.dataset.drawn = String(Number(figure.dataset.drawn || 0) + 1);
   }
@@ -310,7 +157,7 @@
   const queues = new Map();
   function redraw(figure) {
     const next = (queues.get(figure) || Promise.resolve()).then(() => draw(figure)).catch((error) => {
-      figure.querySelector(".words").textContent = "This chart could not be drawn.";
+      figure.querySelector(".empty-note").textContent = "This chart could not be drawn.";
       console.error(error);
     });
     queues.set(figure, next);
@@ -393,7 +240,7 @@
 
   function showControls() {
     document.querySelectorAll("input[type=radio]").forEach((input) => { input.checked = state[input.name] === input.value; });
-    document.querySelectorAll("input[name=hide]").forEach((input) => { input.checked = shown(input.value); });
+    document.querySelectorAll("input[name=hide]").forEach((input) => { input.checked = !state.hide.includes(input.value); });
     document.querySelectorAll("select[name=rate], select[name=variant]").forEach((select) => { select.value = state[select.name]; });
     document.querySelectorAll("[data-says]").forEach((place) => {
       place.textContent = place.dataset.says === "stat" ? page.statistics[state.stat].toLowerCase() : count(Number(state.rate));
@@ -449,11 +296,9 @@
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
 
-  window.loadstone = {
-    receive(rate, content) { received.set(rate, content); },
-    /** The Vega view of a figure, by the figure's id: for a look at its data and scales from the console. */
-    view(name) { return views.get(name) && views.get(name).view; },
-  };
+  window.loadstone.receive = (rate, content) => received.set(rate, content);
+  /** The Vega view of a figure, by the figure's id: for a look at its data and scales from the console. */
+  window.loadstone.view = (name) => views.get(name) && views.get(name).view;
 
   colour();
   listen();
