@@ -5,6 +5,7 @@ from pathlib import Path
 from loadstone.archive import campaigns
 from loadstone.entry import job
 from loadstone.report.site import build_index, write_assets
+from loadstone.sweep import unfinished
 from loadstone.variants import Variants
 
 with job(snakemake.log[0]) as log:
@@ -13,4 +14,6 @@ with job(snakemake.log[0]) as log:
     found = list(campaigns(archive)) if archive.exists() else []
     write_assets(reports)
     build_index(found, Path(params.tables), reports, Variants(params.variants), params.options)
+    for text in unfinished(found):
+        log(text)
     log(f"report: {reports / 'index.html'}")

@@ -64,10 +64,10 @@ def test_every_key_of_version_4_is_written_with_its_type(declared: dict) -> None
 def test_reading_back_gives_the_plan(declared: dict) -> None:
     campaign = opened(declared)
     lacking = sweep.missing(archive.scan_campaign(campaign))
-    assert [planned.position for planned in lacking] == list(range(1, 37))
+    assert [planned.position for planned in lacking] == list(range(1, 49))
     described = metadata.read(lacking[0].cell.path / "metadata.json")
     assert described.problems == []
-    assert (described.load_model, described.runs, described.duration_s) == ("open", 3, 2.0)
+    assert (described.load_model, described.runs, described.duration_s) == ("open", 4, 1.5)
 
 
 def test_blocks_hold_every_cell_once_and_the_seed_gives_the_order_again() -> None:
@@ -99,7 +99,7 @@ def test_an_open_sweep_is_resumed_and_another_declaration_refused(declared: dict
     first = opened(declared)
     assert opened(declared) == first
     with pytest.raises(LoadstoneError, match=r"(?s)still open.*abandoned.txt"):
-        opened({**declared, "sweep": {**declared["sweep"], "runs": 4}})
+        opened({**declared, "sweep": {**declared["sweep"], "runs": 5}})
     (first.path / archive.ABANDONED).touch()
     assert archive.scan_campaign(first).problems == []
 

@@ -6,7 +6,7 @@ import random
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -122,6 +122,22 @@ def missing(listing: CampaignListing) -> list[PlannedRun]:
             if run not in collected:
                 lacking.append(PlannedRun(cell.cell, run, position))
     return sorted(lacking, key=lambda planned: planned.position)
+
+
+def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
+    """A sentence for every campaign that lacks planned runs."""
+    found = []
+    for campaign in campaigns:
+        listing = archive.scan_campaign(campaign)
+        if lacking := len(missing(listing)):
+            state = "open" if campaign.is_open else "closed"
+            found.append(f"{campaign} ({state}): {lacking} of {planned_runs(listing)} planned runs not collected")
+    return found
+
+
+def planned_runs(listing: CampaignListing) -> int:
+    """How many runs the campaign's plan holds; 0 without a plan."""
+    return sum(metadata.read(cell.cell.path / archive.METADATA).runs or 0 for cell in listing.cells)
 
 
 def has_plan(listing: CampaignListing) -> bool:

@@ -32,6 +32,13 @@ class Checkout:
         small = {"variants": ["plain", "envoy"], "rates": [50], "runs": 2, "duration": "300ms"}
         self.configure(sweep={**small, "warmup": {"duration": "100ms", "min_rate": 20}, **sweep})
 
+    def copy(self, path: Path) -> "Checkout":
+        """The same, archive and tables included, somewhere else."""
+        shutil.copytree(self.path, path, symlinks=True)
+        twin = object.__new__(Checkout)
+        twin.path = path
+        return twin
+
     def configure(self, **changes: dict[str, Any]) -> None:
         """Update sections of config/config.yaml."""
         file = self.path / "config/config.yaml"

@@ -3,20 +3,9 @@
 import os
 import random
 import shutil
-from pathlib import Path
 
 import pytest
 from support.checkout import Checkout
-
-
-@pytest.fixture(scope="module")
-def collected(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A checkout with a complete little sweep and its report."""
-    checkout = Checkout(pristine, tmp_path_factory.mktemp("collected") / "checkout")
-    checkout.run("--cores", "1", "open")
-    checkout.run("--cores", "all")
-    assert len(checkout.results()) == 4
-    return checkout
 
 
 def _forget_records(checkout: Checkout) -> None:
@@ -55,9 +44,7 @@ def _edit_scripts(checkout: Checkout) -> None:
 )
 def test_a_collected_run_is_never_scheduled_again(collected, tmp_path, disturb, arguments) -> None:
     before = collected.contents()
-    shutil.copytree(collected.path, tmp_path / "checkout", symlinks=True)
-    checkout = object.__new__(Checkout)
-    checkout.path = tmp_path / "checkout"
+    checkout = collected.copy(tmp_path / "checkout")
     disturb(checkout)
     jobs = checkout.jobs("--cores", "all", *arguments)
     assert "collect" not in jobs and "complete" not in jobs
@@ -90,14 +77,13 @@ def test_an_up_to_date_checkout_has_nothing_to_do_and_a_dry_run_changes_nothing(
     assert {file: file.stat().st_mtime_ns for file in collected.path.glob("r*s/**/*") if file.is_file()} == state
 
 
-def test_one_run_removed_by_its_owner_is_collected_again_alone(pristine, tmp_path) -> None:
-    checkout = Checkout(pristine, tmp_path / "checkout")
-    checkout.run("--cores", "1", "open")
-    checkout.run("--cores", "all")
+def test_one_run_removed_by_its_owner_is_collected_again_alone(collected, tmp_path) -> None:
+    checkout = collected.copy(tmp_path / "checkout")
     before = checkout.contents()
-    (checkout.campaign / "completion_time.txt").unlink()
     removed = checkout.results()[1]
     removed.unlink()
+    assert "collect" not in checkout.jobs("--cores", "all")  # closed: nothing of it is ever attacked
+    (checkout.campaign / "completion_time.txt").unlink()
     assert checkout.jobs("--cores", "all")["collect"] == 1
     checkout.run("--cores", "all")
     after = checkout.contents()
@@ -107,3 +93,30 @@ def test_one_run_removed_by_its_owner_is_collected_again_alone(pristine, tmp_pat
     untouched = {file: digest for file, digest in before.items() if not file.startswith(f"{cell}/")}
     untouched.pop(next(file for file in untouched if file.endswith("completion_time.txt")))
     assert untouched.items() <= after.items()
+    leftovers = [file for file in after if "/_set_aside/" in file]
+    assert len(leftovers) == 4  # what belonged to the removed results is kept, apart from the new run
+
+
+def test_the_report_of_an_unfinished_sweep_attacks_nothing_and_says_what_is_missing(collected, tmp_path) -> None:
+    checkout = collected.copy(tmp_path / "checkout")
+    (checkout.campaign / "completion_time.txt").unlink()
+    removed = checkout.results()[1]
+    for file in removed.parent.glob(f"{removed.name.partition('.')[0]}.*"):
+        file.unlink()
+    before = checkout.contents()
+    for target in ("report", "tables", "reports/index.html"):
+        assert "collect" not in checkout.jobs("--cores", "all", target)
+    output = checkout.run("--cores", "all", "report")
+    assert "1 of 4 planned runs not collected" in output
+    assert checkout.contents() == before
+    assert "3 of 4" in (checkout.path / "reports/index.html").read_text()
+
+
+def test_a_changed_chart_parameter_reads_no_raw_file_and_no_table_again(collected, tmp_path) -> None:
+    checkout = collected.copy(tmp_path / "checkout")
+    checkout.run("--cores", "all", "report")
+    styles = checkout.path / "config/variants.yaml"
+    styles.write_text(styles.read_text().replace("Direct", "Straight"))
+    jobs = checkout.jobs("--cores", "all")
+    assert set(jobs) <= {"campaign_page", "index", "all"}
+    assert jobs["campaign_page"] == 1

@@ -151,7 +151,7 @@ def _progress(cell: Cell, run: int) -> str:
     """Which run of how many this is, and how long the sweep will still take."""
     listing = archive.scan_campaign(cell.campaign)
     lacking = sweep.missing(listing)
-    total = sum(metadata.read(each.cell.path / archive.METADATA).runs or 0 for each in listing.cells)
+    total = sweep.planned_runs(listing)
     left = sweep.duration_text(sweep.time_left_s(lacking))
     what = f"{cell.variant_dir} at {cell.rate}/s, run {run}"
     return f"[{total - len(lacking) + 1} of {total}] {what}; about {left} left"
