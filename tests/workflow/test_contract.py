@@ -58,12 +58,10 @@ def test_every_table_has_its_columns(database, table: str) -> None:
 
 def test_counts_and_figures_equal_what_vegeta_says_of_the_same_files(collected, database) -> None:
     for results in collected.results():
-        lines = subprocess.run(["zstd", "-dc", results], capture_output=True, check=False)
-        raw = lines.stdout if lines.returncode == 0 and lines.stdout else _decompressed(results)
-        vegeta = PROJECT / ".tools/bin/vegeta"
-        report = json.loads(
-            subprocess.run([vegeta, "report", "-type=json"], input=raw, capture_output=True, check=True).stdout
-        )
+        with zstandard.open(results) as file:
+            raw = file.read()
+        command = [PROJECT / ".tools/bin/vegeta", "report", "-type=json"]
+        report = json.loads(subprocess.run(command, input=raw, capture_output=True, check=True).stdout)
         run, rate, variant = int(results.name.partition(".")[0]), float(results.parts[-3]), results.parts[-2]
         where = "WHERE variant = ? AND rate = ? AND run = ? AND phase = 'test' AND stream = 'main'"
         rows = database.execute(

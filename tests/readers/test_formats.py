@@ -1,0 +1,147 @@
+"""Vegeta's CSV and binary formats, and that all three give the same rows."""
+
+import os
+
+import psutil
+import pytest
+from readers.reading import read, rows
+from support import rawfiles
+
+from loadstone import process
+from loadstone.errors import LoadstoneError
+from loadstone.readers import READERS, Problems
+
+
+@pytest.fixture
+def three(tmp_path, attack):
+    """One attack in each format, plain and compressed, by suffix."""
+    contents = {"json": attack.json, "csv": attack.csv, "bin": attack.binary}
+    paths = {}
+    for suffix, content in contents.items():
+        for name, stored in ((suffix, content), (f"{suffix}.zst", rawfiles.compress(content))):
+            paths[name] = tmp_path / f"1.results.{name}"
+            paths[name].write_bytes(stored)
+    return paths
+
+
+def test_every_format_gives_the_same_rows(three):
+    expected = rows(three["json"])
+    assert len(expected) == 100
+    assert {row["code"] for row in expected} == {200, 204, 404, 503, 0}
+    for suffix, path in three.items():
+        assert rows(path) == expected, suffix
+    assert set(three) == set(READERS)
+
+
+def test_the_counts_are_those_of_vegetas_own_report(three, attack):
+    found = rows(three["bin"])
+    codes = [str(row["code"]) for row in found]
+    assert {code: codes.count(code) for code in set(codes)} == attack.report["status_codes"]
+    assert sum(row["bytes_in"] for row in found) == attack.report["bytes_in"]["total"]
+    latencies_ns = [row["latency_ns"] for row in found]
+    assert (min(latencies_ns), max(latencies_ns)) == (attack.report["latencies"]["min"], attack.report["latencies"]["max"])
+    assert sum(latencies_ns) == attack.report["latencies"]["total"]
+
+
+# --- CSV -------------------------------------------------------------------------------------------------------------
+
+
+def test_csv_with_windows_line_ends(tmp_path, three, attack):
+    path = tmp_path / "2.results.csv"
+    path.write_bytes(attack.csv.replace(b"\n", b"\r\n"))
+    assert rows(path) == rows(three["csv"])
+
+
+def test_csv_of_vegeta_before_12_8_has_nine_columns(tmp_path):
+    path = tmp_path / "1.results.csv"
+    path.write_bytes(b'1795262400123456789,200,1000,1,2,"a ""quoted"" error",Ym9keQ==,name,41\n')
+    assert rows(path)[0] | {"sent_at": None} == {
+        "seq": 41,
+        "sent_at": None,
+        "latency_ns": 1000,
+        "code": 200,
+        "error": 'a "quoted" error',
+        "bytes_out": 1,
+        "bytes_in": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"1,2,3",
+        b"1795262400123456789,200,1000,0,2,,,,41",
+        b"1795262400123456789,200,1.5,0,2,,,,41,GET,/,",
+        b"1795262400123456789,200,-1,0,2,,,,41,GET,/,",
+        b"99999999999999999999,200,1,0,2,,,,41,GET,/,",
+        b"1795262400123456789,99999999999,1,0,2,,,,41,GET,/,",
+        b"1795262400123456789,200,1,0,2,caf\xe9,,,41,GET,/,",
+        b'1795262400123456789,200,1,0,2,"a"b,,,41,GET,/,',
+        b"timestamp,code,latency,bytes_out,bytes_in,error,body,attack,seq,method,url,headers",
+    ],
+)
+def test_a_corrupt_csv_record_is_counted_and_the_others_are_read(tmp_path, record, attack):
+    lines = attack.csv.splitlines(keepends=True)
+    path = tmp_path / "1.results.csv"
+    path.write_bytes(lines[0] + record + b"\n" + lines[1])
+    table, problems = read(path)
+    assert table.num_rows == 2
+    assert problems.texts() == ["holds 1 corrupt record (line 2)"]
+
+
+def test_csv_cut_in_a_record(tmp_path, attack):
+    path = tmp_path / "1.results.csv"
+    path.write_bytes(attack.csv[:-300])
+    table, problems = read(path)
+    assert table.num_rows == 99
+    assert problems.corrupt_lines == [100]
+
+
+# --- gob -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_truncated_binary_file_keeps_the_rows_before_its_end(tmp_path, attack):
+    path = tmp_path / "1.results.bin"
+    kept = []
+    for size in range(len(attack.binary) // 3, len(attack.binary), len(attack.binary) // 7):
+        path.write_bytes(attack.binary[:size])
+        table, problems = read(path)
+        assert problems.texts() == ["is truncated: it ends in the middle of a record"]
+        kept.append(table.num_rows)
+    assert kept == sorted(kept)
+    assert kept[0] > 10
+
+
+def test_a_truncated_compressed_binary_file(tmp_path, attack):
+    path = tmp_path / "1.results.bin.zst"
+    path.write_bytes(rawfiles.compress(attack.binary)[:-50])
+    assert read(path)[1].texts() == ["is truncated: the compressed data end early"]
+
+
+def test_the_real_binary_file(shared):
+    path = shared / "uds/ambient-k3d/20_10/vegeta-results.bin"
+    found = list(READERS["bin"](path, problems := Problems()))
+    codes = [code for batch in found for code in batch.column("code").to_pylist()]
+    assert (len(codes), codes.count(200), codes.count(503)) == (173, 171, 2)
+    assert problems.texts() == []
+
+
+def test_without_vegeta_the_remedy_is_named(tmp_path, monkeypatch, attack):
+    path = tmp_path / "1.results.bin"
+    path.write_bytes(attack.binary)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LoadstoneError, match=r"vegeta.*make setup"):
+        read(path)
+
+
+def test_a_consumer_that_stops_leaves_no_process(tmp_path, attack):
+    process.find("vegeta")
+    path = tmp_path / "1.results.bin"
+    path.write_bytes(attack.binary)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    reading = READERS["bin"](path, Problems())
+    next(reading)
+    reading.close()
+    assert psutil.Process().children(recursive=True) == []
+    assert len(os.listdir("/proc/self/fd")) == descriptors
