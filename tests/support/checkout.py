@@ -74,7 +74,10 @@ class Checkout:
         """Rule -> number of jobs that a dry run with these arguments plans."""
         output = self.run("-n", *arguments)
         table = re.search(r"^job\s+count\n[- ]+\n(.*?)^total", output, re.DOTALL | re.MULTILINE)
-        return {} if table is None else {row.split()[0]: int(row.split()[1]) for row in table[1].splitlines()}
+        if table is None:
+            assert "Nothing to be done" in output, output
+            return {}
+        return {row.split()[0]: int(row.split()[1]) for row in table[1].splitlines()}
 
     @property
     def archive(self) -> Path:

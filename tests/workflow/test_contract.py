@@ -6,6 +6,7 @@ import subprocess
 import duckdb
 import numpy as np
 import pytest
+import zstandard
 from conftest import PROJECT
 
 KEYS = {
