@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from loadstone.archive import Campaign, Cell
 from loadstone.tables import layout
 from loadstone.tables.schema import CELLS, PERCENTILES, PLANNED, PROBLEMS, REQUESTS, RUNS

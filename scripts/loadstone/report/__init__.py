@@ -1,1 +1,1 @@
-"""The static site: a start page, a page per campaign, and the files that their charts load. See `loadstone.report.site`."""
+"""The static site: a start page, a page per campaign, and what their charts load. See `loadstone.report.site`."""

@@ -8,7 +8,7 @@ from typing import Any
 from loadstone.archive import METADATA, Campaign, scan_campaign
 from loadstone.metadata import Metadata, read
 from loadstone.report import charts, colours
-from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, significant
+from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, rate_text, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.variants import Style, Variants
 
@@ -19,6 +19,19 @@ LOAD_MODELS = {
     "open": "open: requests sent on a clock",
     "closed": "closed: each user waits for the answer",
     "serial": "serial: one request after another",
+}
+ERRORS = {
+    "http_503": "HTTP 503, service unavailable",
+    "http_5xx": "HTTP 5xx other than 503",
+    "http_4xx": "HTTP 4xx",
+    "http_other": "Other HTTP codes",
+    "timeout": "No answer in time",
+    "refused": "Connection refused",
+    "reset": "Connection reset or closed",
+    "dns": "Name not resolved",
+    "tls": "TLS failed",
+    "client_limit": "Limit of the load generator's machine",
+    "no_response": "No response, cause unknown",
 }
 
 
@@ -85,11 +98,11 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "styles": page.styles,
         "positions": order,
         "labels": labels,
-        "statistics": STATISTICS,
-        "rates": [(rate_name(rate), f"{rate:,.10g}") for rate in page.loadable_rates],
+        "statistics": {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99"},
+        "rates": [(rate_name(rate), rate_text(rate)) for rate in page.loadable_rates],
         "variant_choices": [(style.name, style.label) for style in page.styles],
         "cells": sorted(page.cells, key=lambda cell: (cell["rate"], order[cell["variant"]])),
-        "error_classes": list(dict.fromkeys(error["error_class"] for error in page.errors)),
+        "error_classes": error_classes(page.errors),
         "excluded": page.excluded[:SHOWN],
         "n_excluded": len(page.excluded),
         "missing": page.missing,
@@ -97,10 +110,17 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "streams": page.streams,
         "latency": latency_in(page.unit),
         "interval": lambda cell, name: interval(cell, name, page.unit),
-        "rate_name": rate_name,
         "data": page_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, page.rates),
     }
+
+
+def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
+    """The classes that occurred, the most frequent first, each with its name for readers."""
+    weight: dict[str, float] = {}
+    for error in errors:
+        weight[error["error_class"]] = weight.get(error["error_class"], 0.0) + error["share"]
+    return [(name, ERRORS.get(name, name)) for name in sorted(weight, key=lambda name: -weight[name])]
 
 
 def distinct(styles: list[Style]) -> list[Style]:
@@ -205,7 +225,7 @@ def facts(page: CampaignPage) -> list[tuple[str, str]]:
         ("Load", f"{_range(page.rates)} requests/s" if page.rates else ""),
         ("Runs per cell", _range(per_cell)),
         ("Requests", f"{sum(run['requests'] or 0 for run in runs):,}" if runs else ""),
-        ("Duration of a run", _texts(duration(run["duration_s"]) for run in runs if run["duration_s"] is not None)),
+        ("Duration of a run", _durations(run["duration_s"] for run in runs)),
         ("Warm-up", _warmup(cells)),
         ("Order", _order(cells)),
         ("Time limit of a request", _texts(cell.timeout for cell in cells)),
@@ -223,8 +243,15 @@ def _range(values: Iterable[float | None]) -> str:
     known = sorted({value for value in values if value is not None})
     if not known:
         return ""
-    first, last = rate_name(known[0]), rate_name(known[-1])
+    first, last = rate_text(known[0]), rate_text(known[-1])
     return first if first == last else f"{first} to {last}"
+
+
+def _durations(seconds: Iterable[float | None]) -> str:
+    known = sorted({value for value in seconds if value is not None})
+    if len(known) > 3:
+        return f"{duration(known[0])} to {duration(known[-1])}"
+    return ", ".join(map(duration, known))
 
 
 def _warmup(cells: list[Metadata]) -> str:

@@ -2,23 +2,27 @@
 
 A page holds each chart's specification once, over data sets that its script fills by name: ``rows`` (their fields are
 named in each function) and ``labels`` (variant, label, y in pixels: the variants' names beside the ends of their
-lines). Latencies are in the page's unit, loads in requests/s, shares are fractions. ``usermeta.axes`` says what an
+lines). Latencies are in the page's unit, loads in requests/s, shares in percent. ``usermeta.axes`` says what an
 axis shows (``load``, ``latency`` or ``other``), for the reader's choice of linear and logarithmic axes.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import altair as alt
 
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
+Data = alt.NamedData | alt.InlineData
+AnyChart = TypeVar("AnyChart", alt.Chart, alt.LayerChart)
+
 ROWS = alt.NamedData("rows")
 LABELS = alt.NamedData("labels")
 
 HEIGHT = 320
 SMALL_HEIGHT = 240
+_TICKS = 10
 
 # Colours are the page's CSS variables, so charts follow light, dark and print without being drawn again.
 CONFIG: dict[str, Any] = {
@@ -62,25 +66,23 @@ def specifications(styles: Sequence[Style], unit: Unit, rates: Sequence[float]) 
     return {name: _plain(chart) for name, chart in made.items()} | {"config": CONFIG}
 
 
-def latency_across_load(
-    data: alt.NamedData, styles: Sequence[Style], unit: Unit, rates: Sequence[float]
-) -> alt.LayerChart:
+def latency_across_load(data: Data, styles: Sequence[Style], unit: Unit, rates: Sequence[float]) -> alt.LayerChart:
     """Latency across load: a line per variant, its spread or interval as a band; hollow where not estimable.
 
     Rows: variant, label, load, value, low, high, estimable, interval, requests, runs.
     """
-    return _across_load(data, styles, unit, rates, HEIGHT, "Latency")
+    return _across_load(data, styles, unit, rates, height=HEIGHT, title="Latency")
 
 
 def success_latency_across_load(
-    data: alt.NamedData, styles: Sequence[Style], unit: Unit, rates: Sequence[float]
+    data: Data, styles: Sequence[Style], unit: Unit, rates: Sequence[float]
 ) -> alt.LayerChart:
     """Latency of the requests answered with 200, across load; rows as for `latency_across_load`."""
-    return _across_load(data, styles, unit, rates, SMALL_HEIGHT, "Latency of code 200")
+    return _across_load(data, styles, unit, rates, height=SMALL_HEIGHT, title="Latency of code 200")
 
 
 def _across_load(
-    data: alt.NamedData, styles: Sequence[Style], unit: Unit, rates: Sequence[float], height: int, title: str
+    data: Data, styles: Sequence[Style], unit: Unit, rates: Sequence[float], *, height: int, title: str
 ) -> alt.LayerChart:
     title = f"{title} ({unit.symbol})"
     latency = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"))
@@ -104,7 +106,7 @@ def _across_load(
             base.mark_line(strokeWidth=2).encode(y=latency),
             marked.transform_filter("datum.estimable").mark_point(filled=True, size=46, opacity=1),
             marked.transform_filter("!datum.estimable").mark_point(
-                filled=True, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=0.8
+                filled=False, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=1
             ),
             *_direct_labels(styles),
         ),
@@ -114,19 +116,20 @@ def _across_load(
     )
 
 
-def failed_share_across_load(data: alt.NamedData, styles: Sequence[Style], rates: Sequence[float]) -> alt.LayerChart:
-    """Share of requests that failed, across load, with its spread over runs. Rows: variant, label, load, share, low, high."""
+def failed_share_across_load(data: Data, styles: Sequence[Style], rates: Sequence[float]) -> alt.LayerChart:
+    """Share of requests that failed, across load, with its spread over runs.
+
+    Rows: variant, label, load, share (in percent, like low and high), low, high, interval.
+    """
     return _share_across_load(data, styles, rates, "Failed requests (%)")
 
 
-def errors_across_load(data: alt.NamedData, styles: Sequence[Style], rates: Sequence[float]) -> alt.LayerChart:
+def errors_across_load(data: Data, styles: Sequence[Style], rates: Sequence[float]) -> alt.LayerChart:
     """Share of requests with one class of error, across load; rows as for `failed_share_across_load`."""
     return _share_across_load(data, styles, rates, "Share of requests (%)")
 
 
-def _share_across_load(
-    data: alt.NamedData, styles: Sequence[Style], rates: Sequence[float], title: str
-) -> alt.LayerChart:
+def _share_across_load(data: Data, styles: Sequence[Style], rates: Sequence[float], title: str) -> alt.LayerChart:
     share = alt.Y("share:Q", title=title, axis=alt.Axis(format=",.3~r"), scale=alt.Scale(domainMin=0))
     base = alt.Chart(data).encode(x=_load(rates), color=_colour(styles))
     points = base.encode(
@@ -151,7 +154,7 @@ def _share_across_load(
     )
 
 
-def latency_over_time(data: alt.NamedData, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
     """One statistic of latency per time bin since the start of the test, a line per variant; the warm-up is shaded.
 
     Rows: variant, label, phase (test or warmup), time (the bin's middle, s), value, requests.
@@ -179,8 +182,8 @@ def latency_over_time(data: alt.NamedData, styles: Sequence[Style], unit: Unit) 
     return _finished(
         alt.layer(
             shade.mark_rect(fill="var(--shade)", opacity=1).encode(x2="last:Q"),
-            shade.mark_text(align="left", baseline="top", dx=5, dy=5, fill="var(--ink-soft)", fontSize=11).encode(
-                text=alt.value("warm-up"), y=alt.value(0)
+            shade.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
+                text=alt.value("warm-up"), y=alt.value("height")
             ),
             base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N"),
             points.mark_point(filled=True, size=22, opacity=0.9),
@@ -192,8 +195,11 @@ def latency_over_time(data: alt.NamedData, styles: Sequence[Style], unit: Unit) 
     )
 
 
-def run_distribution(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
-    """Empirical distribution of one run: share of its requests (%) that took at most a latency. Rows: latency, share."""
+def run_distribution(data: Data, unit: Unit) -> alt.LayerChart:
+    """Empirical distribution of one run: the share (%) of its requests that took at most a latency.
+
+    Rows: latency, share.
+    """
     base = alt.Chart(data).encode(x=_latency_x(unit))
     share = alt.Y("share:Q", title="Requests at most that slow (%)", scale=alt.Scale(domain=[0, 100]))
     tooltip = [
@@ -205,8 +211,11 @@ def run_distribution(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
     return _finished(alt.layer(line, points), SMALL_HEIGHT, x="latency", y="other")
 
 
-def run_requests(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
-    """Latency of every request of one run, in order; failed ones are crosses. Rows: number, latency, failed, outcome."""
+def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
+    """Latency of every request of one run, in order; failed ones are crosses.
+
+    Rows: number, latency, failed, outcome.
+    """
     base = alt.Chart(data).encode(
         x=_request_number(),
         y=_latency_y(unit),
@@ -216,14 +225,14 @@ def run_requests(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
             alt.Tooltip("outcome:N", title="Outcome"),
         ],
     )
-    good = base.transform_filter("!datum.failed").mark_point(filled=True, fill="var(--run)", size=12, opacity=0.55)
+    good = base.transform_filter("!datum.failed").mark_point(filled=True, fill="var(--run)", size=12, opacity=0.7)
     failed = base.transform_filter("datum.failed").mark_point(
         shape="cross", filled=True, fill="var(--bad)", angle=45, size=46, opacity=0.9
     )
     return _finished(alt.layer(good, failed), SMALL_HEIGHT, x="other", y="latency")
 
 
-def run_request_bins(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
+def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
     """Latency of one run in bins of consecutive requests: minimum to maximum, median and 99th percentile.
 
     Rows: number (the bin's middle), first, last, min, p50, p99, max, failed.
@@ -256,7 +265,7 @@ def run_request_bins(data: alt.NamedData, unit: Unit) -> alt.LayerChart:
     return _finished(alt.layer(extent, tail, median), SMALL_HEIGHT, x="other", y="latency")
 
 
-def run_histogram(data: alt.NamedData, unit: Unit) -> alt.Chart:
+def run_histogram(data: Data, unit: Unit) -> alt.Chart:
     """How many requests of one run fell into each range of latency. Rows: low, high, count."""
     bars = (
         alt.Chart(data)
@@ -282,11 +291,12 @@ def run_histogram(data: alt.NamedData, unit: Unit) -> alt.Chart:
 
 
 def _load(rates: Sequence[float]) -> alt.X:
-    # Ticks at the measured loads, as far as they fit; Vega leaves out labels that would overlap.
+    # A few loads are the ticks themselves; of many, Vega's choice of what fits would look arbitrary.
+    ticks: dict[str, Any] = {"values": list(rates)} if len(rates) <= _TICKS else {}
     return alt.X(
         "load:Q",
         title="Load (requests/s)",
-        axis=alt.Axis(values=list(rates), format=",~r"),
+        axis=alt.Axis(format=",~r", **ticks),
         scale=alt.Scale(nice=False, zero=False, padding=14),
     )
 
@@ -324,11 +334,11 @@ def _direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
     return [dots, names]
 
 
-def _finished(chart: Any, height: int, *, x: str, y: str) -> Any:
+def _finished(chart: AnyChart, height: int, *, x: str, y: str) -> AnyChart:
     return chart.properties(width="container", height=height, usermeta={"axes": {"x": x, "y": y}})
 
 
-def _plain(chart: Any) -> dict[str, Any]:
+def _plain(chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
     """The specification without what only Altair's own pages need."""
-    content: dict[str, Any] = chart.to_dict()
+    content = chart.to_dict()
     return {key: value for key, value in content.items() if key not in ("config", "$schema")}

@@ -6,7 +6,7 @@ from typing import Any
 
 from loadstone.archive import Campaign, slug
 from loadstone.report.campaign_page import LOAD_MODELS, distinct, when
-from loadstone.report.numbers import rate_name
+from loadstone.report.numbers import rate_text
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import campaign_key
 from loadstone.variants import Variants
@@ -38,7 +38,7 @@ def context(questions: Questions, campaigns: Sequence[Campaign], variants: Varia
                 "held": row,
                 "styles": styles,
                 "labels": {style.name: style.label for style in styles},
-                "rates": [rate_name(rate) for rate in row["rates"]] if row else [],
+                "rates": [rate_text(rate) for rate in row["rates"]] if row else [],
                 "load_models": [LOAD_MODELS.get(model, model).partition(":")[0] for model in row["load_models"]]
                 if row
                 else [],
@@ -51,7 +51,6 @@ def context(questions: Questions, campaigns: Sequence[Campaign], variants: Varia
         )
     return {
         "entries": entries,
-        "rate_name": rate_name,
         "n_runs": sum(row["n_runs"] for row in held.values()),
         "n_requests": sum(row["n_requests"] for row in held.values()),
     }

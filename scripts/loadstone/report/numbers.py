@@ -29,7 +29,7 @@ def page_unit(medians_ns: Iterable[float | None]) -> Unit:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """Three significant digits, with thousands separated and never fewer than the whole number: ``0.462``, ``1,234``."""
+    """Three significant digits, thousands separated, whole numbers never cut: ``0.462``, ``1,234``."""
     if value is None or math.isnan(value):
         return "–"
     if value == 0:
@@ -60,7 +60,7 @@ def duration(seconds: float | None) -> str:
         return f"{seconds / 3600:g} h"
     if seconds >= 120 and seconds % 60 == 0:
         return f"{seconds / 60:g} min"
-    return f"{seconds:g} s"
+    return f"{float(f'{seconds:.3g}'):g} s"
 
 
 def listed(numbers: Iterable[int]) -> str:
@@ -82,3 +82,8 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def rate_name(rate: float) -> str:
     """A rate in requests/s as text and as file name: the shortest plain decimal (``"100"``, ``"0.5"``)."""
     return f"{rate:.9f}".rstrip("0").rstrip(".") or "0"
+
+
+def rate_text(rate: float | None) -> str:
+    """The same for reading, thousands separated: ``"1,000"``."""
+    return "–" if rate is None else f"{rate:,.9f}".rstrip("0").rstrip(".")

@@ -23,7 +23,7 @@ _ENVIRONMENT = jinja2.Environment(
 
 
 def as_json(value: Any) -> str:
-    """Compact ASCII JSON that holds no ``<``, ``>`` or ``&``, so nothing in it can end or open an element or comment."""
+    """Compact ASCII JSON without ``<``, ``>`` and ``&``: nothing in it can end or open an element or a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -43,6 +43,7 @@ _ENVIRONMENT.filters.update(
     significant=numbers.significant,
     duration=numbers.duration,
     listed=numbers.listed,
+    rate=numbers.rate_text,
 )
 _ENVIRONMENT.globals.update(version=__version__, counted=numbers.counted)
 

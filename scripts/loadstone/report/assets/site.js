@@ -74,8 +74,9 @@
     (spec.layer || []).forEach((layer) => setScale(layer, channel, type));
     const encoding = spec.encoding && spec.encoding[channel];
     if (encoding && encoding.field && encoding.scale !== null) {
-      const { zero, ...rest } = encoding.scale || {};
-      encoding.scale = type === "log" || zero === undefined ? { ...rest, type } : { ...rest, zero, type };
+      const { zero, nice, ...rest } = encoding.scale || {};
+      // A logarithmic axis knows no zero, and rounding it to whole decades would leave most of it empty.
+      encoding.scale = type === "log" ? { padding: 10, ...rest, nice: false, type } : { ...encoding.scale, type };
     }
   }
 
@@ -92,6 +93,8 @@
     setScale(spec, "x", scaleOf(x, inspected));
     setScale(spec, "y", scaleOf(y, inspected));
     const drawn = scaleOf(y, inspected) === "log" ? positive(rows) : rows;
+    const width = figure.querySelector(".plot").clientWidth;
+    for (const { mark } of spec.layer || []) if (mark.limit) mark.limit = Math.min(0.3 * width, 260);
     spec.datasets = { rows: drawn, labels: labelled(figure, rows) };
     return spec;
   }
