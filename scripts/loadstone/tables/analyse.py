@@ -38,7 +38,8 @@ def analyse_campaign(
         runs = _judged(connection, tables, facts, tags, excluding)
         cells = [cell for group in _groups(runs) for cell in _cells(connection, tables, group)]
     for table, rows, columns in (("runs", runs, schema.RUNS), ("cells", cells, schema.CELLS)):
-        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, columns)
+        path = layout.partition(tables, table, campaign) / layout.PART
+        layout.write_rows(tables, path, rows, columns, keep_empty=True)  # both are what the workflow waits for
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[_Row]:

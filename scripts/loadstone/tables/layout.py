@@ -95,9 +95,11 @@ def _arrow_values(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
     return found
 
 
-def write_rows(tables: Path, path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
-    """Write rows as one Parquet file, replacing it in one step; without rows the file is removed."""
-    if not rows:
+def write_rows(
+    tables: Path, path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema, *, keep_empty: bool = False
+) -> None:
+    """Write rows as one Parquet file, replacing it in one step; without rows the file is removed unless `keep_empty`."""
+    if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return
     table = pa.Table.from_pylist([_arrow_values(row, schema) for row in rows], schema=schema)
