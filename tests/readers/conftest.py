@@ -1,7 +1,6 @@
 """What the readers' tests share."""
 
 import pytest
-
 from support import rawfiles
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pyarrow as pa
-
 from loadstone.readers import READERS, SCHEMA, Problems
 
 

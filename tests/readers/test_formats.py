@@ -4,12 +4,11 @@ import os
 
 import psutil
 import pytest
-from readers.reading import read, rows
-from support import rawfiles
-
 from loadstone import process
 from loadstone.errors import LoadstoneError
 from loadstone.readers import READERS, Problems
+from readers.reading import read, rows
+from support import rawfiles
 
 
 @pytest.fixture
@@ -39,8 +38,9 @@ def test_the_counts_are_those_of_vegetas_own_report(three, attack):
     assert {code: codes.count(code) for code in set(codes)} == attack.report["status_codes"]
     assert sum(row["bytes_in"] for row in found) == attack.report["bytes_in"]["total"]
     latencies_ns = [row["latency_ns"] for row in found]
-    assert (min(latencies_ns), max(latencies_ns)) == (attack.report["latencies"]["min"], attack.report["latencies"]["max"])
-    assert sum(latencies_ns) == attack.report["latencies"]["total"]
+    reported = attack.report["latencies"]
+    assert (min(latencies_ns), max(latencies_ns)) == (reported["min"], reported["max"])
+    assert sum(latencies_ns) == reported["total"]
 
 
 # --- CSV -------------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_the_real_binary_file(shared):
 def test_without_vegeta_the_remedy_is_named(tmp_path, monkeypatch, attack):
     path = tmp_path / "1.results.bin"
     path.write_bytes(attack.binary)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(process, "_PROJECT_TOOLS", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LoadstoneError, match=r"vegeta.*make setup"):
         read(path)

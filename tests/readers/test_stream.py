@@ -3,10 +3,9 @@
 import os
 
 import pytest
+from loadstone.readers import stream
 from readers.reading import read, rows
 from support import rawfiles
-
-from loadstone.readers import stream
 
 LINES = rawfiles.lines([1_000_000] * 20)
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import zstandard
-
 from loadstone import process
 from loadstone.archive import Campaign, Cell
 
@@ -27,7 +26,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         code = int(self.path.strip("/") or 200)
-        body = b'<script>"quoted"</script>\n' * 20
+        body = b"" if code == 204 else b'<script>"quoted"</script>\n' * 20
         self.send_response(code)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
@@ -85,14 +84,15 @@ def attack() -> Attack:
 def line(seq: int, latency_ns: int = 1_000_000, **fields: Any) -> bytes:
     """One line as vegeta writes it; `sent_ns` and `offset_h` choose the timestamp."""
     sent_ns = fields.pop("sent_ns", START_NS + seq * 10_000_000)
-    instant = datetime.fromtimestamp(sent_ns // 10**9, timezone(timedelta(hours=fields.pop("offset_h", 0))))
+    offset_h = fields.pop("offset_h", 0)
+    instant = datetime.fromtimestamp(sent_ns // 10**9, timezone(timedelta(hours=offset_h)))
     decimals = f".{sent_ns % 10**9:09d}".rstrip("0").rstrip(".")
-    offset = instant.strftime("%z")
+    offset = f"{offset_h:+03d}:00" if offset_h else "Z"
     record = {
         "attack": "",
         "seq": seq,
         "code": 200,
-        "timestamp": f"{instant:%Y-%m-%dT%H:%M:%S}{decimals}{'Z' if offset == '+0000' else offset[:3] + ':' + offset[3:]}",
+        "timestamp": f"{instant:%Y-%m-%dT%H:%M:%S}{decimals}{offset}",
         "latency": latency_ns,
         "bytes_out": 0,
         "bytes_in": 5,
@@ -135,6 +135,7 @@ def metadata(cell: Cell, **changes: Any) -> dict[str, Any]:
 def write_cell(
     root: Path,
     files: Mapping[str, bytes],
+    *,
     rate: str = "100",
     variant: str = "plain",
     app: str = "demo",

@@ -1,7 +1,6 @@
 """What the tables' tests share."""
 
 import pytest
-
 from support import rawfiles
 
 

@@ -3,9 +3,9 @@
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from io import FileIO
+from io import FileIO, RawIOBase
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from loadstone.readers.base import Problems
 _CHUNK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 64 << 20
 
-ReadInto = Callable[[memoryview], int]
+ReadInto = Callable[[memoryview], int | None]
 
 
 def open_raw(path: Path) -> FileIO:
@@ -27,18 +27,63 @@ def open_raw(path: Path) -> FileIO:
     return os.fdopen(descriptor, "rb", buffering=0)
 
 
-@contextmanager
-def open_bytes(path: Path) -> Iterator[FileIO | pa.NativeFile]:
-    """The same decompressed when the file is named ``.zst``. Raises OSError, also when it is read from.
+def open_bytes(path: Path) -> RawIOBase:
+    """The same decompressed when the file is named ``.zst``. Raises OSError, also when it is read from."""
+    return _Decompressed(path) if path.name.endswith(".zst") else open_raw(path)
 
-    Arrow raises at a frame without its end, a wrong checksum and foreign bytes, and goes on behind a frame.
+
+class _Decompressed(RawIOBase):
+    """The content of a file of zstd frames, up to the last byte that can be decompressed; only then an OSError.
+
+    Arrow's stream raises at a frame without its end, a wrong checksum and foreign bytes, and goes on behind a frame.
+    (python-zstandard's takes a file that was cut off for a whole one.)
     """
-    with open_raw(path) as file:
-        if path.name.endswith(".zst"):
-            with pa.PythonFile(file, "r") as compressed:
-                yield pa.CompressedInputStream(compressed, "zstd")
-        else:
-            yield file
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file, self._stream = self._open()
+        self._delivered = 0
+        self._error: OSError | None = None
+
+    def _open(self) -> tuple[FileIO, pa.CompressedInputStream]:
+        file = open_raw(self._path)
+        return file, pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._error is not None:
+            raise self._error
+        try:
+            count = int(self._stream.readinto(buffer))
+        except OSError as error:
+            self._error = error
+            count = self._salvage(buffer)
+            if count == 0:
+                raise
+        self._delivered += count
+        return count
+
+    def _salvage(self, buffer: Any) -> int:
+        """What a failed read had decompressed before it failed; Arrow does not tell, so read again byte by byte."""
+        self._file.close()
+        self._file, self._stream = self._open()
+        skipped = 0
+        while skipped < self._delivered:
+            skipped += len(self._stream.read(min(self._delivered - skipped, len(buffer))))
+        count = 0
+        view = memoryview(buffer).cast("B")
+        try:
+            while count < len(view) and self._stream.readinto(view[count : count + 1]):
+                count += 1
+        except OSError:
+            pass
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def read_lines(path: Path, problems: Problems) -> Iterator[tuple[bytearray, int]]:

@@ -83,7 +83,7 @@ def _parse_chunk(buffer: bytearray, end: int, rows: list[_Row], lines_before: in
             # -1 (no quote) gives 0, where the chunk's first line starts: with a brace, not with what follows a body.
             behind_body = find(b'"', head.end(), end) + 1
             line_end = find(b"\n", behind_body, end)
-            if starts_with(_BEHIND_BODY, behind_body) and starts_with(b"}", line_end - 1):
+            if starts_with(_BEHIND_BODY, behind_body) and starts_with(b"}}", line_end - 2):
                 rows.append(head.groups())
                 position = line_end + 1
                 continue
