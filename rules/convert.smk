@@ -21,6 +21,6 @@ rule convert:
     params:
         archive=config["archive"],
         tables=config["tables"],
-        variants=VARIANTS.declared,
+        variants=VARIANTS.names(),
     script:
         "../scripts/convert.py"

@@ -29,6 +29,13 @@ class Variants:
             for folder in (name, *(fields or {}).get("aliases", ()))
         }
 
+    def names(self) -> dict[str, dict[str, dict[str, list[str]]]]:
+        """The declaration without labels and colours: all that tables depend on."""
+        return {
+            app: {name: {"aliases": list((fields or {}).get("aliases", ()))} for name, fields in variants.items()}
+            for app, variants in self.declared.items()
+        }
+
     def canonical(self, app: str, folder: str) -> str:
         """The canonical name of a variant's folder; an undeclared folder keeps its own name."""
         return self._canonical.get((app, folder), folder)

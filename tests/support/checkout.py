@@ -23,7 +23,7 @@ class Checkout:
     def __init__(self, pristine: Path, path: Path, **sweep: Any) -> None:
         shutil.copytree(pristine, path, symlinks=True)
         self.path = path
-        base = _free_ports(len(_DEMO_PORTS))
+        base = free_ports(len(_DEMO_PORTS))
         for file in [path / "config/config.yaml", *(path / "config/demo").glob("*.yaml")]:
             text = file.read_text()
             for port, offset in _DEMO_PORTS.items():
@@ -118,7 +118,8 @@ class Checkout:
             time.sleep(0.05)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback on which nobody listens now."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

@@ -1,0 +1,192 @@
+"""One run against a real little server: what is checked before load, what is archived, what a failure leaves."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import zstandard
+from conftest import PROJECT
+from loadstone import archive, sweep
+from loadstone.archive import Campaign, Cell
+from loadstone.collect import collect_run
+from loadstone.errors import LoadstoneError
+from support.checkout import free_ports
+
+
+class Bench:
+    """A sweep of one variant against one server, whose options can be changed."""
+
+    def __init__(self, folder: Path, *options: str, **changes: Any) -> None:
+        self.folder = folder
+        self.hits = folder / "hits"
+        (port,) = free_ports(1)
+        self.port = port
+        command = [sys.executable, str(PROJECT / "tests/support/server.py"), str(port), str(self.hits), *options]
+        url = f"http://127.0.0.1:{port}"
+        self.target = {
+            "kind": "local",
+            "ready_timeout": "10s",
+            "processes": {"server": {"command": command, "port": port, "ready": f"{url}/ready"}},
+            "variants": {
+                "only": {
+                    "url": f"{url}/page",
+                    "processes": ["server"],
+                    "expect": {"status": 200, "body_contains": "the page", "headers": {"X-Name": "right"}},
+                }
+            },
+        }
+        declared = {"app": "app", "variants": ["only"], "rates": [100], "runs": 2, "duration": "500ms", "timeout": "2s"}
+        declared |= {"warmup": {"duration": "200ms", "min_rate": 50}} | changes
+        config = {"archive": str(folder / "archive"), "host": "here", "sweep": declared, "target": self.target}
+        self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None)
+        self.cell = Cell(self.campaign, sweep.rate_text(declared["rates"][0]), "only")
+        self.said: list[str] = []
+
+    def collect(self, run: int = 1) -> None:
+        collect_run(self.cell, run, self.target, self.folder / "logs", self.said.append)
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        with zstandard.open(self.cell.path / name) as file:
+            return [json.loads(line) for line in file.read().splitlines()]
+
+    def served(self) -> int:
+        return len(self.hits.read_text().splitlines()) if self.hits.exists() else 0
+
+    def assert_nothing_left(self) -> None:
+        files = {file.name for file in self.cell.path.iterdir()}
+        assert files == {"metadata.json"}
+        mine = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+        assert mine == []
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., Bench]:
+    return lambda *options, **changes: Bench(tmp_path, *options, **changes)
+
+
+def test_an_open_run(bench) -> None:
+    it = bench()
+    it.collect()
+    test, warmup = it.lines("1.results.json.zst"), it.lines("1.warmups.json.zst")
+    assert sorted(line["seq"] for line in test) == list(range(50))
+    assert len(warmup) == 10
+    assert {line["code"] for line in test} == {200}
+    assert it.served() == 50 + 10 + 3  # the identity is asked three times
+    summary = json.loads((it.cell.path / "1.summary.json").read_text())
+    assert summary["requests"] == 50
+    check = subprocess.run(["sha256sum", "-c", "1.sha256"], cwd=it.cell.path, capture_output=True, check=True)
+    assert check.stdout.count(b": OK") == 4
+    assert it.said == ["[1 of 2] only at 100/s, run 1; about 3 s left"]
+
+
+def test_a_serial_run_sends_one_after_another_and_stamps_the_start(bench) -> None:
+    it = bench(generator="serial", rates=[40], duration="1s")
+    it.collect()
+    lines = it.lines("1.results.json.zst")
+    assert [line["seq"] for line in lines] == list(range(40))
+    starts = [_ns(line["timestamp"]) for line in lines]
+    ends = [start + line["latency"] for start, line in zip(starts, lines, strict=True)]
+    assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
+    keys = {"attack", "seq", "code", "timestamp", "latency", "bytes_out", "bytes_in", "error", "body", "method", "url"}
+    assert keys <= set(lines[0])
+    metadata = json.loads((it.cell.path / "metadata.json").read_text())
+    assert (metadata["testMode"], metadata["loadModel"]) == ("serial", "serial")
+
+
+def _ns(text: str) -> int:
+    import numpy as np
+
+    return int(np.datetime64(text.replace("Z", ""), "ns").astype(int))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--wrong"], "header X-Name: 'wrong' instead of 'right'.*a body without 'the page'"),
+        (["--status", "503"], "status 503"),
+    ],
+)
+def test_the_wrong_server_is_never_attacked(bench, options: list[str], said: str) -> None:
+    it = bench(*options)
+    with pytest.raises(LoadstoneError, match=f"nothing was sent: .*{said}"):
+        it.collect()
+    assert it.served() == 1
+    it.assert_nothing_left()
+
+
+def test_a_taken_port_is_an_error_and_the_other_server_is_not_attacked(bench) -> None:
+    it = bench()
+    with socket.create_server(("127.0.0.1", it.port)):
+        with pytest.raises(
+            LoadstoneError, match=f"port {it.port} of the process 'server' is already in use by process"
+        ):
+            it.collect()
+    it.assert_nothing_left()
+
+
+def test_a_target_that_dies_during_the_attack_fails_the_run(bench) -> None:
+    it = bench("--die-after", "20")
+    with pytest.raises(LoadstoneError, match=r"the process 'server' ended \(exit code 7\)"):
+        it.collect()
+    it.assert_nothing_left()
+
+
+def test_a_target_that_never_gets_ready_is_given_up(bench) -> None:
+    it = bench("--slow-start", "60")
+    it.target["ready_timeout"] = "500ms"
+    with pytest.raises(LoadstoneError, match="'server' was not ready in time: .*/ready: .*refused"):
+        it.collect()
+    it.assert_nothing_left()
+
+
+def test_a_target_that_cannot_be_started_shows_what_it_said(bench) -> None:
+    it = bench()
+    command = [sys.executable, "-c", "raise SystemExit('no licence')"]
+    it.target["processes"]["server"]["command"] = command
+    with pytest.raises(LoadstoneError, match="declared otherwise"):
+        it.collect()
+    it = Bench(it.folder / "again")
+    it.target["processes"]["server"]["ready"] += "?changed"  # not part of the identity
+    it.target["processes"]["server"]["environment"] = {"PYTHONHOME": "/nowhere"}
+    with pytest.raises(LoadstoneError, match=r"(?s)'server' ended \(exit code 1\).*encodings"):
+        it.collect()
+    it.assert_nothing_left()
+
+
+def test_a_collected_run_is_left_alone(bench) -> None:
+    it = bench()
+    it.cell.results(1).write_bytes(b"precious")
+    it.collect()
+    assert it.said == [f"run 1 of {it.cell} is already collected"]
+    assert it.cell.results(1).read_bytes() == b"precious"
+    assert it.served() == 0
+
+
+def test_leftovers_of_removed_results_are_set_aside(bench) -> None:
+    it = bench()
+    (it.cell.path / "1.summary.json").write_text("old")
+    it.collect()
+    kept = list((it.cell.path / "_set_aside").iterdir())
+    assert [file.read_text() for file in kept] == ["old"]
+    assert json.loads((it.cell.path / "1.summary.json").read_text())["requests"] == 50
+    assert archive.scan_campaign(it.campaign).problems == []
+
+
+def test_without_a_warm_up_there_is_none(bench) -> None:
+    it = bench(warmup={"duration": "0s"})
+    it.collect()
+    assert not (it.cell.path / "1.warmups.json.zst").exists()
+    assert it.served() == 53
+
+
+def test_a_fractional_rate(bench) -> None:
+    it = bench(rates=[2.5], duration="2s", warmup={"duration": "0s"})
+    assert it.cell.rate == "2.5"
+    it.collect()
+    assert len(it.lines("1.results.json.zst")) == 5
