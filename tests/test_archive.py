@@ -96,7 +96,7 @@ def test_the_digest_changes_with_every_file_and_only_then(tmp_path: Path) -> Non
         lambda: cell.results(1).write_text("bc"),
         lambda: os.utime(cell.results(1), (1, 1)),
         lambda: (cell.path / "metadata.json").write_text("{}"),
-        lambda: (campaign.path / archive.COMPLETION).touch(),
+        (campaign.path / archive.COMPLETION).touch,
         cell.results(1).unlink,
     ]:
         change()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 import zstandard
@@ -100,8 +101,6 @@ def test_a_serial_run_sends_one_after_another_and_stamps_the_start(bench) -> Non
 
 
 def _ns(text: str) -> int:
-    import numpy as np
-
     return int(np.datetime64(text.replace("Z", ""), "ns").astype(int))
 
 
@@ -122,11 +121,9 @@ def test_the_wrong_server_is_never_attacked(bench, options: list[str], said: str
 
 def test_a_taken_port_is_an_error_and_the_other_server_is_not_attacked(bench) -> None:
     it = bench()
-    with socket.create_server(("127.0.0.1", it.port)):
-        with pytest.raises(
-            LoadstoneError, match=f"port {it.port} of the process 'server' is already in use by process"
-        ):
-            it.collect()
+    said = f"port {it.port} of the process 'server' is already in use by process"
+    with socket.create_server(("127.0.0.1", it.port)), pytest.raises(LoadstoneError, match=said):
+        it.collect()
     it.assert_nothing_left()
 
 
@@ -140,7 +137,7 @@ def test_a_target_that_dies_during_the_attack_fails_the_run(bench) -> None:
 def test_a_target_that_never_gets_ready_is_given_up(bench) -> None:
     it = bench("--slow-start", "60")
     it.target["ready_timeout"] = "500ms"
-    with pytest.raises(LoadstoneError, match="'server' was not ready in time: .*/ready: .*refused"):
+    with pytest.raises(LoadstoneError, match=r"'server' was not ready in time: .*/ready: .*refused"):
         it.collect()
     it.assert_nothing_left()
 
