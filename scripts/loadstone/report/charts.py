@@ -7,7 +7,7 @@ axis shows (``load``, ``latency`` or ``other``), for the reader's choice of line
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import altair as alt
 
@@ -15,7 +15,6 @@ from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
 Data = alt.NamedData | alt.InlineData
-AnyChart = TypeVar("AnyChart", alt.Chart, alt.LayerChart)
 
 ROWS = alt.NamedData("rows")
 LABELS = alt.NamedData("labels")
@@ -52,7 +51,7 @@ CONFIG: dict[str, Any] = {
 
 def specifications(styles: Sequence[Style], unit: Unit, rates: Sequence[float]) -> dict[str, Any]:
     """The Vega-Lite specification of every chart of a campaign page, by name, and ``config``, which all share."""
-    made = {
+    made: dict[str, alt.Chart | alt.LayerChart] = {
         "latency": latency_across_load(ROWS, styles, unit, rates),
         "success": success_latency_across_load(ROWS, styles, unit, rates),
         "failed": failed_share_across_load(ROWS, styles, rates),
@@ -99,18 +98,16 @@ def _across_load(
             alt.Tooltip("runs:Q", title="Runs"),
         ],
     )
-    return _finished(
-        alt.layer(
-            spread.mark_area(opacity=0.14),
-            spread.mark_rule(opacity=0.65, strokeWidth=1.5),
-            base.mark_line(strokeWidth=2).encode(y=latency),
-            marked.transform_filter("datum.estimable").mark_point(filled=True, size=46, opacity=1),
-            marked.transform_filter("!datum.estimable").mark_point(
-                filled=False, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=1
-            ),
-            *_direct_labels(styles),
+    return _layered(
+        spread.mark_area(opacity=0.14),
+        spread.mark_rule(opacity=0.65, strokeWidth=1.5),
+        base.mark_line(strokeWidth=2).encode(y=latency),
+        marked.transform_filter("datum.estimable").mark_point(filled=True, size=46, opacity=1),
+        marked.transform_filter("!datum.estimable").mark_point(
+            filled=False, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=1
         ),
-        height,
+        *_direct_labels(styles),
+        height=height,
         x="load",
         y="latency",
     )
@@ -141,14 +138,12 @@ def _share_across_load(data: Data, styles: Sequence[Style], rates: Sequence[floa
             alt.Tooltip("interval:N", title="Spread"),
         ],
     )
-    return _finished(
-        alt.layer(
-            base.mark_rule(opacity=0.65, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
-            base.mark_line(strokeWidth=2).encode(y=share),
-            points.mark_point(filled=True, size=46, opacity=1),
-            *_direct_labels(styles),
-        ),
-        SMALL_HEIGHT,
+    return _layered(
+        base.mark_rule(opacity=0.65, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+        base.mark_line(strokeWidth=2).encode(y=share),
+        points.mark_point(filled=True, size=46, opacity=1),
+        *_direct_labels(styles),
+        height=SMALL_HEIGHT,
         x="load",
         y="other",
     )
@@ -179,24 +174,22 @@ def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
         .transform_aggregate(first="min(start)", last="max(end)")
     )
     shade = warmup.transform_filter("isValid(datum.first)").encode(x=alt.X("first:Q", title=title))
-    return _finished(
-        alt.layer(
-            shade.mark_rect(fill="var(--shade)", opacity=1).encode(x2="last:Q"),
-            shade.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
-                text=alt.value("warm-up"), y=alt.value("height")
-            ),
-            base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N"),
-            points.mark_point(filled=True, size=22, opacity=0.9),
-            *_direct_labels(styles),
+    return _layered(
+        shade.mark_rect(fill="var(--shade)", opacity=1).encode(x2="last:Q"),
+        shade.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
+            text=alt.value("warm-up"), y=alt.value("height")
         ),
-        SMALL_HEIGHT,
+        base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N"),
+        points.mark_point(filled=True, size=22, opacity=0.9),
+        *_direct_labels(styles),
+        height=SMALL_HEIGHT,
         x="other",
         y="latency",
     )
 
 
 def run_distribution(data: Data, unit: Unit) -> alt.LayerChart:
-    """Empirical distribution of one run: the share (%) of its requests that took at most a latency.
+    """Distribution of one run: the share (%) of its requests that took at most a latency.
 
     Rows: latency, share.
     """
@@ -206,9 +199,9 @@ def run_distribution(data: Data, unit: Unit) -> alt.LayerChart:
         alt.Tooltip("share:Q", title="Share of requests (%)", format=".4~r"),
         alt.Tooltip("latency:Q", title=f"Latency at most ({unit.symbol})", format=",.4~r"),
     ]
-    line = base.mark_line(stroke="var(--run)", strokeWidth=2, interpolate="step-after").encode(y=share)
+    line = base.mark_line(stroke="var(--run)", strokeWidth=2).encode(y=share)
     points = base.mark_point(filled=True, fill="var(--run)", size=16, opacity=0.9).encode(y=share, tooltip=tooltip)
-    return _finished(alt.layer(line, points), SMALL_HEIGHT, x="latency", y="other")
+    return _layered(line, points, height=SMALL_HEIGHT, x="latency", y="other")
 
 
 def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
@@ -229,7 +222,7 @@ def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
     failed = base.transform_filter("datum.failed").mark_point(
         shape="cross", filled=True, fill="var(--bad)", angle=45, size=46, opacity=0.9
     )
-    return _finished(alt.layer(good, failed), SMALL_HEIGHT, x="other", y="latency")
+    return _layered(good, failed, height=SMALL_HEIGHT, x="other", y="latency")
 
 
 def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
@@ -262,13 +255,13 @@ def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
         y=alt.Y("p99:Q", title=title)
     )
     median = base.mark_line(stroke="var(--run)", strokeWidth=2.25).encode(y=alt.Y("p50:Q", title=title))
-    return _finished(alt.layer(extent, tail, median), SMALL_HEIGHT, x="other", y="latency")
+    return _layered(extent, tail, median, height=SMALL_HEIGHT, x="other", y="latency")
 
 
 def run_histogram(data: Data, unit: Unit) -> alt.Chart:
     """How many requests of one run fell into each range of latency. Rows: low, high, count."""
-    bars = (
-        alt.Chart(data)
+    bars: alt.Chart = (
+        alt.Chart(data, width="container", height=SMALL_HEIGHT, usermeta=_axes("latency", "other"))
         .mark_rect(fill="var(--run)", opacity=0.85, stroke="var(--paper)", strokeWidth=0.75)
         .encode(
             x=alt.X(
@@ -287,7 +280,7 @@ def run_histogram(data: Data, unit: Unit) -> alt.Chart:
             ],
         )
     )
-    return _finished(bars, SMALL_HEIGHT, x="latency", y="other")
+    return bars
 
 
 def _load(rates: Sequence[float]) -> alt.X:
@@ -334,8 +327,13 @@ def _direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
     return [dots, names]
 
 
-def _finished(chart: AnyChart, height: int, *, x: str, y: str) -> AnyChart:
-    return chart.properties(width="container", height=height, usermeta={"axes": {"x": x, "y": y}})
+def _layered(*layers: alt.Chart, height: int, x: str, y: str) -> alt.LayerChart:
+    chart = alt.LayerChart(layer=layers)
+    return chart.properties(width="container", height=height, usermeta=_axes(x, y))
+
+
+def _axes(x: str, y: str) -> dict[str, Any]:
+    return {"axes": {"x": x, "y": y}}
 
 
 def _plain(chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:

@@ -1,6 +1,6 @@
--- One row per run at one rate (from page_requests, test phase): latencies_ns are the latencies of existing requests
--- that the given $shares of the run's requests do not exceed (the empirical distribution, cut to len($shares) steps).
-SELECT variant, variant_dir, run, quantile_disc(latency_ns, $shares) AS latencies_ns
+-- One row per run at one rate (from page_requests, test phase): latencies_ns are its percentiles at the given $shares,
+-- by linear interpolation like every percentile here: the empirical distribution at len($shares) points.
+SELECT variant, variant_dir, run, quantile_cont(latency_ns, $shares) AS latencies_ns
 FROM page_requests
 WHERE phase = 'test'
 GROUP BY variant, variant_dir, run

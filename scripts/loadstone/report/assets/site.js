@@ -153,15 +153,17 @@
       views.set(name, result);
       if (spec.datasets.labels.length) await placeLabels(result.view, spec.datasets.labels);
     }
-    figure.dataset.drawn = String(Number(figure.dataset.drawn || 0) + 1);
   }
 
   // One drawing of a figure after the other: the last choice is what stays.
   const queues = new Map();
   function redraw(figure) {
+    figure.dataset.state = "waiting";
     const next = (queues.get(figure) || Promise.resolve()).then(() => draw(figure)).catch((error) => {
       figure.querySelector(".empty-note").textContent = "This chart could not be drawn.";
       console.error(error);
+    }).then(() => {
+      if (queues.get(figure) === next) figure.dataset.state = "drawn";
     });
     queues.set(figure, next);
     return next;
@@ -253,8 +255,10 @@
   async function update(names) {
     const affected = [...document.querySelectorAll("figure[data-chart]")].filter((figure) => (
       !names || CHARTS[figure.dataset.chart].uses.some((use) => names.includes(use))));
-    const [waiting, ready] = [affected.filter((figure) => CHARTS[figure.dataset.chart].loads), affected.filter((figure) => !CHARTS[figure.dataset.chart].loads)];
-    const drawing = ready.map(redraw);
+    const loads = (figure) => CHARTS[figure.dataset.chart].loads;
+    const waiting = affected.filter(loads);
+    waiting.forEach((figure) => { figure.dataset.state = "waiting"; });
+    const drawing = affected.filter((figure) => !loads(figure)).map(redraw);
     if (waiting.length && state.rate) {
       const problem = document.getElementById("load-problem");
       try {

@@ -1,0 +1,154 @@
+"""What the report's tests share: made-up campaigns, their site, and a Chromium to look at it."""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from loadstone.archive import Campaign, slug
+from loadstone.report import site
+from loadstone.variants import Variants
+from report.synthetic import Made, write
+
+SCRIPT = "<script>alert(1)</script>"
+ENDING = '</script><b>"x"</b><!--'
+
+VARIANTS = Variants(
+    {"demo": {"plain": {"label": "Direct", "colour": "#0072B2"}, "envoy": {"label": "Envoy", "colour": "#E69F00"}}}
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site and what it was made from."""
+
+    reports: Path
+    tables: Path
+    campaigns: dict[str, Campaign]
+
+    def page(self, name: str) -> Path:
+        return self.reports / "campaigns" / f"{slug(self.campaigns[name])}.html"
+
+    def data(self, name: str) -> Path:
+        return self.reports / "campaigns" / slug(self.campaigns[name])
+
+
+@pytest.fixture(scope="session")
+def made_site(tmp_path_factory) -> Site:
+    """Three campaigns: `good`, without any error; `hostile`, with names, errors and gaps; `empty`, in no table yet."""
+    root = tmp_path_factory.mktemp("site")
+    archive, tables, reports = root / "archive", root / "tables", root / "reports"
+    campaigns = {
+        "good": Campaign(archive, "demo", "myhost", "2026-11-21T11:30:00+00:00"),
+        "hostile": Campaign(archive, f"shop {SCRIPT.replace('/', '')}", "big.host", "2026-11-21T09:00:00-04:00"),
+        "empty": Campaign(archive, "demo", "other", "2026-11-19T11:30:00+00:00"),
+    }
+    write(tables, campaigns["good"], Made(["plain", "envoy"], [100.0, 300.0, 1000.0], runs=3, requests=1200))
+    hostile = Made(
+        ["plain", SCRIPT, ENDING],
+        [10.0, 50.0, 200.0],
+        runs=3,
+        requests=300,
+        base_ms=20,
+        failing=SCRIPT,
+        excluded=("plain", 2),
+        missing=("plain", 3),
+    )
+    write(tables, campaigns["hostile"], hostile)
+    site.write_assets(reports)
+    for campaign in campaigns.values():
+        site.build_campaign(campaign, tables, reports, VARIANTS, {})
+    site.build_index(list(campaigns.values()), tables, reports, VARIANTS, {"title": "Results of <us> & them"})
+    return Site(reports, tables, campaigns)
+
+
+@pytest.fixture(scope="session")
+def wide_site(tmp_path_factory) -> Site:
+    """A campaign of 27 rates, 5 variants and 10 runs; runs are short, for the page's size does not depend on that."""
+    root = tmp_path_factory.mktemp("wide")
+    campaign = Campaign(root / "archive", "demo", "wide", "2026-11-20T11:30:00+00:00")
+    rates = [20.0 * step for step in range(1, 28)]
+    made = Made([f"variant-{letter}" for letter in "abcde"], rates, runs=10, requests=60, failing="variant-e")
+    write(root / "tables", campaign, made)
+    site.write_assets(root / "reports")
+    site.build_campaign(campaign, root / "tables", root / "reports", VARIANTS, {})
+    return Site(root / "reports", root / "tables", {"wide": campaign})
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium that asks nothing of the network by itself."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        try:
+            launched = playwright.chromium.launch(
+                executable_path=found,
+                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
+            )
+        except sync_api.Error as error:
+            if os.environ.get("LOADSTONE_REQUIRE_BROWSER") == "1":
+                raise
+            pytest.skip(f"no Chromium starts here (make browser installs one): {str(error).splitlines()[0]}")
+        yield launched
+        launched.close()
+
+
+class Watched:
+    """A page of the browser, with everything it asked for and complained about."""
+
+    def __init__(self, page):
+        self.page = page
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def open(self, address: str) -> None:
+        """Open an address and wait until every chart is drawn."""
+        self.page.goto(address)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until no figure waits to be drawn."""
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('figure[data-chart]')].every((figure) => figure.dataset.state === 'drawn')"
+        )
+
+    def do(self, action) -> None:
+        """Do something to the controls and wait until the charts have followed."""
+        action()
+        self.settle()
+
+    def view(self, figure: str, expression: str):
+        """What an expression says of the Vega view of a figure."""
+        return self.page.evaluate(f"(() => {{ const view = loadstone.view('{figure}'); return {expression}; }})()")
+
+
+@pytest.fixture
+def watched(browser):
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = Watched(context.new_page())
+    yield page
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def server(made_site):
+    """The address of a plain static server over the site."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_args):
+            pass
+
+    handler = functools.partial(Quiet, directory=made_site.reports)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()

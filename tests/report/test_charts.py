@@ -1,0 +1,73 @@
+"""The charts' specifications: complete, with units, and asking nothing of anyone."""
+
+import json
+
+import pytest
+import vl_convert
+from loadstone.report import charts
+from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
+from loadstone.variants import Style
+
+STYLES = [Style("plain", "Direct", "#0072B2"), Style("<script>", "<script>", "#E69F00")]
+CHARTS = ("latency", "success", "failed", "errors", "time", "cdf", "points", "bins", "histogram")
+
+
+@pytest.fixture(scope="module")
+def specifications():
+    return charts.specifications(STYLES, MILLISECONDS, [100.0, 300.0])
+
+
+def encodings(spec):
+    yield spec.get("encoding", {})
+    for layer in spec.get("layer", []):
+        yield from encodings(layer)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_vega_lite_accepts_each_chart(specifications, name):
+    compiled = vl_convert.vegalite_to_vega({"data": {"name": "rows"}} | specifications[name])
+    assert compiled["marks"]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_axis_and_tooltip_of_a_latency_load_time_or_share_names_its_unit(specifications, name):
+    measured = (
+        "Latency",
+        "Load",
+        "Time",
+        "Median",
+        "Minimum",
+        "Maximum",
+        "99th",
+        "Share",
+        "Failed requests (",
+        "From",
+        "To",
+    )
+    titles = []
+    for encoding in encodings(specifications[name]):
+        titles += [encoding[axis]["title"] for axis in ("x", "y") if encoding.get(axis, {}).get("title")]
+        titles += [tooltip["title"] for tooltip in encoding.get("tooltip", [])]
+    assert titles
+    for title in titles:
+        if title.startswith(measured):
+            assert title.endswith(("(ms)", "(s)", "(requests/s)", "(%)")), title
+
+
+def test_the_unit_follows_the_page():
+    text = json.dumps(charts.specifications(STYLES, MICROSECONDS, [1.0]), ensure_ascii=False)
+    assert "Latency (µs)" in text and "(ms)" not in text
+
+
+def test_a_variant_has_its_colour_in_every_chart(specifications):
+    for name in ("latency", "success", "failed", "errors", "time"):
+        scales = [encoding["color"]["scale"] for encoding in encodings(specifications[name]) if "color" in encoding]
+        assert scales
+        assert all(scale["domain"] == ["plain", "<script>"] for scale in scales)
+        assert all(scale["range"] == ["var(--variant-0)", "var(--variant-1)"] for scale in scales)
+
+
+def test_charts_name_no_address_and_no_stacked_bars(specifications):
+    text = json.dumps(specifications)
+    assert "http" not in text and "url" not in text
+    assert '"stack"' not in text and '"bar"' not in text

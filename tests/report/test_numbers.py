@@ -1,0 +1,78 @@
+"""Numbers as people read them."""
+
+import pytest
+from loadstone.report import numbers
+from loadstone.report.colours import contrast, on_dark, on_light
+from loadstone.variants import PALETTE
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (0, "0"),
+        (0.00012345, "0.000123"),
+        (0.46249, "0.462"),
+        (1, "1.00"),
+        (9.999, "10.0"),
+        (99.96, "100"),
+        (999.6, "1,000"),
+        (1234.5, "1,234"),
+        (45678.9, "45,679"),
+        (-2.5, "-2.50"),
+    ],
+)
+def test_three_significant_digits_and_whole_numbers_in_full(value, text):
+    assert numbers.significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [
+        (None, "–"),
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.5, "50 %"),
+        (0.0667, "6.67 %"),
+        (0.00012, "0.012 %"),
+        (1e-9, "< 0.0001 %"),
+        (0.99996, "99.996 %"),
+        (0.9999999, "99.9999 %"),
+    ],
+)
+def test_a_share_is_never_rounded_to_none_or_all(fraction, text):
+    assert numbers.share(fraction) == text
+
+
+def test_one_unit_per_page_by_its_medians():
+    assert numbers.page_unit([200_000, 460_000, None]) is numbers.MILLISECONDS
+    assert numbers.page_unit([20_000, 46_000, 150_000]) is numbers.MICROSECONDS
+    assert numbers.page_unit([]) is numbers.MILLISECONDS
+    assert numbers.MICROSECONDS.of(12_345_678) == 12345.7
+    assert numbers.MILLISECONDS.of(None) is None
+
+
+def test_times_lists_and_rates():
+    assert [numbers.duration(seconds) for seconds in (None, 1.5, 90, 600, 5400)] == [
+        "–",
+        "1.5 s",
+        "90 s",
+        "10 min",
+        "1.5 h",
+    ]
+    assert numbers.listed([7, 2, 1, 3, 10]) == "1–3, 7, 10"
+    assert [numbers.rate_name(rate) for rate in (100.0, 0.5, 1e6, 0.0)] == ["100", "0.5", "1000000", "0"]
+    assert numbers.rate_text(12500.0) == "12,500"
+    assert numbers.counted(1, "run") == "1 run" and numbers.counted(1350, "run") == "1,350 runs"
+
+
+@pytest.mark.parametrize("colour", PALETTE)
+def test_every_colour_stands_out_on_dark_paper(colour):
+    assert on_light(colour) == colour
+    assert contrast(on_dark(colour), "#14171a") >= 4
+
+
+def test_what_is_no_colour_becomes_a_grey():
+    assert on_light("red;} body{display:none") == "#767676"
+    assert on_dark("javascript:x").startswith("#")

@@ -1,0 +1,241 @@
+"""The site as files: what is written, what it says, how large it is."""
+
+import json
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import duckdb
+import numpy as np
+import pytest
+from loadstone.archive import Campaign, slug
+from loadstone.report import rate_data, site
+from loadstone.report.numbers import MILLISECONDS
+from loadstone.report.output import as_json
+from loadstone.report.queries import asking
+from loadstone.tables.database import connect
+from report.conftest import ENDING, SCRIPT, VARIANTS
+from report.synthetic import Made, write
+
+
+class Page(HTMLParser):
+    """What a browser would see of a page: elements, texts and JSON."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.elements: list[tuple[str, dict]] = []
+        self.texts: list[str] = []
+        self.json: dict[str, object] = {}
+        self._data = None
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.elements.append((tag, attributes))
+        self._data = attributes["id"] if attributes.get("type") == "application/json" else None
+
+    def handle_data(self, data):
+        if self._data:
+            self.json[self._data] = json.loads(data)
+            self._data = None
+        else:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", " ".join(self.texts))
+
+
+def received(path):
+    """The rate and the content that a data file hands to the page."""
+    text = path.read_text("utf-8")
+    assert text.startswith("loadstone.receive(") and text.endswith(");\n")
+    return json.loads("[" + text[len("loadstone.receive(") : -len(");\n")] + "]")
+
+
+@pytest.mark.parametrize("name", ["good", "hostile", "empty"])
+def test_pages_hold_no_inline_script_handler_style_or_outside_address(made_site, name):
+    for path in (made_site.page(name), made_site.reports / "index.html"):
+        for tag, attributes in Page(path).elements:
+            assert not any(attribute.startswith("on") or attribute == "style" for attribute in attributes), attributes
+            if tag == "script":
+                assert attributes.get("type") == "application/json" or re.fullmatch(
+                    r"\.\./assets/[a-z]+\.js", attributes["src"]
+                )
+            for attribute in ("src", "href", "action"):
+                assert not re.match(r"([a-z]+:)?//", attributes.get(attribute) or "", re.IGNORECASE)
+
+
+def test_hostile_names_are_text(made_site):
+    page, index = Page(made_site.page("hostile")), Page(made_site.reports / "index.html")
+    for shown in (page, index):
+        assert SCRIPT in shown.text and ENDING in shown.text
+        assert "incomplete: 3 of <b>9</b> requests" in shown.text
+        assert "<b>notes</b>.txt" in shown.text
+        assert not [tag for tag, _ in shown.elements if tag in ("b", "i")]
+    assert "Results of <us> & them" in index.text
+    assert {variant["name"] for variant in page.json["page-data"]["variants"]} == {"plain", SCRIPT, ENDING}
+    for path in made_site.data("hostile").iterdir():
+        assert "<" not in path.read_text("utf-8")
+
+
+def test_json_in_a_page_can_end_nothing():
+    text = as_json({"</script>": "<!-- & -->\u2028"})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"</script>": "<!-- & -->\u2028"}
+
+
+def test_the_index_lists_campaigns_newest_first_with_what_they_hold(made_site):
+    text = Page(made_site.reports / "index.html").text
+    hostile = made_site.campaigns["hostile"]
+    # 09:00 at -04:00 is later than 11:30 at +00:00.
+    assert text.index(hostile.app) < text.index("demo on myhost") < text.index("demo on other")
+    assert "18 of 18 planned" in text and "18 of 27 planned" not in text and "24 of 27 planned" in text
+    assert "Why 3 runs are left out" in text and "3 planned runs are missing" in text
+    assert "Nothing of this campaign is in the tables yet" in text
+    assert "3 campaigns, 42 runs" in text
+
+
+def test_an_empty_archive_says_how_to_collect(tmp_path):
+    path = site.build_index([], tmp_path / "tables", tmp_path / "reports", VARIANTS, {})
+    text = Page(path).text
+    assert "No campaign yet" in text and "snakemake --cores all" in text and "make demo" in text
+
+
+def test_a_page_says_what_it_rests_on(made_site):
+    assert "18 of 18 planned runs collected; 0 left out." in Page(made_site.page("good")).text
+    text = Page(made_site.page("hostile")).text
+    assert "24 of 27 planned runs collected; 3 left out, so the figures rest on 21 runs." in text
+    assert "No request failed: every request" in Page(made_site.page("good")).text
+    assert "HTTP 503, service unavailable" in text and "No answer in time" in text
+
+
+def test_the_page_s_figures_are_the_tables_(made_site):
+    campaign = made_site.campaigns["hostile"]
+    cells = connect(made_site.tables, [campaign]).sql("FROM cells ORDER BY rate, variant").df()
+    shown = Page(made_site.page("hostile")).json["page-data"]["cells"]
+    assert len(shown) == len(cells) == 9
+    for row, cell in zip(shown, cells.to_dict("records"), strict=True):
+        assert (row["rate"], row["variant"], row["runs"]) == (cell["rate"], cell["variant"], cell["n_runs"])
+        for name in ("p50", "p90", "p99"):
+            value, low, high, estimable = row["all"][name]
+            assert value == pytest.approx(cell[f"{name}_ns"] / 1e6, rel=1e-5)
+            assert estimable == cell[f"{name}_estimable"]
+            if np.isnan(cell[f"{name}_low_ns"]):
+                assert low is None and high is None
+            else:
+                assert [low, high] == pytest.approx(
+                    [cell[f"{name}_{end}_ns"] / 1e6 for end in ("low", "high")], rel=1e-5
+                )
+            assert row["ok"][name][0] == pytest.approx(cell[f"ok_{name}_ns"] / 1e6, rel=1e-5)
+        mean, low, high, _ = row["all"]["mean"]
+        assert mean == pytest.approx(cell["run_mean_ns"] / 1e6, rel=1e-5)
+        assert high - low == pytest.approx(2 * cell["run_std_ns"] / 1e6, rel=1e-2, abs=1e-4)
+        assert row["failed"][0] == cell["error_fraction"]
+
+
+def test_the_table_of_cells_says_why_there_is_no_interval(made_site):
+    text = Page(made_site.page("hostile")).text
+    assert "too few requests" in text and "one run" in text
+
+
+def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):
+    rate, content = received(made_site.data("hostile") / "200.js")
+    assert rate == "200"
+    requests = connect(made_site.tables, [made_site.campaigns["hostile"]]).sql("FROM requests WHERE rate = 200").df()
+    assert {(run["variant"], run["run"]) for run in content["runs"]} == set(
+        zip(requests["variant"], requests["run"], strict=True)
+    )
+    for run in content["runs"]:
+        chosen = requests[(requests.variant == run["variant"]) & (requests.run == run["run"])]
+        tested = chosen[chosen.phase == "test"].sort_values("seq")
+        latency_ms = tested.latency_ns.to_numpy() / 1e6
+        assert run["requests"] == len(tested) == 300
+        for name, share in (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99), ("p999", 99.9), ("max", 100)):
+            assert run["figures"][name] == pytest.approx(np.percentile(latency_ms, share), rel=1e-5)
+        assert run["success"] == pytest.approx((tested.code == 200).mean())
+        assert run["points"]["latency"] == pytest.approx(latency_ms, rel=1e-5)
+        assert run["points"]["failed"] == tested.seq[tested.code != 200].tolist()
+        assert run["cdf"] == pytest.approx(np.quantile(latency_ms, content["shares"]), rel=1e-5)
+        low, p99, high = run["histogram"]["edges"]
+        counts, _ = np.histogram(latency_ms[latency_ms <= p99], 40, (low, p99))
+        assert sum(run["histogram"]["linear"]) + run["histogram"]["beyond"] == 300
+        assert np.abs(np.cumsum(counts) - np.cumsum(run["histogram"]["linear"])).max() <= 1
+        assert sum(run["histogram"]["log"]) == 300 and high == pytest.approx(latency_ms.max(), rel=1e-5)
+    left_out = [run["left_out"] for run in content["runs"] if (run["variant"], run["run"]) == ("plain", 2)]
+    assert left_out == ["incomplete: 3 of <b>9</b> requests"]
+
+
+def test_latency_over_time_leaves_out_what_statistics_leave_out_and_keeps_the_warm_up_apart(made_site):
+    _, content = received(made_site.data("hostile") / "200.js")
+    requests = connect(made_site.tables, [made_site.campaigns["hostile"]]).sql("FROM requests WHERE rate = 200").df()
+    time = {name: np.array(values) for name, values in content["time"].items() if name != "width_s"}
+    assert ((time["start_s"] < 0) == (time["phase"] == "warmup")).all()
+    for variant, runs in (("plain", {1}), (SCRIPT, {1, 2, 3})):
+        chosen = requests[(requests.variant == variant) & requests.run.isin(runs) & (requests.phase == "test")]
+        own = (time["variant"] == variant) & (time["phase"] == "test")
+        assert time["requests"][own].sum() == len(chosen)
+        first = np.flatnonzero(own)[0]
+        seconds = chosen.seq / 200
+        inside = chosen.latency_ns[seconds < content["time"]["width_s"] - 1e-9] / 1e6
+        assert time["p50"][first] == pytest.approx(np.median(inside), rel=1e-5)
+        assert time["p90"][first] == pytest.approx(np.percentile(inside, 90), rel=1e-5)
+
+
+def test_a_long_run_is_binned(tmp_path):
+    campaign = Campaign(tmp_path / "archive", "demo", "long", "2026-11-21T11:30:00+00:00")
+    write(tmp_path / "tables", campaign, Made(["plain"], [1000.0], runs=1, requests=20_000))
+    with asking(tmp_path / "tables", [campaign]) as questions:
+        content = rate_data.gather(questions, 1000.0, MILLISECONDS)
+    (run,) = content["runs"]
+    assert "points" not in run and len(run["bins"]) == rate_data.SEQUENCE_BINS
+    assert run["bins"][0][0] == 0 and run["bins"][-1][1] == 19_999
+    firsts, lasts = np.array(run["bins"])[:, 0], np.array(run["bins"])[:, 1]
+    assert (firsts[1:] == lasts[:-1] + 1).all()
+    assert max(bin_[6] for bin_ in run["bins"]) == run["figures"]["max"]
+    assert len(content["time"]["start_s"]) <= rate_data.TIME_BINS + 2
+    assert len(as_json(content)) < 20_000
+
+
+def test_a_page_of_27_rates_and_5_variants_is_under_2_mb(wide_site):
+    page = wide_site.page("wide")
+    own = [page, *(wide_site.reports / "assets").glob("site.*"), wide_site.reports / "assets" / "figures.js"]
+    largest = max(path.stat().st_size for path in wide_site.data("wide").iterdir())
+    assert len(list(wide_site.data("wide").iterdir())) == 27
+    assert sum(path.stat().st_size for path in own) + largest < 2_000_000
+
+
+def test_building_again_changes_no_file_and_removes_what_is_gone(made_site, tmp_path):
+    campaign = made_site.campaigns["good"]
+    reports = tmp_path / "reports"
+
+    def build():
+        site.write_assets(reports)
+        site.build_campaign(campaign, made_site.tables, reports, VARIANTS, {})
+        site.build_index([campaign], made_site.tables, reports, VARIANTS, {})
+        return {path: path.stat().st_mtime_ns for path in reports.rglob("*") if path.is_file()}
+
+    first = build()
+    stale = [
+        reports / "campaigns" / "gone.html",
+        reports / "campaigns" / "gone" / "1.js",
+        reports / "campaigns" / slug(campaign) / "7.js",
+    ]
+    for path in stale:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("old")
+    assert build() == first
+    assert not any(path.name.endswith(".tmp") for path in first)
+
+
+def test_the_shared_bundle_is_a_classic_script(made_site):
+    text = (made_site.reports / "assets" / "vega.js").read_text("utf-8")
+    assert not re.search(r"^\s*(import|export)\b", text, re.MULTILINE)
+    assert "BSD-3-Clause" in text[:300]
+
+
+def test_queries_are_files_with_a_header(made_site):
+    for path in files("loadstone.sql").iterdir():
+        if path.name.startswith("page_"):
+            assert path.read_text("utf-8").startswith("-- "), path.name
+            assert duckdb.extract_statements(path.read_text("utf-8"))
