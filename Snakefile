@@ -1,7 +1,4 @@
-"""Loadstone: an archive of HTTP load tests -> Parquet tables -> DuckDB -> HTML reports.
-
-Targets: open, attacks, tables, report, all (the default). What each does: README.md.
-"""
+"""Loadstone: an archive of HTTP load tests -> Parquet tables -> DuckDB -> HTML reports. See README.md."""
 
 from snakemake.utils import min_version
 
@@ -32,13 +29,6 @@ wildcard_constraints:
 
 onstart:
     hold_folder()
-
-
-localrules:
-    all,
-    attacks,
-    tables,
-    report,
 
 
 rule all:

@@ -19,8 +19,7 @@ rule analyse:
     conda:
         "../envs/pipeline.yaml"
     params:
-        archive=config["archive"],
-        tables=config["tables"],
+        folders=FOLDERS,
     script:
         "../scripts/analyse.py"
 
@@ -36,8 +35,7 @@ rule database:
     conda:
         "../envs/pipeline.yaml"
     params:
-        archive=config["archive"],
-        tables=config["tables"],
+        folders=FOLDERS,
         campaigns=archive_keys,
     script:
         "../scripts/database.py"

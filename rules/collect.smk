@@ -6,12 +6,12 @@ out: runs in the archive; markers below results/.collected
 
 
 rule open:
+    """Write the plan of the configured sweep into the archive, or say which one is still open."""
     log:
         "logs/open.log",
     localrule: True
     conda:
         "../envs/collect.yaml"
-    """Write the plan of the configured sweep into the archive, or say which one is still open."""
     params:
         config=config,
     script:
@@ -34,7 +34,7 @@ rule collect:
     resources:
         attack=1,
     params:
-        archive=config["archive"],
+        folders=FOLDERS,
         target=config.get("target", {}),
     script:
         "../scripts/collect.py"
@@ -52,6 +52,6 @@ rule complete:
     conda:
         "../envs/collect.yaml"
     params:
-        archive=config["archive"],
+        folders=FOLDERS,
     script:
         "../scripts/complete.py"

@@ -35,6 +35,7 @@ def load(config):
 
 
 config, VARIANTS, STATE = load(config)
+FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 
 
 def hold_folder():
@@ -47,6 +48,11 @@ def hold_folder():
 
 def key(wildcards):
     return wildcards.app, wildcards.host, wildcards.timestamp
+
+
+def part(campaign):
+    """Where a table keeps the rows of one campaign."""
+    return PART.format(app=campaign[0], host=campaign[1], timestamp=campaign[2])
 
 
 def attacking():
@@ -74,9 +80,7 @@ def collected_first(wildcards):
 
 
 def collection_rank(wildcards):
-    return STATE.rank(
-        key(wildcards), wildcards.rate, wildcards.variant, int(wildcards.run)
-    )
+    return STATE.rank(key(wildcards), wildcards.rate, wildcards.variant, int(wildcards.run))
 
 
 def converted(wildcards):
@@ -88,11 +92,7 @@ def converted(wildcards):
 
 def analysed(wildcards):
     """The runs and cells of every campaign."""
-    return [
-        f"<tables>/{table}/" + PART.format(app=app, host=host, timestamp=timestamp)
-        for app, host, timestamp in STATE.listings
-        for table in ("runs", "cells")
-    ]
+    return [f"<tables>/{table}/{part(campaign)}" for campaign in STATE.listings for table in ("runs", "cells")]
 
 
 def pages(wildcards):
@@ -104,9 +104,8 @@ def analysed_of_slug(wildcards):
     """The runs and cells behind one page."""
     if wildcards.slug not in STATE.slugs:
         raise WorkflowError(f"no campaign has the page {wildcards.slug}")
-    app, host, timestamp = STATE.slugs[wildcards.slug]
-    part = PART.format(app=app, host=host, timestamp=timestamp)
-    return [f"<tables>/runs/{part}", f"<tables>/cells/{part}"]
+    campaign = STATE.slugs[wildcards.slug]
+    return [f"<tables>/{table}/{part(campaign)}" for table in ("runs", "cells")]
 
 
 def campaign_of_slug(wildcards):

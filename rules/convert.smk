@@ -19,8 +19,7 @@ rule convert:
         "../envs/pipeline.yaml"
     threads: workflow.cores
     params:
-        archive=config["archive"],
-        tables=config["tables"],
+        folders=FOLDERS,
         variants=VARIANTS.names(),
     script:
         "../scripts/convert.py"

@@ -18,9 +18,7 @@ rule campaign_page:
         "../envs/report.yaml"
     params:
         campaign=campaign_of_slug,
-        archive=config["archive"],
-        tables=config["tables"],
-        reports=config["reports"],
+        folders=FOLDERS,
         variants=VARIANTS.declared,
         options=config.get("report", {}),
         version=loadstone.__version__,
@@ -40,9 +38,7 @@ rule index:
     conda:
         "../envs/report.yaml"
     params:
-        archive=config["archive"],
-        tables=config["tables"],
-        reports=config["reports"],
+        folders=FOLDERS,
         variants=VARIANTS.declared,
         options=config.get("report", {}),
         version=loadstone.__version__,

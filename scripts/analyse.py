@@ -7,6 +7,6 @@ from loadstone.entry import job
 from loadstone.tables.analyse import analyse_campaign
 
 with job(snakemake.log[0]) as log:
-    names = snakemake.wildcards
+    names, folders = snakemake.wildcards, snakemake.params.folders
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
-    analyse_campaign(Campaign(Path(snakemake.params.archive), *key), Path(snakemake.params.tables))
+    analyse_campaign(Campaign(Path(folders["archive"]), *key), Path(folders["tables"]))

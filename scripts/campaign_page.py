@@ -9,6 +9,6 @@ from loadstone.variants import Variants
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    campaign = Campaign(Path(params.archive), *map(decode, params.campaign))
+    campaign = Campaign(Path(params.folders["archive"]), *map(decode, params.campaign))
     variants = Variants(params.variants)
-    build_campaign(campaign, Path(params.tables), Path(params.reports), variants, params.options)
+    build_campaign(campaign, Path(params.folders["tables"]), Path(params.folders["reports"]), variants, params.options)

@@ -9,5 +9,5 @@ from loadstone.sweep import complete
 with job(snakemake.log[0]) as log:
     names = snakemake.wildcards
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
-    complete(Campaign(Path(snakemake.params.archive), *key), log)
+    complete(Campaign(Path(snakemake.params.folders["archive"]), *key), log)
     Path(snakemake.output[0]).touch()

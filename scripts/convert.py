@@ -11,9 +11,9 @@ from loadstone.variants import Variants
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
-    campaign = Campaign(Path(params.archive), *key)
+    campaign = Campaign(Path(params.folders["archive"]), *key)
     # Before the results are read: what changes meanwhile is converted the next time.
     digest = scan_campaign(campaign).digest()
     canonical = Variants(params.variants).canonical
-    convert_campaign(campaign, Path(params.tables), canonical, workers=snakemake.threads, log=log)
+    convert_campaign(campaign, Path(params.folders["tables"]), canonical, workers=snakemake.threads, log=log)
     mark_done(Path(snakemake.output[0]), digest)

@@ -8,7 +8,7 @@ from loadstone.tables.database import build_database, prune
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    tables = Path(params.tables)
-    campaigns = [Campaign(Path(params.archive), *map(decode, key)) for key in params.campaigns]
+    tables = Path(params.folders["tables"])
+    campaigns = [Campaign(Path(params.folders["archive"]), *map(decode, key)) for key in params.campaigns]
     prune(tables, campaigns)
     build_database(tables, Path(snakemake.output[0]), project_root=Path.cwd())

@@ -10,10 +10,10 @@ from loadstone.variants import Variants
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    archive, reports = Path(params.archive), Path(params.reports)
+    archive, reports = Path(params.folders["archive"]), Path(params.folders["reports"])
     found = list(campaigns(archive)) if archive.exists() else []
     write_assets(reports)
-    build_index(found, Path(params.tables), reports, Variants(params.variants), params.options)
+    build_index(found, Path(params.folders["tables"]), reports, Variants(params.variants), params.options)
     for text in unfinished(found):
         log(text)
     log(f"report: {reports / 'index.html'}")
