@@ -1,0 +1,125 @@
+"""Views in memory and in the database file."""
+
+import os
+import shutil
+
+import duckdb
+import pytest
+from loadstone import archive
+from loadstone.tables import database
+from loadstone.tables.schema import TABLES
+from support import rawfiles
+from support.rawfiles import lines, write_cell
+
+RUN = rawfiles.compress(lines([2_000_000] * 100))
+
+
+@pytest.fixture
+def two_apps(project):
+    """Two campaigns of one cell each, converted and analysed."""
+    for app in ("one", "two"):
+        write_cell(project.archive, {"1.results.json.zst": RUN}, app=app)
+    project.make()
+    return list(archive.campaigns(project.archive))
+
+
+def columns(connection, table: str) -> list[str]:
+    return [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall()]
+
+
+def test_views_without_any_table(tmp_path):
+    with database.connect(tmp_path / "nothing") as connection:
+        for table, schema in TABLES.items():
+            assert columns(connection, table) == schema.names
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+def test_a_view_holds_the_campaigns_asked_for(project, two_apps):
+    for campaigns, expected in ((None, 200), (two_apps, 200), (two_apps[:1], 100), ([], 0)):
+        with database.connect(project.tables, campaigns) as connection:
+            assert connection.execute("SELECT count(*) FROM requests").fetchone() == (expected,)
+            assert columns(connection, "requests") == TABLES["requests"].names
+
+
+def test_every_table_has_its_columns_and_types(project, two_apps):
+    with database.connect(project.tables) as connection:
+        for table, schema in TABLES.items():
+            found = dict(row[:2] for row in connection.execute(f"DESCRIBE {table}").fetchall())
+            assert list(found) == schema.names
+            assert found["timestamp"] == "VARCHAR"
+            assert found["rate"] == "DOUBLE"
+        types = dict(row[:2] for row in connection.execute("DESCRIBE runs").fetchall())
+        assert types["started_at"] == "TIMESTAMP WITH TIME ZONE"
+        assert types["labels"] == "MAP(VARCHAR, VARCHAR)"
+        assert types["run"] == "INTEGER"
+        types = dict(row[:2] for row in connection.execute("DESCRIBE requests").fetchall())
+        assert types["sent_at"] == "TIMESTAMP_NS"
+
+
+def test_the_file_opens_read_only_from_the_project_and_moves_with_it(project, two_apps, tmp_path, monkeypatch):
+    database.build_database(project.tables, tmp_path / "loadstone.duckdb", tmp_path)
+    moved = tmp_path.with_name(tmp_path.name + "-moved")
+    shutil.copytree(tmp_path, moved)
+    shutil.rmtree(project.tables)
+    monkeypatch.chdir(moved)
+    with duckdb.connect("loadstone.duckdb", read_only=True) as connection:
+        assert connection.execute("SELECT app, count(*) FROM requests GROUP BY app ORDER BY app").fetchall() == [
+            ("one", 100),
+            ("two", 100),
+        ]
+        assert connection.execute("SELECT count(*) FROM spans").fetchone() == (0,)
+        assert connection.execute("SELECT p50_ns FROM cells").fetchall() == [(2e6,), (2e6,)]
+        views = {
+            row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        }
+        assert views == set(TABLES)
+
+
+def test_tables_outside_of_the_project(project, two_apps, tmp_path, monkeypatch):
+    root = tmp_path / "checkout"
+    odd = tmp_path / "odd [a]* 'dir'"
+    project.tables.rename(odd)
+    root.mkdir()
+    database.build_database(odd, root / "loadstone.duckdb", root)
+    monkeypatch.chdir("/")
+    with duckdb.connect(str(root / "loadstone.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM requests").fetchone() == (200,)
+
+
+def test_a_query_for_one_campaign_opens_no_other_file(project, two_apps, tmp_path):
+    database.build_database(project.tables, tmp_path / "loadstone.duckdb", tmp_path)
+    for path in (project.tables / "requests/app=two").rglob("*.parquet"):
+        path.write_bytes(b"no parquet")
+    here = os.getcwd()
+    os.chdir(tmp_path)
+    try:
+        with duckdb.connect("loadstone.duckdb", read_only=True) as connection:
+            assert connection.execute("SELECT count(*) FROM requests WHERE app = 'one'").fetchone() == (100,)
+    finally:
+        os.chdir(here)
+
+
+def test_the_file_is_replaced_in_one_step(project, two_apps, tmp_path):
+    path = tmp_path / "loadstone.duckdb"
+    path.write_bytes(b"old")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database.sql, "load", lambda _: "SELECT nonsense")
+        with pytest.raises(duckdb.Error):
+            database.build_database(project.tables, path, tmp_path)
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
+
+
+def test_campaigns_that_are_gone_are_pruned(project, two_apps, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "keep").touch()
+    (project.tables / "requests/app=two/host=here/timestamp=linked").symlink_to(outside)
+    database.prune(project.tables, two_apps[:1])
+    left = {path.relative_to(project.tables).parts[1] for path in project.tables.rglob("*.parquet")}
+    assert left == {"app=one"}
+    assert len(list((project.tables / ".manifest").rglob("*.json"))) == 1
+    assert (outside / "keep").exists()
+    assert project.row("SELECT count(*) n FROM requests") == {"n": 100}
+    database.prune(project.tables, [])
+    assert list(project.tables.rglob("*.parquet")) == []
