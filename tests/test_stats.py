@@ -28,7 +28,7 @@ def truth() -> dict[str, float]:
 @pytest.mark.parametrize("runs", [3, 5, 10])
 def test_intervals_cover_the_truth_and_are_not_absurdly_wide(runs, truth):
     generator = np.random.default_rng(runs)
-    simulations = 400
+    simulations = 250
     hits, ratios = dict.fromkeys(truth, 0), []
     for number in range(simulations):
         found = stats.intervals(simulate(generator, runs, 1000), PERCENTILES, number)

@@ -1,5 +1,6 @@
 """Runs judged and cells computed, against numpy and vegeta on the same data."""
 
+import hashlib
 import json
 import re
 
@@ -196,7 +197,8 @@ def test_a_value_that_is_not_understood_is_a_problem_only(project):
 
 
 def test_checksums(project):
-    right = "".join(f"{__import__('hashlib').sha256(RUN).hexdigest()}  {run}.results.json.zst\n" for run in (1,))
+    right = f"{hashlib.sha256(RUN).hexdigest()}  1.results.json.zst
+"
     files = {
         "1.results.json.zst": RUN,
         "1.sha256": right.encode(),

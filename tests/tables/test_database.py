@@ -1,6 +1,5 @@
 """Views in memory and in the database file."""
 
-import os
 import shutil
 
 import duckdb
@@ -86,17 +85,13 @@ def test_tables_outside_of_the_project(project, two_apps, tmp_path, monkeypatch)
         assert connection.execute("SELECT count(*) FROM requests").fetchone() == (200,)
 
 
-def test_a_query_for_one_campaign_opens_no_other_file(project, two_apps, tmp_path):
+def test_a_query_for_one_campaign_opens_no_other_file(project, two_apps, tmp_path, monkeypatch):
     database.build_database(project.tables, tmp_path / "loadstone.duckdb", tmp_path)
     for path in (project.tables / "requests/app=two").rglob("*.parquet"):
         path.write_bytes(b"no parquet")
-    here = os.getcwd()
-    os.chdir(tmp_path)
-    try:
-        with duckdb.connect("loadstone.duckdb", read_only=True) as connection:
-            assert connection.execute("SELECT count(*) FROM requests WHERE app = 'one'").fetchone() == (100,)
-    finally:
-        os.chdir(here)
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("loadstone.duckdb", read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM requests WHERE app = 'one'").fetchone() == (100,)
 
 
 def test_the_file_is_replaced_in_one_step(project, two_apps, tmp_path):
