@@ -79,8 +79,8 @@ def test_counts_and_figures_equal_what_vegeta_says_of_the_same_files(collected, 
         summary = database.execute(
             "SELECT requests, success, max_ns, status_codes FROM summaries WHERE variant = ? AND rate = ? AND run = ?",
             [variant, rate, run],
-        ).fetchone()
-        assert summary == (report["requests"], report["success"], report["latencies"]["max"], report["status_codes"])
+        ).fetchall()
+        assert summary == [(report["requests"], report["success"], report["latencies"]["max"], report["status_codes"])]
 
 
 def test_cells_equal_numpy_on_the_same_requests(database) -> None:
