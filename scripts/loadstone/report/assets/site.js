@@ -149,7 +149,10 @@
       plot.replaceChildren();
     } else {
       const spec = prepared(chart, figure, rows);
-      const result = await vegaEmbed(plot, spec, OPTIONS);
+      // Vega names the element that it draws into, and so gets one inside the one that has our name.
+      const place = element("div", { className: "drawing" });
+      plot.replaceChildren(place);
+      const result = await vegaEmbed(place, spec, OPTIONS);
       views.set(name, result);
       if (spec.datasets.labels.length) await placeLabels(result.view, spec.datasets.labels);
     }
