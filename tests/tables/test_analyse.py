@@ -197,8 +197,7 @@ def test_a_value_that_is_not_understood_is_a_problem_only(project):
 
 
 def test_checksums(project):
-    right = f"{hashlib.sha256(RUN).hexdigest()}  1.results.json.zst
-"
+    right = f"{hashlib.sha256(RUN).hexdigest()}  1.results.json.zst\n"
     files = {
         "1.results.json.zst": RUN,
         "1.sha256": right.encode(),
