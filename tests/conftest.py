@@ -1,7 +1,5 @@
 """What all tests share."""
 
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +8,8 @@ from hypothesis import HealthCheck, settings
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
+
+from support.checkout import copy_project  # noqa: E402
 
 # Shared machines are slow at times; a test never fails for that.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,19 +28,4 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout's files (no results), to be copied again for each test."""
-    folder = tmp_path_factory.mktemp("pristine") / "checkout"
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=PROJECT,
-        capture_output=True,
-        check=True,
-    )
-    for name in filter(None, listed.stdout.decode().split("\0")):
-        source = PROJECT / name
-        if source.is_file() and not name.startswith("tests/"):
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
-    for name in (".venv", ".tools"):
-        (folder / name).symlink_to(PROJECT / name)
-    return folder
+    return copy_project(tmp_path_factory.mktemp("pristine") / "checkout")

