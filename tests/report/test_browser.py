@@ -206,10 +206,13 @@ def test_no_page_scrolls_sideways(made_site, watched, name, width):
 def test_charts_follow_the_window(made_site, watched):
     watched.open(made_site.page("good").as_uri())
     assert len(watched.view("latency", "view.data('labels')")) == 2
+    legend = watched.page.locator("#latency .legend li")
+    assert legend.count() == 0
     watched.page.set_viewport_size({"width": 400, "height": 800})
     watched.page.wait_for_function("loadstone.view('latency').data('labels').length === 0")
     watched.settle()
     assert watched.page.locator("#latency .plot svg").bounding_box()["width"] <= 400
+    assert legend.all_inner_texts() == ["Direct", "Envoy"]
     assert watched.complaints == []
 
 

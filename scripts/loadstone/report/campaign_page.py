@@ -274,6 +274,8 @@ def _order(cells: list[Metadata]) -> str:
 def interval(cell: Row, name: str, unit: Unit) -> str:
     """The 95 % interval of one percentile as text, or why there is none."""
     low, high = unit.of(cell[f"{name}_low_ns"]), unit.of(cell[f"{name}_high_ns"])
+    if not cell["n_requests"]:
+        return ""
     if not cell[f"{name}_estimable"]:
         return "too few requests"
     return "one run" if low is None or high is None else f"{significant(low)} – {significant(high)}"

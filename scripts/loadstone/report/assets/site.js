@@ -145,6 +145,7 @@
     figure.querySelector(".empty-note").textContent = rows.length ? "" : chart.empty;
     plot.setAttribute("aria-label", `${figure.querySelector("h3, h4").textContent}. ${text}`);
     fillTable(figure, chart, rows);
+    fillLegend(figure, rows);
     if (!rows.length) {
       plot.replaceChildren();
     } else {
@@ -180,6 +181,15 @@
     };
     details.ontoggle = () => details.open && fill();
     if (details.open) fill();
+  }
+
+  // Where there is no room for names beside the lines, they stand below the chart.
+  function fillLegend(figure, rows) {
+    const names = named(rows) && !hasRoomForLabels(figure) ? [...new Map(rows.map((row) => [row.variant, row.label]))] : [];
+    figure.querySelector(".legend").replaceChildren(...names.map(([name, label]) => {
+      const swatch = document.querySelectorAll(".variants .swatch")[order.get(name)].cloneNode(true);
+      return element("li", {}, swatch, label);
+    }));
   }
 
   function element(name, properties, ...children) {

@@ -1,0 +1,129 @@
+"""From raw files to pages, through the real conversion and analysis."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from loadstone import archive
+from loadstone.report import site
+from loadstone.variants import Variants
+from report.test_site import Page, received
+from support import rawfiles
+from tables.tabling import Project
+
+VARIANTS = Variants({"demo": {"plain": {}, "istio": {"label": "Istio", "aliases": ["envoy"]}}})
+HOSTILE = 'it\'s "<img src=x onerror=alert(1)>" 100% {b}'
+
+
+def latencies_ms(seed, requests):
+    return np.random.default_rng(seed).lognormal(0.5, 0.4, requests)
+
+
+def content(seed, rate, **fields):
+    return rawfiles.compress(rawfiles.lines(latencies_ms(seed, rate) * 1e6, rate=rate, **fields))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """An archive with all that goes wrong, and its site: (project, campaign, reports)."""
+    folder = tmp_path_factory.mktemp("project")
+    project = Project(folder)
+    runs = {f"{run}.results.json.zst": content(run, 100) for run in (1, 2, 3)}
+    warm = {"1.warmups.json.zst": content(9, 50)}
+    rawfiles.write_cell(
+        project.archive, runs | warm, variant="plain", seed=7, order={"kind": "blocks", "positions": [1, 4, 9]}
+    )
+    truncated = {"2.results.json.zst": content(12, 100)[:-20], "1.results.json.zst": content(11, 100)}
+    rawfiles.write_cell(project.archive, truncated, variant="envoy")
+    # A second folder that means the same variant, with the same run number.
+    rawfiles.write_cell(project.archive, {"1.results.json.zst": content(13, 100)}, variant="istio")
+    rawfiles.write_cell(
+        project.archive, {"1.results.json.zst": content(14, 200, code=503)}, rate="200", variant=HOSTILE
+    )
+    rawfiles.write_cell(project.archive, {"1.results.json.zst": b"garbage"}, rate="0.5", variant="plain")
+    rawfiles.write_cell(project.archive, {"notes <b>.txt": b"?"}, rate="400", variant="plain")
+    project.make()
+    (campaign,) = archive.campaigns(project.archive)
+    reports = folder / "reports"
+    site.write_assets(reports)
+    site.build_campaign(campaign, project.tables, reports, VARIANTS, {})
+    site.build_index([campaign], project.tables, reports, VARIANTS, {})
+    return project, campaign, reports
+
+
+@pytest.fixture(scope="module")
+def path(made):
+    _, campaign, reports = made
+    return reports / "campaigns" / f"{archive.slug(campaign)}.html"
+
+
+def test_percentiles_on_the_page_are_those_of_the_raw_files(path):
+    cells = {(cell["rate"], cell["variant"]): cell for cell in Page(path).json["page-data"]["cells"]}
+    plain = cells[100.0, "plain"]
+    pooled = np.concatenate([latencies_ms(seed, 100) for seed in (1, 2, 3)])
+    assert (plain["runs"], plain["requests"]) == (3, 300)
+    for name, share in (("p50", 50), ("p90", 90), ("p99", 99)):
+        assert plain["all"][name][0] == pytest.approx(np.percentile(pooled, share), rel=1e-4)
+    assert plain["all"]["p50"][3] is True and plain["all"]["p99"][3] is False
+    means = [latencies_ms(seed, 100).mean() for seed in (1, 2, 3)]
+    mean, low, high, _ = plain["all"]["mean"]
+    assert [mean, low, high] == pytest.approx(
+        [np.mean(means), np.mean(means) - np.std(means), np.mean(means) + np.std(means)], rel=1e-4
+    )
+    broken = cells[200.0, HOSTILE]
+    assert broken["failed"][0] == 1 and broken["ok"]["p50"][0] is None
+
+
+def test_the_page_names_plan_gaps_exclusions_and_problems(path):
+    page = Page(path)
+    assert "7 left out" not in page.text
+    assert re.search(
+        r"\d+ of \d+ planned runs collected; [1-9]\d* left out, so the figures rest on \d+ runs\.", page.text
+    )
+    assert "complete blocks" in page.text and "seed 7" in page.text and "pods: 10" in page.text
+    assert "Planned runs that are missing" in page.text
+    assert "notes <b>.txt" in page.text
+    assert HOSTILE in page.text and not [tag for tag, _ in page.elements if tag == "img"]
+
+
+def test_the_page_counts_as_the_tables_do(made, path):
+    project, _, reports = made
+    counts = project.row(
+        "SELECT count(*) AS runs, count(*) FILTER (WHERE excluded) AS excluded, sum(requests) AS requests FROM runs"
+    )
+    planned = project.row("SELECT count(*) AS planned, count(*) FILTER (WHERE collected) AS collected FROM planned")
+    text = Page(path).text
+    assert (
+        f"{planned['collected']} of {planned['planned']} planned runs collected; {counts['excluded']} left out" in text
+    )
+    index = Page(reports / "index.html").text
+    assert f"{planned['collected']} of {planned['planned']} planned" in index
+    assert f"{counts['excluded']} runs" in index and f"{counts['requests']:,}" in index
+
+
+def test_two_folders_of_one_variant_keep_their_runs_apart(made):
+    _, campaign, reports = made
+    _, data = received(reports / "campaigns" / archive.slug(campaign) / "100.js")
+    runs = {(run["variant"], run["folder"], run["run"]): run for run in data["runs"]}
+    assert runs["istio", "envoy", 1]["figures"]["p50"] == pytest.approx(np.median(latencies_ms(11, 100)), rel=1e-4)
+    assert runs["istio", "istio", 1]["figures"]["p50"] == pytest.approx(np.median(latencies_ms(13, 100)), rel=1e-4)
+    assert runs["istio", "envoy", 2]["left_out"]
+    assert {(name, phase) for name, phase in zip(data["time"]["variant"], data["time"]["phase"], strict=True)} >= {
+        ("plain", "warmup"),
+        ("plain", "test"),
+        ("istio", "test"),
+    }
+
+
+def test_the_broken_archive_s_page_works_in_a_browser(made, path, watched):
+    for rate in ("100", "200", "0.5"):
+        watched.open(f"{path.as_uri()}#rate={rate}&variant=istio&axes=log")
+        watched.page.reload()
+        watched.settle()
+        assert watched.complaints == []
+    watched.open(f"{path.as_uri()}#rate=100&variant=istio")
+    runs = watched.page.locator("select[name=run] option")
+    assert sorted(runs.all_inner_texts()) == ["Run 1@envoy", "Run 1@istio", "Run 2 (left out)"]
+    drawn = json.dumps(watched.page.locator("svg text").all_text_contents())
+    assert "<img src=x" in drawn
