@@ -1,0 +1,163 @@
+"""The benchmarks: what reading costs beside its peers, all measured in one run, interleaved, on the same file.
+
+Absolute times mean little on a shared machine; the ratios are compared with their targets. Exit status 1 when one is
+missed. A further benchmark is a function that yields `Row`s, named in `BENCHMARKS`.
+"""
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import zstandard
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "scripts")]
+
+from loadstone import archive  # noqa: E402 - found by the line above
+from loadstone.tables.cell import read_cell  # noqa: E402
+from support import bigfiles  # noqa: E402
+from support.rawfiles import compress, write_cell  # noqa: E402
+
+_REQUESTS = 10_000
+_DUCKDB = """
+COPY (
+    SELECT * FROM read_json(
+        $file,
+        format = 'newline_delimited',
+        columns = {
+            seq: 'BIGINT', code: 'INTEGER', timestamp: 'TIMESTAMPTZ', latency: 'BIGINT', bytes_out: 'BIGINT',
+            bytes_in: 'BIGINT', error: 'VARCHAR'
+        }
+    )
+) TO 'out.parquet' (COMPRESSION zstd)
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the result. `met` is None where there is no target."""
+
+    what: str
+    measured: str
+    target: str = ""
+    met: bool | None = None
+
+
+def medians_s(contestants: dict[str, Callable[[], object]], repetitions: int) -> dict[str, float]:
+    """The median time of each, after a first turn that is not counted; they take turns."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(repetitions + 1):
+        for name, run in contestants.items():
+            started = time.perf_counter()
+            run()
+            if turn:
+                times[name].append(time.perf_counter() - started)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def step(root: Path, tables: Path) -> Callable[[], object]:
+    """Raw file to Parquet as the rule does it: hashing, reading, judging its problems, writing."""
+    listing = archive.scan_campaign(next(archive.campaigns(root))).cells[0]
+    return lambda: read_cell(listing, "plain", tables)
+
+
+def predecessor(file: Path) -> tuple[str, Callable[[], object]]:
+    """``zstd -dc | jq --slurp`` into Python's json, or without these programs the same work in Python."""
+    if shutil.which("zstd") and shutil.which("jq"):
+
+        def pipe() -> object:
+            with subprocess.Popen(["zstd", "-dc", str(file)], stdout=subprocess.PIPE) as unpack:
+                slurp = subprocess.run(["jq", "--slurp"], stdin=unpack.stdout, capture_output=True, check=True)
+                return json.loads(slurp.stdout)
+
+        return "zstd -dc | jq --slurp | json.loads", pipe
+
+    def emulate() -> object:
+        records = [json.loads(line) for line in zstandard.open(file, "rb")]
+        return json.loads(json.dumps(records))
+
+    return "emulated slurp (no zstd and jq here)", emulate
+
+
+def decompressing(file: Path) -> tuple[str, Callable[[], object]]:
+    """``zstd -dc``, or without that program the same library called from here."""
+    if shutil.which("zstd"):
+        command = ["zstd", "-dc", str(file)]
+        return "zstd -dc", lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+
+    def unpack() -> None:
+        stream, buffer = pa.CompressedInputStream(pa.OSFile(str(file)), "zstd"), bytearray(1 << 20)
+        while stream.readinto(buffer):
+            pass
+
+    return "decompressing alone (no zstd here)", unpack
+
+
+def duckdb_json(file: Path, folder: Path, threads: int) -> Callable[[], object]:
+    """DuckDB's read_json with explicit columns, into Parquet."""
+    connection = duckdb.connect(config={"threads": threads})
+    query = _DUCKDB.replace("out.parquet", str(folder / f"duckdb{threads}.parquet"))
+    return lambda: connection.execute(query, {"file": str(file)})
+
+
+def reading(folder: Path) -> Iterator[Row]:
+    """10,000 requests with bodies of 5 kB."""
+    cell = write_cell(folder / "archive", {}, rate="1000", testOptions={"rate": "1000", "duration": "10s"})
+    content = bigfiles.lines(_REQUESTS)
+    file = cell.path / "1.results.json.zst"
+    file.write_bytes(compress(content))
+    yield Row("input", f"{len(content) / 1e6:.0f} MB of JSON, {file.stat().st_size / 1e3:.0f} kB compressed")
+    before, pipe = predecessor(file)
+    alone, unpack = decompressing(file)
+    whole = step(folder / "archive", folder / "tables")
+    # Apart from the others: it leaves so much memory to be freed that whatever comes next is slower for it.
+    slow = medians_s({"predecessor": pipe, "step": whole}, 3)
+    duckdbs = {"duckdb": duckdb_json(file, folder, 1), "duckdb2": duckdb_json(file, folder, 2)}
+    found = medians_s({"step": whole, "zstd": unpack, **duckdbs}, 25)
+    own = found["step"]
+    yield Row("raw to Parquet, whole step", f"{own * 1e3:.1f} ms")
+    ratio = slow["predecessor"] / slow["step"]
+    yield Row(f"times faster than {before}", f"{ratio:.1f}", "at least 8", ratio >= 8)
+    ratio = own / found["zstd"]
+    yield Row(f"times the time of {alone}", f"{ratio:.2f}", "at most 3.5", ratio <= 3.5)
+    ratio = own / found["duckdb"]
+    yield Row("times DuckDB's read_json to Parquet, one thread as the step", f"{ratio:.2f}", "at most 1", ratio <= 1)
+    yield Row("the same with two threads for DuckDB", f"{own / found['duckdb2']:.2f}")
+
+
+def memory(folder: Path) -> Iterator[Row]:
+    """A file ten times as large."""
+    cell = write_cell(folder / "large", {}, rate="1000")
+    bigfiles.write_repeated(cell.path / "1.results.json.zst", bigfiles.lines(1000), 10 * _REQUESTS // 1000)
+    peak = bigfiles.peak_memory_mib(folder / "large", folder / "tables-of-large")
+    yield Row("peak memory of the step over 700 MB of JSON", f"{peak:.0f} MiB", "under 400", peak < 400)
+
+
+BENCHMARKS = [reading, memory]
+
+
+def main() -> int:
+    """Run every benchmark and print the table."""
+    missed = False
+    verdicts = {None: "", True: "met", False: "MISSED"}
+    for benchmark in BENCHMARKS:
+        with tempfile.TemporaryDirectory() as folder:
+            for row in benchmark(Path(folder)):
+                print(f"{row.what:<62} {row.measured:>34}  {row.target:<12} {verdicts[row.met]}", flush=True)
+                missed |= row.met is False
+    return int(missed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
