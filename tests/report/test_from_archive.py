@@ -34,7 +34,8 @@ def made(tmp_path_factory):
     rawfiles.write_cell(
         project.archive, runs | warm, variant="plain", seed=7, order={"kind": "blocks", "positions": [1, 4, 9]}
     )
-    truncated = {"2.results.json.zst": content(12, 100)[:-20], "1.results.json.zst": content(11, 100)}
+    cut = rawfiles.lines(latencies_ms(12, 100) * 1e6)[:-20]
+    truncated = {"2.results.json": cut, "1.results.json.zst": content(11, 100)}
     rawfiles.write_cell(project.archive, truncated, variant="envoy")
     # A second folder that means the same variant, with the same run number.
     rawfiles.write_cell(project.archive, {"1.results.json.zst": content(13, 100)}, variant="istio")
@@ -77,7 +78,6 @@ def test_percentiles_on_the_page_are_those_of_the_raw_files(path):
 
 def test_the_page_names_plan_gaps_exclusions_and_problems(path):
     page = Page(path)
-    assert "7 left out" not in page.text
     assert re.search(
         r"\d+ of \d+ planned runs collected; [1-9]\d* left out, so the figures rest on \d+ runs\.", page.text
     )
