@@ -130,8 +130,12 @@ def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
     for campaign in campaigns:
         listing = archive.scan_campaign(campaign)
         if lacking := len(missing(listing)):
-            state = "open" if campaign.is_open else "closed"
-            found.append(f"{campaign} ({state}): {lacking} of {planned_runs(listing)} planned runs not collected")
+            remedy = "`snakemake --cores all` on its host collects them"
+            if (campaign.path / archive.ABANDONED).exists():
+                remedy = f"given up by its {archive.ABANDONED}"
+            elif listing.completed:
+                remedy = f"its {archive.COMPLETION} says it is complete: remove that file to have them collected"
+            found.append(f"{campaign}: {lacking} of {planned_runs(listing)} planned runs not collected; {remedy}")
     return found
 
 
