@@ -38,7 +38,7 @@ def test_a_page_from_a_file_draws_everything_and_asks_nobody(made_site, watched,
     assert any(figure.startswith("errors-") for figure in figures) == (name == "hostile")
 
 
-def test_the_same_from_a_static_server(made_site, watched, server):
+def test_the_same_from_a_static_server_with_a_strict_policy(made_site, watched, server):
     watched.open(f"{server}/index.html")
     assert watched.complaints == []
     watched.page.get_by_role("link", name="demo on myhost").first.click()

@@ -240,6 +240,10 @@
     })));
     select.disabled = !run;
     if (run) select.value = runKey(run);
+    const variant = page.variants[order.get(state.variant)];
+    document.getElementById("run-name").textContent = run
+      ? `Run ${runKey(run)} of ${variant.label} at ${count(Number(state.rate))} requests/s`
+      : `No run of ${variant ? variant.label : "any variant"} at ${count(Number(state.rate))} requests/s has requests to show`;
     const note = document.getElementById("left-out");
     note.hidden = !(run && run.left_out);
     note.textContent = run && run.left_out ? `This run is left out of every statistic: ${run.left_out}.` : "";
@@ -251,7 +255,7 @@
     ] : [];
     document.getElementById("run-figures").replaceChildren(...figures.map(([term, text]) => (
       element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: text })))));
-    document.documentElement.style.setProperty("--run", `var(--variant-${order.get(state.variant)})`);
+    if (variant) document.documentElement.style.setProperty("--run", `var(--variant-${order.get(state.variant)})`);
   }
 
   // --- Controls -----------------------------------------------------------------------------------------------------------
