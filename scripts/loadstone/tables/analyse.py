@@ -105,8 +105,8 @@ def _cells(connection: duckdb.DuckDBPyConnection, tables: Path, runs: Sequence[_
     if not included:
         return
     files = sorted({layout.pattern(tables / run["requests_file"]) for run in included})
-    keys = pa.table({"variant_dir": [run["variant_dir"] for run in included], "run": [run["run"] for run in included]})
-    connection.register("included", keys)
+    keys = {name: [run[name] for run in included] for name in ("variant_dir", "run")}
+    connection.register("included", pa.table(keys | {"series": range(len(included))}))
     key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
     for cell in _rows(connection, sql.load("cells"), files=files):
         yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs)} | _support(connection, files, key, cell)

@@ -98,7 +98,7 @@ def _arrow_values(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
 def write_rows(
     tables: Path, path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema, *, keep_empty: bool = False
 ) -> None:
-    """Write rows as one Parquet file, replacing it in one step; without rows the file is removed unless `keep_empty`."""
+    """Write rows as one Parquet file, replacing it in one step; without rows it is removed unless `keep_empty`."""
     if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return
