@@ -6,18 +6,14 @@ that passes from one run's start to the next in the same invocation.
 
 import json
 import statistics
-import sys
 import tempfile
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(PROJECT / "tests")]
-
-from loadstone.archive import Campaign  # noqa: E402
-from loadstone.tables.database import connect  # noqa: E402
-from support.checkout import Checkout, copy_project  # noqa: E402
+from loadstone.archive import Campaign
+from loadstone.tables.database import connect
+from support.checkout import Checkout, copy_project
 
 RUNS = 6
 
@@ -53,7 +49,3 @@ def _own_and_next(records: list[dict]) -> list[tuple[float, float]]:
         attacks = sum(phase["duration_s"] for phase in record["phases"])
         found.append((ready.total_seconds() + attacks, (following - start).total_seconds()))
     return found
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(), indent=2))

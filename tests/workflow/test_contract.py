@@ -57,6 +57,12 @@ def test_every_table_has_its_columns(database, table: str) -> None:
         assert of != table or found[column] == kind
 
 
+@pytest.mark.parametrize("table", COLUMNS)
+def test_rows_come_out_as_python_values(database, table: str) -> None:
+    rows = database.sql(f"SELECT * FROM {table}").fetchall()
+    assert bool(rows) == (table not in {"resources", "spans"})
+
+
 def test_counts_and_figures_equal_what_vegeta_says_of_the_same_files(collected, database) -> None:
     for results in collected.results():
         with zstandard.open(results) as file:
