@@ -27,6 +27,8 @@ window.loadstone.figures = function figures(page, reader) {
   const shown = (name) => !reader.state().hide.includes(name);
   const byVariant = (one, other) => order.get(one.variant) - order.get(other.variant) || one.load - other.load;
 
+  const BEYOND = 3;
+
   // --- What each chart draws --------------------------------------------------------------------------------------------
 
   function interval(part, [, low, high, estimable], runs) {
@@ -48,8 +50,21 @@ window.loadstone.figures = function figures(page, reader) {
         requests: part === "ok" ? cell.ok_requests : cell.requests,
       };
     });
-    return rows.filter((row) => row.value !== null).sort(byVariant);
+    return cut(rows.filter((row) => row.value !== null).sort(byVariant));
   }
+
+  // One interval from a few scattered runs can be a thousand times as high as every value, and would flatten them all.
+  function cut(rows) {
+    const values = rows.map((row) => row.value);
+    const [lowest, highest] = [Math.min(...values) / BEYOND, Math.max(...values) * BEYOND];
+    return rows.map((row) => (row.low === null || (row.low >= lowest && row.high <= highest)
+      ? row
+      : { ...row, low: Math.max(row.low, lowest), high: Math.min(row.high, highest), cut: true }));
+  }
+
+  const cutNote = () => (acrossLoad("all").some((row) => row.cut)
+    ? `An interval that reaches beyond ${BEYOND} times the highest value, or below the lowest by as much, is cut in the picture; the table has it whole.`
+    : "");
 
   function shares(entries) {
     return entries.filter((entry) => shown(entry.variant)).map((entry) => {
@@ -118,7 +133,7 @@ window.loadstone.figures = function figures(page, reader) {
   const ACROSS = [VARIANT, LOAD, ["value", LATENCY, significant], ["interval", "Interval"], ["requests", "Requests", count], ["runs", "Runs", count]];
   const SHARES = [VARIANT, LOAD, ["share", "Share of requests (%)", significant], ["interval", "Spread"]];
   const CHARTS = {
-    latency: { uses: ["stat", "axes", "hide"], rows: () => acrossLoad("all"), columns: ACROSS, words: lines("value", latency), empty: "No requests to draw." },
+    latency: { uses: ["stat", "axes", "hide"], rows: () => acrossLoad("all"), note: cutNote, columns: ACROSS, words: lines("value", latency), empty: "No requests to draw." },
     success: { uses: ["stat", "axes", "hide"], rows: () => acrossLoad("ok"), columns: ACROSS, words: lines("value", latency), empty: "No request was answered with 200." },
     failed: { uses: ["axes", "hide"], rows: failed, columns: SHARES, words: lines("share", percent), empty: "No request failed at any load." },
     errors: { uses: ["axes", "hide"], rows: errors, columns: SHARES, words: lines("share", percent), empty: "No variant that is shown had errors of this class." },
