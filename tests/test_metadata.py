@@ -1,6 +1,7 @@
 """Metadata of every version."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,11 @@ def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is missing"]
+
+
+def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "metadata.json")
+    assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is no file"]
 
 
 _JSON = st.recursive(

@@ -66,6 +66,8 @@ def parse_duration(text: object) -> float | None:
 def read(path: Path) -> Metadata:
     """Read one ``metadata.json``. A missing or broken file gives an empty `Metadata` that says so in `problems`."""
     try:
+        if path.exists() and not path.is_file():  # a named pipe would block for ever
+            return Metadata(problems=["metadata.json is no file"])
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return Metadata(problems=["metadata.json is missing"])
