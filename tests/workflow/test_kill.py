@@ -106,7 +106,7 @@ def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: in
 
 def test_ctrl_c_leaves_nothing_running(checkout: Checkout) -> None:
     process = checkout.start("--cores", "all", "attacks")
-    while not victims(checkout, "vegeta attack"):
+    while process.poll() is None and not victims(checkout, "vegeta attack"):
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=60)
@@ -139,19 +139,18 @@ def test_a_job_that_died_between_its_links_is_finished_without_an_attack(checkou
 def test_a_full_disk_ends_with_a_clear_error_and_earlier_results_intact(checkout: Checkout, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(disk)], check=True)
     try:
         (checkout.path / "results/archive").rename(checkout.path / "results/unused")
         checkout.configure(archive=str(disk / "archive"))
         checkout.run("--cores", "1", "open")
-        checkout.run("--cores", "1", "--config", f"archive={disk / 'archive'}", "-n")
         filler = disk / "filler"
-        one_run = 1_200_000
+        one_run = 5_000_000  # in vegeta's binary format
         process = checkout.start("--cores", "all", "attacks")
-        while not list((disk / "archive").rglob("1.results.json.zst")):
+        while process.poll() is None and not list((disk / "archive").rglob("1.results.json.zst")):
             time.sleep(0.01)
         free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
-        filler.write_bytes(b"\0" * max(0, free - one_run // 4))
+        filler.write_bytes(b"\0" * max(0, free - one_run // 2))
         output, _ = process.communicate(timeout=60)
         assert process.returncode != 0
         assert "space" in output.lower(), output
