@@ -79,7 +79,7 @@ class Checkout:
             start_new_session=True,
         )
 
-    def run(self, *arguments: str, expect: int = 0, timeout: float = 120) -> str:
+    def run(self, *arguments: str, expect: int = 0, timeout: float = 600) -> str:
         """Snakemake to its end; its output. Fails unless it exits with `expect`."""
         process = self.start(*arguments)
         try:

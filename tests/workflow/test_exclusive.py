@@ -18,7 +18,7 @@ def test_two_checkouts_never_attack_at_the_same_time(pristine: Path, tmp_path: P
     for checkout in (first, second):
         checkout.run("--cores", "1", "open")
     processes = [checkout.start("--cores", "all", "attacks") for checkout in (first, second)]
-    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    outputs = [process.communicate(timeout=600)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
     intervals = sorted(_intervals(first) + _intervals(second))
     assert len(intervals) == 8

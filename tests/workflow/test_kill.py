@@ -96,7 +96,7 @@ def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: in
             victim.send_signal(number)
         except psutil.NoSuchProcess:
             pytest.skip(f"{name} was over before this test could kill it")
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     # A signal in the last moment of a program's life changes nothing.
     assert process.returncode != 0 or len(checkout.results()) == 4, output
     checkout.wait_idle()
@@ -109,7 +109,7 @@ def test_ctrl_c_leaves_nothing_running(checkout: Checkout) -> None:
     while process.poll() is None and not victims(checkout, "vegeta attack"):
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     checkout.wait_idle()
     finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
 
@@ -151,7 +151,7 @@ def test_a_full_disk_ends_with_a_clear_error_and_earlier_results_intact(checkout
             time.sleep(0.01)
         free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
         filler.write_bytes(b"\0" * max(0, free - one_run // 2))
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=600)
         assert process.returncode != 0
         assert "space" in output.lower(), output
         first = {str(file): file.read_bytes() for file in disk.rglob("[0-9]*.*") if ".part" not in str(file)}
