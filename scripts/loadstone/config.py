@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
+from loadstone.archive import parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.metadata import parse_duration
 from loadstone.variants import Variants
@@ -85,4 +86,15 @@ def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
                 if folders.setdefault((app, folder), name) != name:
                     other = folders[app, folder]
                     raise LoadstoneError(f"{path}: {app}: the folder name {folder!r} stands for {other!r} and {name!r}")
+            _check_history(f"{path}: {app}: {name}", [former["until"] for former in (fields or {}).get("history", ())])
     return Variants(declared)
+
+
+def _check_history(where: str, untils: list[str]) -> None:
+    instants = []
+    for text in untils:
+        if (instant := parse_timestamp(text)) is None:
+            raise LoadstoneError(f"{where}: history: {text!r} is no time with an offset")
+        instants.append(instant)
+    if instants != sorted(set(instants)):
+        raise LoadstoneError(f"{where}: history: the oldest label comes first, and each ends at a time of its own")
