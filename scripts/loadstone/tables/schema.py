@@ -7,7 +7,7 @@ nanoseconds have no arithmetic); all other times are zoned microseconds.
 import pyarrow as pa
 
 # Raise it when columns or their meaning change: everything is then converted again.
-VERSION = 1
+VERSION = 2
 
 _TEXT, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _INSTANT = pa.timestamp("us", "UTC")
@@ -31,6 +31,7 @@ _DESCRIBED = [
     ("labels", pa.map_(_TEXT, _TEXT)),
     ("expected_requests", _INT),
     ("source", _TEXT),
+    ("inferred", pa.map_(_TEXT, _TEXT)),  # column -> why its value does not rest on what the metadata says
 ]
 
 REQUESTS = pa.schema(
