@@ -25,9 +25,7 @@ def run(latency_ns: int, count: int = 100) -> bytes:
 
 
 def test_what_was_inferred_is_a_column_of_runs(project):
-    write(
-        project, OLD, "10", "filter", shapes.version_1e(OLD, "shiver", "10", "filter"), {"1.results.json.zst": run(5)}
-    )
+    write(project, OLD, "filter", shapes.version_1e(OLD, "shiver", "10", "filter"), {"1.results.json.zst": run(5)})
     project.make()
     found = project.row("SELECT * FROM runs")
     assert (found["metadata_version"], found["load_model"], found["warmup_rate"], found["replicas"]) == (
