@@ -21,6 +21,7 @@ from loadstone.errors import LoadstoneError
 PART = "part.parquet"
 MANIFESTS = ".manifest"
 _LONGEST_NAME = 200
+_UNKNOWN = "__HIVE_DEFAULT_PARTITION__"  # how partitioned tables write NULL
 
 
 def text(name: str) -> str:
@@ -35,7 +36,13 @@ def campaign_key(campaign: Campaign) -> dict[str, str]:
 
 def partition(tables: Path, table: str, campaign: Campaign) -> Path:
     """The folder of one table's files of one campaign."""
-    parts = (f"{name}={encode(value)}" for name, value in campaign_key(campaign).items())
+    return partition_of(tables, table, campaign.app, campaign.host, campaign.timestamp)
+
+
+def partition_of(tables: Path, table: str, app: str, host: str, timestamp: str) -> Path:
+    """The same for rows whose campaign may be unknown: an empty name is NULL in the table."""
+    named = {"app": app, "host": host, "timestamp": timestamp}
+    parts = (f"{name}={encode(text(value)) or _UNKNOWN}" for name, value in named.items())
     return tables.joinpath(table, *parts)
 
 
@@ -98,7 +105,7 @@ def _arrow_values(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
 def write_rows(
     tables: Path, path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema, *, keep_empty: bool = False
 ) -> None:
-    """Write rows as one Parquet file, replacing it in one step; without rows the file is removed unless `keep_empty`."""
+    """Write rows as one Parquet file in one step; without rows the file is removed unless `keep_empty`."""
     if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return
