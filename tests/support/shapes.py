@@ -1,6 +1,11 @@
 """Metadata as the collectors of 2024 and 2025 wrote it, one function per generation, with values of our own."""
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from loadstone.archive import Campaign, Cell
 
 SUFFIXES = {
     "warmupsFileSuffix": ".warmups.json.zst",
@@ -12,6 +17,32 @@ _PRESIDIO = {
     for key, suffix in SUFFIXES.items()
     if key.endswith("Suffix")
 }
+
+
+def write(cell: Cell, metadata: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
+    """One cell's folder as the collectors wrote it."""
+    cell.path.mkdir(parents=True, exist_ok=True)
+    (cell.path / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n")
+    for name, content in files.items():
+        (cell.path / name).write_bytes(content)
+
+
+def cell(root: Path, timestamp: str, rate: str, variant_dir: str, *, app: str = "shop", host: str = "shiver") -> Cell:
+    """A cell by the names of its folders."""
+    return Cell(Campaign(root, app, host, timestamp), rate, variant_dir)
+
+
+def summary(mean_ns: float, codes: Mapping[str, int]) -> bytes:
+    """What `vegeta report -type json` says that matters here; `codes` maps status codes to counts."""
+    requests = sum(codes.values())
+    success = sum(count for code, count in codes.items() if 200 <= int(code) < 400)
+    report = {
+        "latencies": {"mean": mean_ns},
+        "requests": requests,
+        "success": success / requests,
+        "status_codes": {code: count for code, count in codes.items() if count},
+    }
+    return json.dumps(report, indent=2).encode()
 
 
 def _common(host: str, rate: str, variant: str, replicas: int | str, *, named_with: bool) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """Campaigns as they were collected in 2024 and 2025, through conversion and analysis."""
 
-import json
 from typing import Any
 
-from loadstone.archive import Campaign, Cell
 from support import rawfiles, shapes
 from support.rawfiles import START_NS, line, lines
 
@@ -13,11 +11,8 @@ ROUND = "2025-01-02T11:48-05:00"
 
 
 def write(project, timestamp: str, variant_dir: str, metadata: dict[str, Any], files: dict[str, bytes]) -> None:
-    cell = Cell(Campaign(project.archive, "shop", "shiver", timestamp), "10", variant_dir)
-    cell.path.mkdir(parents=True, exist_ok=True)
-    (cell.path / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n")
-    for name, content in files.items():
-        (cell.path / name).write_bytes(rawfiles.compress(content) if name.endswith(".zst") else content)
+    packed = {name: rawfiles.compress(data) if name.endswith(".zst") else data for name, data in files.items()}
+    shapes.write(shapes.cell(project.archive, timestamp, "10", variant_dir), metadata, packed)
 
 
 def run(latency_ns: int, count: int = 100) -> bytes:
@@ -69,8 +64,7 @@ def test_side_attacks_are_apart_from_the_main_one_everywhere(project):
         files[f"1.{stream}.results.json.zst"] = run(50_000_000)
         files[f"1.{stream}.warmups.json.zst"] = run(70_000_000)
     for stream, mean_ns in (("", 1_000_000), (".presidio", 50_000_000)):
-        report = {"latencies": {"mean": mean_ns}, "requests": 100, "success": 1, "status_codes": {"200": 100}}
-        files[f"1{stream}.summary.json"] = json.dumps(report).encode()
+        files[f"1{stream}.summary.json"] = shapes.summary(mean_ns, {"200": 100})
     write(project, SIDE, "prose-filter", shapes.version_32(SIDE, "shiver", "10", "prose-filter", "3"), files)
     project.make()
     found = project.row("SELECT metadata_version, requests, complete, excluded, problems FROM runs")

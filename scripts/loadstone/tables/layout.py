@@ -54,6 +54,11 @@ def cell_file(tables: Path, table: str, cell: Cell) -> Path:
     return partition(tables, table, cell.campaign) / f"{name}.parquet"
 
 
+def comparison_file(tables: Path, comparison: str) -> Path:
+    """The file of one comparison's rows, by its id."""
+    return tables / "comparisons" / f"{comparison}.parquet"
+
+
 def pattern(path: Path) -> str:
     """A path as DuckDB's functions take it, with nothing in it that stands for other names."""
     return escape(str(path))
