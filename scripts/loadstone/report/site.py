@@ -4,6 +4,7 @@
 (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any static server.
 """
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from loadstone.report import campaign_page, index_page, rate_data
 from loadstone.report.numbers import rate_name
 from loadstone.report.output import as_json, asset, write_page, write_text
 from loadstone.report.queries import asking
+from loadstone.tables import layout
 from loadstone.variants import Variants
 
 _NOTICE = """\
@@ -37,10 +39,14 @@ def build_campaign(
     with asking(tables, [campaign]) as questions:
         page = campaign_page.gather(questions, campaign, variants)
         written = set()
+        requests = _requests_by_rate(tables, campaign)
         for rate in page.loadable_rates:
-            content = rate_data.gather(questions, rate, page.unit)
             target = folder / f"{rate_name(rate)}.js"
-            write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n")
+            runs = [run for run in page.runs if run["rate"] == rate]
+            made_of = f"// {rate_data.identity(requests.get(rate, ()), runs, page.unit)}\n"
+            if not _ends_with(target, made_of):
+                content = rate_data.gather(questions, rate, page.unit)
+                write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
             written.add(target.name)
     _remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"
@@ -72,6 +78,24 @@ def write_assets(reports: Path) -> None:
     write_text(reports / "assets" / "vega.js", f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n')
     for name in ("figures.js", "site.js", "site.css"):
         write_text(reports / "assets" / name, asset(name))
+
+
+def _requests_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
+    """The files of table `requests`; each is one cell's and named by its rate first."""
+    found: dict[float, list[Path]] = {}
+    for file in layout.partition(tables, "requests", campaign).glob("*.parquet"):
+        found.setdefault(float(file.name.partition("_")[0]), []).append(file)
+    return found
+
+
+def _ends_with(path: Path, text: str) -> bool:
+    """Whether a file's last line is this one: what a data file was made from is written behind its content."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-len(text.encode()), os.SEEK_END)
+            return file.read() == text.encode()
+    except OSError:
+        return False
 
 
 def _site(options: Mapping[str, Any]) -> dict[str, str]:
