@@ -28,6 +28,7 @@ rule database:
     """Views of every table, over exactly the campaigns that the archive holds."""
     input:
         analysed,
+        compared,
     output:
         "<database>",
     log:
@@ -37,5 +38,6 @@ rule database:
     params:
         folders=FOLDERS,
         campaigns=archive_keys,
+        comparisons=comparisons_made,
     script:
         "../scripts/database.py"

@@ -12,13 +12,23 @@ sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
 import loadstone
 from loadstone import archive
+from loadstone import comparisons as comparing
 from loadstone import config as configuration
 from loadstone.errors import LoadstoneError
 from loadstone.lock import hold
-from loadstone.state import State
+from loadstone.state import State, key_of
+from loadstone.tables.schema import VERSION as TABLES_VERSION
 
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
+
+
+def load_comparisons():
+    """What is compared with what, by id; or one clear error."""
+    try:
+        return {comparison.id: comparison for comparison in comparing.load()}
+    except LoadstoneError as error:
+        raise WorkflowError(str(error))
 
 
 def load(config):
@@ -35,6 +45,7 @@ def load(config):
 
 
 config, VARIANTS, STATE = load(config)
+COMPARISONS = load_comparisons()
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 
 
@@ -114,3 +125,42 @@ def campaign_of_slug(wildcards):
 
 def archive_keys(wildcards):
     return [list(campaign) for campaign in STATE.listings]
+
+
+def declaration(wildcards):
+    """What config/comparisons.yaml says of one comparison."""
+    if wildcards.comparison not in COMPARISONS:
+        raise WorkflowError(f"config/comparisons.yaml declares no comparison {wildcards.comparison}")
+    return comparing.to_config(COMPARISONS[wildcards.comparison])
+
+
+def campaigns_compared(comparison):
+    """Those of its campaigns that the archive holds."""
+    named = map(key_of, COMPARISONS[comparison].campaigns(STATE.root))
+    return [campaign for campaign in named if campaign in STATE.listings]
+
+
+def campaigns_of_comparison(wildcards):
+    declaration(wildcards)
+    return [list(campaign) for campaign in campaigns_compared(wildcards.comparison)]
+
+
+def analysed_of_comparison(wildcards):
+    """The runs and cells behind one comparison."""
+    declaration(wildcards)
+    campaigns = campaigns_compared(wildcards.comparison)
+    return [f"<tables>/{table}/{part(campaign)}" for campaign in campaigns for table in ("runs", "cells")]
+
+
+def compared(wildcards):
+    """The rows of every comparison of any campaign that the archive holds."""
+    return [f"<tables>/comparisons/{name}.parquet" for name in COMPARISONS if campaigns_compared(name)]
+
+
+def comparison_pages(wildcards):
+    """The page of each of them."""
+    return [f"<reports>/comparisons/{name}.html" for name in COMPARISONS if campaigns_compared(name)]
+
+
+def comparisons_made(wildcards):
+    return [name for name in COMPARISONS if campaigns_compared(name)]

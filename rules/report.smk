@@ -30,6 +30,7 @@ rule index:
     input:
         analysed,
         pages,
+        comparison_pages,
         "<database>",
     output:
         "<reports>/index.html",
@@ -39,6 +40,7 @@ rule index:
         "../envs/report.yaml"
     params:
         folders=FOLDERS,
+        comparisons=[comparing.to_config(comparison) for comparison in COMPARISONS.values()],
         variants=VARIANTS.declared,
         options=config.get("report", {}),
         version=loadstone.__version__,

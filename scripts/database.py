@@ -4,11 +4,12 @@ from pathlib import Path
 
 from loadstone.archive import Campaign, decode
 from loadstone.entry import job
-from loadstone.tables.database import build_database, prune
+from loadstone.tables.database import build_database, prune, prune_comparisons
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
     tables = Path(params.folders["tables"])
     campaigns = [Campaign(Path(params.folders["archive"]), *map(decode, key)) for key in params.campaigns]
     prune(tables, campaigns)
+    prune_comparisons(tables, params.comparisons)
     build_database(tables, Path(snakemake.output[0]), project_root=Path.cwd())

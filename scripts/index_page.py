@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from loadstone import comparisons
 from loadstone.archive import campaigns
 from loadstone.entry import job
 from loadstone.report.site import build_index, write_assets
@@ -13,7 +14,10 @@ with job(snakemake.log[0]) as log:
     archive, reports = Path(params.folders["archive"]), Path(params.folders["reports"])
     found = list(campaigns(archive)) if archive.exists() else []
     write_assets(reports)
-    build_index(found, Path(params.folders["tables"]), reports, Variants(params.variants), params.options)
+    declared = [comparisons.from_config(entry) for entry in params.comparisons]
+    build_index(
+        found, Path(params.folders["tables"]), reports, Variants(params.variants), params.options, comparisons=declared
+    )
     for text in unfinished(found):
         log(text)
     log(f"report: {reports / 'index.html'}")

@@ -149,7 +149,9 @@ def page_data(page: CampaignPage, name: str) -> dict[str, Any]:
         ],
         "rates": rates,
         "rate": rates[len(rates) // 2] if rates else None,
+        "statistic": "p50",
         "statistics": STATISTICS,
+        "spreads": {"mean": "± one standard deviation of run means"},
         "cells": [_cell(cell, page.unit) for cell in page.cells],
         "errors": page.errors,
     }

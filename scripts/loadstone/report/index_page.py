@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from loadstone.archive import Campaign, slug
+from loadstone.comparisons import Comparison
 from loadstone.report.campaign_page import LOAD_MODELS, distinct, when
 from loadstone.report.numbers import rate_text
 from loadstone.report.queries import Questions, Row
@@ -54,6 +55,24 @@ def context(questions: Questions, campaigns: Sequence[Campaign], variants: Varia
         "n_runs": sum(row["n_runs"] for row in held.values()),
         "n_requests": sum(row["n_requests"] for row in held.values()),
     }
+
+
+def compared(comparisons: Sequence[Comparison], campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
+    """Every declared comparison with how many of its campaigns the archive holds; without any it has no page."""
+    held = {(campaign.app, campaign.host, campaign.timestamp) for campaign in campaigns}
+    entries = []
+    for comparison in comparisons:
+        named = [(comparison.app, host, timestamp) for host in comparison.hosts for timestamp in comparison.timestamps]
+        entries.append(
+            {
+                "id": comparison.id,
+                "title": comparison.title,
+                "page": f"comparisons/{comparison.id}.html",
+                "n_held": sum(key in held for key in named),
+                "n_named": len(named),
+            }
+        )
+    return entries
 
 
 def _key(row: Row) -> Key:

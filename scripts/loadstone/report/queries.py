@@ -20,6 +20,11 @@ class Questions:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """For what else asks about the same campaigns."""
+        return self._connection
+
     def rows(self, name: str, **values: Any) -> list[Row]:
         """The rows that ``sql/<name>.sql`` gives, as dictionaries by column name."""
         cursor = self._connection.execute(sql.load(name), values)

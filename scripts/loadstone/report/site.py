@@ -1,6 +1,6 @@
 """Makes the site, one file after another: each appears complete or not at all, the start page last.
 
-``index.html``, ``campaigns/<slug>.html``, the data that a page loads when a rate is chosen
+``index.html``, ``comparisons/<id>.html``, ``campaigns/<slug>.html``, the data that a page loads when a rate is chosen
 (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any static server.
 """
 
@@ -13,7 +13,8 @@ from typing import Any
 import vl_convert
 
 from loadstone.archive import Campaign, slug
-from loadstone.report import campaign_page, index_page, rate_data
+from loadstone.comparisons import Comparison
+from loadstone.report import campaign_page, comparison_page, index_page, rate_data
 from loadstone.report.numbers import rate_name
 from loadstone.report.output import as_json, asset, write_page, write_text
 from loadstone.report.queries import asking
@@ -54,18 +55,44 @@ def build_campaign(
     return path
 
 
+def build_comparison(
+    comparison: Comparison,
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    *,
+    options: Mapping[str, Any],
+) -> Path:
+    """Write the page of one comparison; returns its path. `campaigns` are those of its own that the archive holds."""
+    with asking(tables, list(campaigns)) as questions:
+        page = comparison_page.gather(questions, comparison, campaigns, variants)
+    path = reports / "comparisons" / f"{comparison.id}.html"
+    write_page(path, "comparison.html", comparison_page.context(page) | _site(options))
+    return path
+
+
 def build_index(
-    campaigns: Sequence[Campaign], tables: Path, reports: Path, variants: Variants, options: Mapping[str, Any]
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    options: Mapping[str, Any],
+    *,
+    comparisons: Sequence[Comparison] = (),
 ) -> Path:
     """Write the start page, ``index.html``, over these campaigns; pages of other campaigns are removed.
 
-    Campaigns that the tables don't hold yet are listed as such.
+    Campaigns that the tables don't hold yet are listed as such, and so are declared `comparisons` of none of them,
+    which have no page.
     """
     names = {slug(campaign) for campaign in campaigns}
     with asking(tables, list(campaigns)) as questions:
         content = index_page.context(questions, campaigns, variants)
     path = reports / "index.html"
-    write_page(path, "index.html", content | _site(options))
+    compared = index_page.compared(comparisons, campaigns)
+    write_page(path, "index.html", content | {"comparisons": compared} | _site(options))
+    _remove_others(reports / "comparisons", {f"{entry['id']}.html" for entry in compared if entry["n_held"]})
     _remove_others(reports / "campaigns", names | {f"{name}.html" for name in names})
     return path
 

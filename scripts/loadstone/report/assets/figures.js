@@ -30,7 +30,8 @@ window.loadstone.figures = function figures(page, reader) {
   // --- What each chart draws --------------------------------------------------------------------------------------------
 
   function interval(part, [, low, high, estimable], runs) {
-    if (reader.state().stat === "mean") return runs > 1 ? `± one standard deviation of run means: ${range(low, high)}` : "one run only";
+    const spread = page.spreads[reader.state().stat];
+    if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${range(low, high)}` : "one run only";
     if (part === "ok") return "not computed for code 200 alone";
     if (!estimable) return "not estimable: too few requests beyond it";
     return low === null ? "none: it takes more than one run" : `95 %: ${range(low, high)}`;

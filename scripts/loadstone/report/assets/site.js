@@ -18,7 +18,7 @@
   // --- What is chosen ------------------------------------------------------------------------------------------------
 
   const DEFAULTS = {
-    stat: "p50", axes: "linear", rate: page.rate, scale: "linear",
+    stat: page.statistic, axes: "linear", rate: page.rate, scale: "linear",
     variant: page.variants.length ? page.variants[0].name : "", run: "", hide: [],
   };
   const CHOICES = {
