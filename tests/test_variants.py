@@ -104,9 +104,9 @@ def test_folder_names_of_all_years(real: Variants) -> None:
     assert [style.name for style in real.styles("bookinfo", reversed(ORDER))] == ORDER
 
 
-def test_an_unknown_folder_is_told_of_only_where_its_app_is_declared(real: Variants) -> None:
-    assert real.undeclared("bookinfo", ["plain", "filter", "mystery", "Plain"]) == ["Plain", "mystery"]
-    assert real.undeclared("another", ["mystery"]) == []
+def test_known_folders_of_an_app(real: Variants) -> None:
+    assert real.folders("bookinfo") == sorted({*FOLDERS, *ORDER})
+    assert real.folders("another") is None
 
 
 def test_what_a_label_meant_when(real: Variants) -> None:

@@ -53,9 +53,9 @@ class Variants:
         """The canonical name of a variant's folder; an undeclared folder keeps its own name."""
         return self._canonical.get((app, folder), folder)
 
-    def undeclared(self, app: str, folders: Iterable[str]) -> list[str]:
-        """Folders that no entry of their app knows, sorted; none of an app that is not declared at all."""
-        return sorted({folder for folder in folders if app in self.declared and (app, folder) not in self._canonical})
+    def folders(self, app: str) -> list[str] | None:
+        """Every folder name that an app's declaration knows, sorted; None for an app that is not declared at all."""
+        return sorted(folder for of, folder in self._canonical if of == app) if app in self.declared else None
 
     def label_at(self, app: str, name: str, instant: datetime) -> str:
         """The label that a variant had at an instant."""

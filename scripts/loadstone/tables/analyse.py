@@ -1,7 +1,8 @@
-"""Tables of one campaign -> its `runs`, judged, and its `cells`, computed. Reads no raw file."""
+"""Tables of one campaign -> its `runs`, judged, its `cells`, computed, and `suggestions`. Reads no raw file."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC
 from itertools import groupby
 from pathlib import Path
@@ -13,10 +14,24 @@ import pyarrow as pa
 
 from loadstone import sql, stats
 from loadstone.archive import MAIN_STREAM, Campaign
-from loadstone.tables import database, layout, schema
-from loadstone.tables.exclusion import judge
+from loadstone.tables import database, layout, mismatch, schema
+from loadstone.tables.exclusion import Verdict, judge
+from loadstone.tables.mismatch import Known
+from loadstone.tables.suggest import Profile, Suggestion, suggest
+from loadstone.tables.suggest import row as suggestion_row
 
 _Row = dict[str, Any]
+
+_READ = ("summaries", "planned")
+_PROBLEMS = "judged.parquet"  # beside what converting found
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One run with its verdict; `profile` is what suggestions are made from."""
+
+    row: _Row
+    profile: Profile
 
 
 def analyse_campaign(
@@ -24,22 +39,50 @@ def analyse_campaign(
     tables: Path,
     tags: Sequence[Mapping[str, Any]] = (),
     excluding: Collection[str] = (),
-) -> None:
-    """Write `runs` and `cells` of one campaign from what `convert_campaign` wrote.
+    *,
+    listed: bool = True,
+    completion_file: bool = True,
+    folders: Collection[str] | None = None,
+) -> list[Suggestion]:
+    """Write `runs`, `cells`, `cells_all` and `suggestions` of one campaign from what `convert_campaign` wrote.
 
-    `tags` are the catalogue's rows for this campaign with patterns for ``variant``, ``rate`` and ``run``, a ``tag`` and
-    a ``reason``; a run with a tag in `excluding` is left out. One cell at a time, so that memory follows the largest
-    cell. Raises LoadstoneError when `tables` can't be written.
+    `tags` are the catalogue's rows for this campaign (see `exclusion.matches`), each with a ``tag`` and a ``reason``; a
+    run with a tag in `excluding` is left out. What does not fit together becomes rows of `problems`: a campaign that is
+    not `listed` in the catalogue, a variant's folder that is not one of `folders` (None: any may be), tags of no run.
+    `completion_file` is False where none is to be expected. Returns the suggestions.
+
+    One cell at a time, so that memory follows the largest cell. Raises LoadstoneError when `tables` can't be written.
     """
+    known = Known(tags, frozenset(excluding), listed, completion_file, folders)
     with database.open_memory() as connection:
-        database.add_view(connection, tables, "facts", schema.FACTS, [campaign])
-        database.add_view(connection, tables, "summaries", schema.SUMMARIES, [campaign])
+        for table, columns in (("facts", schema.FACTS), *((name, schema.TABLES[name]) for name in _READ)):
+            database.add_view(connection, tables, table, columns, [campaign])
         facts = _rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
-        runs = _judged(connection, tables, facts, tags, excluding)
-        cells = [cell for group in _groups(runs) for cell in _cells(connection, tables, group)]
-    for table, rows, columns in (("runs", runs, schema.RUNS), ("cells", cells, schema.CELLS)):
+        planned = _rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
+        judged = _judged(connection, tables, facts, known, mismatch.links(campaign.root, facts))
+        runs = [each.row for each in judged]
+        cells: list[_Row] = []
+        cells_all: list[_Row] = []
+        for group in _groups(runs):
+            counting = [run for run in group if not run["excluded"]]
+            found = list(_cells(connection, tables, group, counting))
+            cells += found
+            cells_all += found if len(counting) == len(group) else _cells(connection, tables, group, group)
+    suggestions = suggest((each.profile for each in judged), mismatch.unfinished(campaign, planned, known))
+    key = layout.campaign_key(campaign)
+    rows = {
+        "runs": runs,
+        "cells": cells,
+        "cells_all": cells_all,
+        "suggestions": [suggestion_row(each, key) for each in suggestions],
+    }
+    for table, content in rows.items():
         path = layout.partition(tables, table, campaign) / layout.PART
-        layout.write_rows(tables, path, rows, columns, keep_empty=True)  # both are what the workflow waits for
+        layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)  # the workflow waits for them
+    problems = [key | problem for problem in mismatch.problems(campaign, facts, planned, known)]
+    path = layout.partition(tables, "problems", campaign) / _PROBLEMS
+    layout.write_rows(tables, path, problems, schema.PROBLEMS)
+    return suggestions
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[_Row]:
@@ -54,9 +97,9 @@ def _judged(
     connection: duckdb.DuckDBPyConnection,
     tables: Path,
     facts: Sequence[_Row],
-    tags: Sequence[Mapping[str, Any]],
-    excluding: Collection[str],
-) -> list[_Row]:
+    known: Known,
+    links: Mapping[str, str],
+) -> list[Judged]:
     measured: dict[tuple[str, int], _Row] = {}
     for file in sorted({fact["requests_file"] for fact in facts if fact["requests_file"]}):
         for row in _rows(connection, sql.load("runs"), files=[layout.pattern(tables / file)]):
@@ -72,22 +115,43 @@ def _judged(
         found = measured.get((fact["requests_file"] or "", fact["run"]), {})
         counted = reported.get(key, {}) if fact["evidence"] == "summary" else found
         verdict = judge(
-            fact, counted.get("requests"), found.get("repeated", 0), tags, excluding, ambiguous=named[key] > 1
+            fact,
+            counted.get("requests"),
+            found.get("repeated", 0),
+            known.tags,
+            known.excluding,
+            ambiguous=named[key] > 1,
+            linked_to=links.get(fact["source"]),
         )
         started_at = counted.get("started_at")
-        runs.append(
-            fact
-            | {
-                "started_at": started_at and (started_at if started_at.tzinfo else started_at.replace(tzinfo=UTC)),
-                "requests": counted.get("requests"),
-                "complete": verdict.complete,
-                "send_lag_p99_ns": found.get("send_lag_p99_ns") if fact["load_model"] == "open" else None,
-                "tags": verdict.tags,
-                "excluded": verdict.excluded,
-                "exclusion_reason": "; ".join(verdict.reasons) or None,
-            }
-        )
+        row = fact | {
+            "started_at": started_at and (started_at if started_at.tzinfo else started_at.replace(tzinfo=UTC)),
+            "requests": counted.get("requests"),
+            "complete": verdict.complete,
+            "send_lag_p99_ns": found.get("send_lag_p99_ns") if fact["load_model"] == "open" else None,
+            "tags": verdict.tags,
+            "excluded": verdict.excluded,
+            "exclusion_reason": "; ".join(verdict.reasons) or None,
+        }
+        runs.append(Judged(row, _profile(fact, counted, verdict)))
     return runs
+
+
+def _profile(fact: _Row, counted: _Row, verdict: Verdict) -> Profile:
+    """`counted` holds what `runs.sql` or the tool's summary says of the run."""
+    return Profile(
+        variant=fact["variant"],
+        rate=fact["rate"],
+        run=fact["run"],
+        requests=counted.get("requests"),
+        expected=fact["expected_requests"],
+        sound=not verdict.unfit,
+        failed_share=counted.get("failed_share"),
+        mean_ns=counted.get("mean_ns"),
+        first_half_mean_ns=counted.get("first_half_mean_ns"),
+        second_half_mean_ns=counted.get("second_half_mean_ns"),
+        tags=verdict.tags,
+    )
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------
@@ -99,9 +163,11 @@ def _groups(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
         yield list(group)
 
 
-def _cells(connection: duckdb.DuckDBPyConnection, tables: Path, runs: Sequence[_Row]) -> Iterator[_Row]:
-    """One row per stream."""
-    included = [run for run in runs if not run["excluded"] and run["requests_file"]]
+def _cells(
+    connection: duckdb.DuckDBPyConnection, tables: Path, runs: Sequence[_Row], counting: Sequence[_Row]
+) -> Iterator[_Row]:
+    """One row per stream, over those of a cell's `runs` that are `counting`."""
+    included = [run for run in counting if run["requests_file"]]
     if not included:
         return
     files = sorted({layout.pattern(tables / run["requests_file"]) for run in included})
