@@ -14,9 +14,11 @@ import loadstone
 from loadstone import archive
 from loadstone import comparisons as comparing
 from loadstone import config as configuration
+from loadstone.catalogue import load_catalogue
 from loadstone.errors import LoadstoneError
 from loadstone.lock import hold
 from loadstone.state import State, key_of
+from loadstone.tables.layout import campaign_key
 from loadstone.tables.schema import VERSION as TABLES_VERSION
 
 KEY = "{app}/{host}/{timestamp}"
@@ -32,19 +34,22 @@ def load_comparisons():
 
 
 def load(config):
-    """The checked configuration, the variants' styles and the state; or one clear error."""
+    """The checked configuration, variants, catalogue, the tags that exclude, and the state; or one clear error."""
     try:
         checked = configuration.check(config)
+        catalogue = load_catalogue()
         return (
             checked,
             configuration.load_variants(),
+            catalogue,
+            catalogue.excluding(checked["tags"]),
             State(checked, Path("results/.collected")),
         )
     except LoadstoneError as error:
         raise WorkflowError(str(error))
 
 
-config, VARIANTS, STATE = load(config)
+config, VARIANTS, CATALOGUE, EXCLUDING, STATE = load(config)
 COMPARISONS = load_comparisons()
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 
@@ -121,6 +126,27 @@ def analysed_of_slug(wildcards):
 
 def campaign_of_slug(wildcards):
     return list(STATE.slugs[wildcards.slug])
+
+
+def named(campaign):
+    """A campaign of the archive as tables and catalogue name it."""
+    return tuple(campaign_key(STATE.listing(campaign).campaign).values())
+
+
+def known(wildcards):
+    """What people say of one campaign: a word about another one touches none of its tables."""
+    names = named(key(wildcards))
+    return CATALOGUE.about(names, EXCLUDING) | {"folders": VARIANTS.folders(names[0])}
+
+
+def catalogued_of_slug(wildcards):
+    """The catalogue's entry of one page's campaign."""
+    return CATALOGUE.entry(named(STATE.slugs[wildcards.slug]))
+
+
+def not_in_archive(wildcards):
+    """What the catalogue says of campaigns that the archive does not hold."""
+    return CATALOGUE.absent([named(campaign) for campaign in STATE.listings])
 
 
 def archive_keys(wildcards):
