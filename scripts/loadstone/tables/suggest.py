@@ -1,13 +1,12 @@
 """Proposes tags for runs that look wrong, each with its evidence and a line for config/catalogue.yaml. Applies none."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
 from itertools import groupby
 from statistics import median
 from typing import Any
-
-import yaml
 
 from loadstone.archive import Campaign
 from loadstone.tables import layout
@@ -31,6 +30,8 @@ _MAD_TO_DEVIATION = 1.4826  # of a normal distribution
 # Runs without a warm-up took three to eight times as long in their first half.
 HALVES_RATIO = 3.0
 _FEWEST_REQUESTS = 40
+
+_WORD = re.compile(r"(FAILED|INVALID|INCONSISTENT|interrupted|outlier|unsettled)")
 
 _TOLD = 5  # per campaign in a log
 
@@ -91,8 +92,15 @@ def lines(suggestion: Suggestion, campaign: Mapping[str, str]) -> str:
     if suggestion.run is not None:
         row["run"] = str(suggestion.run)
     row["reason"] = suggestion.evidence
-    text: str = yaml.safe_dump([row], default_flow_style=None, sort_keys=False, allow_unicode=True, width=float("inf"))
-    return f"  {text.rstrip()}"
+    return "  - {" + ", ".join(f"{name}: {_quoted(value)}" for name, value in row.items()) + "}"
+
+
+def _quoted(text: str) -> str:
+    """A double-quoted YAML scalar on one line; our own tags stay bare."""
+    if _WORD.fullmatch(text):
+        return text
+    shown = (letter if letter.isprintable() and letter not in '"\\' else f"\\U{ord(letter):08x}" for letter in text)
+    return '"' + "".join(shown) + '"'
 
 
 def told(suggestions: Sequence[Suggestion], campaign: Campaign) -> Iterator[str]:
@@ -155,8 +163,8 @@ def _outliers(cell: Sequence[Profile]) -> Iterator[Suggestion]:
         ratio = max(mean_ns / middle, middle / mean_ns)
         if ratio >= OUTLIER_RATIO and abs(mean_ns - middle) > ROBUST_Z * deviation:
             text = (
-                f"its mean latency of {_ms(mean_ns)} is {ratio:.3g} times as {'long' if mean_ns > middle else 'short'} "
-                f"as the {_ms(middle)} of the cell's {len(means)} runs (median)"
+                f"its mean latency of {_ms(mean_ns)} is {_times(ratio)} times as "
+                f"{'long' if mean_ns > middle else 'short'} as the {_ms(middle)} of the cell's {len(means)} runs (median)"
             )
             yield _of_run(profile, "outlying run", "outlier", text)
 
@@ -168,13 +176,13 @@ def _halves(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     if len(moved) > 1 and 2 * len(moved) > len(cell):
         ratios = [ratio for _, ratio in moved]
         text = (
-            f"in {len(moved)} of {len(cell)} runs the first half took {min(ratios):.3g} to {max(ratios):.3g} times as "
-            "long as the second (mean latency)"
+            f"in {len(moved)} of {len(cell)} runs the first half took {_times(min(ratios))} to {_times(max(ratios))} "
+            "times as long as the second (mean latency)"
         )
         yield _of_cell(cell, "unlike halves", "unsettled", text)
         return
     for profile, ratio in moved:
-        text = f"its first half took {ratio:.3g} times as long as its second (mean latency)"
+        text = f"its first half took {_times(ratio)} times as long as its second (mean latency)"
         yield _of_run(profile, "unlike halves", "unsettled", text)
 
 
@@ -185,12 +193,16 @@ def _halves_ratio(profile: Profile) -> float | None:
     return first / second
 
 
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
 def _ms(latency_ns: float) -> str:
-    return f"{latency_ns / 1e6:.3g} ms"
+    return f"{_times(latency_ns / 1e6)} ms"
 
 
 def row(suggestion: Suggestion, campaign: Mapping[str, str]) -> dict[str, Any]:
