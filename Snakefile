@@ -25,6 +25,7 @@ wildcard_constraints:
     variant="[^/]+",
     run=r"[1-9][0-9]*",
     nth=r"[1-9][0-9]*",
+    dump="[^/]+",
     comparison=r"[A-Za-z0-9][A-Za-z0-9_.-]*",
 
 
@@ -64,5 +65,6 @@ include: "rules/collect.smk"
 include: "rules/convert.smk"
 include: "rules/analyse.smk"
 include: "rules/compare.smk"
+include: "rules/traces.smk"
 include: "rules/report.smk"
 include: "rules/verify.smk"

@@ -32,6 +32,7 @@ rule database:
     input:
         analysed,
         compared,
+        traced,
     output:
         "<database>",
     log:
@@ -42,5 +43,6 @@ rule database:
         folders=FOLDERS,
         campaigns=archive_keys,
         comparisons=comparisons_made,
+        dumps=every_dump,
     script:
         "../scripts/database.py"

@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
 import loadstone
-from loadstone import archive
+from loadstone import archive, dumps
 from loadstone import comparisons as comparing
 from loadstone import config as configuration
 from loadstone.catalogue import load_catalogue
@@ -190,3 +190,45 @@ def comparison_pages(wildcards):
 
 def comparisons_made(wildcards):
     return [name for name in COMPARISONS if campaigns_compared(name)]
+
+
+# --- trace dumps -----------------------------------------------------------------------------------------------------
+
+
+def find_dumps():
+    """Every trace dump of the archive by its name among derived files."""
+    campaigns = (listing.campaign for listing in STATE.listings.values())
+    owned = dumps.owners(CATALOGUE.entries)
+    return {dump.key: dump for dump in dumps.find(STATE.root, campaigns, owned)}
+
+
+DUMPS = find_dumps()
+DUMP_SLUGS = {dump.slug: dump for dump in DUMPS.values()}
+
+
+def traced(wildcards):
+    """The record of every dump's rows, as they are or as they will be."""
+    return [STATE.traced(dump) for dump in DUMPS.values()]
+
+
+def dump_fields(wildcards):
+    return DUMPS[wildcards.dump].fields()
+
+
+def traced_dump(wildcards):
+    """The rows behind one page."""
+    if wildcards.slug not in DUMP_SLUGS:
+        raise WorkflowError(f"no trace dump has the page {wildcards.slug}")
+    return STATE.traced(DUMP_SLUGS[wildcards.slug])
+
+
+def dump_of_slug(wildcards):
+    return DUMP_SLUGS[wildcards.slug].fields()
+
+
+def trace_pages(wildcards):
+    return [f"<reports>/traces/{slug}.html" for slug in DUMP_SLUGS]
+
+
+def every_dump(wildcards):
+    return [dump.fields() for dump in DUMPS.values()]

@@ -31,6 +31,7 @@ rule index:
         analysed,
         pages,
         comparison_pages,
+        trace_pages,
         "<database>",
     output:
         "<reports>/index.html",
@@ -40,6 +41,7 @@ rule index:
         "../envs/report.yaml"
     params:
         folders=FOLDERS,
+        dumps=every_dump,
         comparisons=[comparing.to_config(comparison) for comparison in COMPARISONS.values()],
         variants=VARIANTS.declared,
         options=config.get("report", {}),

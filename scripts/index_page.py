@@ -4,6 +4,7 @@ from pathlib import Path
 
 from loadstone import comparisons
 from loadstone.archive import campaigns
+from loadstone.dumps import Dump
 from loadstone.entry import job
 from loadstone.report.site import build_index, write_assets
 from loadstone.sweep import unfinished
@@ -16,7 +17,13 @@ with job(snakemake.log[0]) as log:
     write_assets(reports)
     declared = [comparisons.from_config(entry) for entry in params.comparisons]
     build_index(
-        found, Path(params.folders["tables"]), reports, Variants(params.variants), params.options, comparisons=declared
+        found,
+        Path(params.folders["tables"]),
+        reports,
+        Variants(params.variants),
+        params.options,
+        comparisons=declared,
+        dumps=[Dump(archive, **fields) for fields in params.dumps],
     )
     for text in unfinished(found):
         log(text)

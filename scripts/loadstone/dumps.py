@@ -87,10 +87,11 @@ def owners(entries: Mapping[Key, Mapping[str, Any]]) -> dict[str, Key]:
 def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Key]) -> list[Dump]:
     """All dumps of an archive: in its own folder, an app's, a host's or a campaign's.
 
-    `owned` names the campaigns of dumps that lie above one. A folder that can't be listed holds none.
+    `owned` names the campaigns of dumps that lie above one; it counts for campaigns that the archive holds. A folder that can't be listed holds none.
     """
-    places = {root}
+    places, present = {root}, set()
     for campaign in campaigns:
+        present.add((campaign.app, campaign.host, campaign.timestamp))
         places |= {campaign.path, campaign.path.parent, campaign.path.parent.parent}
     found = []
     for place in sorted(places):
@@ -98,7 +99,7 @@ def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Key]) ->
         for name, status in _entries(place / FOLDER):
             owner = levels + ("",) * (3 - len(levels))
             given = owned.get(name)
-            if given and all(level in ("", known) for level, known in zip(owner, given, strict=True)):
+            if given in present and all(level in ("", known) for level, known in zip(owner, given, strict=True)):
                 owner = given
             source = "/".join([*levels, FOLDER, name])
             found.append(Dump(root, source, status.st_size, status.st_mtime_ns, *owner))

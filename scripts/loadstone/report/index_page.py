@@ -2,14 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from loadstone.archive import Campaign, slug
 from loadstone.comparisons import Comparison
+from loadstone.dumps import Dump
 from loadstone.report.campaign_page import LOAD_MODELS, distinct, when
 from loadstone.report.numbers import rate_text
 from loadstone.report.queries import Questions, Row
-from loadstone.tables.layout import campaign_key
+from loadstone.tables.layout import campaign_key, text
 from loadstone.variants import Variants
 
 SHOWN = 50  # problems listed per campaign; beyond that their number is given
@@ -73,6 +75,22 @@ def compared(comparisons: Sequence[Comparison], campaigns: Sequence[Campaign]) -
             }
         )
     return entries
+
+
+def traced(dumps: Sequence[Dump]) -> list[dict[str, Any]]:
+    """Every trace dump with its page, newest first."""
+    newest_first = sorted(
+        dumps, key=lambda dump: (dump.saved_at or datetime.min.replace(tzinfo=UTC), dump), reverse=True
+    )
+    return [
+        {
+            "page": f"traces/{dump.slug}.html",
+            "name": text(dump.source),
+            "campaign": f"campaigns/{slug(dump.campaign)}.html" if dump.campaign else None,
+            "of": f"{dump.app} on {dump.host}, {dump.timestamp}",
+        }
+        for dump in newest_first
+    ]
 
 
 def _key(row: Row) -> Key:

@@ -37,8 +37,8 @@ class Questions:
 
 
 @contextmanager
-def asking(tables: Path, campaigns: list[Campaign]) -> Iterator[Questions]:
-    """Questions about these campaigns alone; the connection is closed at the end."""
+def asking(tables: Path, campaigns: list[Campaign] | None) -> Iterator[Questions]:
+    """Questions about these campaigns alone (None: about all in the tables); the connection is closed at the end."""
     connection = connect(tables, campaigns)
     try:
         yield Questions(connection)

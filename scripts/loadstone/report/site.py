@@ -1,7 +1,8 @@
 """Makes the site, one file after another: each appears complete or not at all, the start page last.
 
-``index.html``, ``comparisons/<id>.html``, ``campaigns/<slug>.html``, the data that a page loads when a rate is chosen
-(``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any static server.
+``index.html``, ``comparisons/<id>.html``, ``traces/<slug>.html``, ``campaigns/<slug>.html``, the data that a page loads
+when a rate is chosen (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any
+static server.
 """
 
 import os
@@ -14,6 +15,7 @@ import vl_convert
 
 from loadstone.archive import Campaign, slug
 from loadstone.comparisons import Comparison
+from loadstone.dumps import Dump
 from loadstone.report import campaign_page, comparison_page, index_page, rate_data
 from loadstone.report.numbers import rate_name
 from loadstone.report.output import as_json, asset, write_page, write_text
@@ -80,6 +82,7 @@ def build_index(
     options: Mapping[str, Any],
     *,
     comparisons: Sequence[Comparison] = (),
+    dumps: Sequence[Dump] = (),
 ) -> Path:
     """Write the start page, ``index.html``, over these campaigns; pages of other campaigns are removed.
 
@@ -91,7 +94,10 @@ def build_index(
         content = index_page.context(questions, campaigns, variants)
     path = reports / "index.html"
     compared = index_page.compared(comparisons, campaigns)
-    write_page(path, "index.html", content | {"comparisons": compared} | _site(options))
+    write_page(
+        path, "index.html", content | {"comparisons": compared, "dumps": index_page.traced(dumps)} | _site(options)
+    )
+    _remove_others(reports / "traces", {f"{dump.slug}.html" for dump in dumps})
     _remove_others(reports / "comparisons", {f"{entry['id']}.html" for entry in compared if entry["n_held"]})
     _remove_others(reports / "campaigns", names | {f"{name}.html" for name in names})
     return path

@@ -131,7 +131,7 @@ class _Tree:
 
 
 def _last_finishing(siblings: list[int], end: list[int], before: int | None) -> int | None:
-    """Take out the child that ended last, strictly before a moment if one is given; later ones are not asked for again."""
+    """Take out the child that ended last, strictly before a moment if given; later ones are not asked for again."""
     while siblings:
         last = siblings.pop()
         if before is None or end[last] < before:
