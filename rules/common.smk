@@ -18,8 +18,8 @@ from loadstone.catalogue import load_catalogue
 from loadstone.errors import LoadstoneError
 from loadstone.lock import hold
 from loadstone.state import State, key_of
-from loadstone.tables.layout import campaign_key
 from loadstone.tables.schema import VERSION as TABLES_VERSION
+from loadstone.tables.layout import campaign_key
 
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
@@ -142,6 +142,12 @@ def known(wildcards):
 def catalogued_of_slug(wildcards):
     """The catalogue's entry of one page's campaign."""
     return CATALOGUE.entry(named(STATE.slugs[wildcards.slug]))
+
+
+def purposes(wildcards):
+    """What each campaign of the archive was for, as far as the catalogue says: its key, then the words."""
+    names = map(named, STATE.listings)
+    return [[*name, CATALOGUE.entry(name)["purpose"]] for name in names if CATALOGUE.entry(name)]
 
 
 def not_in_archive(wildcards):

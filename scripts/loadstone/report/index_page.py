@@ -26,6 +26,7 @@ def context(questions: Questions, campaigns: Sequence[Campaign], variants: Varia
     exclusions = _by_campaign(questions.rows("page_exclusions", shown=EXAMPLES))
     problems = _by_campaign(questions.rows("page_problems", shown=SHOWN))
     missing = _by_campaign(questions.rows("page_missing"))
+    suggested = _by_campaign(questions.rows("page_suggestions", shown=1))
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     entries = []
     for campaign in newest_first:
@@ -35,6 +36,8 @@ def context(questions: Questions, campaigns: Sequence[Campaign], variants: Varia
         entries.append(
             {
                 "campaign": campaign,
+                "key": key,
+                "n_suggestions": suggested[key][0]["n_suggestions"] if suggested[key] else 0,
                 "page": f"campaigns/{slug(campaign)}.html",
                 "when": when(campaign),
                 "is_open": campaign.is_open,

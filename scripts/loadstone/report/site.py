@@ -30,12 +30,18 @@ _NOTICE = """\
 
 
 def build_campaign(
-    campaign: Campaign, tables: Path, reports: Path, variants: Variants, options: Mapping[str, Any]
+    campaign: Campaign,
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    options: Mapping[str, Any],
+    *,
+    entry: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the page of one campaign and the data files of its rates; returns the page's path.
 
-    `options` is the configuration's ``report`` section; ``title`` names the site. Data files of rates that the
-    campaign no longer has are removed.
+    `options` is the configuration's ``report`` section; ``title`` names the site; `entry` is the catalogue's, if any.
+    Data files of rates that the campaign no longer has are removed.
     """
     name = slug(campaign)
     folder = reports / "campaigns" / name
@@ -53,7 +59,7 @@ def build_campaign(
             written.add(target.name)
     _remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"
-    write_page(path, "campaign.html", campaign_page.context(page, name) | _site(options))
+    write_page(path, "campaign.html", campaign_page.context(page, name, variants, entry or {}) | _site(options))
     return path
 
 
@@ -82,23 +88,27 @@ def build_index(
     options: Mapping[str, Any],
     *,
     comparisons: Sequence[Comparison] = (),
+    purposes: Mapping[index_page.Key, str] | None = None,
+    outside: Sequence[str] = (),
     dumps: Sequence[Dump] = (),
 ) -> Path:
     """Write the start page, ``index.html``, over these campaigns; pages of other campaigns are removed.
 
     Campaigns that the tables don't hold yet are listed as such, and so are declared `comparisons` of none of them,
-    which have no page.
+    which have no page. `purposes` are the catalogue's, by campaign; `outside` says what belongs to no campaign of the
+    archive or of the catalogue.
     """
     names = {slug(campaign) for campaign in campaigns}
     with asking(tables, list(campaigns)) as questions:
         content = index_page.context(questions, campaigns, variants)
     path = reports / "index.html"
+    content |= {"purposes": purposes or {}, "outside": outside[: index_page.SHOWN], "n_outside": len(outside)}
     compared = index_page.compared(comparisons, campaigns)
     write_page(
         path, "index.html", content | {"comparisons": compared, "dumps": index_page.traced(dumps)} | _site(options)
     )
-    _remove_others(reports / "traces", {f"{dump.slug}.html" for dump in dumps})
     _remove_others(reports / "comparisons", {f"{entry['id']}.html" for entry in compared if entry["n_held"]})
+    _remove_others(reports / "traces", {f"{dump.slug}.html" for dump in dumps})
     _remove_others(reports / "campaigns", names | {f"{name}.html" for name in names})
     return path
 
