@@ -1,7 +1,7 @@
 """Tables of one campaign -> its `runs`, judged, its `cells`, computed, and `suggestions`. Reads no raw file."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from itertools import groupby
@@ -15,6 +15,7 @@ import pyarrow as pa
 from loadstone import sql, stats
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, mismatch, schema
+from loadstone.tables.answers import Answers
 from loadstone.tables.exclusion import Verdict, judge
 from loadstone.tables.mismatch import Known
 from loadstone.tables.suggest import Profile, Suggestion, suggest
@@ -32,6 +33,21 @@ class Judged:
 
     row: _Row
     profile: Profile
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """Where answers come from: the database, the tables' folder and what the last analysis computed."""
+
+    connection: duckdb.DuckDBPyConnection
+    tables: Path
+    answers: Answers
+
+    def measured(self, file: str) -> list[_Row]:
+        """`runs.sql` over one cell's requests."""
+        query = sql.load("runs")
+        patterns = [layout.pattern(self.tables / file)]
+        return self.answers.rows(query, [file], lambda: _rows(self.connection, query, files=patterns))
 
 
 def analyse_campaign(
@@ -59,15 +75,17 @@ def analyse_campaign(
             database.add_view(connection, tables, table, columns, [campaign])
         facts = _rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
         planned = _rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
-        judged = _judged(connection, tables, facts, known, mismatch.links(campaign.root, facts))
+        asking = _Asking(connection, tables, Answers(tables, campaign))
+        judged = _judged(asking, facts, known, mismatch.links(campaign.root, facts))
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
         for group in _groups(runs):
             counting = [run for run in group if not run["excluded"]]
-            found = list(_cells(connection, tables, group, counting))
+            found = list(_cells(asking, group, counting))
             cells += found
-            cells_all += found if len(counting) == len(group) else _cells(connection, tables, group, group)
+            cells_all += found if len(counting) == len(group) else _cells(asking, group, group)
+        asking.answers.save()
     suggestions = suggest((each.profile for each in judged), mismatch.unfinished(campaign, planned, known))
     key = layout.campaign_key(campaign)
     rows = {
@@ -94,19 +112,18 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> l
 
 
 def _judged(
-    connection: duckdb.DuckDBPyConnection,
-    tables: Path,
+    asking: _Asking,
     facts: Sequence[_Row],
     known: Known,
     links: Mapping[str, str],
 ) -> list[Judged]:
     measured: dict[tuple[str, int], _Row] = {}
     for file in sorted({fact["requests_file"] for fact in facts if fact["requests_file"]}):
-        for row in _rows(connection, sql.load("runs"), files=[layout.pattern(tables / file)]):
+        for row in asking.measured(file):
             measured[file, row["run"]] = row
     reported = {
         (row["variant_dir"], row["rate"], row["run"]): row
-        for row in _rows(connection, sql.load("main_summaries"), stream=MAIN_STREAM)
+        for row in _rows(asking.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
     }
     named = Counter((fact["variant_dir"], fact["rate"], fact["run"]) for fact in facts)
     runs = []
@@ -163,19 +180,30 @@ def _groups(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
         yield list(group)
 
 
-def _cells(
-    connection: duckdb.DuckDBPyConnection, tables: Path, runs: Sequence[_Row], counting: Sequence[_Row]
-) -> Iterator[_Row]:
+def _cells(asking: _Asking, runs: Sequence[_Row], counting: Sequence[_Row]) -> Iterator[_Row]:
     """One row per stream, over those of a cell's `runs` that are `counting`."""
     included = [run for run in counting if run["requests_file"]]
     if not included:
         return
-    files = sorted({layout.pattern(tables / run["requests_file"]) for run in included})
+    key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
+    files = {run["requests_file"] for run in included}
+    question = _CELL_CODE, key, [(run["variant_dir"], run["run"]) for run in included]
+    for cell in asking.answers.rows(question, files, lambda: _computed(asking, key, files, included)):
+        yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs)}
+
+
+# All that the figures of a cell depend on besides its requests.
+_STATISTICS = Path(stats.__file__).read_text("utf-8")
+_CELL_CODE = (sql.load("cells"), sql.load("cell_latencies"), _STATISTICS, schema.PERCENTILES)
+
+
+def _computed(asking: _Asking, key: _Row, files: Iterable[str], included: Sequence[_Row]) -> Iterator[_Row]:
+    """`cells.sql` over the included runs of one cell, with intervals."""
+    connection, patterns = asking.connection, sorted(layout.pattern(asking.tables / file) for file in files)
     keys = pa.table({"variant_dir": [run["variant_dir"] for run in included], "run": [run["run"] for run in included]})
     connection.register("included", keys)
-    key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
-    for cell in _rows(connection, sql.load("cells"), files=files):
-        yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs)} | _support(connection, files, key, cell)
+    for cell in _rows(connection, sql.load("cells"), files=patterns):
+        yield cell | _support(connection, patterns, key, cell)
 
 
 def _support(connection: duckdb.DuckDBPyConnection, files: Sequence[str], key: _Row, cell: _Row) -> _Row:

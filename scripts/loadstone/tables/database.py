@@ -89,26 +89,32 @@ def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
 
 
 def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
-    """Remove partitions and manifests of campaigns that the archive no longer holds. Only `tables` is touched."""
-    manifests = {layout.manifest_file(tables, campaign) for campaign in campaigns}
-    for path in tables.glob(f"{layout.MANIFESTS}/*/*/*.json"):
-        if path not in manifests:
-            path.unlink()
+    """Remove partitions and records of campaigns that the archive no longer holds. Only `tables` is touched."""
+    kept = {layout.manifest_file(tables, campaign) for campaign in campaigns}
+    kept |= {layout.answers_file(tables, campaign) for campaign in campaigns}
+    for records in (layout.MANIFESTS, layout.ANSWERS):
+        for path in tables.glob(f"{records}/*/*/*.json"):
+            if path not in kept:
+                path.unlink()
     for folder in tables.glob(f"*/{_PARTITIONS}"):
         table = folder.relative_to(tables).parts[0]
-        if kept := set(folder.glob(_OF_DUMPS)):  # those may lie above all campaigns; see `prune_dumps`
-            expected = folder in {layout.partition(tables, table, campaign) for campaign in campaigns}
-            for path in () if expected else set(folder.iterdir()) - kept:
-                path.unlink()
-            continue
         if folder not in {layout.partition(tables, table, campaign) for campaign in campaigns}:
-            if folder.is_symlink():
-                folder.unlink()
-            else:
-                shutil.rmtree(folder)
-            for parent in list(folder.parents)[:2]:
-                if not any(parent.iterdir()):
-                    parent.rmdir()
+            _remove_partition(folder)
+
+
+def _remove_partition(folder: Path) -> None:
+    """Remove a folder of Parquet files but for those of trace dumps, which may lie above all campaigns."""
+    if of_dumps := set(folder.glob(_OF_DUMPS)):  # see `prune_dumps`
+        for path in set(folder.iterdir()) - of_dumps:
+            path.unlink()
+        return
+    if folder.is_symlink():
+        folder.unlink()
+    else:
+        shutil.rmtree(folder)
+    for parent in list(folder.parents)[:2]:
+        if not any(parent.iterdir()):
+            parent.rmdir()
 
 
 def _query(table: str) -> str:

@@ -20,6 +20,7 @@ from loadstone.errors import LoadstoneError
 
 PART = "part.parquet"
 MANIFESTS = ".manifest"
+ANSWERS = ".answers"
 _LONGEST_NAME = 200
 _UNKNOWN = "__HIVE_DEFAULT_PARTITION__"  # how partitioned tables write NULL
 
@@ -68,6 +69,12 @@ def manifest_file(tables: Path, campaign: Campaign) -> Path:
     """Where it is remembered what a campaign's tables were made from."""
     app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
     return tables / MANIFESTS / app / host / f"{timestamp}.json"
+
+
+def answers_file(tables: Path, campaign: Campaign) -> Path:
+    """Where the last analysis of a campaign keeps what it computed per cell."""
+    app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
+    return tables / ANSWERS / app / host / f"{timestamp}.json"
 
 
 def prepare_folder(tables: Path, folder: Path) -> None:
