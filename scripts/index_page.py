@@ -15,7 +15,7 @@ with job(snakemake.log[0]) as log:
     archive, reports = Path(params.folders["archive"]), Path(params.folders["reports"])
     found = list(campaigns(archive)) if archive.exists() else []
     write_assets(reports)
-    others = [*params.not_in_archive, *(f"{path} {why}" for path, why in (outside(archive) if archive.exists() else ()))]
+    others = [*params.not_in_archive, *(f"{path} {why}" for path, why in outside(archive))]
     declared = [comparisons.from_config(entry) for entry in params.comparisons]
     build_index(
         found,

@@ -175,7 +175,7 @@ def campaigns(root: Path) -> Iterator[Campaign]:
 
 def outside(root: Path) -> Iterator[tuple[str, str]]:
     """What lies in an archive outside its campaigns: (path relative to the archive, why it is none of them)."""
-    folders = [root]
+    folders = [root] if root.exists() else []
     for kind in ("an app's", "a host's", "a campaign's"):
         below = []
         for folder in folders:

@@ -164,7 +164,8 @@ def _outliers(cell: Sequence[Profile]) -> Iterator[Suggestion]:
         if ratio >= OUTLIER_RATIO and abs(mean_ns - middle) > ROBUST_Z * deviation:
             text = (
                 f"its mean latency of {_ms(mean_ns)} is {_times(ratio)} times as "
-                f"{'long' if mean_ns > middle else 'short'} as the {_ms(middle)} of the cell's {len(means)} runs (median)"
+                f"{'long' if mean_ns > middle else 'short'} as the {_ms(middle)} of the cell's {len(means)} runs "
+                "(median)"
             )
             yield _of_run(profile, "outlying run", "outlier", text)
 
