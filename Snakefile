@@ -25,6 +25,8 @@ wildcard_constraints:
     variant="[^/]+",
     run=r"[1-9][0-9]*",
     nth=r"[1-9][0-9]*",
+    dump="[^/]+",
+    comparison=r"[A-Za-z0-9][A-Za-z0-9_.-]*",
 
 
 onstart:
@@ -62,4 +64,7 @@ rule report:
 include: "rules/collect.smk"
 include: "rules/convert.smk"
 include: "rules/analyse.smk"
+include: "rules/compare.smk"
+include: "rules/traces.smk"
 include: "rules/report.smk"
+include: "rules/verify.smk"

@@ -1,7 +1,7 @@
 """Facts about runs -> which of them count, and the statistics of every cell; and the database over all tables.
 
 in:  the converted tables of a campaign
-out: runs and cells of that campaign; the DuckDB database
+out: runs, cells and suggested tags of that campaign; the DuckDB database
 """
 
 
@@ -12,6 +12,8 @@ rule analyse:
     output:
         f"<tables>/runs/{PART}",
         f"<tables>/cells/{PART}",
+        f"<tables>/cells_all/{PART}",
+        f"<tables>/suggestions/{PART}",
     log:
         f"logs/analyse/{KEY}.log",
     benchmark:
@@ -20,6 +22,7 @@ rule analyse:
         "../envs/pipeline.yaml"
     params:
         folders=FOLDERS,
+        known=known,
     script:
         "../scripts/analyse.py"
 
@@ -28,6 +31,8 @@ rule database:
     """Views of every table, over exactly the campaigns that the archive holds."""
     input:
         analysed,
+        compared,
+        traced,
     output:
         "<database>",
     log:
@@ -37,5 +42,7 @@ rule database:
     params:
         folders=FOLDERS,
         campaigns=archive_keys,
+        comparisons=comparisons_made,
+        dumps=every_dump,
     script:
         "../scripts/database.py"

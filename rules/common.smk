@@ -11,30 +11,46 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
 import loadstone
-from loadstone import archive
+from loadstone import archive, dumps
+from loadstone import comparisons as comparing
 from loadstone import config as configuration
+from loadstone.catalogue import load_catalogue
 from loadstone.errors import LoadstoneError
 from loadstone.lock import hold
-from loadstone.state import State
+from loadstone.state import State, key_of
+from loadstone.tables.schema import VERSION as TABLES_VERSION
+from loadstone.tables.layout import campaign_key
 
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 
 
+def load_comparisons():
+    """What is compared with what, by id; or one clear error."""
+    try:
+        return {comparison.id: comparison for comparison in comparing.load()}
+    except LoadstoneError as error:
+        raise WorkflowError(str(error))
+
+
 def load(config):
-    """The checked configuration, the variants' styles and the state; or one clear error."""
+    """The checked configuration, variants, catalogue, the tags that exclude, and the state; or one clear error."""
     try:
         checked = configuration.check(config)
+        catalogue = load_catalogue()
         return (
             checked,
             configuration.load_variants(),
+            catalogue,
+            catalogue.excluding(checked["tags"]),
             State(checked, Path("results/.collected")),
         )
     except LoadstoneError as error:
         raise WorkflowError(str(error))
 
 
-config, VARIANTS, STATE = load(config)
+config, VARIANTS, CATALOGUE, EXCLUDING, STATE = load(config)
+COMPARISONS = load_comparisons()
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 
 
@@ -112,5 +128,113 @@ def campaign_of_slug(wildcards):
     return list(STATE.slugs[wildcards.slug])
 
 
+def named(campaign):
+    """A campaign of the archive as tables and catalogue name it."""
+    return tuple(campaign_key(STATE.listing(campaign).campaign).values())
+
+
+def known(wildcards):
+    """What people say of one campaign: a word about another one touches none of its tables."""
+    names = named(key(wildcards))
+    return CATALOGUE.about(names, EXCLUDING) | {"folders": VARIANTS.folders(names[0])}
+
+
+def catalogued_of_slug(wildcards):
+    """The catalogue's entry of one page's campaign."""
+    return CATALOGUE.entry(named(STATE.slugs[wildcards.slug]))
+
+
+def purposes(wildcards):
+    """What each campaign of the archive was for, as far as the catalogue says: its key, then the words."""
+    names = map(named, STATE.listings)
+    return [[*name, CATALOGUE.entry(name)["purpose"]] for name in names if CATALOGUE.entry(name)]
+
+
+def not_in_archive(wildcards):
+    """What the catalogue says of campaigns that the archive does not hold."""
+    return CATALOGUE.absent([named(campaign) for campaign in STATE.listings])
+
+
 def archive_keys(wildcards):
     return [list(campaign) for campaign in STATE.listings]
+
+
+def declaration(wildcards):
+    """What config/comparisons.yaml says of one comparison."""
+    if wildcards.comparison not in COMPARISONS:
+        raise WorkflowError(f"config/comparisons.yaml declares no comparison {wildcards.comparison}")
+    return comparing.to_config(COMPARISONS[wildcards.comparison])
+
+
+def campaigns_compared(comparison):
+    """Those of its campaigns that the archive holds."""
+    named = map(key_of, COMPARISONS[comparison].campaigns(STATE.root))
+    return [campaign for campaign in named if campaign in STATE.listings]
+
+
+def campaigns_of_comparison(wildcards):
+    declaration(wildcards)
+    return [list(campaign) for campaign in campaigns_compared(wildcards.comparison)]
+
+
+def analysed_of_comparison(wildcards):
+    """The runs and cells behind one comparison."""
+    declaration(wildcards)
+    campaigns = campaigns_compared(wildcards.comparison)
+    return [f"<tables>/{table}/{part(campaign)}" for campaign in campaigns for table in ("runs", "cells")]
+
+
+def compared(wildcards):
+    """The rows of every comparison of any campaign that the archive holds."""
+    return [f"<tables>/comparisons/{name}.parquet" for name in COMPARISONS if campaigns_compared(name)]
+
+
+def comparison_pages(wildcards):
+    """The page of each of them."""
+    return [f"<reports>/comparisons/{name}.html" for name in COMPARISONS if campaigns_compared(name)]
+
+
+def comparisons_made(wildcards):
+    return [name for name in COMPARISONS if campaigns_compared(name)]
+
+
+# --- trace dumps -----------------------------------------------------------------------------------------------------
+
+
+def find_dumps():
+    """Every trace dump of the archive by its name among derived files."""
+    campaigns = (listing.campaign for listing in STATE.listings.values())
+    owned = dumps.owners(CATALOGUE.entries)
+    return {dump.key: dump for dump in dumps.find(STATE.root, campaigns, owned)}
+
+
+DUMPS = find_dumps()
+DUMP_SLUGS = {dump.slug: dump for dump in DUMPS.values()}
+
+
+def traced(wildcards):
+    """The record of every dump's rows, as they are or as they will be."""
+    return [STATE.traced(dump) for dump in DUMPS.values()]
+
+
+def dump_fields(wildcards):
+    return DUMPS[wildcards.dump].fields()
+
+
+def traced_dump(wildcards):
+    """The rows behind one page."""
+    if wildcards.slug not in DUMP_SLUGS:
+        raise WorkflowError(f"no trace dump has the page {wildcards.slug}")
+    return STATE.traced(DUMP_SLUGS[wildcards.slug])
+
+
+def dump_of_slug(wildcards):
+    return DUMP_SLUGS[wildcards.slug].fields()
+
+
+def trace_pages(wildcards):
+    return [f"<reports>/traces/{slug}.html" for slug in DUMP_SLUGS]
+
+
+def every_dump(wildcards):
+    return [dump.fields() for dump in DUMPS.values()]

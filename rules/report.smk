@@ -18,6 +18,7 @@ rule campaign_page:
         "../envs/report.yaml"
     params:
         campaign=campaign_of_slug,
+        catalogued=catalogued_of_slug,
         folders=FOLDERS,
         variants=VARIANTS.declared,
         options=config.get("report", {}),
@@ -30,6 +31,8 @@ rule index:
     input:
         analysed,
         pages,
+        comparison_pages,
+        trace_pages,
         "<database>",
     output:
         "<reports>/index.html",
@@ -39,6 +42,10 @@ rule index:
         "../envs/report.yaml"
     params:
         folders=FOLDERS,
+        dumps=every_dump,
+        purposes=purposes,
+        not_in_archive=not_in_archive,
+        comparisons=[comparing.to_config(comparison) for comparison in COMPARISONS.values()],
         variants=VARIANTS.declared,
         options=config.get("report", {}),
         version=loadstone.__version__,

@@ -5,8 +5,12 @@ from pathlib import Path
 from loadstone.archive import Campaign, decode
 from loadstone.entry import job
 from loadstone.tables.analyse import analyse_campaign
+from loadstone.tables.suggest import told
 
 with job(snakemake.log[0]) as log:
-    names, folders = snakemake.wildcards, snakemake.params.folders
+    names, folders, known = snakemake.wildcards, snakemake.params.folders, snakemake.params.known
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
-    analyse_campaign(Campaign(Path(folders["archive"]), *key), Path(folders["tables"]))
+    campaign = Campaign(Path(folders["archive"]), *key)
+    suggestions = analyse_campaign(campaign, Path(folders["tables"]), **known)
+    for text in told(suggestions, campaign):
+        log(text)

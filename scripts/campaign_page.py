@@ -10,5 +10,5 @@ from loadstone.variants import Variants
 with job(snakemake.log[0]) as log:
     params = snakemake.params
     campaign = Campaign(Path(params.folders["archive"]), *map(decode, params.campaign))
-    variants = Variants(params.variants)
-    build_campaign(campaign, Path(params.folders["tables"]), Path(params.folders["reports"]), variants, params.options)
+    tables, reports = Path(params.folders["tables"]), Path(params.folders["reports"])
+    build_campaign(campaign, tables, reports, Variants(params.variants), params.options, entry=params.catalogued)

@@ -3,12 +3,16 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
+from loadstone.dumps import Dump
 from loadstone.entry import job
-from loadstone.tables.database import build_database, prune
+from loadstone.tables.database import build_database, prune, prune_comparisons
+from loadstone.tables.traces import prune_dumps
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
     tables = Path(params.folders["tables"])
     campaigns = [Campaign(Path(params.folders["archive"]), *map(decode, key)) for key in params.campaigns]
     prune(tables, campaigns)
+    prune_comparisons(tables, params.comparisons)
+    prune_dumps(tables, [Dump(Path(params.folders["archive"]), **fields) for fields in params.dumps])
     build_database(tables, Path(snakemake.output[0]), project_root=Path.cwd())

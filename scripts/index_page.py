@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from loadstone.archive import campaigns
+from loadstone import comparisons
+from loadstone.archive import campaigns, outside
+from loadstone.dumps import Dump
 from loadstone.entry import job
 from loadstone.report.site import build_index, write_assets
 from loadstone.sweep import unfinished
@@ -13,7 +15,19 @@ with job(snakemake.log[0]) as log:
     archive, reports = Path(params.folders["archive"]), Path(params.folders["reports"])
     found = list(campaigns(archive)) if archive.exists() else []
     write_assets(reports)
-    build_index(found, Path(params.folders["tables"]), reports, Variants(params.variants), params.options)
-    for text in unfinished(found):
+    others = [*params.not_in_archive, *(f"{path} {why}" for path, why in outside(archive))]
+    declared = [comparisons.from_config(entry) for entry in params.comparisons]
+    build_index(
+        found,
+        Path(params.folders["tables"]),
+        reports,
+        Variants(params.variants),
+        params.options,
+        comparisons=declared,
+        purposes={tuple(key): purpose for *key, purpose in params.purposes},
+        outside=others,
+        dumps=[Dump(archive, **fields) for fields in params.dumps],
+    )
+    for text in (*others, *unfinished(found)):
         log(text)
     log(f"report: {reports / 'index.html'}")

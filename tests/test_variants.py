@@ -1,10 +1,16 @@
 """Names, order and colours of variants."""
 
+from collections.abc import Callable
+from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
+from conftest import PROJECT
 from loadstone import config
 from loadstone.errors import LoadstoneError
+from loadstone.report.colours import on_dark, on_light
 from loadstone.variants import PALETTE, Variants
 
 DECLARED = {"app": {"b": {"label": "B", "colour": "#0072B2", "aliases": ["old b"]}, "a": None}}
@@ -46,3 +52,132 @@ def test_a_wrong_file_is_named(tmp_path: Path, text: str, said: str) -> None:
     file.write_text(text)
     with pytest.raises(LoadstoneError, match=said):
         config.load_variants(file)
+
+
+# --- the declared variants of bookinfo -------------------------------------------------------------------------------
+
+# Folder -> canonical name, over the years.
+FOLDERS = {
+    "plain": "plain",
+    "envoy": "istio",
+    "istio": "istio",
+    "filter-passthrough": "passthrough-filter",
+    "passthrough-filter": "passthrough-filter",
+    "filter-traces-opa-singleton": "tooling-filter",
+    "tooling-filter": "tooling-filter",
+    "filter": "prose-filter",
+    "filter-97776ef1": "prose-filter-97776ef1",
+    "prose-filter": "prose-filter",
+    "prose-filter-8ec667ab": "prose-filter-8ec667ab",
+    "prose-no-presidio-filter": "prose-no-presidio-filter",
+    "prose-no-presidio-filter-939db60b": "prose-no-presidio-filter-939db60b",
+    "prose-cached-presidio-filter": "prose-cached-presidio-filter",
+    "filter-passthrough-buffer": "filter-passthrough-buffer",
+    "filter-traces": "filter-traces",
+    "filter-traces-opa": "filter-traces-opa",
+}
+ORDER = [
+    "plain",
+    "istio",
+    "passthrough-filter",
+    "tooling-filter",
+    "prose-no-presidio-filter",
+    "prose-cached-presidio-filter",
+    "prose-filter",
+    "prose-filter-97776ef1",
+    "prose-filter-8ec667ab",
+    "prose-no-presidio-filter-939db60b",
+    "filter-passthrough-buffer",
+    "filter-traces",
+    "filter-traces-opa",
+]
+
+
+@pytest.fixture(scope="module")
+def real() -> Variants:
+    return config.load_variants(PROJECT / "config/variants.yaml")
+
+
+def test_folder_names_of_all_years(real: Variants) -> None:
+    assert {folder: real.canonical("bookinfo", folder) for folder in FOLDERS} == FOLDERS
+    assert real.canonical("demo", "envoy") == "envoy", "the same folder name is another variant of another app"
+    assert [style.name for style in real.styles("bookinfo", reversed(ORDER))] == ORDER
+
+
+def test_known_folders_of_an_app(real: Variants) -> None:
+    assert real.folders("bookinfo") == sorted({*FOLDERS, *ORDER})
+    assert real.folders("another") is None
+
+
+def test_what_a_label_meant_when(real: Variants) -> None:
+    """The same words stood for three variants, one after another."""
+    words = "K8s + Istio + Prose"
+    meant = {
+        day: [
+            name for name in ORDER if real.label_at("bookinfo", name, datetime.fromisoformat(f"{day}T12:00Z")) == words
+        ]
+        for day in ("2024-04-01", "2024-05-01", "2025-05-01", "2025-06-01")
+    }
+    assert meant["2024-05-01"] == ["prose-filter"]
+    assert "prose-filter-97776ef1" in meant["2024-04-01"]
+    assert meant["2025-05-01"] == []
+    assert meant["2025-06-01"] == ["prose-cached-presidio-filter"]
+
+
+def test_relabelled_variants_name_whom_their_old_label_stands_for_today(real: Variants) -> None:
+    found = real.relabelled(
+        "bookinfo", ["plain", "filter", "prose-filter"], datetime.fromisoformat("2024-05-01T12:00Z")
+    )
+    assert [(each.name, each.former, each.now_means) for each in found] == [
+        ("prose-filter", "K8s + Istio + Prose", "prose-cached-presidio-filter")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("untils", "said"),
+    [
+        (["2024-01-01T00:00:00"], "until"),
+        (["2024-13-01T00:00:00Z"], "no time"),
+        (["2025-01-01T00:00:00Z", "2024-01-01T00:00:00Z"], "oldest label comes first"),
+    ],
+)
+def test_a_wrong_history_is_named(tmp_path: Path, untils: list[str], said: str) -> None:
+    file = tmp_path / "variants.yaml"
+    history = ", ".join(f'{{until: "{until}", label: x}}' for until in untils)
+    file.write_text(f"app: {{a: {{history: [{history}]}}}}")
+    with pytest.raises(LoadstoneError, match=said):
+        config.load_variants(file)
+
+
+# --- colours as colour-blind readers see them ------------------------------------------------------------------------
+
+# Machado, Oliveira & Fernandes 2009, severity 1, on linear RGB: normal vision, protanopia, deuteranopia, tritanopia.
+VISIONS = [
+    np.eye(3),
+    np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+    np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+]
+TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+JUST_NOTICED = 2.3  # CIELAB, Mahy, Van Eycken & Oosterlinck 1994
+
+
+def lab(colour: str, vision: np.ndarray) -> np.ndarray:
+    """CIELAB (D65) of a colour as a kind of vision sees it."""
+    rgb = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = TO_XYZ @ np.clip(vision @ linear, 0, 1) / [0.95047, 1, 1.08883]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("shown", [on_light, on_dark])
+def test_no_two_colours_look_alike_to_anyone(real: Variants, shown: Callable[[str], str]) -> None:
+    colours = {style.name: shown(style.colour) for style in real.styles("bookinfo", ORDER)}
+    assert len(set(colours.values())) == len(ORDER)
+    for one, other in combinations(ORDER, 2):
+        for vision in VISIONS:
+            apart = np.linalg.norm(lab(colours[one], vision) - lab(colours[other], vision))
+            assert apart > 5 * JUST_NOTICED, (one, other)

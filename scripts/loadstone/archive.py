@@ -163,11 +163,33 @@ def parse_rate(name: str) -> float | None:
 
 
 def campaigns(root: Path) -> Iterator[Campaign]:
-    """All campaigns of an archive, oldest first within each app and host. Unreadable folders raise OSError."""
+    """All campaigns of an archive, oldest first within each app and host; `outside` names what is none of them.
+
+    Raises OSError when the archive's own folder can't be read.
+    """
     for app in _folders(root):
-        for host in _folders(root / app):
-            found = [Campaign(root, app, host, timestamp) for timestamp in _folders(root / app / host)]
+        for host in _readable_folders(root / app):
+            found = [Campaign(root, app, host, timestamp) for timestamp in _readable_folders(root / app / host)]
             yield from sorted(found, key=lambda campaign: (campaign.instant, campaign.timestamp))
+
+
+def outside(root: Path) -> Iterator[tuple[str, str]]:
+    """What lies in an archive outside its campaigns: (path relative to the archive, why it is none of them)."""
+    folders = [root] if root.exists() else []
+    for kind in ("an app's", "a host's", "a campaign's"):
+        below = []
+        for folder in folders:
+            try:
+                entries = _visible(folder)
+            except OSError as error:
+                yield _relative(folder, root), f"cannot be read: {error.strerror}"
+                continue
+            for entry in entries:
+                if _is_dir(entry):
+                    below.append(Path(entry.path))
+                else:
+                    yield _relative(Path(entry.path), root), f"is not {kind} folder"
+        folders = below
 
 
 def scan_campaign(campaign: Campaign) -> CampaignListing:
@@ -176,10 +198,7 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
 
     def entries(folder: Path) -> list[os.DirEntry[str]]:
         try:
-            with os.scandir(folder) as found:
-                return sorted(
-                    (entry for entry in found if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name
-                )
+            return _visible(folder)
         except OSError as error:
             listing.problems.append((_relative(folder, campaign.root), f"cannot be read: {error.strerror}"))
             return []
@@ -187,11 +206,11 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
     for rate in entries(campaign.path):
         if rate.name in (COMPLETION, ABANDONED):
             continue
-        if not rate.is_dir() or parse_rate(rate.name) is None:
+        if not _is_dir(rate) or parse_rate(rate.name) is None:
             listing.problems.append((_relative(Path(rate.path), campaign.root), "is neither a rate nor a known file"))
             continue
         for variant in entries(Path(rate.path)):
-            if not variant.is_dir():
+            if not _is_dir(variant):
                 listing.problems.append((_relative(Path(variant.path), campaign.root), "is not a variant's folder"))
                 continue
             cell = CellListing(Cell(campaign, rate.name, variant.name))
@@ -242,8 +261,29 @@ def decode(part: str) -> str:
 
 
 def _folders(path: Path) -> list[str]:
+    return [entry.name for entry in _visible(path) if _is_dir(entry)]
+
+
+def _readable_folders(path: Path) -> list[str]:
+    try:
+        return _folders(path)
+    except OSError:
+        return []
+
+
+def _visible(path: Path) -> list[os.DirEntry[str]]:
     with os.scandir(path) as entries:
-        return sorted(entry.name for entry in entries if not entry.name.startswith(("_", ".")) and entry.is_dir())
+        return sorted(
+            (entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name
+        )
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is, or links to, a folder; a link that runs in circles is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _relative(path: Path, root: Path) -> str:

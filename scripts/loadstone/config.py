@@ -9,9 +9,13 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
+from loadstone.archive import parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.metadata import parse_duration
 from loadstone.variants import Variants
+
+# Tags of the catalogue that leave runs out unless the configuration says otherwise.
+EXCLUDING = ("FAILED", "INVALID", "INCONSISTENT")
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "config" / "schemas"
 
@@ -31,6 +35,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     # On the command line `--config archive=2024` arrives as a number.
     checked.update({key: str(checked[key]) for key in ("archive", "tables", "reports", "host") if key in checked})
     validate(checked, "config.schema.json", "the configuration (config/config.yaml and --config)")
+    checked["tags"] = {"exclude": list(EXCLUDING), "include": []} | checked.get("tags", {})
     checked["host"] = checked.get("host") or socket.gethostname()
     if "sweep" in checked:
         _check_sweep(checked)
@@ -62,10 +67,32 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         raise LoadstoneError("the configuration contradicts itself:\n" + "\n".join(faults))
 
 
+class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML in which a key appears once, and a time is a text as it was written (folders are named so)."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.tag != "tag:yaml.org,2002:merge" and isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        "reading a mapping", node.start_mark, f"the key {key.value!r} appears twice", key.start_mark
+                    )
+                seen.add(key.value)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
+
+
+_StrictLoader.yaml_implicit_resolvers = {
+    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
 def read_yaml(path: Path) -> Any:
-    """Decode a YAML file. Raises LoadstoneError that names the file and line."""
+    """Decode a YAML file; a key given twice is an error. Raises LoadstoneError that names the file and line."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), _StrictLoader)  # noqa: S506 - derived from SafeLoader
     except FileNotFoundError:
         raise LoadstoneError(f"{path} does not exist") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -85,4 +112,15 @@ def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
                 if folders.setdefault((app, folder), name) != name:
                     other = folders[app, folder]
                     raise LoadstoneError(f"{path}: {app}: the folder name {folder!r} stands for {other!r} and {name!r}")
+            _check_history(f"{path}: {app}: {name}", [former["until"] for former in (fields or {}).get("history", ())])
     return Variants(declared)
+
+
+def _check_history(where: str, untils: list[str]) -> None:
+    instants = []
+    for text in untils:
+        if (instant := parse_timestamp(text)) is None:
+            raise LoadstoneError(f"{where}: history: {text!r} is no time with an offset")
+        instants.append(instant)
+    if instants != sorted(set(instants)):
+        raise LoadstoneError(f"{where}: history: the oldest label comes first, and each ends at a time of its own")

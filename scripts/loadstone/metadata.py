@@ -2,12 +2,14 @@
 
 Versions 1 (no ``version`` key) to 4 are the predecessor's. Version 5 keeps every key of version 4 under its old name
 and type and adds what was missing. Reading never fails for what a key holds: a value that can't be understood
-becomes None and is named in `Metadata.problems`.
+becomes None and is named in `Metadata.problems`; one that the file does not say but its shape tells, or that it says
+and is most likely wrong, is named in `Metadata.inferred`.
 """
 
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,32 @@ _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|us|µs|μs|ns|m|s)")
 MODES = {"vegeta": "open", "serial": "serial"}
 
+# From the first to the last campaign of the time when the collector made no warm-up and still wrote that it had.
+_NO_WARMUP = (
+    datetime.fromisoformat("2024-04-12T13:06:39-04:00"),
+    datetime.fromisoformat("2024-04-17T00:47:50-04:00"),
+)
+
+# Key that a side attack leaves -> the version that its shape was given later; the files may still say "3".
+_SIDE_ATTACKS = {"presidioReqBodies": "3.2", "presidioReqTemplate": "3.2", "presidioReq": "3.1"}
+
+_SUFFIX_KEYS = {
+    "results": "resultsFileSuffix",
+    "summary": "summaryFileSuffix",
+    "warmups": "warmupsFileSuffix",
+    "presidio.results": "presidioResultsFileSuffix",
+    "presidio.summary": "presidioSummaryFileSuffix",
+    "presidio.warmups": "presidioWarmupsFileSuffix",
+}
+
 
 @dataclass
 class Metadata:
-    """One cell's metadata. Rates in requests/s, durations in seconds; None where the file does not say."""
+    """One cell's metadata. Rates in requests/s, durations in seconds; None where the file does not say.
+
+    `inferred` says of each column of table ``runs`` that does not rest on the file's own word why it has its value.
+    `suffixes` maps the kinds of files that a run leaves to the ends of their names, `streams` are its side attacks.
+    """
 
     version: str = "1"
     mode: str = "vegeta"
@@ -29,6 +53,9 @@ class Metadata:
     duration_s: float | None = None
     warmup_rate: float | None = None
     warmup_duration_s: float | None = None
+    warmup_min_rate: float | None = None
+    warmup_max_rate: float | None = None
+    includes_warmup: bool | None = None
     variant: str | None = None
     hostname: str | None = None
     replicas: int | None = None
@@ -42,6 +69,10 @@ class Metadata:
     request: dict[str, Any] = field(default_factory=dict)
     target: dict[str, Any] = field(default_factory=dict)
     timeout: str | None = None
+    results_file: str | None = None
+    suffixes: dict[str, str] = field(default_factory=dict)
+    streams: list[str] = field(default_factory=list)
+    inferred: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -85,14 +116,18 @@ def parse(content: dict[str, Any]) -> Metadata:
     found = _Fields(content)
     mode = found.text("testMode") or "vegeta"
     warmup_rate = found.number("warmupOptions", "rate")
+    suffixes = {kind: found.text(key) for kind, key in _SUFFIX_KEYS.items()}
     metadata = Metadata(
-        version=found.text("version") or "1",
+        version=_version(found),
         mode=mode,
         timestamp=found.text("timestamp"),
         rate=found.number("testOptions", "rate"),
         duration_s=found.duration("testOptions", "duration"),
         warmup_rate=found.number("testOptions", "warmupRate") if warmup_rate is None else warmup_rate,
         warmup_duration_s=found.duration("warmupOptions", "duration"),
+        warmup_min_rate=found.number("min_warmup_rate"),
+        warmup_max_rate=found.number("max_warmup_rate"),
+        includes_warmup=found.boolean("testOptions", "includesWarmup"),
         variant=found.text("workloadInfo", "variant"),
         hostname=found.text("workloadInfo", "hostname"),
         replicas=found.integer("workloadInfo", "test_replicas"),
@@ -101,14 +136,61 @@ def parse(content: dict[str, Any]) -> Metadata:
         seed=found.integer("seed"),
         order=found.text("order", "kind"),
         load_model=found.text("loadModel") or MODES.get(mode, mode),
-        generator=found.text("generator", "name") or "vegeta",
+        generator=found.text("generator", "name") or mode,
         labels={str(key): str(value) for key, value in found.mapping("labels").items()},
         request=found.mapping("req"),
         target=found.mapping("target"),
         timeout=found.text("testOptions", "timeout"),
+        results_file=found.text("resultsFile"),
+        suffixes={kind: suffix for kind, suffix in suffixes.items() if suffix},
+        streams=_side_streams(found),
     )
     metadata.problems = found.problems
+    metadata.inferred = _inferred(found, metadata)
     return metadata
+
+
+def _version(found: "_Fields") -> str:
+    said = found.text("version") or "1"
+    key = _side_attack(found)
+    return _SIDE_ATTACKS[key] if key and said == "3" else said
+
+
+def _side_attack(found: "_Fields") -> str | None:
+    """The key that tells of a side attack, if there is one."""
+    return next((key for key in _SIDE_ATTACKS if found.get(key) is not None), None)
+
+
+def _side_streams(found: "_Fields") -> list[str]:
+    """Streams besides the main one, as file names give them: one per body of the request, or one."""
+    bodies = found.get("presidioReqBodies")
+    if isinstance(bodies, list):
+        return [f"presidio.req_{number}" for number in range(len(bodies))]
+    return ["presidio"] if _side_attack(found) else []
+
+
+def _inferred(found: "_Fields", metadata: Metadata) -> dict[str, str]:
+    reasons = {}
+    if found.get("version") is None:
+        reasons["metadata_version"] = "the file names no version, as all of version 1"
+    elif found.get("version") == "3" != metadata.version:
+        reasons["metadata_version"] = f"the file says 3 and has the key {_side_attack(found)}"
+    if found.get("loadModel") is None:
+        said = f"testMode is {metadata.mode}" if found.get("testMode") is not None else "there was vegeta mode alone"
+        reasons["load_model"] = f"the file names no load model; {said}"
+    if found.get("generator", "name") is None:
+        reasons["generator"] = "the file names no load generator; each mode had its own"
+    if metadata.includes_warmup and metadata.timestamp and _made_no_warmup(metadata.timestamp):
+        reasons["warmup_rate"] = "the file says that there was a warm-up; the collector of that time made none"
+    return reasons
+
+
+def _made_no_warmup(timestamp: str) -> bool:
+    try:
+        instant = datetime.fromisoformat(timestamp)
+        return _NO_WARMUP[0] <= instant <= _NO_WARMUP[1]
+    except (ValueError, TypeError):
+        return False
 
 
 class _Fields:
@@ -157,6 +239,13 @@ class _Fields:
             self._wrong(keys, number)
             return None
         return None if number is None else int(number)
+
+    def boolean(self, *keys: str) -> bool | None:
+        value = self.get(*keys)
+        if value is None or isinstance(value, bool):
+            return value
+        self._wrong(keys, value)
+        return None
 
     def integers(self, *keys: str) -> list[int]:
         value = self.get(*keys)

@@ -13,6 +13,7 @@ from typing import Any
 
 from loadstone import archive, sweep
 from loadstone.archive import Campaign, CampaignListing, Cell, encode
+from loadstone.dumps import Dump
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
 from loadstone.sweep import PlannedRun
@@ -86,10 +87,11 @@ class State:
         `pending` says that missing runs will be collected first.
         """
         folder = self.tables / ".done" / Path(*key)
-        last = _last(folder, "")
-        if last and not pending and (folder / str(last)).read_text() == self.listing(key).digest():
-            return str(folder / str(last))
-        return str(folder / str(last + 1))
+        return _fresh(folder, "") if pending else _true_or_fresh(folder, self.listing(key).digest())
+
+    def traced(self, dump: Dump) -> str:
+        """The same for the rows of one trace dump."""
+        return _true_or_fresh(self.tables / ".dumps" / dump.key, dump.digest())
 
     def _marker_folder(self, campaign: Campaign) -> Path:
         return self.markers / Path(*key_of(campaign))
@@ -114,6 +116,14 @@ def _last(folder: Path, prefix: str) -> int:
     except FileNotFoundError:
         return 0
     return max((int(name) for name in names if name.isdigit()), default=0)
+
+
+def _true_or_fresh(folder: Path, digest: str) -> str:
+    """The last name when it holds what `digest` stands for, else a new one."""
+    last = _last(folder, "")
+    if last and (folder / str(last)).read_text() == digest:
+        return str(folder / str(last))
+    return _fresh(folder, "")
 
 
 def _fresh(folder: Path, prefix: str) -> str:

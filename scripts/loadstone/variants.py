@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+
+from loadstone.archive import parse_timestamp
 
 # Okabe & Ito 2008, safe for colour-blind readers, without yellow (too faint on white); black last.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
@@ -15,6 +18,16 @@ class Style:
     name: str
     label: str
     colour: str
+
+
+@dataclass(frozen=True)
+class Relabelled:
+    """A variant that had another label at some time; `now_means` is the variant that this label stands for today."""
+
+    name: str
+    label: str
+    former: str
+    now_means: str | None
 
 
 class Variants:
@@ -39,6 +52,29 @@ class Variants:
     def canonical(self, app: str, folder: str) -> str:
         """The canonical name of a variant's folder; an undeclared folder keeps its own name."""
         return self._canonical.get((app, folder), folder)
+
+    def folders(self, app: str) -> list[str] | None:
+        """Every folder name that an app's declaration knows, sorted; None for an app that is not declared at all."""
+        return sorted(folder for of, folder in self._canonical if of == app) if app in self.declared else None
+
+    def label_at(self, app: str, name: str, instant: datetime) -> str:
+        """The label that a variant had at an instant."""
+        fields = self.declared.get(app, {}).get(name) or {}
+        for former in fields.get("history", ()):
+            until = parse_timestamp(former["until"])
+            if until is not None and instant < until:
+                return str(former["label"])
+        return str(fields.get("label", name))
+
+    def relabelled(self, app: str, present: Iterable[str], instant: datetime) -> list[Relabelled]:
+        """Those of the variants that were called something else at an instant, in declared order."""
+        today = {str((fields or {}).get("label", name)): name for name, fields in self.declared.get(app, {}).items()}
+        found = []
+        for style in self.styles(app, present):
+            former = self.label_at(app, style.name, instant)
+            if former != style.label:
+                found.append(Relabelled(style.name, style.label, former, today.get(former)))
+        return found
 
     def styles(self, app: str, present: Iterable[str]) -> list[Style]:
         """Styles of the variants that are present, declared ones first in declared order, the others by name."""

@@ -1,6 +1,7 @@
 """The site as files: what is written, what it says, how large it is."""
 
 import json
+import os
 import re
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -48,8 +49,8 @@ class Page(HTMLParser):
 
 def received(path):
     """The rate and the content that a data file hands to the page."""
-    text = path.read_text("utf-8")
-    assert text.startswith("loadstone.receive(") and text.endswith(");\n")
+    text, comment, _ = path.read_text("utf-8").rpartition("// ")
+    assert comment and text.startswith("loadstone.receive(") and text.endswith(");\n")
     return json.loads("[" + text[len("loadstone.receive(") : -len(");\n")] + "]")
 
 
@@ -226,6 +227,28 @@ def test_building_again_changes_no_file_and_removes_what_is_gone(made_site, tmp_
         path.write_text("old")
     assert build() == first
     assert not any(path.name.endswith(".tmp") for path in first)
+
+
+def test_only_the_data_of_rates_whose_requests_or_runs_changed_is_made_again(tmp_path, monkeypatch):
+    campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-21T11:30:00+00:00")
+    tables, gather, made = tmp_path / "tables", site.rate_data.gather, []
+    monkeypatch.setattr(site.rate_data, "gather", lambda _, rate, __: made.append(rate) or gather(_, rate, __))
+
+    def build():
+        made.clear()
+        site.build_campaign(campaign, tables, tmp_path / "reports", VARIANTS, {})
+        return list(made)
+
+    write(tables, campaign, Made(["plain"], [10.0, 50.0], runs=2, requests=50))
+    assert build() == [10.0, 50.0]
+    assert build() == []
+    os.utime(next((tables / "requests").rglob("50_*.parquet")), (1, 1))
+    assert build() == [50.0]
+    write(tables, campaign, Made(["plain"], [10.0, 50.0], runs=2, requests=50, excluded=("plain", 2)))
+    for path in (tables / "requests").rglob("*.parquet"):
+        os.utime(path, (1, 1))
+    assert build() == [10.0, 50.0]
+    assert build() == []
 
 
 def test_the_shared_bundle_is_a_classic_script(made_site):

@@ -219,7 +219,9 @@ def test_a_run_of_which_only_the_summary_is_left(project, attack):
     write_cell(project.archive, {"1.summary.json": json.dumps(attack.report).encode()})
     project.make()
     run = project.row("SELECT * FROM runs")
-    assert (run["evidence"], run["requests"], run["complete"], run["excluded"]) == ("summary", 100, True, True)
+    assert (run["evidence"], run["requests"], run["complete"], run["excluded"]) == ("summary", 100, True, False)
+    assert any("has no results" in problem for problem in run["problems"])
+    assert project.rows("SELECT * FROM cells") == []
     assert run["source"].endswith("/1.summary.json")
     earliest = re.sub(r"(\.\d{6})\d*", r"\1", attack.report["earliest"])
     assert run["started_at"].isoformat()[:26] == earliest[:26]

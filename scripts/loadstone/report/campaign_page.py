@@ -1,13 +1,13 @@
 """What a campaign page says: its cells, errors and runs from the tables, and its plan from the archive's metadata."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from loadstone.archive import METADATA, Campaign, scan_campaign
 from loadstone.metadata import Metadata, read
-from loadstone.report import charts, colours
+from loadstone.report import charts, colours, known
 from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, rate_text, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.variants import Style, Variants
@@ -49,6 +49,9 @@ class CampaignPage:
     missing: list[Row]
     problems: list[Row]
     streams: list[Row]
+    put_back: list[Row]  # cells and errors with the left-out runs put back; empty where none is left out
+    put_back_errors: list[Row]
+    suggestions: list[Row]
     planned: int | None
     planned_collected: int | None
     metadata: list[Metadata]
@@ -65,30 +68,36 @@ class CampaignPage:
 
 def gather(questions: Questions, campaign: Campaign, variants: Variants) -> CampaignPage:
     """Ask for everything but what is loaded per rate. `questions` must be about this campaign alone."""
-    cells = questions.rows("page_cells")
+    cells = questions.rows("page_cells", put_back=False)
+    put_back = questions.rows("page_cells", put_back=True)
+    if not any(cell["n_excluded"] for cell in put_back):
+        put_back = []
     overview = next(iter(questions.rows("page_campaigns")), None)
     return CampaignPage(
         campaign=campaign,
-        unit=page_unit(cell["p50_ns"] for cell in cells),
+        unit=page_unit(cell["p50_ns"] for cell in cells or put_back),
         styles=distinct(variants.styles(campaign.app, overview["variants"] if overview else ())),
         rates=overview["rates"] if overview else [],
         cells=cells,
-        errors=questions.rows("page_errors"),
+        errors=questions.rows("page_errors", put_back=False),
         runs=questions.rows("page_runs"),
         missing=questions.rows("page_missing"),
         problems=questions.rows("page_problems", shown=SHOWN),
         streams=questions.rows("page_streams"),
+        put_back=put_back,
+        put_back_errors=questions.rows("page_errors", put_back=True) if put_back else [],
+        suggestions=questions.rows("page_suggestions", shown=SHOWN),
         planned=overview["planned"] if overview else None,
         planned_collected=overview["planned_collected"] if overview else None,
         metadata=[read(listing.cell.path / METADATA) for listing in scan_campaign(campaign).cells],
     )
 
 
-def context(page: CampaignPage, name: str) -> dict[str, Any]:
-    """The variables of ``campaign.html``."""
+def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables of ``campaign.html``; `entry` is what the catalogue says of the campaign."""
     labels = {style.name: style.label for style in page.styles}
     order = {style.name: position for position, style in enumerate(page.styles)}
-    return {
+    return known.context(page.campaign, page.runs, page.suggestions, variants, entry) | {
         "campaign": page.campaign,
         "name": name,
         "when": when(page.campaign),
@@ -102,7 +111,9 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "rates": [(rate_name(rate), rate_text(rate)) for rate in page.loadable_rates],
         "variant_choices": [(style.name, style.label) for style in page.styles],
         "cells": sorted(page.cells, key=lambda cell: (cell["rate"], order[cell["variant"]])),
-        "error_classes": error_classes(page.errors),
+        "put_back": beside(page, order),
+        "shown": SHOWN,
+        "error_classes": error_classes([*page.errors, *page.put_back_errors]),
         "excluded": page.excluded[:SHOWN],
         "n_excluded": len(page.excluded),
         "missing": page.missing,
@@ -121,6 +132,14 @@ def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
     for error in errors:
         weight[error["error_class"]] = weight.get(error["error_class"], 0.0) + error["share"]
     return [(name, ERRORS.get(name, name)) for name in sorted(weight, key=lambda name: -weight[name])]
+
+
+def beside(page: CampaignPage, order: Mapping[str, int]) -> list[tuple[Row | None, Row]]:
+    """Cells that left runs out: as they count, if any run does, and with those runs put back."""
+    counting = {(cell["rate"], cell["variant"]): cell for cell in page.cells}
+    changed = [cell for cell in page.put_back if cell["n_excluded"]]
+    changed.sort(key=lambda cell: (cell["rate"], order[cell["variant"]]))
+    return [(counting.get((cell["rate"], cell["variant"])), cell) for cell in changed]
 
 
 def distinct(styles: list[Style]) -> list[Style]:
@@ -149,9 +168,14 @@ def page_data(page: CampaignPage, name: str) -> dict[str, Any]:
         ],
         "rates": rates,
         "rate": rates[len(rates) // 2] if rates else None,
+        "statistic": "p50",
         "statistics": STATISTICS,
+        "spreads": {"mean": "± one standard deviation of run means"},
         "cells": [_cell(cell, page.unit) for cell in page.cells],
         "errors": page.errors,
+        "put_back": {"cells": [_cell(cell, page.unit) for cell in page.put_back], "errors": page.put_back_errors}
+        if page.put_back
+        else None,
     }
 
 

@@ -20,6 +20,11 @@ class Questions:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """For what else asks about the same campaigns."""
+        return self._connection
+
     def rows(self, name: str, **values: Any) -> list[Row]:
         """The rows that ``sql/<name>.sql`` gives, as dictionaries by column name."""
         cursor = self._connection.execute(sql.load(name), values)
@@ -32,8 +37,8 @@ class Questions:
 
 
 @contextmanager
-def asking(tables: Path, campaigns: list[Campaign]) -> Iterator[Questions]:
-    """Questions about these campaigns alone; the connection is closed at the end."""
+def asking(tables: Path, campaigns: list[Campaign] | None) -> Iterator[Questions]:
+    """Questions about these campaigns alone (None: about all in the tables); the connection is closed at the end."""
     connection = connect(tables, campaigns)
     try:
         yield Questions(connection)

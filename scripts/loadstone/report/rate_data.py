@@ -4,8 +4,13 @@ Aggregated by ``sql/page_*.sql`` to a bounded size, and written as columns to be
 variant and, per run, 108 points of the distribution, 2,000 requests or 150 bins, and two histograms of 40 bins.
 """
 
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from loadstone import sql
+from loadstone.report import numbers
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
 
@@ -18,6 +23,27 @@ HISTOGRAM_BINS = 40
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 
 _FIGURES = ("mean", "min", "p50", "p90", "p95", "p99", "p999", "max")
+_QUERIES = (
+    "page_requests",
+    "page_over_time",
+    "page_run_numbers",
+    "page_run_cdf",
+    "page_run_points",
+    "page_run_bins",
+    "page_run_histogram",
+)
+
+
+def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit) -> str:
+    """What `gather` depends on: equal identities mean the same content.
+
+    `files` are the rate's files of table `requests` (told apart by size and mtime), `runs` its rows of table `runs`.
+    """
+    code = [Path(str(module)).read_text("utf-8") for module in (__file__, numbers.__file__)]
+    stated = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in sorted(files)]
+    told = sorted(repr(sorted(row.items())) for row in runs)
+    made_of = (code, [sql.load(name) for name in _QUERIES], stated, told, unit)
+    return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
 def gather(questions: Questions, rate: float, unit: Unit) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """Makes the site, one file after another: each appears complete or not at all, the start page last.
 
-``index.html``, ``campaigns/<slug>.html``, the data that a page loads when a rate is chosen
-(``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any static server.
+``index.html``, ``comparisons/<id>.html``, ``traces/<slug>.html``, ``campaigns/<slug>.html``, the data that a page loads
+when a rate is chosen (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any
+static server.
 """
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,10 +14,13 @@ from typing import Any
 import vl_convert
 
 from loadstone.archive import Campaign, slug
-from loadstone.report import campaign_page, index_page, rate_data
+from loadstone.comparisons import Comparison
+from loadstone.dumps import Dump
+from loadstone.report import campaign_page, comparison_page, index_page, rate_data
 from loadstone.report.numbers import rate_name
 from loadstone.report.output import as_json, asset, write_page, write_text
 from loadstone.report.queries import asking
+from loadstone.tables import layout
 from loadstone.variants import Variants
 
 _NOTICE = """\
@@ -25,41 +30,85 @@ _NOTICE = """\
 
 
 def build_campaign(
-    campaign: Campaign, tables: Path, reports: Path, variants: Variants, options: Mapping[str, Any]
+    campaign: Campaign,
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    options: Mapping[str, Any],
+    *,
+    entry: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the page of one campaign and the data files of its rates; returns the page's path.
 
-    `options` is the configuration's ``report`` section; ``title`` names the site. Data files of rates that the
-    campaign no longer has are removed.
+    `options` is the configuration's ``report`` section; ``title`` names the site; `entry` is the catalogue's, if any.
+    Data files of rates that the campaign no longer has are removed.
     """
     name = slug(campaign)
     folder = reports / "campaigns" / name
     with asking(tables, [campaign]) as questions:
         page = campaign_page.gather(questions, campaign, variants)
         written = set()
+        requests = _requests_by_rate(tables, campaign)
         for rate in page.loadable_rates:
-            content = rate_data.gather(questions, rate, page.unit)
             target = folder / f"{rate_name(rate)}.js"
-            write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n")
+            runs = [run for run in page.runs if run["rate"] == rate]
+            made_of = f"// {rate_data.identity(requests.get(rate, ()), runs, page.unit)}\n"
+            if not _ends_with(target, made_of):
+                content = rate_data.gather(questions, rate, page.unit)
+                write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
             written.add(target.name)
     _remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"
-    write_page(path, "campaign.html", campaign_page.context(page, name) | _site(options))
+    write_page(path, "campaign.html", campaign_page.context(page, name, variants, entry or {}) | _site(options))
+    return path
+
+
+def build_comparison(
+    comparison: Comparison,
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    *,
+    options: Mapping[str, Any],
+) -> Path:
+    """Write the page of one comparison; returns its path. `campaigns` are those of its own that the archive holds."""
+    with asking(tables, list(campaigns)) as questions:
+        page = comparison_page.gather(questions, comparison, campaigns, variants)
+    path = reports / "comparisons" / f"{comparison.id}.html"
+    write_page(path, "comparison.html", comparison_page.context(page) | _site(options))
     return path
 
 
 def build_index(
-    campaigns: Sequence[Campaign], tables: Path, reports: Path, variants: Variants, options: Mapping[str, Any]
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    options: Mapping[str, Any],
+    *,
+    comparisons: Sequence[Comparison] = (),
+    purposes: Mapping[index_page.Key, str] | None = None,
+    outside: Sequence[str] = (),
+    dumps: Sequence[Dump] = (),
 ) -> Path:
     """Write the start page, ``index.html``, over these campaigns; pages of other campaigns are removed.
 
-    Campaigns that the tables don't hold yet are listed as such.
+    Campaigns that the tables don't hold yet are listed as such, and so are declared `comparisons` of none of them,
+    which have no page. `purposes` are the catalogue's, by campaign; `outside` says what belongs to no campaign of the
+    archive or of the catalogue.
     """
     names = {slug(campaign) for campaign in campaigns}
     with asking(tables, list(campaigns)) as questions:
         content = index_page.context(questions, campaigns, variants)
     path = reports / "index.html"
-    write_page(path, "index.html", content | _site(options))
+    content |= {"purposes": purposes or {}, "outside": outside[: index_page.SHOWN], "n_outside": len(outside)}
+    compared = index_page.compared(comparisons, campaigns)
+    write_page(
+        path, "index.html", content | {"comparisons": compared, "dumps": index_page.traced(dumps)} | _site(options)
+    )
+    _remove_others(reports / "comparisons", {f"{entry['id']}.html" for entry in compared if entry["n_held"]})
+    _remove_others(reports / "traces", {f"{dump.slug}.html" for dump in dumps})
     _remove_others(reports / "campaigns", names | {f"{name}.html" for name in names})
     return path
 
@@ -72,6 +121,24 @@ def write_assets(reports: Path) -> None:
     write_text(reports / "assets" / "vega.js", f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n')
     for name in ("figures.js", "site.js", "site.css"):
         write_text(reports / "assets" / name, asset(name))
+
+
+def _requests_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
+    """The files of table `requests`; each is one cell's and named by its rate first."""
+    found: dict[float, list[Path]] = {}
+    for file in layout.partition(tables, "requests", campaign).glob("*.parquet"):
+        found.setdefault(float(file.name.partition("_")[0]), []).append(file)
+    return found
+
+
+def _ends_with(path: Path, text: str) -> bool:
+    """Whether a file's last line is this one: what a data file was made from is written behind its content."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-len(text.encode()), os.SEEK_END)
+            return file.read() == text.encode()
+    except OSError:
+        return False
 
 
 def _site(options: Mapping[str, Any]) -> dict[str, str]:

@@ -4,6 +4,7 @@
 -- Deviations have ddof 0. Percentiles interpolate linearly between order statistics (numpy's default, type 7 of
 -- Hyndman & Fan 1996) and are those of the pooled requests, never averages over runs. ok_* count code 200 alone.
 -- Fractions are per run failed / all requests, then mean and deviation over runs; a run without a class has 0 of it.
+-- Runs are summed up in their order, so that the same data give the same figures to the last digit.
 WITH tested AS (
     SELECT stream, variant_dir, run, latency_ns, code = 200 AS ok, error_class
     FROM read_parquet($files)
@@ -28,12 +29,12 @@ over_runs AS (
     SELECT
         stream,
         count(*) AS n_runs,
-        avg(mean_ns) AS run_mean_ns,
-        stddev_pop(mean_ns) AS run_std_ns,
-        avg(ok_mean_ns) AS ok_run_mean_ns,
-        stddev_pop(ok_mean_ns) AS ok_run_std_ns,
-        avg(error_fraction) AS error_fraction,
-        stddev_pop(error_fraction) AS error_fraction_std
+        avg(mean_ns ORDER BY variant_dir, run) AS run_mean_ns,
+        stddev_pop(mean_ns ORDER BY variant_dir, run) AS run_std_ns,
+        avg(ok_mean_ns ORDER BY variant_dir, run) AS ok_run_mean_ns,
+        stddev_pop(ok_mean_ns ORDER BY variant_dir, run) AS ok_run_std_ns,
+        avg(error_fraction ORDER BY variant_dir, run) AS error_fraction,
+        stddev_pop(error_fraction ORDER BY variant_dir, run) AS error_fraction_std
     FROM per_run
     GROUP BY stream
 ),
@@ -64,8 +65,12 @@ class_fractions AS (
     SELECT
         per_run.stream,
         classes.error_class,
-        avg(coalesce(class_counts.failed, 0) / per_run.n_requests) AS fraction,
-        stddev_pop(coalesce(class_counts.failed, 0) / per_run.n_requests) AS fraction_std
+        avg(
+            coalesce(class_counts.failed, 0) / per_run.n_requests ORDER BY variant_dir, run
+        ) AS fraction,
+        stddev_pop(
+            coalesce(class_counts.failed, 0) / per_run.n_requests ORDER BY variant_dir, run
+        ) AS fraction_std
     FROM per_run
     JOIN (SELECT DISTINCT stream, error_class FROM class_counts) AS classes USING (stream)
     LEFT JOIN class_counts USING (stream, variant_dir, run, error_class)

@@ -1,4 +1,5 @@
--- One row per cell (rate, variant) of the main stream: the figures of the campaign page, as table cells holds them.
+-- One row per cell (rate, variant) of the main stream: the figures of the campaign page, as table cells holds them or,
+-- if $put_back, table cells_all: with the runs put back that statistics leave out.
 SELECT
     rate, variant, n_runs, n_excluded, n_requests,
     mean_ns, run_mean_ns, run_std_ns,
@@ -8,6 +9,10 @@ SELECT
     p999_ns, p999_low_ns, p999_high_ns, p999_estimable,
     ok_n_requests, ok_run_mean_ns, ok_run_std_ns, ok_p50_ns, ok_p90_ns, ok_p99_ns,
     error_fraction, error_fraction_std
-FROM cells
+FROM (
+    SELECT * FROM cells WHERE NOT $put_back
+    UNION ALL BY NAME
+    SELECT * FROM cells_all WHERE $put_back
+)
 WHERE stream = 'main'
 ORDER BY rate, variant;

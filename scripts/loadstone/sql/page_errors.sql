@@ -1,9 +1,14 @@
 -- One row per cell (rate, variant) of the main stream and class of error that occurred in it:
+-- (of cells_all if $put_back, with the runs put back that statistics leave out):
 -- its share of requests (mean over runs) and the standard deviation of that share over runs.
 SELECT rate, variant, entry.key AS error_class, entry.value AS share, error_fraction_stds[entry.key] AS share_std
 FROM (
     SELECT rate, variant, error_fraction_stds, unnest(map_entries(error_fractions)) AS entry
-    FROM cells
+    FROM (
+        SELECT * FROM cells WHERE NOT $put_back
+        UNION ALL BY NAME
+        SELECT * FROM cells_all WHERE $put_back
+    )
     WHERE stream = 'main'
 )
 WHERE entry.value > 0

@@ -234,7 +234,8 @@ class _CellReader:
         summaries = {row["run"] for row in self.record.summaries if row["stream"] == MAIN_STREAM}
         for run in self.listing.runs():
             if run not in main:
-                self._problem(run, "", "has no results", fault=True)
+                # What the tool reported of such a run can be compared with what it reported of others.
+                self._problem(run, "", "has no results", fault=run not in summaries)
             elif run not in summaries:
                 self._problem(run, main[run].name, "has no summary that can be read")
             name = main[run].name if run in main else f"{run}.summary.json" if run in summaries else ""
@@ -250,6 +251,7 @@ class _CellReader:
                     "warmup_rate": described.warmup_rate,
                     "replicas": described.replicas,
                     "labels": described.labels,
+                    "inferred": described.inferred,
                     "expected_requests": described.expected_requests,
                     "source": layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix()),
                 }

@@ -1,7 +1,7 @@
 """DuckDB over the tables: a connection with one view per table, and the database file that holds the same views."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import chdir
 from pathlib import Path
 
@@ -13,13 +13,12 @@ from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.tables import layout
-from loadstone.tables.schema import TABLES
+from loadstone.tables.schema import PLAIN, TABLES
 
 _PARTITIONS = "app=*/host=*/timestamp=*"
 _FILES = f"{_PARTITIONS}/*.parquet"
-
-# Written by their own stage; without rows they have no view.
-_OPTIONAL = ("comparisons",)
+_OF_DUMPS = "traces-*~*.parquet"
+_PLAIN_FILES = "*.parquet"
 
 
 def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb.DuckDBPyConnection:
@@ -28,8 +27,8 @@ def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb
     A table without rows has its columns all the same.
     """
     connection = open_memory()
-    for table in (*TABLES, *_OPTIONAL):
-        add_view(connection, tables, table, TABLES.get(table), campaigns)
+    for table, columns in TABLES.items():
+        add_view(connection, tables, table, columns, campaigns)
     return connection
 
 
@@ -42,7 +41,7 @@ def add_view(
 ) -> None:
     """One view of `connect`. Without rows it has `columns`; without those too there is no view."""
     if files := _files(tables, table, campaigns):
-        connection.sql(sql.load("view"), params={"files": files}).create_view(table)
+        connection.sql(sql.load(_query(table)), params={"files": files}).create_view(table)
     elif columns is not None:
         connection.from_arrow(columns.empty_table()).create_view(table)
 
@@ -68,13 +67,11 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
         database.parent.mkdir(parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)
         with chdir(project_root), duckdb.connect(str(temporary)) as connection:
-            for table in (*TABLES, *_OPTIONAL):
+            for table, columns in TABLES.items():
                 if found := _files(shown, table, None):
-                    files, query = found, "view"
-                elif table in TABLES:
-                    files, query = [layout.pattern(_write_empty(shown, table, TABLES[table]))], "view_empty"
+                    files, query = found, _query(table)
                 else:
-                    continue
+                    files, query = [layout.pattern(_write_empty(shown, table, columns))], "view_empty"
                 connection.sql(sql.load(query), params={"files": files}).create_view(table)
         temporary.replace(database)
     except OSError as error:
@@ -83,26 +80,51 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
-    """Remove partitions and manifests of campaigns that the archive no longer holds. Only `tables` is touched."""
-    manifests = {layout.manifest_file(tables, campaign) for campaign in campaigns}
-    for path in tables.glob(f"{layout.MANIFESTS}/*/*/*.json"):
-        if path not in manifests:
+def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
+    """Remove the rows of comparisons that are no longer made; `comparisons` are the ids of those that are."""
+    wanted = {layout.comparison_file(tables, comparison) for comparison in comparisons}
+    for path in (tables / "comparisons").glob(_PLAIN_FILES):
+        if path not in wanted:
             path.unlink()
+
+
+def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
+    """Remove partitions and records of campaigns that the archive no longer holds. Only `tables` is touched."""
+    kept = {layout.manifest_file(tables, campaign) for campaign in campaigns}
+    kept |= {layout.answers_file(tables, campaign) for campaign in campaigns}
+    for records in (layout.MANIFESTS, layout.ANSWERS):
+        for path in tables.glob(f"{records}/*/*/*.json"):
+            if path not in kept:
+                path.unlink()
     for folder in tables.glob(f"*/{_PARTITIONS}"):
         table = folder.relative_to(tables).parts[0]
         if folder not in {layout.partition(tables, table, campaign) for campaign in campaigns}:
-            if folder.is_symlink():
-                folder.unlink()
-            else:
-                shutil.rmtree(folder)
-            for parent in list(folder.parents)[:2]:
-                if not any(parent.iterdir()):
-                    parent.rmdir()
+            _remove_partition(folder)
+
+
+def _remove_partition(folder: Path) -> None:
+    """Remove a folder of Parquet files but for those of trace dumps, which may lie above all campaigns."""
+    if of_dumps := set(folder.glob(_OF_DUMPS)):  # see `prune_dumps`
+        for path in set(folder.iterdir()) - of_dumps:
+            path.unlink()
+        return
+    if folder.is_symlink():
+        folder.unlink()
+    else:
+        shutil.rmtree(folder)
+    for parent in list(folder.parents)[:2]:
+        if not any(parent.iterdir()):
+            parent.rmdir()
+
+
+def _query(table: str) -> str:
+    return "view_plain" if table in PLAIN else "view"
 
 
 def _files(tables: Path, table: str, campaigns: Sequence[Campaign] | None) -> list[str]:
     """Patterns for DuckDB, each of which matches at least one file."""
+    if table in PLAIN:
+        return [f"{layout.pattern(tables / table)}/{_PLAIN_FILES}"] if any((tables / table).glob(_PLAIN_FILES)) else []
     if campaigns is None:
         return [f"{layout.pattern(tables / table)}/{_FILES}"] if any((tables / table).glob(_FILES)) else []
     folders = (layout.partition(tables, table, campaign) for campaign in campaigns)

@@ -1,6 +1,6 @@
 """Which runs are left out of statistics, and why. The one place that decides; everything obeys `runs.excluded`."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -16,6 +16,7 @@ class Verdict:
     complete: bool | None
     tags: list[str]
     reasons: list[str]
+    unfit: bool  # by the data themselves, whatever people say
 
     @property
     def excluded(self) -> bool:
@@ -31,11 +32,13 @@ def judge(
     excluding: Collection[str],
     *,
     ambiguous: bool = False,
+    linked_to: str | None = None,
 ) -> Verdict:
     """Judge one run by a row of `facts` and by what its requests say; reasons are texts for people.
 
-    `tags` are rows with ``variant``, ``rate`` and ``run`` patterns, ``tag`` and ``reason``; tags named in `excluding`
-    exclude. `repeated` counts requests whose number another has too; `ambiguous`: another folder holds the same run.
+    `tags` are rows that `matches` understands, with ``tag`` and ``reason``; tags named in `excluding` exclude.
+    `repeated` counts requests whose number another has too; `ambiguous`: another folder holds the same run; `linked_to`
+    names the other run whose file this one only links to.
     """
     complete = _is_complete(requests, fact["expected_requests"])
     reasons = list(fact["faults"])
@@ -45,13 +48,16 @@ def judge(
         reasons.append(f"{repeated:,} requests appear more than once")
     if ambiguous:
         reasons.append("another folder of the same rate and variant holds a run of this number")
-    matching = [tag for tag in tags if _matches(tag, fact)]
+    if linked_to is not None:
+        reasons.append(f"is a link to {linked_to}, which is a run of its own")
+    unfit = bool(reasons)
+    matching = [tag for tag in tags if matches(tag, fact)]
     reasons += [
         ": ".join(part for part in (f"tagged {tag['tag']}", tag.get("reason")) if part)
         for tag in matching
         if tag["tag"] in excluding
     ]
-    return Verdict(complete, sorted({tag["tag"] for tag in matching}), reasons)
+    return Verdict(complete, sorted({tag["tag"] for tag in matching}), reasons, unfit)
 
 
 def _is_complete(requests: int | None, expected: int | None) -> bool | None:
@@ -60,9 +66,25 @@ def _is_complete(requests: int | None, expected: int | None) -> bool | None:
     return requests is not None and abs(requests - expected) <= TOLERANCE * expected
 
 
-def _matches(tag: Mapping[str, Any], fact: Mapping[str, Any]) -> bool:
+def matches(tag: Mapping[str, Any], fact: Mapping[str, Any]) -> bool:
+    """Whether a tag concerns a run.
+
+    It does by ``variant`` (canonical or folder), ``rate`` and ``run``, or by a ``pattern`` for
+    ``<timestamp>/<rate>/<variant folder>/<file>``, where ``*`` crosses ``/`` too. All are patterns of `fnmatch`. The
+    files of a run are its results as they are named, or as the archive would name them.
+    """
+    if (pattern := tag.get("pattern")) is not None:
+        return any(fnmatchcase(path, pattern) for path in _paths(fact))
     return (
         any(fnmatchcase(fact[name], str(tag.get("variant") or "*")) for name in ("variant", "variant_dir"))
         and fnmatchcase(f"{fact['rate']:.15g}", str(tag.get("rate") or "*"))
         and fnmatchcase(str(fact["run"]), str(tag.get("run") or "*"))
     )
+
+
+def _paths(fact: Mapping[str, Any]) -> Iterator[str]:
+    cell = f"{fact['timestamp']}/{fact['rate']:.15g}/{fact['variant_dir']}"
+    yield f"{cell}/{fact['run']}.results.json.zst"
+    yield f"{cell}/{fact['run']}.summary.json"
+    if fact.get("source"):
+        yield fact["source"].split("/", 2)[-1]

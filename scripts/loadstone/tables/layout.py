@@ -20,7 +20,9 @@ from loadstone.errors import LoadstoneError
 
 PART = "part.parquet"
 MANIFESTS = ".manifest"
+ANSWERS = ".answers"
 _LONGEST_NAME = 200
+_UNKNOWN = "__HIVE_DEFAULT_PARTITION__"  # how partitioned tables write NULL
 
 
 def text(name: str) -> str:
@@ -35,7 +37,13 @@ def campaign_key(campaign: Campaign) -> dict[str, str]:
 
 def partition(tables: Path, table: str, campaign: Campaign) -> Path:
     """The folder of one table's files of one campaign."""
-    parts = (f"{name}={encode(value)}" for name, value in campaign_key(campaign).items())
+    return partition_of(tables, table, campaign.app, campaign.host, campaign.timestamp)
+
+
+def partition_of(tables: Path, table: str, app: str, host: str, timestamp: str) -> Path:
+    """The same for rows whose campaign may be unknown: an empty name is NULL in the table."""
+    named = {"app": app, "host": host, "timestamp": timestamp}
+    parts = (f"{name}={encode(text(value)) or _UNKNOWN}" for name, value in named.items())
     return tables.joinpath(table, *parts)
 
 
@@ -47,6 +55,11 @@ def cell_file(tables: Path, table: str, cell: Cell) -> Path:
     return partition(tables, table, cell.campaign) / f"{name}.parquet"
 
 
+def comparison_file(tables: Path, comparison: str) -> Path:
+    """The file of one comparison's rows, by its id."""
+    return tables / "comparisons" / f"{comparison}.parquet"
+
+
 def pattern(path: Path) -> str:
     """A path as DuckDB's functions take it, with nothing in it that stands for other names."""
     return escape(str(path))
@@ -56,6 +69,12 @@ def manifest_file(tables: Path, campaign: Campaign) -> Path:
     """Where it is remembered what a campaign's tables were made from."""
     app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
     return tables / MANIFESTS / app / host / f"{timestamp}.json"
+
+
+def answers_file(tables: Path, campaign: Campaign) -> Path:
+    """Where the last analysis of a campaign keeps what it computed per cell."""
+    app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
+    return tables / ANSWERS / app / host / f"{timestamp}.json"
 
 
 def prepare_folder(tables: Path, folder: Path) -> None:
@@ -98,7 +117,7 @@ def _arrow_values(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
 def write_rows(
     tables: Path, path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema, *, keep_empty: bool = False
 ) -> None:
-    """Write rows as one Parquet file, replacing it in one step; without rows it is removed unless `keep_empty`."""
+    """Write rows as one Parquet file in one step; without rows the file is removed unless `keep_empty`."""
     if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return

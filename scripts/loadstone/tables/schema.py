@@ -7,7 +7,7 @@ nanoseconds have no arithmetic); all other times are zoned microseconds.
 import pyarrow as pa
 
 # Raise it when columns or their meaning change: everything is then converted again.
-VERSION = 1
+VERSION = 2
 
 _TEXT, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _INSTANT = pa.timestamp("us", "UTC")
@@ -31,6 +31,7 @@ _DESCRIBED = [
     ("labels", pa.map_(_TEXT, _TEXT)),
     ("expected_requests", _INT),
     ("source", _TEXT),
+    ("inferred", pa.map_(_TEXT, _TEXT)),  # column -> why its value does not rest on what the metadata says
 ]
 
 REQUESTS = pa.schema(
@@ -87,6 +88,33 @@ SPANS = pa.schema(
         ("started_at", _INSTANT),
         ("duration_ns", _INT),
         ("dump", _TEXT),
+        ("follows", _BOOL),
+        ("failed", _BOOL),
+        ("depth", pa.int32()),
+        ("self_ns", _INT),
+        ("critical_ns", _INT),
+    ]
+)
+
+TRACE_SHARES = pa.schema(
+    [
+        *CAMPAIGN_KEY,
+        ("dump", _TEXT),
+        ("trace_id", _TEXT),
+        ("service", _TEXT),
+        ("operation", _TEXT),
+        ("root_service", _TEXT),
+        ("root_operation", _TEXT),
+        ("root_started_at", _INSTANT),
+        ("root_duration_ns", _INT),
+        ("n_spans", _INT),
+        ("n_failed", _INT),
+        ("total_ns", _INT),
+        ("busy_ns", _INT),
+        ("self_ns", _INT),
+        ("critical_ns", _INT),
+        ("share", _FLOAT),
+        ("critical_share", _FLOAT),
     ]
 )
 
@@ -143,6 +171,49 @@ CELLS = pa.schema(
     ]
 )
 
+# What a comparison's row has in common with a cell's: the pooled requests of its runs.
+POOLED = [
+    field
+    for field in CELLS
+    if field.name.startswith(("n_requests", "run_", "mean_", "ok_", *(f"{name}_" for name in PERCENTILES)))
+    and field.name not in ("mean_ns", "ok_mean_ns", "ok_std_ns")
+]
+
+COMPARISONS = pa.schema(
+    [
+        ("comparison", _TEXT),
+        ("app", _TEXT),
+        ("host", _TEXT),
+        ("timestamps", _TEXTS),
+        ("variant", _TEXT),
+        ("rate", _FLOAT),
+        ("load_model", _TEXT),
+        ("evidence", _TEXT),
+        ("n_runs", _INT),
+        ("n_excluded", _INT),
+        ("vegeta_summaries_n_runs", _INT),
+        ("vegeta_summaries_mean_ns", _FLOAT),
+        ("vegeta_summaries_std_ns", _FLOAT),
+        ("all_raw_data_n_runs", _INT),
+        ("all_raw_data_mean_ns", _FLOAT),
+        ("all_raw_data_std_ns", _FLOAT),
+        ("all_raw_data_ok_mean_ns", _FLOAT),
+        ("all_raw_data_ok_std_ns", _FLOAT),
+        *(
+            (f"{name}{end}", _FLOAT)
+            for name in ("error_fraction", "error_503_fraction", "error_0_fraction", "error_other_fraction")
+            for end in ("", "_std")
+        ),
+        *POOLED,
+    ]
+)
+
+# A tag that is proposed and not applied: of a campaign, of a cell or of a run; `lines` go into config/catalogue.yaml.
+# `tagged`: the tag is there already.
+SUGGESTIONS = pa.schema(
+    [*KEY, ("kind", _TEXT), ("tag", _TEXT), ("evidence", _TEXT), ("tagged", _BOOL), ("lines", _TEXT)]
+)
+
 # Every table with a view in the database; `facts` is internal and has none.
 TABLES = {
     "runs": RUNS,
@@ -150,7 +221,14 @@ TABLES = {
     "summaries": SUMMARIES,
     "resources": RESOURCES,
     "spans": SPANS,
+    "trace_shares": TRACE_SHARES,
     "cells": CELLS,
+    "cells_all": CELLS,  # as if no run were left out; n_excluded says how many of its runs `cells` leaves out
+    "comparisons": COMPARISONS,
     "planned": PLANNED,
     "problems": PROBLEMS,
+    "suggestions": SUGGESTIONS,
 }
+
+# Those of which a comparison has a file, not a campaign.
+PLAIN = ("comparisons",)

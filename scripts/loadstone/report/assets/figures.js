@@ -29,10 +29,14 @@ window.loadstone.figures = function figures(page, reader) {
 
   const BEYOND = 3;
 
+  // What counts, or everything with the left-out runs put back.
+  const source = () => (page.put_back && reader.state().of === "all" ? page.put_back : page);
+
   // --- What each chart draws --------------------------------------------------------------------------------------------
 
   function interval(part, [, low, high, estimable], runs) {
-    if (reader.state().stat === "mean") return runs > 1 ? `± one standard deviation of run means: ${range(low, high)}` : "one run only";
+    const spread = page.spreads[reader.state().stat];
+    if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${range(low, high)}` : "one run only";
     if (part === "ok") return "not computed for code 200 alone";
     if (!estimable) return "not estimable: too few requests beyond it";
     return low === null ? "none: it takes more than one run" : `95 %: ${range(low, high)}`;
@@ -41,7 +45,7 @@ window.loadstone.figures = function figures(page, reader) {
   const range = (low, high) => `${significant(low)} to ${latency(high)}`;
 
   function acrossLoad(part) {
-    const rows = page.cells.filter((cell) => shown(cell.variant)).map((cell) => {
+    const rows = source().cells.filter((cell) => shown(cell.variant)).map((cell) => {
       const estimate = cell[part][reader.state().stat];
       const [value, low, high, estimable] = estimate;
       return {
@@ -79,12 +83,12 @@ window.loadstone.figures = function figures(page, reader) {
 
   const anyAbove = (rows) => (rows.some((row) => row.share > 0) ? rows : []);
 
-  const failed = () => anyAbove(shares(page.cells.filter((cell) => cell.failed[0] !== null).map((cell) => (
+  const failed = () => anyAbove(shares(source().cells.filter((cell) => cell.failed[0] !== null).map((cell) => (
     { variant: cell.variant, load: cell.rate, share: cell.failed[0], spread: cell.failed[1] }))));
 
   // A cell that never saw this class of error has a share of zero: the class's lines go through every cell.
-  const errors = ({ class: name }) => anyAbove(shares(page.cells.filter((cell) => cell.requests).map((cell) => {
-    const found = page.errors.find((error) => (
+  const errors = ({ class: name }) => anyAbove(shares(source().cells.filter((cell) => cell.requests).map((cell) => {
+    const found = source().errors.find((error) => (
       error.error_class === name && error.rate === cell.rate && error.variant === cell.variant));
     return { variant: cell.variant, load: cell.rate, share: found ? found.share : 0, spread: found ? found.share_std : 0 };
   })));
@@ -133,10 +137,10 @@ window.loadstone.figures = function figures(page, reader) {
   const ACROSS = [VARIANT, LOAD, ["value", LATENCY, significant], ["interval", "Interval"], ["requests", "Requests", count], ["runs", "Runs", count]];
   const SHARES = [VARIANT, LOAD, ["share", "Share of requests (%)", significant], ["interval", "Spread"]];
   const CHARTS = {
-    latency: { uses: ["stat", "axes", "hide"], rows: () => acrossLoad("all"), note: cutNote, columns: ACROSS, words: lines("value", latency), empty: "No requests to draw." },
-    success: { uses: ["stat", "axes", "hide"], rows: () => acrossLoad("ok"), columns: ACROSS, words: lines("value", latency), empty: "No request was answered with 200." },
-    failed: { uses: ["axes", "hide"], rows: failed, columns: SHARES, words: lines("share", percent), empty: "No request failed at any load." },
-    errors: { uses: ["axes", "hide"], rows: errors, columns: SHARES, words: lines("share", percent), empty: "No variant that is shown had errors of this class." },
+    latency: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("all"), note: cutNote, columns: ACROSS, words: lines("value", latency), empty: "No requests to draw." },
+    success: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("ok"), columns: ACROSS, words: lines("value", latency), empty: "No request was answered with 200." },
+    failed: { uses: ["axes", "hide", "of"], rows: failed, columns: SHARES, words: lines("share", percent), empty: "No request failed at any load." },
+    errors: { uses: ["axes", "hide", "of"], rows: errors, columns: SHARES, words: lines("share", percent), empty: "No variant that is shown had errors of this class." },
     time: {
       uses: ["rate", "axes", "hide"], loads: true, rows: overTime, words: ends, empty: "No run at this load counts.",
       columns: [VARIANT, ["phase", "Phase"], ["start", "From (s)", significant], ["end", "To (s)", significant], ["value", LATENCY, significant], ["requests", "Requests", count]],

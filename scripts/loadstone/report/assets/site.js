@@ -18,11 +18,12 @@
   // --- What is chosen ------------------------------------------------------------------------------------------------
 
   const DEFAULTS = {
-    stat: "p50", axes: "linear", rate: page.rate, scale: "linear",
+    stat: page.statistic, axes: "linear", rate: page.rate, scale: "linear", of: "counting",
     variant: page.variants.length ? page.variants[0].name : "", run: "", hide: [],
   };
   const CHOICES = {
     stat: Object.keys(page.statistics), axes: ["linear", "log", "lin-log"], scale: ["linear", "log"],
+    of: page.put_back ? ["counting", "all"] : ["counting"],
     rate: page.rates, variant: page.variants.map((variant) => variant.name),
   };
   let state = fromAddress();
@@ -40,7 +41,7 @@
 
   function toAddress() {
     const parameters = new URLSearchParams();
-    for (const name of ["stat", "axes", "rate", "scale", "variant", "run"]) {
+    for (const name of ["stat", "axes", "of", "rate", "scale", "variant", "run"]) {
       if (state[name] !== DEFAULTS[name]) parameters.set(name, state[name]);
     }
     state.hide.forEach((name) => parameters.append("hide", name));
@@ -264,6 +265,7 @@
     document.querySelectorAll("input[type=radio]").forEach((input) => { input.checked = state[input.name] === input.value; });
     document.querySelectorAll("input[name=hide]").forEach((input) => { input.checked = !state.hide.includes(input.value); });
     document.querySelectorAll("select[name=rate], select[name=variant]").forEach((select) => { select.value = state[select.name]; });
+    document.querySelectorAll("#put-back").forEach((note) => { note.hidden = state.of !== "all"; });
     document.querySelectorAll("[data-says]").forEach((place) => {
       place.textContent = place.dataset.says === "stat" ? page.statistics[state.stat].toLowerCase() : count(Number(state.rate));
     });

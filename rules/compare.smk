@@ -1,0 +1,49 @@
+"""Tables of several campaigns -> one table and one page per comparison of config/comparisons.yaml.
+
+in:  runs and cells of the comparison's campaigns, as far as the archive holds them
+out: its rows of table comparisons; its page
+"""
+
+
+rule compare:
+    """By both of the predecessor's averages and by ours. Reads no raw file."""
+    input:
+        analysed_of_comparison,
+    output:
+        "<tables>/comparisons/{comparison}.parquet",
+    log:
+        "logs/compare/{comparison}.log",
+    benchmark:
+        "benchmarks/compare/{comparison}.tsv"
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        folders=FOLDERS,
+        comparison=declaration,
+        campaigns=campaigns_of_comparison,
+        tables_version=TABLES_VERSION,
+    script:
+        "../scripts/compare.py"
+
+
+rule comparison_page:
+    input:
+        "<tables>/comparisons/{comparison}.parquet",
+        analysed_of_comparison,
+    output:
+        "<reports>/comparisons/{comparison}.html",
+    log:
+        "logs/report/comparison_{comparison}.log",
+    benchmark:
+        "benchmarks/report/comparison_{comparison}.tsv"
+    conda:
+        "../envs/report.yaml"
+    params:
+        folders=FOLDERS,
+        comparison=declaration,
+        campaigns=campaigns_of_comparison,
+        variants=VARIANTS.declared,
+        options=config.get("report", {}),
+        version=loadstone.__version__,
+    script:
+        "../scripts/comparison_page.py"

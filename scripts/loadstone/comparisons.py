@@ -1,0 +1,103 @@
+"""What is compared with what (config/comparisons.yaml): campaigns, and what of them to leave out."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from loadstone import config
+from loadstone.archive import Campaign
+from loadstone.errors import LoadstoneError
+
+# What may be pooled when a comparison asks for it by name, and how a reader is told.
+ALLOWANCES = {
+    "hosts": "runs of several hosts are pooled",
+    "load_models": "open, closed and serial load are pooled",
+    "evidence": "the mean of a run without a summary is that of its requests, pooled with the summaries' means",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One entry. Empty `variants` or `rates` (requests/s) stand for all; `exclude` holds fnmatch patterns."""
+
+    id: str
+    title: str
+    app: str
+    hosts: tuple[str, ...]
+    timestamps: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    rates: tuple[float, ...] = ()
+    allow: frozenset[str] = field(default_factory=frozenset)
+
+    def campaigns(self, root: Path) -> list[Campaign]:
+        """Every campaign that this may mean; those that the archive does not hold too."""
+        return [Campaign(root, self.app, host, timestamp) for host in self.hosts for timestamp in self.timestamps]
+
+    def takes(self, variant: str, rate: float) -> bool:
+        """Whether a cell is asked for. `variant` is its canonical name."""
+        return (not self.variants or variant in self.variants) and (not self.rates or rate in self.rates)
+
+    def excluding(self, source: str) -> str | None:
+        """The pattern that leaves a run out, if one does. `source` is the run's file relative to the archive.
+
+        A pattern is matched by fnmatch against ``<timestamp>/<rate>/<variant folder>/<file>``, where ``*`` crosses
+        ``/``; one that fits the run's results or its summary leaves out the run.
+        """
+        path = PurePosixPath(*PurePosixPath(source).parts[2:])
+        run = path.name.partition(".")[0]
+        names = {str(path), *(str(path.with_name(f"{run}.{end}")) for end in ("results.json.zst", "summary.json"))}
+        return next((pattern for pattern in self.exclude if any(fnmatchcase(name, pattern) for name in names)), None)
+
+
+def load(path: Path = Path("config/comparisons.yaml")) -> list[Comparison]:
+    """All comparisons in their order; none when there is no such file. Raises LoadstoneError."""
+    if not path.exists():
+        return []
+    content = config.read_yaml(path) or []
+    config.validate(content, "comparisons.schema.json", str(path))
+    found = [from_config(entry) for entry in content]
+    _check_ids(found, path)
+    return found
+
+
+def from_config(entry: Mapping[str, Any]) -> Comparison:
+    """One decoded entry that fits the schema."""
+    hosts = [entry["host"]] if isinstance(entry["host"], str) else entry["host"]
+    return Comparison(
+        id=entry["id"],
+        title=entry["title"],
+        app=entry["app"],
+        hosts=tuple(hosts),
+        timestamps=tuple(entry["timestamps"]),
+        exclude=tuple(entry.get("exclude", ())),
+        variants=tuple(entry.get("variants", ())),
+        rates=tuple(float(rate) for rate in entry.get("rates", ())),
+        allow=frozenset(entry.get("allow", ())),
+    )
+
+
+def to_config(comparison: Comparison) -> dict[str, Any]:
+    """Inverse of `from_config`: all that tables and page depend on, as plain values."""
+    return {
+        "id": comparison.id,
+        "title": comparison.title,
+        "app": comparison.app,
+        "host": list(comparison.hosts),
+        "timestamps": list(comparison.timestamps),
+        "exclude": list(comparison.exclude),
+        "variants": list(comparison.variants),
+        "rates": list(comparison.rates),
+        "allow": sorted(comparison.allow),
+    }
+
+
+def _check_ids(found: Collection[Comparison], path: Path) -> None:
+    """Ids name files, also where a file system does not tell capitals from small letters."""
+    taken: dict[str, str] = {}
+    for comparison in found:
+        other = taken.setdefault(comparison.id.casefold(), comparison.id)
+        if other is not comparison.id:
+            raise LoadstoneError(f"{path}: two comparisons have the id {other!r}; give each its own")

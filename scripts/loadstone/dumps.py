@@ -1,0 +1,119 @@
+"""Trace dumps in the archive: where they lie, and which campaign each belongs to."""
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive import Campaign, encode
+
+FOLDER = "_trace_dumps"
+_NAME = re.compile(r"traces-(\d{1,15})\.json(?:\.zst)?")
+_LONGEST_NAME = 150
+_VERSION = 1  # of what is read from a dump; raise it and all are read again
+
+Key = tuple[str, str, str]  # app, host and timestamp
+
+
+@dataclass(frozen=True, order=True)
+class Dump:
+    """One file ``_trace_dumps/traces-<epoch ms>.json.zst``; `source` is its path relative to the archive `root`.
+
+    `app`, `host` and `timestamp` name what it belongs to as far as that is known, else they are empty; the campaign
+    may come from the catalogue.
+    """
+
+    root: Path
+    source: str
+    size: int
+    mtime_ns: int
+    app: str = ""
+    host: str = ""
+    timestamp: str = ""
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.source
+
+    @property
+    def name(self) -> str:
+        return self.source.rpartition("/")[2]
+
+    @property
+    def saved_at(self) -> datetime | None:
+        """When it was saved, by its name."""
+        match = _NAME.fullmatch(self.name)
+        try:
+            return datetime.fromtimestamp(int(match[1]) / 1000, UTC) if match else None
+        except (ValueError, OverflowError, OSError):
+            return None
+
+    @property
+    def campaign(self) -> Campaign | None:
+        return Campaign(self.root, self.app, self.host, self.timestamp) if self.timestamp else None
+
+    @property
+    def key(self) -> str:
+        """Its name among derived files: one safe path part, different for every dump."""
+        path = self.source.encode("utf-8", "surrogateescape")
+        return f"{encode(self.name)[:_LONGEST_NAME].removesuffix('.zst')}~{hashlib.sha256(path).hexdigest()[:8]}"
+
+    @property
+    def slug(self) -> str:
+        """Its name among the site's pages."""
+        return re.sub(r"[^A-Za-z0-9.-]+", "-", self.key).replace(".json", "")
+
+    def fields(self) -> dict[str, Any]:
+        """All but the archive's folder, as plain values: ``Dump(root, **fields)`` gives it back."""
+        return {name: value for name, value in asdict(self).items() if name != "root"}
+
+    def digest(self) -> str:
+        """Identity of its content and place by size, mtime and owner."""
+        state = (_VERSION, self.source, self.size, self.mtime_ns, self.app, self.host, self.timestamp)
+        return hashlib.sha256(repr(state).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def owners(entries: Mapping[Key, Mapping[str, Any]]) -> dict[str, Key]:
+    """File name of a dump -> the campaign that the catalogue's entry of that campaign gives it to."""
+    return {dump["file"]: key for key, entry in entries.items() for dump in entry.get("trace_dumps") or ()}
+
+
+def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Key]) -> list[Dump]:
+    """All dumps of an archive: in its own folder, an app's, a host's or a campaign's.
+
+    `owned` names the campaigns of dumps that lie above one; it counts for campaigns that the archive holds. A folder that can't be listed holds none.
+    """
+    places, present = {root}, set()
+    for campaign in campaigns:
+        present.add((campaign.app, campaign.host, campaign.timestamp))
+        places |= {campaign.path, campaign.path.parent, campaign.path.parent.parent}
+    found = []
+    for place in sorted(places):
+        levels = place.relative_to(root).parts
+        for name, status in _entries(place / FOLDER):
+            owner = levels + ("",) * (3 - len(levels))
+            given = owned.get(name)
+            if given in present and all(level in ("", known) for level, known in zip(owner, given, strict=True)):
+                owner = given
+            source = "/".join([*levels, FOLDER, name])
+            found.append(Dump(root, source, status.st_size, status.st_mtime_ns, *owner))
+    return found
+
+
+def _entries(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if _NAME.fullmatch(entry.name))
+    except OSError:
+        return
+    for name in names:
+        with suppress(OSError):
+            status = (folder / name).stat()
+            if stat.S_ISREG(status.st_mode):
+                yield name, status

@@ -1,0 +1,147 @@
+"""The page of one trace dump: where the time of its traces went, per service and operation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive import slug
+from loadstone.dumps import Dump
+from loadstone.report.numbers import share, significant
+from loadstone.report.output import write_page
+from loadstone.report.queries import Row, asking
+from loadstone.tables.layout import text
+
+SHOWN = 40  # operations per kind of trace; beyond that their number is given
+PROBLEMS = 50
+_DRAWN = 14  # rows of the picture
+_ROW_HEIGHT = 28
+_LEFT, _WIDTH, _MARGIN = 300, 640, 24
+_LONGEST_LABEL = 36
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Traces with the same operation at their root. `services` and `operations` are rows of ``page_traces.sql``."""
+
+    service: str
+    operation: str
+    n_traces: int
+    services: list[Row]
+    operations: list[Row]
+    calls: list[Row]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the picture says of each service besides the root's own."""
+        return [
+            f"In half of the traces with {row['service'] or 'an unnamed service'} it took at least "
+            f"{share(row['shares'][2])} of the response; in 95 of 100, at least {share(row['shares'][0])}."
+            for row in self.services
+            if row["service"] != self.service
+        ]
+
+
+def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[str, Any]) -> Path:
+    """Write the page of one dump from the tables; returns its path. `options` is the configuration's ``report``."""
+    source = text(dump.source)
+    with asking(tables, None) as questions:
+        rows = questions.rows("page_traces", dump=source)
+        calls = questions.rows("page_trace_calls", dump=source)
+        problems = questions.rows("page_trace_problems", dump=source, shown=PROBLEMS)
+        overview = questions.rows("page_trace_overview", dump=source)[0]
+    path = reports / "traces" / f"{dump.slug}.html"
+    campaign = dump.campaign
+    context = {
+        "site_title": str(options.get("title", "Load-test results")),
+        "dump": dump,
+        "source": source,
+        "campaign_page": f"campaigns/{slug(campaign)}.html" if campaign else None,
+        "kinds": _kinds(rows, calls),
+        "overview": overview,
+        "problems": problems,
+        "picture": picture,
+        "milliseconds": milliseconds,
+        "together": together,
+        "shown": SHOWN,
+    }
+    write_page(path, "traces.html", context)
+    return path
+
+
+def _kinds(rows: list[Row], calls: list[Row]) -> list[Kind]:
+    kinds: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        kinds.setdefault((row["root_service"], row["root_operation"]), []).append(row)
+    return [
+        Kind(
+            service,
+            operation,
+            found[0]["n_all"],
+            [row for row in found if row["operation"] is None],
+            [row for row in found if row["operation"] is not None],
+            [row for row in calls if (row["root_service"], row["root_operation"]) == (service, operation)],
+        )
+        for (service, operation), found in kinds.items()
+    ]
+
+
+def milliseconds(duration_ns: float | None) -> str:
+    """A duration in ms, three significant digits."""
+    return significant(None if duration_ns is None else duration_ns / 1e6)
+
+
+def together(calls_ns: list[int]) -> str:
+    """``70.0 + 15.0 + 50.0``, at most ten of them."""
+    shown = " + ".join(map(milliseconds, calls_ns[:10]))
+    return shown + (f" + {len(calls_ns) - 10} more" if len(calls_ns) > 10 else "")
+
+
+def picture(kind: Kind) -> dict[str, Any]:
+    """Coordinates of the picture of one kind: per service and operation, the spread of its share over traces.
+
+    A line from the 5th to the 95th percentile, a bar over the middle half, a dot at the median; 0 to 100 %.
+    """
+    rows = [row for row in kind.services if row["service"] != kind.service]
+    rows += [row for row in kind.operations if (row["service"], row["operation"]) != (kind.service, kind.operation)]
+    marks = [_mark(row, _MARGIN + _ROW_HEIGHT * (position + 0.5)) for position, row in enumerate(rows[:_DRAWN])]
+    height = _MARGIN + _ROW_HEIGHT * len(marks)
+    return {
+        "marks": marks,
+        "ticks": [{"x": _x(percent / 100), "label": f"{percent} %"} for percent in range(0, 101, 20)],
+        "top": _MARGIN,
+        "bottom": height,
+        "left": _LEFT - 10,
+        "width": _LEFT + _WIDTH + 30,
+        "height": height + 30,
+        "n_left": max(0, len(rows) - _DRAWN),
+    }
+
+
+def _mark(row: Row, y: float) -> dict[str, Any]:
+    low, lower, median, upper, high = map(_x, row["shares"])
+    return {
+        "y": y,
+        "label": _label(row),
+        "whole": row["operation"] is None,
+        "low": low,
+        "lower": lower,
+        "median": median,
+        "upper": upper,
+        "high": high,
+        "title": f"{_name(row)}: median {share(row['shares'][2])} of the response, in {row['n_traces']} traces",
+    }
+
+
+def _x(fraction: float) -> float:
+    return round(_LEFT + _WIDTH * min(max(fraction, 0.0), 1.0), 1)
+
+
+def _name(row: Row) -> str:
+    service = row["service"] or "(no service)"
+    return service if row["operation"] is None else f"{service}: {row['operation']}"
+
+
+def _label(row: Row) -> str:
+    name = _name(row)
+    return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"

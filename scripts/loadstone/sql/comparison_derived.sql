@@ -1,0 +1,17 @@
+-- A row is one run without a summary, as a summary would report it, from the measured requests of its main stream.
+-- $files holds the requests; `unreported` (host, timestamp, variant_dir, run) names the runs.
+WITH tested AS (
+    SELECT app, host, timestamp, variant_dir, rate, run, latency_ns, code
+    FROM read_parquet($files, hive_partitioning = false)
+    SEMI JOIN unreported USING (host, timestamp, variant_dir, run)
+    WHERE phase = 'test' AND stream = 'main'
+)
+
+SELECT
+    app, host, timestamp, variant_dir, rate, run,
+    avg(latency_ns) AS mean_ns,
+    count(*) FILTER (WHERE code >= 200 AND code < 400) / count(*) AS success,
+    count(*) AS requests,
+    map_from_entries(map_entries(histogram(code::VARCHAR))) AS status_codes
+FROM tested
+GROUP BY app, host, timestamp, variant_dir, rate, run

@@ -1,0 +1,6 @@
+-- One row per problem of one trace dump, the first $shown of them; n_problems is how many there are in all.
+SELECT rate, variant, run, source, problem, count(*) OVER () AS n_problems
+FROM problems
+WHERE source = $dump
+QUALIFY row_number() OVER (ORDER BY problem) <= $shown
+ORDER BY problem

@@ -1,0 +1,212 @@
+"""Proposes tags for runs that look wrong, each with its evidence and a line for config/catalogue.yaml. Applies none."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from glob import escape
+from itertools import groupby
+from statistics import median
+from typing import Any
+
+from loadstone.archive import Campaign
+from loadstone.tables import layout
+
+# Nearly all requests failed; most did not. The gap between them keeps overload, which fails some, out of it.
+NEARLY_ALL = 0.9
+FEW = 0.5
+WELL = 0.1
+
+# Runs of a cell that must fail mostly, beside some that go well, before the cell and not a run is to blame.
+SEVERAL = 2
+
+# An outlier is this many robust deviations from the median, and at least so many times larger or smaller: with few runs
+# that agree well, a deviation alone would find outliers everywhere. 3.5 is the cutoff of Iglewicz & Hoaglin 1993,
+# *How to Detect and Handle Outliers*, section 3, for the modified z-score.
+ROBUST_Z = 3.5
+OUTLIER_RATIO = 2.0
+_FEWEST_RUNS = 4
+_MAD_TO_DEVIATION = 1.4826  # of a normal distribution
+
+# Runs without a warm-up took three to eight times as long in their first half.
+HALVES_RATIO = 3.0
+_FEWEST_REQUESTS = 40
+
+_WORD = re.compile(r"(FAILED|INVALID|INCONSISTENT|interrupted|outlier|unsettled)")
+
+_TOLD = 5  # per campaign in a log
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a run's requests say. `sound` is False for one that is short, broken or a link: no sibling is judged by it.
+
+    Latencies are in ns; a share is of all requests, and None where nothing is known.
+    """
+
+    variant: str
+    rate: float
+    run: int
+    requests: int | None
+    expected: int | None
+    sound: bool
+    failed_share: float | None
+    mean_ns: float | None
+    first_half_mean_ns: float | None = None
+    second_half_mean_ns: float | None = None
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One proposed tag; without `run` of the cell, without `rate` of the campaign. `tagged`: it is there already."""
+
+    kind: str
+    tag: str
+    evidence: str
+    variant: str | None = None
+    rate: float | None = None
+    run: int | None = None
+    tagged: bool = False
+
+
+def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[Suggestion]:
+    """Everything that looks wrong in one campaign; `unfinished` says why it may never have been completed."""
+    found = [] if unfinished is None else [Suggestion("unfinished", "interrupted", unfinished)]
+    ordered = sorted(profiles, key=lambda profile: (profile.rate, profile.variant, profile.run))
+    for _, group in groupby(ordered, key=lambda profile: (profile.rate, profile.variant)):
+        cell = list(group)
+        found += _cut_short(cell)
+        sound = [profile for profile in cell if profile.sound]
+        for check in (_failures, _outliers, _halves):
+            found += check(sound)
+    return found
+
+
+def lines(suggestion: Suggestion, campaign: Mapping[str, str]) -> str:
+    """The line to paste at the end of config/catalogue.yaml, as one of ``tagged``; `campaign`: app, host, timestamp."""
+    row: dict[str, str] = {"tag": suggestion.tag, **campaign}
+    if suggestion.rate is not None:
+        row["rate"] = f"{suggestion.rate:.15g}"
+    if suggestion.variant is not None:
+        row["variant"] = escape(suggestion.variant)
+    if suggestion.run is not None:
+        row["run"] = str(suggestion.run)
+    row["reason"] = suggestion.evidence
+    return "  - {" + ", ".join(f"{name}: {_quoted(value)}" for name, value in row.items()) + "}"
+
+
+def _quoted(text: str) -> str:
+    """A double-quoted YAML scalar on one line; our own tags stay bare."""
+    if _WORD.fullmatch(text):
+        return text
+    shown = (letter if letter.isprintable() and letter not in '"\\' else f"\\U{ord(letter):08x}" for letter in text)
+    return '"' + "".join(shown) + '"'
+
+
+def told(suggestions: Sequence[Suggestion], campaign: Campaign) -> Iterator[str]:
+    """The suggestions that are not followed yet, for a log: evidence, and the line to paste; the first few of many."""
+    new = [suggestion for suggestion in suggestions if not suggestion.tagged]
+    key = layout.campaign_key(campaign)
+    for suggestion in new[:_TOLD]:
+        place = f"{suggestion.rate:.15g}/{suggestion.variant}" if suggestion.rate is not None else ""
+        where = "/".join(part for part in (str(campaign), place, str(suggestion.run or "")) if part)
+        yield f"suggested tag: {where}: {suggestion.evidence}; to follow it, add to config/catalogue.yaml under tagged:"
+        yield lines(suggestion, key)
+    if len(new) > _TOLD:
+        yield f"{campaign}: {len(new) - _TOLD} more suggested tags are in the table suggestions and on its page"
+
+
+# --- what looks wrong ------------------------------------------------------------------------------------------------
+
+
+def _of_run(profile: Profile, kind: str, tag: str, evidence: str) -> Suggestion:
+    return Suggestion(kind, tag, evidence, profile.variant, profile.rate, profile.run, tag in profile.tags)
+
+
+def _of_cell(cell: Sequence[Profile], kind: str, tag: str, evidence: str) -> Suggestion:
+    tagged = all(tag in profile.tags for profile in cell)
+    return Suggestion(kind, tag, evidence, cell[0].variant, cell[0].rate, tagged=tagged)
+
+
+def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    for profile in cell:
+        if profile.requests is not None and profile.expected and profile.requests < 0.99 * profile.expected:
+            text = f"holds {profile.requests:,} of {profile.expected:,} requests"
+            yield _of_run(profile, "cut short", "interrupted", text)
+
+
+def _failures(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    """Single runs that failed, or a cell whose runs do without a pattern."""
+    shares = [(profile, profile.failed_share) for profile in cell if profile.failed_share is not None]
+    badly = [share for _, share in shares if share > FEW]
+    well = [share for _, share in shares if share < WELL]
+    if well and (len(badly) >= SEVERAL or (badly and len(shares) == SEVERAL)):
+        text = (
+            f"{len(badly)} of {len(shares)} runs failed mostly ({_percent(min(badly))} to {_percent(max(badly))} of "
+            f"requests), {len(well)} hardly ({_percent(min(well))} to {_percent(max(well))})"
+        )
+        yield _of_cell(cell, "differing success", "INCONSISTENT", text)
+    for profile, share in shares:
+        others = [other for twin, other in shares if twin is not profile]
+        if share >= NEARLY_ALL and others and median(others) < FEW:
+            text = f"{_percent(share)} of its requests failed, {_percent(median(others))} in its siblings (median)"
+            yield _of_run(profile, "failed run", "FAILED", text)
+
+
+def _outliers(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    means = [(profile, profile.mean_ns) for profile in cell if profile.mean_ns]
+    if len(means) < _FEWEST_RUNS:
+        return
+    middle = median(mean_ns for _, mean_ns in means)
+    deviation = _MAD_TO_DEVIATION * median(abs(mean_ns - middle) for _, mean_ns in means)
+    for profile, mean_ns in means:
+        ratio = max(mean_ns / middle, middle / mean_ns)
+        if ratio >= OUTLIER_RATIO and abs(mean_ns - middle) > ROBUST_Z * deviation:
+            text = (
+                f"its mean latency of {_ms(mean_ns)} is {_times(ratio)} times as "
+                f"{'long' if mean_ns > middle else 'short'} as the {_ms(middle)} of the cell's {len(means)} runs "
+                "(median)"
+            )
+            yield _of_run(profile, "outlying run", "outlier", text)
+
+
+def _halves(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    """Per run; one for the cell where most of its runs are so."""
+    found = [(profile, ratio) for profile in cell if (ratio := _halves_ratio(profile)) is not None]
+    moved = [(profile, ratio) for profile, ratio in found if max(ratio, 1 / ratio) >= HALVES_RATIO]
+    if len(moved) > 1 and 2 * len(moved) > len(cell):
+        ratios = [ratio for _, ratio in moved]
+        text = (
+            f"in {len(moved)} of {len(cell)} runs the first half took {_times(min(ratios))} to {_times(max(ratios))} "
+            "times as long as the second (mean latency)"
+        )
+        yield _of_cell(cell, "unlike halves", "unsettled", text)
+        return
+    for profile, ratio in moved:
+        text = f"its first half took {_times(ratio)} times as long as its second (mean latency)"
+        yield _of_run(profile, "unlike halves", "unsettled", text)
+
+
+def _halves_ratio(profile: Profile) -> float | None:
+    first, second = profile.first_half_mean_ns, profile.second_half_mean_ns
+    if not first or not second or (profile.requests or 0) < _FEWEST_REQUESTS:
+        return None
+    return first / second
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _ms(latency_ns: float) -> str:
+    return f"{_times(latency_ns / 1e6)} ms"
+
+
+def row(suggestion: Suggestion, campaign: Mapping[str, str]) -> dict[str, Any]:
+    """A suggestion as the table `suggestions` holds it."""
+    columns = ("kind", "tag", "evidence", "variant", "rate", "run", "tagged")
+    return {**campaign, **{name: getattr(suggestion, name) for name in columns}, "lines": lines(suggestion, campaign)}

@@ -1,0 +1,12 @@
+"""Entry point of the rule trace_page."""
+
+from pathlib import Path
+
+from loadstone.dumps import Dump
+from loadstone.entry import job
+from loadstone.report.trace_page import build_trace_page
+
+with job(snakemake.log[0]) as log:
+    params = snakemake.params
+    dump = Dump(Path(params.folders["archive"]), **params.dump)
+    build_trace_page(dump, Path(params.folders["tables"]), Path(params.folders["reports"]), params.options)

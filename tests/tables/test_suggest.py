@@ -1,0 +1,169 @@
+"""Which tags are proposed, on what evidence; and that what is printed can be pasted."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from conftest import PROJECT
+from hypothesis import given
+from hypothesis import strategies as st
+from loadstone.catalogue import load_catalogue
+from loadstone.tables.exclusion import matches
+from loadstone.tables.suggest import Profile, Suggestion, lines, suggest
+
+MS = 1e6
+CAMPAIGN = {"app": "bookinfo", "host": "moone", "timestamp": "2024-04-09T20:14:12-04:00"}
+
+
+def run(number: int, **fields: Any) -> Profile:
+    known: dict[str, Any] = {
+        "variant": "prose-filter-97776ef1",
+        "rate": 120.0,
+        "requests": 1200,
+        "expected": 1200,
+        "sound": True,
+        "failed_share": 0.0,
+        "mean_ns": 150 * MS + number * MS,
+        "first_half_mean_ns": 160 * MS,
+        "second_half_mean_ns": 140 * MS,
+    }
+    return Profile(run=number, **(known | fields))
+
+
+def kinds(profiles: list[Profile]) -> list[tuple[str, int | None]]:
+    return [(suggestion.kind, suggestion.run) for suggestion in suggest(profiles)]
+
+
+def test_a_quiet_cell_needs_nothing() -> None:
+    assert kinds([run(number) for number in range(1, 6)]) == []
+
+
+def test_the_run_in_which_many_requests_timed_out() -> None:
+    """As on moone: four runs of five like each other, the fourth with a third of its requests at the 30 s limit."""
+    runs = [run(number) for number in (1, 2, 3, 5)] + [run(4, failed_share=0.35, mean_ns=10_600 * MS)]
+    (found,) = suggest(runs)
+    assert (found.kind, found.tag, found.run, found.rate) == ("outlying run", "outlier", 4, 120.0)
+    assert (
+        found.evidence
+        == "its mean latency of 10,600 ms is 69.3 times as long as the 153 ms of the cell's 5 runs (median)"
+    )
+
+
+def test_the_run_in_which_all_requests_timed_out() -> None:
+    runs = [run(number) for number in (1, 2, 3, 4)] + [run(5, failed_share=1.0, mean_ns=30_000 * MS)]
+    found = {suggestion.kind: suggestion for suggestion in suggest(runs)}
+    assert set(found) == {"failed run", "outlying run"}
+    assert (found["failed run"].tag, found["failed run"].run) == ("FAILED", 5)
+    assert found["failed run"].evidence == "100 % of its requests failed, 0 % in its siblings (median)"
+
+
+def test_an_overloaded_cell_is_no_failed_run() -> None:
+    assert kinds([run(number, failed_share=0.95) for number in range(1, 6)]) == []
+    assert kinds([run(1, failed_share=0.95)]) == [], "a run alone has no siblings to differ from"
+
+
+def test_every_second_run_failing_is_inconsistent() -> None:
+    shares = [0.0, 0.8, 0.01, 0.75, 0.02, 0.9]
+    found = suggest([run(number, failed_share=share) for number, share in enumerate(shares, 1)])
+    assert (found[0].kind, found[0].tag, found[0].run) == ("differing success", "INCONSISTENT", None)
+    assert "3 of 6 runs failed mostly (75 % to 90 % of requests), 3 hardly (0 % to 2 %)" in found[0].evidence
+
+
+def test_a_short_run() -> None:
+    (found,) = suggest([run(1), run(2, requests=700, sound=False), run(3)])
+    assert (found.kind, found.tag, found.run) == ("cut short", "interrupted", 2)
+    assert found.evidence == "holds 700 of 1,200 requests"
+
+
+def test_close_runs_have_no_outliers_and_scattered_ones_few() -> None:
+    close = [run(number, mean_ns=150 * MS) for number in range(1, 9)] + [run(9, mean_ns=190 * MS)]
+    assert kinds(close) == [], "far in deviations, near as a ratio"
+    scattered = [run(number, mean_ns=mean_ns * MS) for number, mean_ns in enumerate((50, 100, 200, 300, 500, 900), 1)]
+    assert kinds(scattered) == []
+
+
+def test_unfit_runs_are_no_measure_for_others() -> None:
+    runs = [run(number) for number in range(1, 5)] + [run(9, mean_ns=30_000 * MS, sound=False)]
+    assert kinds(runs) == []
+
+
+def test_halves_of_a_run_and_of_a_cell() -> None:
+    settling = {"first_half_mean_ns": 600 * MS, "second_half_mean_ns": 100 * MS}
+    assert kinds([run(1), run(2, **settling), run(3), run(4)]) == [("unlike halves", 2)]
+    (found,) = suggest([run(number, **settling) for number in range(1, 5)])
+    assert (found.run, found.variant) == (None, "prose-filter-97776ef1")
+    assert "in 4 of 4 runs the first half took 6 to 6 times as long" in found.evidence
+    assert kinds([run(1, requests=10, expected=10, **settling)]) == [], "ten requests are no evidence"
+
+
+def test_the_real_runs_without_warm_up_are_found_and_those_with_one_are_not(shared: Path) -> None:
+    table = pq.read_table(shared / "prose/series.parquet").to_pandas()
+    table = table[table.file == "1.results.json.zst"]
+    found = {}
+    for (timestamp, rate, variant), series in table.groupby(["timestamp", "rate", "variant"], observed=True):
+        ordered = series.sort_values("seq").latency_ms.to_numpy() * MS
+        half = len(ordered) // 2
+        profile = run(
+            1,
+            variant=str(variant),
+            requests=len(ordered),
+            expected=len(ordered),
+            first_half_mean_ns=ordered[:half].mean(),
+            second_half_mean_ns=ordered[half:].mean(),
+        )
+        found[timestamp[:10], int(rate), variant] = [suggestion.kind for suggestion in suggest([profile])]
+    settling = {("2024-04-16", rate, "filter") for rate in (10, 60, 100)}
+    settling |= {("2024-04-01", 10, "envoy"), ("2024-04-01", 60, "envoy"), ("2024-03-31", 100, "envoy")}
+    assert found == {key: ["unlike halves"] if key in settling else [] for key in found}
+
+
+def test_a_campaign_that_was_never_completed() -> None:
+    (found,) = suggest([], "completion_time.txt is missing")
+    assert (found.tag, found.rate, found.run) == ("interrupted", None, None)
+
+
+# --- to paste --------------------------------------------------------------------------------------------------------
+
+
+def pasted(folder: Path, text: str) -> list[dict[str, Any]]:
+    """The shipped catalogue with a line pasted at its end: the rows that are new."""
+    shipped = PROJECT / "config/catalogue.yaml"
+    file = folder / "catalogue.yaml"
+    file.write_text(f"{shipped.read_text().rstrip()}\n{text}\n")
+    before = load_catalogue(shipped).tagged
+    return load_catalogue(file).tagged[len(before) :]
+
+
+@pytest.mark.parametrize(
+    "suggestion",
+    [
+        Suggestion("unfinished", "interrupted", "no end: yes"),
+        Suggestion("differing success", "INCONSISTENT", "e", "plain", 0.5),
+        Suggestion("failed run", "FAILED", "100 % # of", "a*b [c]: {d}, 'e' \"f\"\n\x07é", 1000.0, 10),
+    ],
+)
+def test_what_is_printed_can_be_pasted_and_means_the_same(tmp_path: Path, suggestion: Suggestion) -> None:
+    text = lines(suggestion, CAMPAIGN)
+    assert "\n" not in text
+    (row,) = pasted(tmp_path, text)
+    assert row.pop("reason") == suggestion.evidence
+    assert row.pop("tag") == suggestion.tag
+    assert {name: row.pop(name) for name in CAMPAIGN} == CAMPAIGN
+    fact = {
+        "variant": suggestion.variant or "x",
+        "variant_dir": "y",
+        "rate": suggestion.rate or 1.0,
+        "run": suggestion.run or 1,
+    }
+    assert matches(row, fact)
+    assert suggestion.run is None or not matches(row, fact | {"run": 1})
+    assert suggestion.variant is None or not matches(row, fact | {"variant": "aXb [c]"})
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_any_variants_name_survives_the_paste(name: str) -> None:
+    (row,) = yaml.safe_load(lines(Suggestion("failed run", "FAILED", name, name, 1.0, 1), CAMPAIGN))
+    assert row["reason"] == name
+    assert matches(row, {"variant": name, "variant_dir": "", "rate": 1.0, "run": 1})
