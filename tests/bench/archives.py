@@ -32,6 +32,8 @@ RUNS = 10
 DURATION_S = 10
 
 _TOOLS = {"PATH": f"{PROJECT}/.venv/bin:{PROJECT}/.tools/bin:{os.environ['PATH']}"}
+# Without compiled modules every process of the workflow would compile all that it imports.
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | _TOOLS
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def snakemake(checkout: Path, folder: Path, *arguments: str) -> tuple[float, str
         command,
         check=False,
         cwd=checkout,
-        env=os.environ | _TOOLS,
+        env=_ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
