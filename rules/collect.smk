@@ -35,6 +35,7 @@ rule collect:
         attack=1,
     params:
         folders=FOLDERS,
+        host=config["host"],
         target=config.get("target", {}),
     script:
         "../scripts/collect.py"

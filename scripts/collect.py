@@ -11,5 +11,5 @@ with job(snakemake.log[0]) as log:
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
     cell = Cell(Campaign(Path(snakemake.params.folders["archive"]), *key), names.rate, decode(names.variant))
     programs = Path(snakemake.log[0]).with_suffix("")
-    collect_run(cell, int(names.run), snakemake.params.target, logs=programs, log=log)
+    collect_run(cell, int(names.run), snakemake.params.target, host=snakemake.params.host, logs=programs, log=log)
     Path(snakemake.output[0]).touch()

@@ -26,6 +26,7 @@ _NAME = re.compile(
     r"\.(?P<kind>warmups|results|summary|resources)"
     rf"\.(?P<format>{FORMATS})(?P<zst>\.zst)?"
 )
+_RUN_DIGITS = 9
 _RECORD = re.compile(r"(?P<run>[1-9]\d*)\.(?P<kind>run\.json|sha256)")
 
 
@@ -147,6 +148,8 @@ def parse_name(name: str) -> RawFile | None:
     ``1.results.json.zst`` is the main stream, ``1.presidio.results.json.zst`` a side attack and
     ``1.req_0.presidio.results.json.zst`` its first part (stream ``presidio.req_0``).
     """
+    if len(name.partition(".")[0]) > _RUN_DIGITS:
+        return None
     if record := _RECORD.fullmatch(name):
         kind = "run" if record["kind"] == "run.json" else "sha256"
         return RawFile(int(record["run"]), MAIN_STREAM, kind, record["kind"], name)
@@ -229,6 +232,9 @@ def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListi
         listing.problems.append(
             (_relative(Path(entry.path), listing.campaign.root), f"cannot be read: {error.strerror}")
         )
+        # A link to storage that is away for the moment is still a run that was collected.
+        if (away := parse_name(entry.name)) is not None and entry.is_symlink():
+            cell.files.append(away)
         return
     if entry.name == METADATA:
         cell.metadata = (status.st_size, status.st_mtime_ns)
@@ -248,11 +254,10 @@ def encode(name: str) -> str:
 
     Snakemake gives ``{}<>`` and DuckDB gives ``%=`` and glob characters a meaning; archive names may hold any of them.
     """
-    return (
-        quote(name, safe=":+-_.~@ ,", errors="surrogateescape")
-        if name not in (".", "..")
-        else quote(name).replace(".", "%2E")
-    )
+    if name in (".", ".."):
+        return name.replace(".", "%2E")
+    # Letters of any script stay as they are: percent-encoded, a long name would outgrow what a file system allows.
+    return re.sub(r"[^\w:+\-.~@ ,]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
 
 
 def decode(part: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Mapping
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,33 @@ def validate(content: object, schema: str, name: str) -> None:
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
     """Validate the merged configuration and fill in what may be left out. Raises LoadstoneError."""
-    checked: dict[str, Any] = json.loads(json.dumps(config))
-    # On the command line `--config archive=2024` arrives as a number.
-    checked.update({key: str(checked[key]) for key in ("archive", "tables", "reports", "host") if key in checked})
+    try:
+        checked: dict[str, Any] = json.loads(json.dumps(config, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise LoadstoneError(f"the configuration holds a value that is neither text nor a number: {error}") from None
+    for key in ("archive", "tables", "reports", "host"):
+        if type(checked.get(key)) in (int, float):  # `--config archive=2024` on the command line
+            checked[key] = str(checked[key])
+    if checked.get("host", "") is None:
+        del checked["host"]
     validate(checked, "config.schema.json", "the configuration (config/config.yaml and --config)")
     checked["tags"] = {"exclude": list(EXCLUDING), "include": []} | checked.get("tags", {})
     checked["host"] = checked.get("host") or socket.gethostname()
+    _check_folders(checked)
     if "sweep" in checked:
         _check_sweep(checked)
     return checked
+
+
+def _check_folders(config: Mapping[str, Any]) -> None:
+    """Archive, tables and site must not lie in one another: what is derived is also removed again."""
+    folders = {key: Path(config[key]).resolve() for key in ("archive", "tables", "reports")}
+    for (one, inner), (other, outer) in permutations(folders.items(), 2):
+        if inner.is_relative_to(outer):
+            raise LoadstoneError(f"the configuration puts {one} ({inner}) into {other} ({outer}); keep them apart")
+    for key in ("tables", "reports"):
+        if set(config[key]) & set("{}<>"):
+            raise LoadstoneError(f"the configuration: {key} can't have any of {{}}<> in its name: {config[key]}")
 
 
 def _check_sweep(config: Mapping[str, Any]) -> None:
@@ -58,7 +77,7 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
     if not parse_duration(sweep["duration"]):
         faults.append("  sweep.duration: must be longer than zero")
     for rate in sweep["rates"]:
-        if round(rate * (parse_duration(sweep["duration"]) or 0)) < 1:
+        if rate * (parse_duration(sweep["duration"]) or 0) < 1:
             faults.append(f"  sweep.rates: {rate} requests/s for {sweep['duration']} is less than one request")
     warmup = sweep.get("warmup", {})
     if warmup.get("min_rate", 0) > warmup.get("max_rate", 100):

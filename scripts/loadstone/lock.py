@@ -55,7 +55,7 @@ def _try(purpose: str, path: Path) -> int | str:
             return "somebody who is just leaving"
         holder = {
             "pid": os.getpid(),
-            "user": getpass.getuser(),
+            "user": _user(),
             "purpose": purpose,
             "folder": str(Path.cwd()),
             "since": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -70,6 +70,13 @@ def _try(purpose: str, path: Path) -> int | str:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # no entry for this user, as in many containers
+        return f"user {os.getuid()}"
 
 
 def _open(path: Path) -> int:

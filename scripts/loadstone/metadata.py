@@ -7,6 +7,7 @@ and is most likely wrong, is named in `Metadata.inferred`.
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,10 @@ VERSION = "5"
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|us|µs|μs|ns|m|s)")
 MODES = {"vegeta": "open", "serial": "serial"}
+
+_LONGEST_S = 1e9
+_LARGEST = 2**31 - 1  # integers of the tables
+MOST_RUNS = 100_000
 
 # From the first to the last campaign of the time when the collector made no warm-up and still wrote that it had.
 _NO_WARMUP = (
@@ -80,7 +85,12 @@ class Metadata:
         """Requests that a complete run holds: rate x duration; None when the metadata does not say."""
         if self.rate is None or self.duration_s is None:
             return None
-        return round(self.rate * self.duration_s)
+        return planned_requests(self.rate, self.duration_s)
+
+
+def planned_requests(rate: float, duration_s: float) -> int:
+    """Requests that an attack sends: all that start before its end, at 0, 1 / rate, 2 / rate, ... (vegeta's pacing)."""
+    return math.ceil(rate * duration_s - 1e-6)
 
 
 def parse_duration(text: object) -> float | None:
@@ -91,7 +101,7 @@ def parse_duration(text: object) -> float | None:
     while match := _DURATION.match(text, position):
         seconds += float(match[1]) * _UNITS_S[match[2]]
         position = match.end()
-    return seconds if position == len(text) and text else None
+    return seconds if position == len(text) and text and seconds < _LONGEST_S else None
 
 
 def read(path: Path) -> Metadata:
@@ -137,7 +147,7 @@ def parse(content: dict[str, Any]) -> Metadata:
         order=found.text("order", "kind"),
         load_model=found.text("loadModel") or MODES.get(mode, mode),
         generator=found.text("generator", "name") or mode,
-        labels={str(key): str(value) for key, value in found.mapping("labels").items()},
+        labels={str(key): str(value) for key, value in found.mapping("labels").items() if _is_text(f"{key}{value}")},
         request=found.mapping("req"),
         target=found.mapping("target"),
         timeout=found.text("testOptions", "timeout"),
@@ -193,6 +203,15 @@ def _made_no_warmup(timestamp: str) -> bool:
         return False
 
 
+def _is_text(value: str) -> bool:
+    """JSON can write half a character (a lone surrogate), which no table can hold."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
+
+
 class _Fields:
     """Typed look-ups in a decoded object; what has the wrong type is None and named in `problems`."""
 
@@ -215,7 +234,7 @@ class _Fields:
 
     def text(self, *keys: str) -> str | None:
         value = self.get(*keys)
-        if value is None or isinstance(value, str):
+        if value is None or (isinstance(value, str) and _is_text(value)):
             return value
         self._wrong(keys, value)
         return None
@@ -235,7 +254,7 @@ class _Fields:
 
     def integer(self, *keys: str) -> int | None:
         number = self.number(*keys)
-        if number is not None and number != int(number):
+        if number is not None and (number != int(number) or number > _LARGEST):
             self._wrong(keys, number)
             return None
         return None if number is None else int(number)
@@ -251,7 +270,7 @@ class _Fields:
         value = self.get(*keys)
         if value is None:
             return []
-        if isinstance(value, list) and all(isinstance(item, int) and not isinstance(item, bool) for item in value):
+        if isinstance(value, list) and len(value) <= MOST_RUNS and all(_is_count(item) for item in value):
             return value
         self._wrong(keys, value)
         return []

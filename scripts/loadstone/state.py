@@ -32,6 +32,11 @@ class State:
         self.listings: dict[Key, CampaignListing] = {}
         if self.root.exists() and not self.root.is_dir():
             raise LoadstoneError(f"the archive {self.root} is not a folder")
+        if not self.root.exists() and any(self.tables.glob(".done/*/*/*/*")):
+            raise LoadstoneError(
+                f"the archive {self.root} does not exist, but the tables in {self.tables} were made from one: is it "
+                "mounted, and the name right? To start anew, remove those tables"
+            )
         try:
             found = list(archive.campaigns(self.root)) if self.root.exists() else []
         except OSError as error:
@@ -87,7 +92,8 @@ class State:
         `pending` says that missing runs will be collected first.
         """
         folder = self.tables / ".done" / Path(*key)
-        return _fresh(folder, "") if pending else _true_or_fresh(folder, self.listing(key).digest())
+        known = (self.tables / ".manifest" / Path(*key)).with_name(f"{key[2]}.json").exists()
+        return _true_or_fresh(folder, self.listing(key).digest()) if known and not pending else _fresh(folder, "")
 
     def traced(self, dump: Dump) -> str:
         """The same for the rows of one trace dump."""

@@ -91,16 +91,25 @@ def identity(target: Mapping[str, Any], variants: Sequence[str]) -> dict[str, An
 def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
     """The same for one variant. Files named in a command count by content, everything else by its text."""
     declared = target["variants"][variant]
-    commands = {name: target["processes"][name]["command"] for name in declared.get("processes", [])}
-    files = {
-        argument: hashlib.sha256(Path(argument).read_bytes()).hexdigest()
-        for command in commands.values()
-        for argument in command[1:]
-        if Path(argument).is_file()
-    }
-    return {"kind": target["kind"], "request": request(declared), "expect": declared["expect"], "files": files} | {
-        "commands": commands
-    }
+    processes = {name: target["processes"][name] for name in declared.get("processes", [])}
+    commands = {name: process["command"] for name, process in processes.items()}
+    files = {}
+    for command in commands.values():
+        for argument in command:
+            for text in (argument, argument.partition("=")[2]):
+                if (digest := _file_digest(text)) is not None:
+                    files[text] = digest
+    found = {"kind": target["kind"], "request": request(declared), "expect": declared["expect"], "commands": commands}
+    environments = {name: process["environment"] for name, process in processes.items() if "environment" in process}
+    return found | {"files": files} | ({"environments": environments} if environments else {})
+
+
+def _file_digest(text: str) -> str | None:
+    try:
+        path = Path(text)
+        return hashlib.sha256(path.read_bytes()).hexdigest() if text and path.is_file() else None
+    except (OSError, ValueError):  # too long for a name, or not ours to read
+        return None
 
 
 def request(declared: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,6 +165,12 @@ def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
     """
     listing = archive.scan_campaign(campaign)
     unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
+    for cell in listing.cells:
+        described = metadata.read(cell.cell.path / archive.METADATA)
+        if described.problems or len(described.positions) != described.runs:
+            unreadable.append(
+                f"{cell.cell}: {'; '.join(described.problems) or 'its plan has other runs than positions'}"
+            )
     lacking = missing(listing)
     if lacking or unreadable:
         raise LoadstoneError(f"{campaign} is not complete: {len(lacking)} runs missing; {'; '.join(unreadable)}")
@@ -196,7 +211,7 @@ def _still_open(root: Path, app: str, host: str) -> Campaign | None:
 def _resume(campaign: Campaign, declaration: str, log: Callable[[str], None]) -> Campaign:
     listing = archive.scan_campaign(campaign)
     lacking = len(missing(listing))
-    recorded = {_declaration(cell.cell) for cell in listing.cells}
+    recorded = {metadata.read(cell.cell.path / archive.METADATA).target.get("declaration") for cell in listing.cells}
     if recorded != {declaration}:
         raise LoadstoneError(
             f"the campaign {campaign} is still open ({lacking} runs missing) and was opened from another declaration.\n"
@@ -204,13 +219,6 @@ def _resume(campaign: Campaign, declaration: str, log: Callable[[str], None]) ->
         )
     log(f"{campaign} is still open with {lacking} runs missing; `snakemake --cores all` goes on with it")
     return campaign
-
-
-def _declaration(cell: Cell) -> object:
-    try:
-        return json.loads((cell.path / archive.METADATA).read_bytes())["target"]["declaration"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, Any]]) -> None:

@@ -50,7 +50,7 @@ class Bench:
         self.said: list[str] = []
 
     def collect(self, run: int = 1) -> None:
-        collect_run(self.cell, run, self.target, self.folder / "logs", self.said.append)
+        collect_run(self.cell, run, self.target, host="here", logs=self.folder / "logs", log=self.said.append)
 
     def lines(self, name: str) -> list[dict[str, Any]]:
         with zstandard.open(self.cell.path / name) as file:

@@ -19,6 +19,7 @@ from loadstone.process import Minder, Program
 
 _POLL_S = 0.01
 _CONFIRMATIONS = 3
+_LARGEST_BODY = 256 << 20
 
 
 class Target:
@@ -106,10 +107,20 @@ def _ask(
     asked = urllib.request.Request(url, data=body, headers=dict(headers), method=method)  # noqa: S310 - schema: http(s)
     try:
         with opener.open(asked, timeout=timeout_s) as answer:
-            return answer.status, _lower(answer.headers), answer.read()
+            return answer.status, _lower(answer.headers), _read(answer, timeout_s)
     except urllib.error.HTTPError as error:
         with error:
-            return error.code, _lower(error.headers), error.read()
+            return error.code, _lower(error.headers), _read(error, timeout_s)
+
+
+def _read(answer: Any, timeout_s: float) -> bytes:
+    """A body, all of it within the time; a server that drips bytes would otherwise hold the machine for ever."""
+    deadline, body = time.monotonic() + timeout_s, bytearray()
+    while part := answer.read1(1 << 16):
+        body += part
+        if time.monotonic() > deadline or len(body) > _LARGEST_BODY:
+            raise TimeoutError(f"its body is not complete after {timeout_s:g} s and {len(body)} bytes")
+    return bytes(body)
 
 
 def _lower(headers: Any) -> dict[str, str]:

@@ -46,18 +46,19 @@ class _Job:
         return metadata.parse_duration(self.timeout) or 30.0
 
 
-def collect_run(cell: Cell, run: int, target: Mapping[str, Any], logs: Path, log: Log) -> None:
+def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, logs: Path, log: Log) -> None:
     """Collect run `run` of `cell` as its metadata plans it, unless the archive already holds it.
 
-    `target` is the configuration's target; `logs` a folder for what the programs print. Waits for the machine's
+    `target` and `host` are the configuration's; `logs` a folder for what the programs print. Waits for the machine's
     attack lock. Raises LoadstoneError, with nothing left running and nothing under a final name, when it fails.
     """
     planned = metadata.read(cell.path / archive.METADATA)
     _check_plan(cell, planned, target)
     with exclusive(f"run {run} of {cell}", log) as lock, Minder(keep_open=[lock]) as minder:
-        if cell.results(run).exists():
+        if _is_collected(cell, run):
             log(f"run {run} of {cell} is already collected")
             return
+        _check_open(cell, run, host)
         staging = Staging(cell, run)
         if staging.is_sealed():
             log(f"run {run} of {cell} was collected by a job that died at its very end; finishing it")
@@ -86,7 +87,7 @@ def _attack(job: _Job, staging: Staging) -> None:
         record["identity"] = local.identify(planned.request, job.target["variants"][variant]["expect"], job.timeout_s)
         record["ready"] = _now()
         for phase, (rate, duration_s) in phases.items():
-            if round(rate * duration_s) < 1:
+            if metadata.planned_requests(rate, duration_s) < 1:
                 continue
             started = _now()
             outputs[phase] = staging.path / f"{phase}.bin"
@@ -132,6 +133,23 @@ def _watch(program: Program, target: local.Target, limit_s: float | None) -> int
         time.sleep(0.02)
     target.check_alive()
     return code
+
+
+def _is_collected(cell: Cell, run: int) -> bool:
+    """Whether the archive holds the run's main results, in whatever format, now that nobody else attacks."""
+    listing = next((each for each in archive.scan_campaign(cell.campaign).cells if each.cell == cell), None)
+    return listing is not None and run in listing.collected()
+
+
+def _check_open(cell: Cell, run: int, host: str) -> None:
+    """Only planned runs of open campaigns of this host are ever attacked, whatever was asked for by name."""
+    planned = metadata.read(cell.path / archive.METADATA)
+    if cell.campaign.host != host:
+        raise LoadstoneError(f"{cell} is of the host {cell.campaign.host!r}; this one is {host!r}")
+    if not cell.campaign.is_open:
+        raise LoadstoneError(f"{cell.campaign} is closed; nothing of it is attacked any more")
+    if not 1 <= run <= min(planned.runs or 0, len(planned.positions)):
+        raise LoadstoneError(f"the plan of {cell} has no run {run}")
 
 
 def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> None:

@@ -6,7 +6,6 @@ static server.
 """
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,11 +145,16 @@ def _site(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _remove_others(folder: Path, wanted: set[str]) -> None:
-    """Remove what an earlier site left in a folder that only the site writes to."""
+    """Remove what an earlier site left in a folder; what no site wrote stays."""
     for entry in folder.iterdir() if folder.is_dir() else ():
-        if entry.name in wanted or entry.name.startswith("."):
+        if entry.name in wanted or entry.name.startswith(".") or entry.is_symlink():
             continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink(missing_ok=True)
+        for file in entry.iterdir() if entry.is_dir() else (entry,):
+            if file.suffix in _MADE_HERE and _MADE_HERE[file.suffix] in file.read_text("utf-8", "replace"):
+                file.unlink()
+        if entry.is_dir() and not any(entry.iterdir()):
+            entry.rmdir()
+
+
+# Text that every file of a site holds, by its suffix.
+_MADE_HERE = {".html": "Made by Loadstone", ".js": "loadstone.receive("}

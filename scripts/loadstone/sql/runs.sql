@@ -20,7 +20,7 @@ counted AS (
         min(sent_ns) AS started_ns,
         coalesce(
             min(sent_ns) FILTER (WHERE seq = 0),
-            min(sent_ns - CAST(round(seq * 1e9 / rate) AS BIGINT))
+            min(sent_ns - TRY_CAST(round(seq * 1e9 / rate) AS BIGINT))
         ) AS zero_ns
     FROM main
     GROUP BY run

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from loadstone import metadata
 from loadstone.archive import MAIN_STREAM, METADATA, CellListing, RawFile, parse_timestamp
+from loadstone.errors import LoadstoneError
 from loadstone.metadata import Metadata
 from loadstone.readers import READERS, Problems, resources, vegeta_summary
 from loadstone.readers.stream import open_raw
@@ -40,7 +41,19 @@ def read_cell(listing: CellListing, variant: str, tables: Path) -> CellRecord:
     Whatever the files hold becomes rows or problems. Raises LoadstoneError only when `tables` can't be written or a
     program is missing.
     """
-    return _CellReader(listing, variant, tables).read()
+    try:
+        return _CellReader(listing, variant, tables).read()
+    except (LoadstoneError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - a reader's mistake about one cell must not hide all the others
+        return _unread(listing, variant, tables, f"could not be converted: {type(error).__name__}: {error}")
+
+
+def _unread(listing: CellListing, variant: str, tables: Path, why: str) -> CellRecord:
+    """The record of a cell that nothing could be made of: all its runs are there, and left out."""
+    reader = _CellReader(listing, variant, tables)
+    reader.refuse(why[:500])
+    return reader.record
 
 
 class _CellReader:
@@ -70,6 +83,13 @@ class _CellReader:
             {file.run: file for file in chosen if file.kind == "results" and file.stream == MAIN_STREAM}
         )
         return self.record
+
+    def refuse(self, why: str) -> None:
+        """Describe the cell without reading it."""
+        for table in ("requests", "resources"):
+            layout.cell_file(self.tables, table, self.cell).unlink(missing_ok=True)
+        self._problem(None, "", layout.text(why), fault=True)
+        self._describe_runs({})
 
     def _problem(self, run: int | None, name: str, problem: str, *, fault: bool = False) -> None:
         source = layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix())
@@ -225,7 +245,7 @@ class _CellReader:
 
     def _plan(self) -> None:
         positions, collected = self.metadata.positions, self.listing.collected()
-        for run in range(1, min(self.metadata.runs or len(positions), _MOST_RUNS) + 1):
+        for run in range(1, min(self.metadata.runs or len(positions), metadata.MOST_RUNS) + 1):
             position = positions[run - 1] if run <= len(positions) else None
             self.record.planned.append(self.key | {"run": run, "position": position, "collected": run in collected})
 
@@ -256,9 +276,6 @@ class _CellReader:
                     "source": layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix()),
                 }
             )
-
-
-_MOST_RUNS = 1_000_000
 
 
 def _rank(file: RawFile) -> tuple[int, RawFile]:

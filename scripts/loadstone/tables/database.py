@@ -1,6 +1,5 @@
 """DuckDB over the tables: a connection with one view per table, and the database file that holds the same views."""
 
-import shutil
 from collections.abc import Collection, Sequence
 from contextlib import chdir
 from pathlib import Path
@@ -90,12 +89,21 @@ def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
 
 def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
     """Remove partitions and records of campaigns that the archive no longer holds. Only `tables` is touched."""
-    kept = {layout.manifest_file(tables, campaign) for campaign in campaigns}
-    kept |= {layout.answers_file(tables, campaign) for campaign in campaigns}
+    kept_manifests = {layout.manifest_file(tables, campaign) for campaign in campaigns}
+    kept = kept_manifests | {layout.answers_file(tables, campaign) for campaign in campaigns}
     for records in (layout.MANIFESTS, layout.ANSWERS):
         for path in tables.glob(f"{records}/*/*/*.json"):
             if path not in kept:
                 path.unlink()
+    done = {
+        tables / ".done" / manifest.relative_to(tables / layout.MANIFESTS).with_suffix("")
+        for manifest in kept_manifests
+    }
+    for folder in tables.glob(".done/*/*/*"):
+        if folder not in done:
+            for record in folder.iterdir():
+                record.unlink()
+            folder.rmdir()
     for folder in tables.glob(f"*/{_PARTITIONS}"):
         table = folder.relative_to(tables).parts[0]
         if folder not in {layout.partition(tables, table, campaign) for campaign in campaigns}:
@@ -111,7 +119,10 @@ def _remove_partition(folder: Path) -> None:
     if folder.is_symlink():
         folder.unlink()
     else:
-        shutil.rmtree(folder)
+        for path in folder.glob("*.parquet"):
+            path.unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
     for parent in list(folder.parents)[:2]:
         if not any(parent.iterdir()):
             parent.rmdir()

@@ -63,7 +63,7 @@ def judge(
 def _is_complete(requests: int | None, expected: int | None) -> bool | None:
     if expected is None:
         return None
-    return requests is not None and abs(requests - expected) <= TOLERANCE * expected
+    return requests is not None and abs(requests - expected) <= max(TOLERANCE * expected, 1 if expected > 1 else 0)
 
 
 def matches(tag: Mapping[str, Any], fact: Mapping[str, Any]) -> bool:
