@@ -36,7 +36,7 @@ def test_intervals_cover_the_truth_and_are_not_absurdly_wide(runs, truth):
             hits[name] += found[name][0] <= value <= found[name][1]
         ratios.append(found["p50"][1] / found["p50"][0])
     # What Student's t would give if each run's true median were known.
-    ideal = np.exp(2 * stats.student_t.ppf(0.975, runs - 1) * SPREAD_OF_RUNS / np.sqrt(runs))
+    ideal = np.exp(2 * stats.stdtrit(runs - 1, 0.975) * SPREAD_OF_RUNS / np.sqrt(runs))
     assert {name: count / simulations >= 0.93 for name, count in hits.items()} == dict.fromkeys(truth, True), hits
     assert np.median(ratios) < ideal**1.5
 

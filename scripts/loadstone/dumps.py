@@ -87,7 +87,8 @@ def owners(entries: Mapping[Key, Mapping[str, Any]]) -> dict[str, Key]:
 def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Key]) -> list[Dump]:
     """All dumps of an archive: in its own folder, an app's, a host's or a campaign's.
 
-    `owned` names the campaigns of dumps that lie above one; it counts for campaigns that the archive holds. A folder that can't be listed holds none.
+    `owned` names the campaigns of dumps that lie above one; it counts for campaigns that the archive holds. A folder
+    that can't be listed holds none.
     """
     places, present = {root}, set()
     for campaign in campaigns:

@@ -5,8 +5,10 @@ when a rate is chosen (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everythi
 static server.
 """
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +118,12 @@ def write_assets(reports: Path) -> None:
     """Write what all pages share: the charts' library as one classic script, the site's own scripts and style."""
     # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
     # classic script whose names stay inside a function. vegaEmbed, which brings all else, is its one name outside.
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    write_text(reports / "assets" / "vega.js", f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n')
+    # Bundling takes a second, hence the version at the end: files of the site appear complete or not at all.
+    made_by = f"// vl-convert {version('vl-convert-python')}, {hashlib.sha256(_NOTICE.encode()).hexdigest()[:16]}\n"
+    if not _ends_with(reports / "assets" / "vega.js", made_by):
+        bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        script = f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n{made_by}'
+        write_text(reports / "assets" / "vega.js", script)
     for name in ("figures.js", "site.js", "site.css"):
         write_text(reports / "assets" / name, asset(name))
 
