@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, decode, encode, parse_name, scan_campaign, slug
@@ -39,7 +39,9 @@ def test_other_names_are_no_files_of_a_run(name: str) -> None:
     assert parse_name(name) is None
 
 
-@given(st.text(st.characters(exclude_characters="/\0"), min_size=1))
+@given(st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1))
+@example("\udcff bytes that are no text")
+@example("名" * 80)
 def test_any_folder_name_survives_encoding(name: str) -> None:
     part = encode(name)
     assert decode(part) == name
@@ -73,7 +75,7 @@ def test_a_scan_lists_runs_in_order_and_names_what_it_does_not_understand(tmp_pa
     (campaign.path / "100" / "file").touch()
     (cell / "3.results.json.zst").symlink_to(tmp_path / "nowhere")
     listing = scan_campaign(campaign)
-    assert listing.cells[0].runs() == [2, 10]
+    assert listing.cells[0].runs() == [2, 3, 10]
     problems = dict(listing.problems)
     prefix = "app/host/2026-01-01T00:00:00Z"
     assert set(problems) == {
@@ -82,6 +84,7 @@ def test_a_scan_lists_runs_in_order_and_names_what_it_does_not_understand(tmp_pa
         f"{prefix}/100/plain/notes.txt",
         f"{prefix}/100/plain/3.results.json.zst",
     }
+    assert listing.cells[0].collected() == {2, 3, 10}  # what a link leads to may only be away for the moment
 
 
 def test_the_digest_changes_with_every_file_and_only_then(tmp_path: Path) -> None:

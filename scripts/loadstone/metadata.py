@@ -143,7 +143,7 @@ def parse(content: dict[str, Any]) -> Metadata:
         replicas=found.integer("workloadInfo", "test_replicas"),
         runs=found.integer("runs"),
         positions=found.integers("order", "positions"),
-        seed=found.integer("seed"),
+        seed=found.integer("seed", most=2**32),
         order=found.text("order", "kind"),
         load_model=found.text("loadModel") or MODES.get(mode, mode),
         generator=found.text("generator", "name") or mode,
@@ -252,9 +252,9 @@ class _Fields:
             return None
         return number
 
-    def integer(self, *keys: str) -> int | None:
+    def integer(self, *keys: str, most: int = _LARGEST) -> int | None:
         number = self.number(*keys)
-        if number is not None and (number != int(number) or number > _LARGEST):
+        if number is not None and (number != int(number) or number > most):
             self._wrong(keys, number)
             return None
         return None if number is None else int(number)

@@ -13,7 +13,7 @@ import psutil
 import pytest
 import zstandard
 from conftest import PROJECT
-from loadstone import archive, sweep
+from loadstone import archive, metadata, sweep
 from loadstone.archive import Campaign, Cell
 from loadstone.collect import collect_run
 from loadstone.errors import LoadstoneError
@@ -148,10 +148,11 @@ def test_a_target_that_cannot_be_started_shows_what_it_said(bench) -> None:
     it.target["processes"]["server"]["command"] = command
     with pytest.raises(LoadstoneError, match="declared otherwise"):
         it.collect()
-    it = Bench(it.folder / "again")
-    it.target["processes"]["server"]["ready"] += "?changed"  # not part of the identity
-    it.target["processes"]["server"]["environment"] = {"PYTHONHOME": "/nowhere"}
-    with pytest.raises(LoadstoneError, match=r"(?s)'server' ended \(exit code 1\).*encodings"):
+    it.target["processes"]["server"] |= {"command": command[:1], "environment": {"PYTHONHOME": "/nowhere"}}
+    with pytest.raises(LoadstoneError, match="declared otherwise"):
+        it.collect()
+    it = Bench(it.folder / "again", "--nonsense")
+    with pytest.raises(LoadstoneError, match=r"(?s)'server' ended \(exit code 2\).*unrecognized arguments"):
         it.collect()
     it.assert_nothing_left()
 
@@ -187,3 +188,62 @@ def test_a_fractional_rate(bench) -> None:
     assert it.cell.rate == "2.5"
     it.collect()
     assert len(it.lines("1.results.json.zst")) == 5
+
+
+@pytest.mark.parametrize(("rate", "duration"), [(7.7, "1100ms"), (33, "1100ms"), (3, "500ms"), (0.9, "1500ms")])
+@pytest.mark.parametrize("generator", ["vegeta", "serial"])
+def test_a_run_holds_as_many_requests_as_its_plan_says(bench, generator: str, rate: float, duration: str) -> None:
+    it = bench(generator=generator, rates=[rate], duration=duration, warmup={"duration": "0s"})
+    it.collect()
+    planned = metadata.read(it.cell.path / "metadata.json").expected_requests
+    assert len(it.lines("1.results.json.zst")) == planned
+
+
+def test_a_proxy_of_the_environment_is_passed_by(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    it = bench()
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    it.collect()
+    assert {line["code"] for line in it.lines("1.results.json.zst")} == {200}
+
+
+def test_a_body_that_never_ends_is_given_up(bench) -> None:
+    it = bench("--drip")
+    with pytest.raises(LoadstoneError, match="its body is not complete after 2 s"):
+        it.collect()
+    it.assert_nothing_left()
+
+
+@pytest.mark.parametrize(
+    ("run", "host", "close", "said"),
+    [
+        (1, "elsewhere", False, "is of the host 'here'"),
+        (1, "here", True, "is closed"),
+        (3, "here", False, "has no run 3"),
+    ],
+)
+def test_only_planned_runs_of_open_campaigns_of_this_host_are_attacked(bench, run, host, close, said) -> None:
+    it = bench()
+    if close:
+        (it.campaign.path / archive.COMPLETION).touch()
+    with pytest.raises(LoadstoneError, match=said):
+        collect_run(it.cell, run, it.target, host=host, logs=it.folder / "logs", log=it.said.append)
+    assert it.served() == 0
+    it.assert_nothing_left()
+
+
+@pytest.mark.parametrize("name", ["1.results.bin", "1.results.csv.zst", "1.results.json.zst"])
+def test_results_in_any_format_and_links_to_storage_that_is_away_count_as_collected(bench, name: str) -> None:
+    it = bench()
+    (it.cell.path / name).symlink_to("/nowhere/at/all")
+    it.collect()
+    assert it.said == [f"run 1 of {it.cell} is already collected"]
+    assert it.served() == 0
+
+
+def test_a_plan_that_cannot_be_read_does_not_close_its_campaign(bench) -> None:
+    it = bench()
+    (it.cell.path / "metadata.json").write_text("")
+    with pytest.raises(LoadstoneError, match=r"is not complete: .*is not JSON"):
+        sweep.complete(it.campaign, it.said.append)
+    assert it.campaign.is_open

@@ -1,4 +1,4 @@
-"""A small web server as a target: `python server.py PORT LOG [--wrong] [--die-after N] [--slow-start S]`.
+"""A small web server as a target: `python server.py PORT LOG [--wrong] [--die-after N] [--drip] [--slow-start S]`.
 
 Writes a line per request to LOG. Answers /ready, everything else with a fixed page.
 """
@@ -17,6 +17,7 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true")
     parser.add_argument("--die-after", type=int, default=0)
     parser.add_argument("--slow-start", type=float, default=0.0)
+    parser.add_argument("--drip", action="store_true")
     parser.add_argument("--status", type=int, default=200)
     options = parser.parse_args()
     time.sleep(options.slow_start)
@@ -39,7 +40,12 @@ def main() -> None:
             self.send_header("Content-Length", str(len(body)))
             self.send_header("X-Name", "wrong" if options.wrong else "right")
             self.end_headers()
-            self.wfile.write(body)
+            for letter in body if options.drip and self.path != "/ready" else []:
+                time.sleep(0.5)
+                self.wfile.write(bytes([letter]))
+                self.wfile.flush()
+            if not options.drip or self.path == "/ready":
+                self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             pass

@@ -120,3 +120,26 @@ def test_a_changed_chart_parameter_reads_no_raw_file_and_no_table_again(collecte
     jobs = checkout.jobs("--cores", "all")
     assert set(jobs) <= {"campaign_page", "index", "all"}
     assert jobs["campaign_page"] == 1
+
+
+def test_archives_in_turn_through_the_same_tables_keep_their_results(collected, tmp_path) -> None:
+    checkout = collected.copy(tmp_path / "checkout")
+    other = tmp_path / "other"
+    shutil.copytree(checkout.archive / "demo", other / "second")
+    for folder in [str(other), "results/archive", str(other), "results/archive"]:
+        checkout.run("--cores", "all", "report", "--config", f"archive={folder}")
+        assert "4 of 4" in (checkout.path / "reports/index.html").read_text()
+    shutil.rmtree(checkout.path / ".snakemake")
+    (checkout.path / "results/archive").rename(checkout.path / "results/away")
+    output = checkout.run("--cores", "all", "report", expect=1)
+    assert "does not exist" in output
+    assert "4 of 4" in (checkout.path / "reports/index.html").read_text()
+
+
+def test_a_run_copied_in_with_an_old_time_is_noticed(collected, tmp_path) -> None:
+    checkout = collected.copy(tmp_path / "checkout")
+    results = checkout.results()[0]
+    added = results.with_name("9.results.json.zst")
+    shutil.copy2(results, added)
+    os.utime(added, (1_000_000_000, 1_000_000_000))
+    assert checkout.jobs("--cores", "all", "report")["convert"] == 1
