@@ -50,8 +50,8 @@ def partition_of(tables: Path, table: str, app: str, host: str, timestamp: str) 
 def cell_file(tables: Path, table: str, cell: Cell) -> Path:
     """One table's file of one cell."""
     name = f"{cell.rate}_{encode(text(cell.variant_dir))}"
-    if len(name) > _LONGEST_NAME:
-        name = f"{name[:_LONGEST_NAME]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    if len(name.encode()) > _LONGEST_NAME:
+        name = f"{name.encode()[:_LONGEST_NAME].decode(errors='ignore')}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return partition(tables, table, cell.campaign) / f"{name}.parquet"
 
 
