@@ -15,7 +15,8 @@ from loadstone.readers.jaeger import DumpProblems, Trace
 from loadstone.tables import layout, schema
 from loadstone.tables.span_times import measure
 
-_ROW_GROUP = 50_000
+_ROW_GROUP = 10_000
+_MEMORY = "200MB"
 
 
 def convert_dump(dump: Dump, tables: Path, log: Callable[[str], None]) -> None:
@@ -58,7 +59,11 @@ def _key(dump: Dump) -> dict[str, Any]:
 
 
 def _write_shares(dump: Dump, tables: Path, spans: Path) -> None:
-    with duckdb.connect() as connection:
+    limits: dict[str, Any] = {
+        "memory_limit": _MEMORY,
+        "temp_directory": str(tables / ".spilled"),
+    }  # what is beyond goes to the disk
+    with duckdb.connect(config=limits) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         shares = connection.sql(sql.load("trace_shares"), params={"files": [layout.pattern(spans)]}).to_arrow_table()
     constant = _key(dump) | {"dump": layout.text(dump.source)}

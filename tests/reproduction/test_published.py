@@ -1,0 +1,114 @@
+"""The figures that the archive's owners published come back: an archive that holds them, through the real pipeline."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from conftest import PROJECT
+from loadstone import archive, comparisons, config
+from loadstone.tables import database
+from loadstone.tables.analyse import analyse_campaign
+from loadstone.tables.compare import compare
+from loadstone.tables.convert import convert_campaign
+from reproduction import campaigns, published
+from reproduction.published import COLUMNS, Published
+from support.checkout import Checkout
+
+Rows = dict[tuple[str, str, float], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def figures(shared: Path) -> list[Published]:
+    return list(published.read(shared / "prose/aggregates.csv"))
+
+
+def wrong(figures: list[Published], rows: Rows) -> list[str]:
+    """Every figure that did not come back within 1e-6 relative, or else within the error with which it was read."""
+    found = []
+    for expected in figures:
+        row = rows.get((expected.comparison, expected.variant, float(expected.rate)), {})
+        column = COLUMNS[expected.kind, expected.method]
+        spread = column.replace("_mean_ns", "_std_ns") if column.endswith("_ns") else f"{column}_std"
+        figure, unit = expected.figure, 1e9 if column.endswith("_ns") else 1.0
+        for name, value, error in ((column, figure.mean, figure.mean_error), (spread, figure.std, figure.std_error)):
+            if value is None:
+                continue
+            given = row.get(name)
+            # A deviation of zero comes back as what is left of adding up in binary fractions.
+            near = max(1e-6 * value, 1e-12, error if expected.kind.endswith("latency") else 0.0)
+            if given is None or abs(given / unit - value) > near:
+                found.append(
+                    f"{expected.comparison} {expected.variant} {expected.rate} {name}: {given}, not {value * unit}"
+                )
+    return found
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection) -> Rows:
+    rows = connection.sql("SELECT * FROM comparisons").to_arrow_table().to_pylist()
+    return {(row["comparison"], row["variant"], row["rate"]): row for row in rows}
+
+
+def test_every_figure_at_low_rates_by_both_methods(figures, tmp_path: Path) -> None:
+    targets = {key: target for key, target in published.targets(figures).items() if float(key[2]) <= 40}
+    root, tables = tmp_path / "archive", tmp_path / "tables"
+    campaigns.write_archive(root, targets, raw_rates=40)
+    canonical = config.load_variants(PROJECT / "config/variants.yaml").canonical
+    held = list(archive.campaigns(root))
+    for campaign in held:
+        convert_campaign(campaign, tables, canonical, 1, lambda _: None)
+        analyse_campaign(campaign, tables)
+    for comparison in comparisons.load(PROJECT / "config/comparisons.yaml"):
+        named = set(comparison.campaigns(root))
+        selection = compare(comparison, [campaign for campaign in held if campaign in named], tables)
+        assert selection.refusals == []
+    expected = [figure for figure in figures if float(figure.rate) <= 40]
+    with database.connect(tables) as connection:
+        assert connection.sql("SELECT DISTINCT exclusion_reason FROM runs").fetchall() == [(None,)]
+        assert wrong(expected, rows_of(connection)) == []
+    kinds = Counter((figure.kind, figure.method) for figure in expected)
+    assert kinds["latency", published.RAW] > 50 and kinds["latency", published.SUMMARIES] > 200
+
+
+@pytest.fixture(scope="module")
+def reproduced(figures, pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The whole archive through the real workflow."""
+    checkout = Checkout(pristine, tmp_path_factory.mktemp("reproduced") / "checkout")
+    campaigns.write_archive(checkout.archive, published.targets(figures), raw_rates=2000)
+    before = {file: file.stat().st_mtime_ns for file in checkout.archive.rglob("*")}
+    checkout.run("--cores", "2", "tables", timeout=1800)
+    assert {file: file.stat().st_mtime_ns for file in checkout.archive.rglob("*")} == before
+    return checkout
+
+
+@pytest.mark.slow
+def test_every_figure_of_every_comparison_by_both_methods(figures, reproduced: Checkout, monkeypatch) -> None:
+    monkeypatch.chdir(reproduced.path)
+    with duckdb.connect("results/loadstone.duckdb", read_only=True) as connection:
+        found = rows_of(connection)
+        assert wrong(figures, found) == []
+        assert {key[0] for key in found} >= {figure.comparison for figure in figures}
+        versions = connection.sql("SELECT DISTINCT metadata_version FROM runs ORDER BY 1").fetchall()
+        assert [row[0] for row in versions] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.slow
+def test_a_new_comparison_reads_no_raw_file_and_costs_itself_alone(reproduced: Checkout) -> None:
+    file = reproduced.path / "config/comparisons.yaml"
+    text = file.read_text()
+    entry = text[text.index("- id: bookinfo_shiver_16\n") : text.index("- id: bookinfo_shiver_17\n")]
+    file.write_text(f"{text}\n{entry.replace('bookinfo_shiver_16', 'again')}")
+    assert reproduced.jobs("tables") == {"compare": 1, "database": 1, "tables": 1}
+    output = reproduced.run("--cores", "1", "tables")
+    assert "reading" not in output
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(reproduced.path)
+        with duckdb.connect("results/loadstone.duckdb", read_only=True) as connection:
+            same = "SELECT * EXCLUDE (comparison) FROM comparisons WHERE comparison = ?"
+            columns = [row[0] for row in connection.execute("DESCRIBE comparisons").fetchall()]
+            exact = [name for name in columns if not name.endswith(("low_ns", "high_ns"))]
+            ordered = f"SELECT {', '.join(exact[1:])} FROM ({same}) ORDER BY rate, variant"
+            assert connection.execute(ordered, ["again"]).fetchall() == pytest.approx(
+                connection.execute(ordered, ["bookinfo_shiver_16"]).fetchall()
+            )
