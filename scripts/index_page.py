@@ -8,6 +8,7 @@ from loadstone.dumps import Dump
 from loadstone.entry import job
 from loadstone.report.site import build_index, write_assets
 from loadstone.sweep import unfinished
+from loadstone.tables.database import left_out
 from loadstone.variants import Variants
 
 with job(snakemake.log[0]) as log:
@@ -28,6 +29,6 @@ with job(snakemake.log[0]) as log:
         outside=others,
         dumps=[Dump(archive, **fields) for fields in params.dumps],
     )
-    for text in (*others, *unfinished(found)):
+    for text in (*others, *unfinished(found), *left_out(Path(params.folders["tables"]), found)):
         log(text)
     log(f"report: {reports / 'index.html'}")

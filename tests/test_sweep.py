@@ -120,6 +120,12 @@ def test_an_interrupted_opening_leaves_no_campaign(declared: dict, monkeypatch: 
     assert list(archive.campaigns(Path(declared["archive"]))) == []
 
 
+def test_a_port_that_no_process_declares_is_named(declared: dict) -> None:
+    declared["target"]["processes"]["envoy"]["port"] = 12345
+    with pytest.raises(LoadstoneError, match=r"variants.envoy.url: none of its processes declares the port 18081"):
+        config.check(declared)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 from jsonschema import Draft202012Validator
@@ -74,6 +75,16 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
             for process in variant.get("processes", [])
             if process not in target.get("processes", {})
         ]
+        declared = target.get("processes", {})
+        ports = {declared[used]["port"] for used in variant.get("processes", []) if used in declared}
+        if (
+            ports
+            and urlsplit(variant["url"]).hostname in ("127.0.0.1", "localhost")
+            and _port(variant["url"]) not in ports
+        ):
+            faults.append(
+                f"  target.variants.{name}.url: none of its processes declares the port {_port(variant['url'])}"
+            )
     if not parse_duration(sweep["duration"]):
         faults.append("  sweep.duration: must be longer than zero")
     for rate in sweep["rates"]:
@@ -84,6 +95,17 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         faults.append("  sweep.warmup: min_rate is above max_rate")
     if faults:
         raise LoadstoneError("the configuration contradicts itself:\n" + "\n".join(faults))
+
+
+def _loopback_port(url: str) -> int | None:
+    """The port of an address on this machine; None for any other."""
+    try:
+        parts = urlsplit(url)
+        if parts.hostname in ("127.0.0.1", "localhost"):
+            return parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        pass
+    return None
 
 
 class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

@@ -295,6 +295,9 @@ def _order(cells: list[Metadata]) -> str:
     return ", ".join(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
 
 
+_WIDEST = 100
+
+
 def interval(cell: Row, name: str, unit: Unit) -> str:
     """The 95 % interval of one percentile as text, or why there is none."""
     low, high = unit.of(cell[f"{name}_low_ns"]), unit.of(cell[f"{name}_high_ns"])
@@ -302,4 +305,7 @@ def interval(cell: Row, name: str, unit: Unit) -> str:
         return ""
     if not cell[f"{name}_estimable"]:
         return "too few requests"
-    return "one run" if low is None or high is None else f"{significant(low)} – {significant(high)}"
+    if low is None or high is None:
+        return "one run"
+    # From a few runs that differ wildly; no reader could do anything with such a pair of numbers.
+    return "too few runs" if high > _WIDEST * low else f"{significant(low)} – {significant(high)}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from loadstone.archive import Campaign, slug
+from loadstone.archive import ABANDONED, Campaign, slug
 from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
 from loadstone.report.campaign_page import LOAD_MODELS, distinct, when
@@ -40,7 +40,7 @@ def context(questions: Questions, campaigns: Sequence[Campaign], variants: Varia
                 "n_suggestions": suggested[key][0]["n_suggestions"] if suggested[key] else 0,
                 "page": f"campaigns/{slug(campaign)}.html",
                 "when": when(campaign),
-                "is_open": campaign.is_open,
+                "state": _state(campaign),
                 "held": row,
                 "styles": styles,
                 "labels": {style.name: style.label for style in styles},
@@ -105,3 +105,9 @@ def _by_campaign(rows: list[Row]) -> defaultdict[Key, list[Row]]:
     for row in rows:
         grouped[_key(row)].append(row)
     return grouped
+
+
+def _state(campaign: Campaign) -> str:
+    if campaign.is_open:
+        return "open: runs may still be added"
+    return "given up" if (campaign.path / ABANDONED).exists() else "complete"

@@ -51,7 +51,9 @@ def cell_file(tables: Path, table: str, cell: Cell) -> Path:
     """One table's file of one cell."""
     name = f"{cell.rate}_{encode(text(cell.variant_dir))}"
     if len(name.encode()) > _LONGEST_NAME:
-        name = f"{name.encode()[:_LONGEST_NAME].decode(errors='ignore')}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+        name = (
+            f"{name.encode()[:_LONGEST_NAME].decode(errors='ignore')}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+        )
     return partition(tables, table, cell.campaign) / f"{name}.parquet"
 
 

@@ -39,7 +39,8 @@ window.loadstone.figures = function figures(page, reader) {
     if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${range(low, high)}` : "one run only";
     if (part === "ok") return "not computed for code 200 alone";
     if (!estimable) return "not estimable: too few requests beyond it";
-    return low === null ? "none: it takes more than one run" : `95 %: ${range(low, high)}`;
+    if (low === null) return "none: it takes more than one run";
+    return high > 100 * low ? "too few runs: they differ too much" : `95 %: ${range(low, high)}`;
   }
 
   const range = (low, high) => `${significant(low)} to ${latency(high)}`;

@@ -140,10 +140,12 @@
     const rows = chart.rows(figure.dataset);
     figure.dataset.rows = rows.length;
     plot.classList.toggle("short", !rows.length);
-    const text = rows.length ? chart.words(rows) : chart.empty;
+    const hidden = chart.uses.includes("hide") && state.hide.length === page.variants.length;
+    const none = hidden ? "All variants are hidden." : chart.empty;
+    const text = rows.length ? chart.words(rows) : none;
     words.textContent = text;
     note.textContent = rows.length && chart.note ? chart.note() : "";
-    figure.querySelector(".empty-note").textContent = rows.length ? "" : chart.empty;
+    figure.querySelector(".empty-note").textContent = rows.length ? "" : none;
     plot.setAttribute("aria-label", `${figure.querySelector("h3, h4").textContent}. ${text}`);
     fillTable(figure, chart, rows);
     fillLegend(figure, rows);

@@ -1,0 +1,12 @@
+-- A row is one campaign with runs that no statistic counts: how many, of how many, and the most frequent reason.
+SELECT
+    app,
+    host,
+    timestamp,
+    count(*) FILTER (WHERE excluded) AS left_out,
+    count(*) AS runs,
+    mode(exclusion_reason) FILTER (WHERE excluded) AS reason
+FROM runs
+GROUP BY app, host, timestamp
+HAVING count(*) FILTER (WHERE excluded) > 0
+ORDER BY app, host, timestamp
