@@ -77,14 +77,8 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         ]
         declared = target.get("processes", {})
         ports = {declared[used]["port"] for used in variant.get("processes", []) if used in declared}
-        if (
-            ports
-            and urlsplit(variant["url"]).hostname in ("127.0.0.1", "localhost")
-            and _port(variant["url"]) not in ports
-        ):
-            faults.append(
-                f"  target.variants.{name}.url: none of its processes declares the port {_port(variant['url'])}"
-            )
+        if ports and (port := _loopback_port(variant["url"])) is not None and port not in ports:
+            faults.append(f"  target.variants.{name}.url: none of its processes declares the port {port}")
     if not parse_duration(sweep["duration"]):
         faults.append("  sweep.duration: must be longer than zero")
     for rate in sweep["rates"]:
