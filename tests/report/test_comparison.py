@@ -115,3 +115,20 @@ def test_the_charts_are_drawn_by_every_method(site, watched, width):
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
     assert watched.complaints == []
     assert all(address.startswith(site.as_uri()) or address == "data:," for address in watched.requests)
+
+
+def test_runs_of_which_only_the_report_is_left_are_said_to_be_in_comparisons_alone(tmp_path):
+    project = Project(tmp_path)
+    for run in (1, 2):
+        write_run(project, run, LATE, "10", "istio", mode="vegeta", whole=True)
+    (project.archive / f"shop/shiver/{LATE}/10/istio/2.results.json.zst").unlink()
+    project.make()
+    (campaign,) = archive.campaigns(project.archive)
+    page = build_campaign(campaign, project.tables, tmp_path / "reports", VARIANTS, {}).read_text()
+    assert "1 run; 0 left out; 1 run of which only the load generator&#39;s report is there, in no figure here." in page
+    compare(comparison(), [campaign], project.tables)
+    page = build_comparison(
+        comparison(), [campaign], project.tables, tmp_path / "reports", VARIANTS, options={}
+    ).read_text()
+    assert "The figures rest on 2 runs; 0 left out; of 1 run there is only what the load generator reported." in page
+    assert "the methods rest on different numbers of runs" in page and "of 1 run</span>" in page

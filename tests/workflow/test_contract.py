@@ -19,11 +19,14 @@ KEYS = {
 }
 COLUMNS = {
     "runs": "started_at variant_dir load_model generator metadata_version evidence duration_s warmup_rate replicas "
-    "labels requests expected_requests complete tags excluded exclusion_reason source problems",
+    "labels requests expected_requests complete tags excluded exclusion_reason source problems inferred",
     "requests": "stream phase seq sent_at latency_ns code error error_class bytes_out bytes_in",
     "summaries": "stream requests success mean_ns min_ns p50_ns p90_ns p95_ns p99_ns max_ns throughput status_codes",
     "resources": "sampled_at scope name cpu_millicores memory_mib",
     "spans": "trace_id span_id parent_id service operation started_at duration_ns dump",
+    "comparisons": "comparison n_runs n_excluded evidence timestamps vegeta_summaries_mean_ns vegeta_summaries_std_ns "
+    "all_raw_data_mean_ns all_raw_data_std_ns all_raw_data_ok_mean_ns all_raw_data_ok_std_ns error_fraction "
+    "error_503_fraction error_0_fraction error_other_fraction p50_ns p99_ns p99_low_ns p99_high_ns",
     "cells": "stream n_runs n_requests mean_ns std_ns run_mean_ns run_std_ns p50_ns p90_ns p95_ns p99_ns p999_ns "
     "ok_mean_ns ok_std_ns ok_run_mean_ns ok_run_std_ns error_fractions error_fraction_stds",
 }
@@ -51,7 +54,9 @@ def database(collected) -> duckdb.DuckDBPyConnection:
 def test_every_table_has_its_columns(database, table: str) -> None:
     found = dict(row[:2] for row in database.sql(f"DESCRIBE {table}").fetchall())
     assert set(COLUMNS[table].split()) <= set(found)
-    keys = {name: kind for name, kind in KEYS.items() if (table, name) != ("cells", "run")}
+    # A comparison joins campaigns.
+    without = {"cells": {"run"}, "comparisons": {"run", "timestamp"}}.get(table, set())
+    keys = {name: kind for name, kind in KEYS.items() if name not in without}
     assert keys.items() <= found.items()
     for (of, column), kind in TYPES.items():
         assert of != table or found[column] == kind
@@ -127,3 +132,10 @@ def test_the_archive_has_its_layout(collected) -> None:
     }
     expected |= {f"50/{variant}/metadata.json" for variant in ("plain", "envoy")}
     assert files == expected | {"completion_time.txt"}
+
+
+def test_declared_comparisons_of_other_archives_do_no_harm(collected) -> None:
+    declared = (collected.path / "config/comparisons.yaml").read_text()
+    assert "- id: bookinfo_shiver_1\n" in declared
+    assert not (collected.path / "reports/comparisons").exists()
+    assert "bookinfo_shiver_1" in (collected.path / "reports/index.html").read_text()

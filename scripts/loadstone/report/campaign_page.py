@@ -226,12 +226,22 @@ def _offset(instant: datetime) -> str:
 
 def rests_on(page: CampaignPage) -> str:
     """How many of the planned runs the page's figures rest on, in words."""
-    counting = len(page.runs) - len(page.excluded)
+    # A run of which only the load generator's report is left counts in comparisons; here it can't.
+    reported = sum(run["evidence"] == "summary" and not run["excluded"] for run in page.runs)
+    counting = len(page.runs) - len(page.excluded) - reported
     left_out = f"{len(page.excluded):,} left out"
+    if reported:
+        left_out += (
+            f"; {counted(reported, 'run')} of which only the load generator's report is there, in no figure here"
+        )
     if page.planned is None:
         return f"{counted(counting, 'run')}; {left_out}. How many were planned was not recorded."
     text = f"{page.planned_collected or 0:,} of {counted(page.planned, 'planned run')} collected; {left_out}"
-    return f"{text}." if not page.excluded else f"{text}, so the figures rest on {counted(counting, 'run')}."
+    return (
+        f"{text}."
+        if not page.excluded and not reported
+        else f"{text}, so the figures rest on {counted(counting, 'run')}."
+    )
 
 
 def facts(page: CampaignPage) -> list[tuple[str, str]]:
