@@ -264,6 +264,7 @@ def test_the_table_under_a_chart_holds_what_is_drawn(made_site, watched):
     page = watched.page
     page.locator("#latency summary").click()
     table = page.locator("#latency .scroll table")
+    table.wait_for()
     assert table.locator("tbody tr").count() == len(watched.view("latency", "view.data('rows')")) == 6
     assert "Latency (ms)" in table.inner_text() and "95 %:" in table.inner_text()
     before = table.inner_text()
