@@ -65,7 +65,7 @@ def test_every_table_has_its_columns(database, table: str) -> None:
 @pytest.mark.parametrize("table", COLUMNS)
 def test_rows_come_out_as_python_values(database, table: str) -> None:
     rows = database.sql(f"SELECT * FROM {table}").fetchall()
-    assert bool(rows) == (table not in {"resources", "spans"})
+    assert bool(rows) == (table not in {"resources", "spans", "comparisons"})
 
 
 def test_counts_and_figures_equal_what_vegeta_says_of_the_same_files(collected, database) -> None:
