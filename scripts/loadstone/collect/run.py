@@ -5,7 +5,6 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from loadstone import __version__, archive, metadata, sweep
 from loadstone.archive import Cell
 from loadstone.collect import local, vegeta
 from loadstone.collect.staging import Staging
+from loadstone.collect.target import Job, RunFailedError, Target, Up
 from loadstone.errors import LoadstoneError
 from loadstone.lock import exclusive
 from loadstone.metadata import Metadata
@@ -22,28 +22,8 @@ from loadstone.process import Minder, Program, check
 Log = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What collecting one run needs to know; `logs` is the folder for what programs print."""
-
-    cell: Cell
-    run: int
-    planned: Metadata
-    target: Mapping[str, Any]
-    minder: Minder
-    logs: Path
-
-    @property
-    def attack_log(self) -> Path:
-        return self.logs / "attack.log"
-
-    @property
-    def timeout(self) -> str:
-        return self.planned.timeout or "30s"
-
-    @property
-    def timeout_s(self) -> float:
-        return metadata.parse_duration(self.timeout) or 30.0
+# How the variant of a run is brought up, by the target's kind.
+_KINDS: dict[str, Up] = {"local": local.running}
 
 
 def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, logs: Path, log: Log) -> None:
@@ -66,7 +46,7 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, l
             log(_progress(cell, run))
             try:
                 staging.prepare()
-                _attack(_Job(cell, run, planned, target, minder, logs), staging)
+                _attack(Job(cell, run, planned, target, minder, logs, log), staging)
             except BaseException as error:
                 staging.discard()
                 if isinstance(error, OSError):
@@ -75,30 +55,32 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, l
         staging.publish(log)
 
 
-def _attack(job: _Job, staging: Staging) -> None:
+def _attack(job: Job, staging: Staging) -> None:
     """Target up, identity, warm-up, attack, target down; then its results in the archive's formats, sealed."""
-    planned, variant = job.planned, job.cell.variant_dir
+    planned = job.planned
     record: dict[str, Any] = {"started": _now(), "run": job.run, "position": planned.positions[job.run - 1]}
     attack = vegeta.Attack(planned.mode, planned.request, job.timeout, job.minder, job.attack_log)
     phases = {"warmup": (planned.warmup_rate or 0, planned.warmup_duration_s or 0)}
     phases["test"] = (planned.rate or 0, planned.duration_s or 0)
     outputs: dict[str, Path] = {}
-    with local.running(job.target, variant, job.minder, job.logs) as up:
-        record["identity"] = local.identify(planned.request, job.target["variants"][variant]["expect"], job.timeout_s)
-        record["ready"] = _now()
+    with _KINDS[job.target["kind"]](job) as up:
+        record |= {**up.seen, "ready": _now()}
         for phase, (rate, duration_s) in phases.items():
             if metadata.planned_requests(rate, duration_s) < 1:
                 continue
+            if phase == "test":
+                up.watch()
             started = _now()
             outputs[phase] = staging.path / f"{phase}.bin"
             _attack_to_end(job, attack.start(rate, duration_s, outputs[phase]), up, rate, duration_s)
             seen = {"phase": phase, "rate": rate, "duration_s": duration_s, "started": started}
             record.setdefault("phases", []).append(seen)
+        record["incidents"] = up.incidents()
     # Only now, with the target stopped, does anything else use the machine.
     files = {".summary.json": staging.path / "summary"}
     report = vegeta.summarise(outputs["test"], files[".summary.json"], job.minder, job.attack_log)
     if not report.get("requests"):
-        raise LoadstoneError(f"run {job.run} of {job.cell}: the attack sent no request; see {job.attack_log}")
+        raise RunFailedError(f"run {job.run} of {job.cell}: the attack sent no request; see {job.attack_log}")
     for phase, output in outputs.items():
         suffix = ".warmups.json.zst" if phase == "warmup" else ".results.json.zst"
         files[suffix] = output.with_suffix(".encoded")
@@ -109,7 +91,7 @@ def _attack(job: _Job, staging: Staging) -> None:
     staging.seal(files)
 
 
-def _attack_to_end(job: _Job, program: Program, target: local.Target, rate: float, duration_s: float) -> None:
+def _attack_to_end(job: Job, program: Program, target: Target, rate: float, duration_s: float) -> None:
     """Wait for one attack while the target is watched."""
     is_open = job.planned.mode == "vegeta"
     started = time.monotonic()
@@ -121,15 +103,15 @@ def _attack_to_end(job: _Job, program: Program, target: local.Target, rate: floa
     # vegeta takes an interrupt for a wish to end early, and succeeds.
     took_s, least_s = time.monotonic() - started, duration_s - 1 / rate
     if is_open and took_s < 0.95 * least_s:
-        raise LoadstoneError(f"the attack ended after {took_s:.1f} s instead of {duration_s:g} s; was it interrupted?")
+        raise RunFailedError(f"the attack ended after {took_s:.1f} s instead of {duration_s:g} s; was it interrupted?")
 
 
-def _watch(program: Program, target: local.Target, limit_s: float | None) -> int:
+def _watch(program: Program, target: Target, limit_s: float | None) -> int:
     deadline = None if limit_s is None else time.monotonic() + limit_s
     while (code := program.exit_code()) is None:
         target.check_alive()
         if deadline is not None and time.monotonic() > deadline:
-            raise LoadstoneError(f"the attack did not end within {limit_s:.0f} s")
+            raise RunFailedError(f"the attack did not end within {limit_s:.0f} s")
         time.sleep(0.02)
     target.check_alive()
     return code
