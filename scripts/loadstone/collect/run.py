@@ -22,8 +22,13 @@ from loadstone.process import Minder, Program, check
 Log = Callable[[str], None]
 
 
-# How the variant of a run is brought up, by the target's kind.
-_KINDS: dict[str, Up] = {"local": local.running}
+def _running(kind: str) -> Up:
+    """How the variant of a run is brought up, by the target's kind."""
+    if kind == "kubernetes":  # its client library takes a second to load
+        from loadstone.collect.kubernetes.running import running  # noqa: PLC0415
+
+        return running
+    return local.running
 
 
 def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, logs: Path, log: Log) -> None:
@@ -63,7 +68,7 @@ def _attack(job: Job, staging: Staging) -> None:
     phases = {"warmup": (planned.warmup_rate or 0, planned.warmup_duration_s or 0)}
     phases["test"] = (planned.rate or 0, planned.duration_s or 0)
     outputs: dict[str, Path] = {}
-    with _KINDS[job.target["kind"]](job) as up:
+    with _running(job.target["kind"])(job) as up:
         record |= {**up.seen, "ready": _now()}
         for phase, (rate, duration_s) in phases.items():
             if metadata.planned_requests(rate, duration_s) < 1:
