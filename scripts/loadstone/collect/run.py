@@ -12,6 +12,7 @@ from typing import Any
 from loadstone import __version__, archive, metadata, sweep
 from loadstone.archive import Cell
 from loadstone.collect import local, vegeta
+from loadstone.collect.kubernetes import session
 from loadstone.collect.staging import Staging
 from loadstone.collect.target import Job, RunFailedError, Target, Up
 from loadstone.errors import LoadstoneError
@@ -39,6 +40,8 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, l
     """
     planned = metadata.read(cell.path / archive.METADATA)
     _check_plan(cell, planned, target)
+    if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
+        session.join()
     with exclusive(f"run {run} of {cell}", log) as lock, Minder(keep_open=[lock]) as minder:
         if _is_collected(cell, run):
             log(f"run {run} of {cell} is already collected")

@@ -10,7 +10,7 @@ import yaml
 from loadstone import archive, metadata, sweep
 from loadstone.archive import Cell
 from loadstone.collect.kubernetes import rights
-from loadstone.collect.kubernetes.changes import REPLICAS
+from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED
 from loadstone.collect.kubernetes.client import Cluster
 from loadstone.collect.kubernetes.declared import Declared
 from loadstone.collect.kubernetes.survey import Survey, difference_text, survey
@@ -75,7 +75,9 @@ def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
         lines.append(f"while {variant} is measured:")
         for changed in found.objects:
             for each in changed.fields:
-                if variant in each.ours and (each.path != REPLICAS or each.wanted(variant) != each.wanted(None)):
+                if variant in each.ours and STOPPED in each.ours:
+                    lines.append(f"  {changed}: started afresh with {each.ours[variant]} pods")
+                elif variant in each.ours and (each.path != REPLICAS or each.wanted(variant) != each.wanted(None)):
                     lines.append(f"  {changed}: {each}: {_short(each.wanted(None))} -> {_short(each.wanted(variant))}")
     return lines
 
