@@ -67,11 +67,15 @@ def _prepared(each: Field, variant: str) -> Any:
 
 
 def _all(cluster: Cluster, record: Record, wanted: Wanted, *, down_first: bool) -> Outcome:
-    outcome = Outcome()
+    deployments = [changed for changed in record.objects if changed.kind is DEPLOYMENT]
     steps: list[Callable[[Changed], list[Field]]] = [_replicas, _others] if down_first else [_others, _replicas]
-    # Flux comes last in a record, and must be suspended before anything else is changed.
+    outcome = Outcome()
+    # Flux first: it would undo the rest.
+    for changed in record.objects:
+        if changed.kind is not DEPLOYMENT:
+            outcome.add(_write(cluster, changed, changed.fields, wanted))
     for fields_of in steps:
-        for changed in reversed(record.objects):
+        for changed in deployments:
             outcome.add(_write(cluster, changed, fields_of(changed), wanted))
     return outcome
 

@@ -106,6 +106,7 @@ class Cluster:
         self.patience_s = patience_s
         self._log = log or (lambda _: None)
         self._client = client.ApiClient(settings)
+        self._client.user_agent = FIELD_MANAGER
 
     def get(self, kind: Kind, namespace: str, name: str, subresource: str = "") -> Object | None:
         """One object; None when there is none of that name."""
