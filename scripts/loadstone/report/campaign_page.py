@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.archive import METADATA, Campaign, scan_campaign
 from loadstone.metadata import Metadata, read
-from loadstone.report import charts, colours, known
+from loadstone.report import charts, known, page_data
 from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, rate_text, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.variants import Style, Variants
@@ -121,7 +121,7 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "streams": page.streams,
         "latency": latency_in(page.unit),
         "interval": lambda cell, name: interval(cell, name, page.unit),
-        "data": page_data(page, name),
+        "data": script_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, page.rates),
     }
 
@@ -151,21 +151,13 @@ def distinct(styles: list[Style]) -> list[Style]:
     ]
 
 
-def page_data(page: CampaignPage, name: str) -> dict[str, Any]:
-    """What the page's script reads: latencies in the page's unit, shares as fractions."""
+def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
+    """What the page's script reads."""
     rates = [rate_name(rate) for rate in page.loadable_rates]
     return {
         "folder": name,
         "unit": page.unit.symbol,
-        "variants": [
-            {
-                "name": style.name,
-                "label": style.label,
-                "light": colours.on_light(style.colour),
-                "dark": colours.on_dark(style.colour),
-            }
-            for style in page.styles
-        ],
+        "variants": page_data.variants(page.styles),
         "rates": rates,
         "rate": rates[len(rates) // 2] if rates else None,
         "statistic": "p50",
@@ -180,30 +172,9 @@ def page_data(page: CampaignPage, name: str) -> dict[str, Any]:
 
 
 def _cell(cell: Row, unit: Unit) -> dict[str, Any]:
-    """One cell for the script. Each estimate is [value, low, high, estimable]."""
-    percentiles = ("p50", "p90", "p99")
-    every = {
-        name: [*(unit.of(cell[f"{name}{part}_ns"]) for part in ("", "_low", "_high")), cell[f"{name}_estimable"]]
-        for name in percentiles
-    }
-    successful = {name: [unit.of(cell[f"ok_{name}_ns"]), None, None, True] for name in percentiles}
-    return {
-        "rate": cell["rate"],
-        "variant": cell["variant"],
-        "runs": cell["n_runs"],
-        "requests": cell["n_requests"],
-        "ok_requests": cell["ok_n_requests"],
-        "all": every | {"mean": _spread(cell["run_mean_ns"], cell["run_std_ns"], unit)},
-        "ok": successful | {"mean": _spread(cell["ok_run_mean_ns"], cell["ok_run_std_ns"], unit)},
-        "failed": [cell["error_fraction"], cell["error_fraction_std"]],
-    }
-
-
-def _spread(mean_ns: float | None, std_ns: float | None, unit: Unit) -> list[float | bool | None]:
-    if mean_ns is None:
-        return [None, None, None, False]
-    spread = std_ns or 0.0
-    return [unit.of(mean_ns), unit.of(mean_ns - spread), unit.of(mean_ns + spread), True]
+    means = {"mean": (cell["run_mean_ns"], cell["run_std_ns"])}
+    ok_means = {"mean": (cell["ok_run_mean_ns"], cell["ok_run_std_ns"])}
+    return page_data.cell(cell, unit, means, ok_means)
 
 
 def latency_in(unit: Unit) -> Any:
