@@ -239,6 +239,19 @@ def test_no_page_scrolls_sideways(made_site, watched, name, width):
         assert box["width"] > 200 and box["x"] >= 0 and box["x"] + box["width"] <= width + 1
 
 
+@pytest.mark.parametrize("name", ["good", "hostile"])
+def test_load_variant_median_and_p99_need_no_scrolling_on_a_phone(made_site, watched, name):
+    watched.page.set_viewport_size({"width": 400, "height": 800})
+    watched.open(made_site.page(name).as_uri())
+    heads = watched.page.locator("#cells-table thead th").all()
+    shown = [
+        head.inner_text().split()[0]
+        for head in heads
+        if (box := head.bounding_box()) and box["x"] + box["width"] <= 400
+    ]
+    assert {"Load", "Variant", "Median", "p99"} <= set(shown)
+
+
 def test_charts_follow_the_window(made_site, watched):
     watched.open(made_site.page("good").as_uri())
     assert len(watched.view("latency", "view.data('labels')")) == 2

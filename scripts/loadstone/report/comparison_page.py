@@ -71,7 +71,9 @@ def context(page: ComparisonPage) -> dict[str, Any]:
     selection, specifications = page.selection, charts.specifications(page.styles, page.unit, page.rates)
     return {
         "comparison": page.comparison,
-        "where": f"{page.comparison.app} on {' and '.join(page.comparison.hosts)}",
+        "title": page.comparison.title,
+        "heading": page.comparison.title,
+        "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
         "facts": facts(page),
         "rests_on": rests_on(page),
         "refusals": selection.refusals,
