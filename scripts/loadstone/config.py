@@ -160,8 +160,12 @@ def read_yaml(path: Path) -> Any:
 
 
 def readable(path: str) -> str:
-    """The same path, once it is known to hold YAML: Snakemake says neither file nor line of what it can't read."""
-    read_yaml(Path(path))
+    """The same path; what is there is known to hold YAML. Snakemake says neither file nor line of what it can't read.
+
+    Raises LoadstoneError.
+    """
+    if Path(path).exists():
+        read_yaml(Path(path))
     return path
 
 
