@@ -10,7 +10,7 @@ import yaml
 from loadstone import archive, metadata, sweep
 from loadstone.archive import Cell
 from loadstone.collect.kubernetes import rights
-from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED
+from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED, value_text
 from loadstone.collect.kubernetes.client import Cluster
 from loadstone.collect.kubernetes.declared import Declared
 from loadstone.collect.kubernetes.survey import Survey, difference_text, survey
@@ -78,7 +78,9 @@ def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
                 if variant in each.ours and STOPPED in each.ours:
                     lines.append(f"  {changed}: started afresh with {each.ours[variant]} pods")
                 elif variant in each.ours and (each.path != REPLICAS or each.wanted(variant) != each.wanted(None)):
-                    lines.append(f"  {changed}: {each}: {_short(each.wanted(None))} -> {_short(each.wanted(variant))}")
+                    lines.append(
+                        f"  {changed}: {each}: {value_text(each.wanted(None))} -> {value_text(each.wanted(variant))}"
+                    )
     return lines
 
 
@@ -105,8 +107,3 @@ def _order(config: Mapping[str, Any], lacking: list[tuple[Cell, sweep.PlannedRun
         f"no sweep is open; `snakemake --cores 1 open` would plan {total} runs",
         f"warm-ups and attacks take about {time}, and every run the time until its pods are ready and gone again",
     ]
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else text[:117] + "..."
