@@ -1,4 +1,4 @@
-"""Law 2 on a real cluster: killed, fought over, without its API server, without rights: always put back, nothing lost."""
+"""Law 2 on a real cluster: killed, fought over, without its API server or rights; always put back, nothing lost."""
 
 import os
 import random

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from loadstone.collect.kubernetes.changes import (
     IDLE,
