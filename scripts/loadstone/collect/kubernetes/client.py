@@ -30,7 +30,7 @@ _TRANSIENT = {
     HTTPStatus.SERVICE_UNAVAILABLE,
     HTTPStatus.GATEWAY_TIMEOUT,
 }
-_CONNECT_S, _READ_S = 5, 30
+_CONNECT_S, _READ_S = 5.0, 30.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _PAGE = 500
 _AUTH = ["BearerToken"]
@@ -92,9 +92,19 @@ HELM_RELEASE = Kind("helm.toolkit.fluxcd.io/v2", "helmreleases", "HelmRelease")
 
 
 class Cluster:
-    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away."""
+    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away.
 
-    def __init__(self, context: str | None = None, *, patience_s: float = 120.0, log: Log | None = None) -> None:
+    `timeout_s` is for how long the server may take for an answer.
+    """
+
+    def __init__(
+        self,
+        context: str | None = None,
+        *,
+        patience_s: float = 120.0,
+        timeout_s: float = _READ_S,
+        log: Log | None = None,
+    ) -> None:
         settings = client.Configuration()
         try:
             config.load_config(context=context, client_configuration=settings)  # type: ignore[no-untyped-call]
@@ -104,6 +114,7 @@ class Cluster:
         settings.retries = False
         self.host: str = settings.host
         self.patience_s = patience_s
+        self._timeouts_s = (min(_CONNECT_S, timeout_s), timeout_s)
         self._log = log or (lambda _: None)
         self._client = client.ApiClient(settings)
 
@@ -189,7 +200,7 @@ class Cluster:
                 method, address, header_params=headers, auth_settings=["BearerToken"]
             )
             answer = self._client.rest_client.request(  # type: ignore[no-untyped-call]
-                method, request[1], headers=request[2], body=body, _request_timeout=(_CONNECT_S, _READ_S)
+                method, request[1], headers=request[2], body=body, _request_timeout=self._timeouts_s
             )
             content = answer.read()
         except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:

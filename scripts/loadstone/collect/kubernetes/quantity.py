@@ -1,0 +1,25 @@
+"""Kubernetes quantities such as ``250m``, ``128Mi`` and ``1e3``, exactly."""
+
+import re
+from fractions import Fraction
+
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?", re.ASCII)
+_THOUSANDS = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+
+
+def parse_quantity(text: object) -> Fraction | None:
+    """The number that a quantity stands for (cores, bytes); None when it is none.
+
+    As in Kubernetes' ``resource.Quantity``: a decimal or binary suffix, or a decimal exponent. ``E`` alone is 10^18.
+    """
+    match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    number, suffix, exponent = Fraction(match[1]), match[2] or "", int(match[3] or 0)
+    return (
+        number
+        * Fraction(1000) ** _THOUSANDS.get(suffix, 0)
+        * Fraction(1024) ** _BINARY.get(suffix, 0)
+        * Fraction(10) ** exponent
+    )
