@@ -1,7 +1,7 @@
 # Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench lint format browser clean-tools
+.PHONY: help setup demo test bench lint format browser cluster clean-tools
 
 # Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
 export PYTHON
@@ -22,7 +22,7 @@ demo: setup ## Measure four variants of a small web application on this machine,
 	@$(RUN) snakemake --cores all
 	@echo "The report: $(CURDIR)/reports/index.html"
 
-test: setup browser ## Run every test
+test: setup browser cluster ## Run every test
 	@$(RUN) pytest
 
 bench: setup ## Run the benchmarks, each as a ratio to its peer
@@ -42,6 +42,9 @@ format: setup ## Put every file into its usual form
 
 browser: setup # A Chromium for the tests of the report
 	@sh envs/setup.sh browser
+
+cluster: setup # A Kubernetes control plane for tests, built once per user
+	@sh envs/setup.sh cluster
 
 clean-tools: ## Remove what setup installed; results, tables and reports stay
 	@if [ -d .tools ]; then chmod -R u+w .tools; fi

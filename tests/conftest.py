@@ -11,6 +11,8 @@ sys.path.insert(0, str(PROJECT / "tests"))
 
 from support.checkout import copy_project  # noqa: E402
 
+pytest_plugins = ["cluster.fixtures"]
+
 # Shared machines are slow at times; a test never fails for that.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
