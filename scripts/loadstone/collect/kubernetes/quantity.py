@@ -3,7 +3,9 @@
 import re
 from fractions import Fraction
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?", re.ASCII)
+_QUANTITY = re.compile(
+    r"([+-]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40}))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?", re.ASCII
+)
 _THOUSANDS = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 
@@ -17,9 +19,6 @@ def parse_quantity(text: object) -> Fraction | None:
     if match is None:
         return None
     number, suffix, exponent = Fraction(match[1]), match[2] or "", int(match[3] or 0)
-    return (
-        number
-        * Fraction(1000) ** _THOUSANDS.get(suffix, 0)
-        * Fraction(1024) ** _BINARY.get(suffix, 0)
-        * Fraction(10) ** exponent
-    )
+    if suffix in _BINARY:
+        return number * Fraction(1024) ** _BINARY[suffix]
+    return number * Fraction(10) ** (3 * _THOUSANDS.get(suffix, 0) + exponent)
