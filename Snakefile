@@ -31,12 +31,22 @@ wildcard_constraints:
 
 onstart:
     hold_folder()
+    open_session()
+
+
+onsuccess:
+    close_session()
+
+
+onerror:
+    close_session()
 
 
 rule all:
     """Collect what open campaigns of this host lack, then analyse and report."""
     default_target: True
     input:
+        left_behind,
         completions,
         "<database>",
         "<reports>/index.html",
@@ -45,6 +55,7 @@ rule all:
 rule attacks:
     """Only collect."""
     input:
+        left_behind,
         completions,
 
 
@@ -62,6 +73,7 @@ rule report:
 
 
 include: "rules/collect.smk"
+include: "rules/cluster.smk"
 include: "rules/convert.smk"
 include: "rules/analyse.smk"
 include: "rules/compare.smk"

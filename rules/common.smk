@@ -15,6 +15,7 @@ from loadstone import archive, dumps
 from loadstone import comparisons as comparing
 from loadstone import config as configuration
 from loadstone.catalogue import load_catalogue
+from loadstone.collect.kubernetes import session
 from loadstone.errors import LoadstoneError
 from loadstone.lock import hold
 from loadstone.state import State, key_of
@@ -60,6 +61,39 @@ def hold_folder():
         hold("snakemake", Path(".snakemake/loadstone.lock"))
     except LoadstoneError as error:
         raise WorkflowError(str(error))
+
+
+# --- the session on a cluster ----------------------------------------------------------------------------------------
+
+SESSION = []
+
+
+def open_session():
+    """Before the first job: a keeper for the cluster, when this invocation may attack one or has one to put back."""
+    if not has_cluster() or not attacking():
+        return
+    lacking = {run.cell.variant_dir for runs in STATE.lacking.values() for run in runs}
+    needed = lacking & set(config["target"]["variants"])
+    if needed or session.has_records():
+        SESSION.append(session.start(config["target"], config["host"], needed))
+
+
+def close_session():
+    """After the last job: wait until the cluster is as it was."""
+    while SESSION:
+        if code := SESSION.pop().finish():
+            raise WorkflowError(f"the cluster needs your attention (code {code}): see above, and logs/cluster.log")
+
+
+def has_cluster():
+    return config.get("target", {}).get("kind") == "kubernetes"
+
+
+def left_behind(wildcards):
+    """The marker under which a cluster that an earlier invocation left changed is put back."""
+    if not has_cluster() or not session.has_records():
+        return []
+    return [STATE.put_back()]
 
 
 def key(wildcards):

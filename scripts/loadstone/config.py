@@ -70,11 +70,12 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         if name not in target["variants"]
     ]
     for name, variant in target["variants"].items():
-        faults += [
-            f"  target.variants.{name}.processes: {process!r} is not declared under target.processes"
-            for process in variant.get("processes", [])
-            if process not in target.get("processes", {})
-        ]
+        for part in ("processes", "dependencies"):
+            faults += [
+                f"  target.variants.{name}.{part}: {used!r} is not declared under target.{part}"
+                for used in variant.get(part, [])
+                if used not in target.get(part, {})
+            ]
         declared = target.get("processes", {})
         ports = {declared[used]["port"] for used in variant.get("processes", []) if used in declared}
         if ports and (port := _loopback_port(variant["url"])) is not None and port not in ports:

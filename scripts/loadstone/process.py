@@ -4,6 +4,7 @@ A program is never given to a shell: commands are lists of arguments.
 """
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -140,6 +141,40 @@ class Program:
     def _end_group(self) -> None:
         _signal_group(self.pid, signal.SIGKILL)
         self._minder.forget(self.pid)
+
+
+class Detached:
+    """A Python module that runs as a process of its own, and learns by the end of its input that this one is gone.
+
+    `order` is its first line of input, as JSON. Neither a Ctrl-C nor the death of this process ends it.
+    """
+
+    def __init__(self, module: str, order: Mapping[str, Any]) -> None:
+        scripts = str(Path(__file__).resolve().parents[1])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=sys.stderr.fileno(),
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": scripts},
+        )
+        self._order = json.dumps(order).encode() + b"\n"
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def begin(self) -> None:
+        """Give it its order; until then it waits."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died; `finish` says how
+            self._process.stdin.write(self._order)
+            self._process.stdin.flush()
+
+    def finish(self) -> int:
+        """Tell it that all is over, and wait for its end; its exit code."""
+        self._process.communicate()
+        return self._process.returncode
 
 
 def run(command: Sequence[str], minder: Minder, log: Path, **options: Any) -> None:

@@ -86,6 +86,10 @@ class State:
         """The marker under which the end of an open campaign is asked for."""
         return _fresh(self._marker_folder(self.listing(key).campaign), "complete.")
 
+    def put_back(self) -> str:
+        """The marker under which a cluster that was left changed is put back."""
+        return _fresh(self.markers, "put_back.")
+
     def done(self, key: Key, *, pending: bool) -> str:
         """Where the tables of a campaign are asked for: as they are when still true, else under a new name.
 

@@ -84,13 +84,24 @@ def warmup_rate(rate: float, warmup: Mapping[str, Any]) -> int:
 
 
 def identity(target: Mapping[str, Any], variants: Sequence[str]) -> dict[str, Any]:
-    """What decides which server answers: per variant its request, expected answer, commands and files they name."""
+    """What decides which server answers, per variant: see `variant_identity`."""
     return {name: variant_identity(target, name) for name in variants}
 
 
 def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """The same for one variant. Files named in a command count by content, everything else by its text."""
+    """Request, expected answer, and what is measured: processes on this machine, or deployments of a cluster."""
     declared = target["variants"][variant]
+    found = {"kind": target["kind"], "request": request(declared), "expect": declared["expect"]}
+    if target["kind"] == "local":
+        return found | _processes_identity(target, declared)
+    used = {name: target["dependencies"][name] for name in declared.get("dependencies", [])}
+    cluster = {"namespace": variant, "replicas": target.get("replicas", 1)}
+    cluster |= {key: declared[key] for key in ("namespace", "deployments", "replicas", "changes") if key in declared}
+    return found | {"cluster": cluster | ({"dependencies": used} if used else {})}
+
+
+def _processes_identity(target: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Commands and environments of a variant's processes; files named in a command count by content."""
     processes = {name: target["processes"][name] for name in declared.get("processes", [])}
     commands = {name: process["command"] for name, process in processes.items()}
     files = {}
@@ -99,9 +110,8 @@ def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
             for text in (argument, argument.partition("=")[2]):
                 if (digest := _file_digest(text)) is not None:
                     files[text] = digest
-    found = {"kind": target["kind"], "request": request(declared), "expect": declared["expect"], "commands": commands}
     environments = {name: process["environment"] for name, process in processes.items() if "environment" in process}
-    return found | {"files": files} | ({"environments": environments} if environments else {})
+    return {"commands": commands, "files": files} | ({"environments": environments} if environments else {})
 
 
 def _file_digest(text: str) -> str | None:
@@ -119,6 +129,20 @@ def request(declared: Mapping[str, Any]) -> dict[str, Any]:
         given["Host"] = [declared["url"].split("/")[2].rpartition("@")[2]]
     found = {"method": declared.get("method", "GET"), "url": declared["url"], "header": given}
     return found | ({"body": declared["body"]} if "body" in declared else {})
+
+
+def replicas_for(declared: int | Mapping[str, int], host: str) -> int:
+    """A declared number of pods on a host: one number, or one by host, ``*`` being all others.
+
+    Raises LoadstoneError when none is declared for it.
+    """
+    if isinstance(declared, int):
+        return declared
+    if host not in declared and "*" not in declared:
+        raise LoadstoneError(
+            f"replicas are declared for {', '.join(declared)}, but not for the host {host!r} (nor '*')"
+        )
+    return declared.get(host, declared.get("*", 0))
 
 
 def missing(listing: CampaignListing) -> list[PlannedRun]:
@@ -266,9 +290,9 @@ def _metadata(
         },
         "workloadInfo": {
             "variant": variant,
-            "namespace": variant,
+            "namespace": declared.get("namespace", variant),
             "hostname": campaign.host,
-            "test_replicas": declared.get("replicas", 1),
+            "test_replicas": replicas_for(declared.get("replicas", config["target"].get("replicas", 1)), campaign.host),
         },
         "resourcesFileSuffix": ".resources.csv.zst",
         "recordFileSuffix": ".run.json",

@@ -13,6 +13,7 @@ from typing import Any
 from loadstone import __version__, archive, metadata, sweep
 from loadstone.archive import Cell
 from loadstone.collect import local, vegeta
+from loadstone.collect.kubernetes import session
 from loadstone.collect.sampling import Sampler
 from loadstone.collect.staging import Staging
 from loadstone.collect.target import Job, RunFailedError, Target, Up
@@ -24,8 +25,13 @@ from loadstone.process import Minder, Program, check
 Log = Callable[[str], None]
 
 
-# How the variant of a run is brought up, by the target's kind.
-_KINDS: dict[str, Up] = {"local": local.running}
+def _running(kind: str) -> Up:
+    """How the variant of a run is brought up, by the target's kind."""
+    if kind == "kubernetes":  # its client library takes a second to load
+        from loadstone.collect.kubernetes.running import running  # noqa: PLC0415
+
+        return running
+    return local.running
 
 
 def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, logs: Path, log: Log) -> None:
@@ -36,6 +42,8 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, l
     """
     planned = metadata.read(cell.path / archive.METADATA)
     _check_plan(cell, planned, target)
+    if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
+        session.join()
     with exclusive(f"run {run} of {cell}", log) as lock, Minder(keep_open=[lock]) as minder:
         if _is_collected(cell, run):
             log(f"run {run} of {cell} is already collected")
@@ -66,7 +74,7 @@ def _attack(job: Job, staging: Staging) -> None:
     phases["test"] = (planned.rate or 0, planned.duration_s or 0)
     outputs: dict[str, Path] = {}
     sampler = Sampler(job, staging.path / "samples", phases["test"][1])
-    with _KINDS[job.target["kind"]](job) as up:
+    with _running(job.target["kind"])(job) as up:
         record |= {**up.seen, "ready": _now()}
         for phase, (rate, duration_s) in phases.items():
             if metadata.planned_requests(rate, duration_s) < 1:

@@ -6,10 +6,12 @@ so a change may arrive twice: those who change something read it first and send 
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -107,7 +109,7 @@ class Cluster:
     ) -> None:
         settings = client.Configuration()
         try:
-            config.load_config(context=context, client_configuration=settings)  # type: ignore[no-untyped-call]
+            _load(context, settings)
         except (config.ConfigException, OSError, TypeError, ValueError) as error:
             where = f"the context {context!r}" if context else "the current context"
             raise LoadstoneError(f"{where} of the kubeconfig can't be used: {error}") from None
@@ -214,6 +216,16 @@ class Cluster:
         after = (answer.headers or {}).get("Retry-After", "")
         reason = decoded.get("message") if isinstance(decoded, dict) else None
         return answer.status, reason or f"status {answer.status}", float(after) if after.isdigit() else 0.0
+
+
+def _load(context: str | None, settings: client.Configuration) -> None:
+    """The user's kubeconfig; inside a pod without one, the pod's own account."""
+    # The library looks at KUBECONFIG only once, when it is imported.
+    file = os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
+    if context is None and "KUBERNETES_SERVICE_HOST" in os.environ and not Path(file).exists():
+        config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
+    else:
+        config.load_kube_config(file, context, settings)  # type: ignore[no-untyped-call]
 
 
 def _refused(text: str, status: int) -> ClusterError:

@@ -41,7 +41,7 @@ class Watched:
         self._before = self._look()
 
     def incidents(self) -> list[Incident]:
-        """What happened since: ``kind``, ``object``, ``text``, and what is known of ``container``, ``reason``, ``count``.
+        """What happened since: ``kind``, ``object``, ``text`` and, where known, ``container``, ``reason``, ``count``.
 
         Kinds: ``oom`` and ``restart`` of a container, ``ended`` (and not started again), ``evicted``, ``replaced``,
         ``vanished``, ``failed`` and ``added`` of a pod, ``warning`` for events, ``unknown`` when the cluster could not

@@ -3,9 +3,8 @@
 import re
 from fractions import Fraction
 
-_QUANTITY = re.compile(
-    r"([+-]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40}))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?", re.ASCII
-)
+_NUMBER = r"[+-]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})"
+_QUANTITY = re.compile(rf"({_NUMBER})(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{{1,2}}))?", re.ASCII)
 _THOUSANDS = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 

@@ -1,0 +1,182 @@
+"""What was changed in an object, and its way back. Nothing here talks to a cluster.
+
+A change is a set of fields, each with the value before and the values that we give it. A field that holds one of these
+may be set again; one that holds anything else was changed by somebody else, and is left.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+Object = dict[str, Any]
+# Keys of mappings; a tuple ("name", x) stands for the element of a list whose ``name`` is x.
+Path = tuple[Any, ...]
+
+_KEPT_BY_SERVER = {("metadata", "annotations", "deployment.kubernetes.io/revision")}
+_COMPARED = (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
+
+
+class _Absent(Enum):
+    ABSENT = "absent"
+
+    def __str__(self) -> str:
+        return "absent"
+
+
+ABSENT = _Absent.ABSENT
+REPLICAS: Path = ("spec", "replicas")
+SUSPEND: Path = ("spec", "suspend")
+# Names that no variant can have.
+IDLE, STOPPED = "/idle", "/stopped"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One changed field; values are decoded JSON, or `ABSENT` where there is no such field.
+
+    `ours` are the values that we give it: by variant, as long as that is measured; `IDLE`, while no variant that names
+    it is; `STOPPED`, for a moment, to start afresh.
+    """
+
+    path: Path
+    before: Any
+    ours: Mapping[str, Any]
+
+    def wanted(self, variant: str | None) -> Any:
+        """Its value while a variant is measured; None: while none is."""
+        idle = self.ours.get(IDLE, self.before)
+        return idle if variant is None else self.ours.get(variant, idle)
+
+    def is_known(self, value: Any) -> bool:
+        """Whether it had this value before, or has it from us."""
+        return value == self.before or value in self.ours.values()
+
+    def __str__(self) -> str:
+        return path_text(self.path)
+
+    def encoded(self) -> Object:
+        """As JSON can hold it."""
+        return {
+            "path": [list(part) if isinstance(part, tuple) else part for part in self.path],
+            "before": _wrapped(self.before),
+            "ours": {name: _wrapped(value) for name, value in self.ours.items()},
+        }
+
+    @classmethod
+    def decoded(cls, content: Mapping[str, Any]) -> "Field":
+        """Inverse of `encoded`."""
+        path = tuple(tuple(part) if isinstance(part, list) else part for part in content["path"])
+        ours = {name: _unwrapped(value) for name, value in content["ours"].items()}
+        return cls(path, _unwrapped(content["before"]), ours)
+
+
+def path_text(path: Path) -> str:
+    """``spec.template.spec.containers[app].image``."""
+    return "".join(f"[{part[1]}]" if isinstance(part, tuple) else f".{part}" for part in path).removeprefix(".")
+
+
+def differences(before: Object, afters: Mapping[str, Object]) -> list[Field]:
+    """The fields in which later states differ from the one before, of those that people set (labels, spec, ...).
+
+    `afters` are the states by variant. Fields don't overlap: where one state has another list and the next only
+    another value in it, the list is the field.
+    """
+    paths: set[Path] = set()
+    for after in afters.values():
+        for path in _COMPARED:
+            _compare(path, get(before, path), get(after, path), paths)
+    paths -= _KEPT_BY_SERVER
+    outermost = [path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))]
+    found = []
+    for path in sorted(outermost, key=str):
+        former = get(before, path)
+        ours = {name: get(after, path) for name, after in afters.items()}
+        changed = {name: value for name, value in ours.items() if value != former}
+        found.append(Field(path, copy.deepcopy(former), copy.deepcopy(changed)))
+    return found
+
+
+def get(content: Any, path: Path) -> Any:
+    """The value of a field, or `ABSENT`."""
+    found: Any = content
+    for part in path:
+        if isinstance(part, tuple):
+            found = next((each for each in found if each.get("name") == part[1]), ABSENT) if _named(found) else ABSENT
+        else:
+            found = found.get(part, ABSENT) if isinstance(found, dict) else ABSENT
+        if found is ABSENT:
+            return ABSENT
+    return found
+
+
+def rewritten(
+    current: Object, fields: Iterable[Field], wanted: Callable[[Field], Any]
+) -> tuple[Object, list[Field], list[Field]]:
+    """(the object with the wanted values, the fields that this changed, those left because others changed them)."""
+    found, written, left = copy.deepcopy(current), [], []
+    for each in fields:
+        value, want = get(found, each.path), wanted(each)
+        if value == want:
+            continue
+        if each.is_known(value) and put(found, each.path, want):
+            written.append(each)
+        else:
+            left.append(each)
+    return found, written, left
+
+
+def put(content: Object, path: Path, value: Any) -> bool:
+    """Set (or with `ABSENT` remove) a field in place; whether there is a place for it."""
+    *parents, last = path
+    holder: Any = content
+    for part in parents:
+        inner = get(holder, (part,))
+        if inner is ABSENT:
+            if value is ABSENT:
+                return True
+            if isinstance(part, tuple) or not isinstance(holder, dict):
+                return False
+            inner = holder[part] = {}
+        holder = inner
+    if isinstance(last, tuple) or not isinstance(holder, dict):
+        return False
+    if value is ABSENT:
+        holder.pop(last, None)
+    else:
+        holder[last] = copy.deepcopy(value)
+    return True
+
+
+def _compare(path: Path, before: Any, after: Any, found: set[Path]) -> None:
+    if before == after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*before, *(key for key in after if key not in before)]:
+            _compare((*path, key), before.get(key, ABSENT), after.get(key, ABSENT), found)
+    elif _named(before) and _named(after) and _names(before) == _names(after):
+        for one, other in zip(before, after, strict=True):
+            _compare((*path, ("name", one["name"])), one, other, found)
+    else:
+        found.add(path)
+
+
+def _named(value: Any) -> bool:
+    """Whether a list's elements are known by their names, such as containers; the order of the names counts too."""
+    if not isinstance(value, list) or not value:
+        return False
+    names = [each.get("name") if isinstance(each, dict) else None for each in value]
+    return None not in names and len(set(map(str, names))) == len(names)
+
+
+def _names(value: list[Object]) -> list[Any]:
+    return [each["name"] for each in value]
+
+
+def _wrapped(value: Any) -> Object:
+    return {} if value is ABSENT else {"value": value}
+
+
+def _unwrapped(content: Mapping[str, Any]) -> Any:
+    return content.get("value", ABSENT)

@@ -1,0 +1,134 @@
+"""What a session must be allowed to do: asked of the cluster before the first change, and written as Roles."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from loadstone.collect.kubernetes.client import (
+    ACCESS_REVIEW,
+    AUTOSCALER,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    ENDPOINT_SLICE,
+    EVENT,
+    LEASE,
+    POD,
+    POD_METRICS,
+    SERVICE,
+    Cluster,
+    Kind,
+    Object,
+)
+from loadstone.collect.kubernetes.declared import Declared
+from loadstone.collect.kubernetes.record import KINDS
+from loadstone.errors import LoadstoneError
+
+_NAME = "loadstone"
+
+
+@dataclass(frozen=True, order=True)
+class Right:
+    """One verb on one resource of a namespace; `resource` may name a subresource (``deployments/scale``)."""
+
+    namespace: str
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        group = f".{self.group}" if self.group else ""
+        return f"{self.verb} {self.resource}{group} in the namespace {self.namespace}"
+
+
+def needed(declared: Declared) -> list[Right]:
+    """The least that a session with these declarations needs."""
+    found = set(_rights(declared.namespace, LEASE, "get", "create", "update"))
+    found |= set(_rights(declared.namespace, CONFIG_MAP, "get", "create", "update"))
+    for namespace in scaled_namespaces(declared):
+        found |= set(_rights(namespace, DEPLOYMENT, "get", "list"))
+        found |= set(_rights(namespace, DEPLOYMENT, "get", "update", subresource="scale"))
+        for kind in (POD, SERVICE, ENDPOINT_SLICE, EVENT, AUTOSCALER):
+            found |= set(_rights(namespace, kind, "list"))
+    for variant in declared.variants.values():
+        for change in variant.changes:
+            found |= set(_rights(change.namespace, DEPLOYMENT, "patch", "update"))
+    for flux in declared.flux:
+        found |= set(_rights(flux.namespace, KINDS[flux.kind], "get", "update"))
+    return sorted(found)
+
+
+def useful(declared: Declared) -> list[Right]:
+    """What is done without when it is not allowed: reading what pods use."""
+    return sorted(right for each in sampled_namespaces(declared) for right in _rights(each, POD_METRICS, "list"))
+
+
+def scaled_namespaces(declared: Declared) -> list[str]:
+    """Where deployments are scaled."""
+    return sorted({namespace for variant in declared.variants.values() for namespace in variant.namespaces})
+
+
+def sampled_namespaces(declared: Declared) -> list[str]:
+    """Where the use of CPU and memory is sampled."""
+    return sorted({*scaled_namespaces(declared), *declared.sampled})
+
+
+def check(cluster: Cluster, declared: Declared) -> None:
+    """Raise one LoadstoneError that lists every right that is missing."""
+    missing = lacking(cluster, needed(declared))
+    if missing:
+        raise LoadstoneError(
+            f"you may not do all that a sweep needs on {cluster.host}; nothing was changed. Missing:\n  "
+            + "\n  ".join(map(str, missing))
+            + "\n`snakemake --cores 1 rights` prints the Roles and RoleBindings to apply"
+        )
+
+
+def lacking(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
+    """Those that the cluster does not grant."""
+    return [right for right in rights if not _is_allowed(cluster, right)]
+
+
+def roles(declared: Declared, subject: Object) -> list[Object]:
+    """A Role and a RoleBinding per namespace that grant exactly what is needed and useful to a subject."""
+    found: list[Object] = []
+    rights = [*needed(declared), *useful(declared)]
+    for namespace in sorted({right.namespace for right in rights}):
+        rules: dict[tuple[str, str], list[str]] = {}
+        for right in rights:
+            if right.namespace == namespace:
+                rules.setdefault((right.group, right.resource), []).append(right.verb)
+        metadata = {"name": _NAME, "namespace": namespace}
+        found.append(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "Role",
+                "metadata": metadata,
+                "rules": [
+                    {"apiGroups": [group], "resources": [resource], "verbs": verbs}
+                    for (group, resource), verbs in rules.items()
+                ],
+            }
+        )
+        found.append(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "RoleBinding",
+                "metadata": metadata,
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": _NAME},
+                "subjects": [subject],
+            }
+        )
+    return found
+
+
+def _rights(namespace: str, kind: Kind, *verbs: str, subresource: str = "") -> list[Right]:
+    resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
+    return [Right(namespace, kind.group, resource, verb) for verb in verbs]
+
+
+def _is_allowed(cluster: Cluster, right: Right) -> bool:
+    resource, _, subresource = right.resource.partition("/")
+    asked = {"namespace": right.namespace, "group": right.group, "resource": resource, "verb": right.verb}
+    if subresource:
+        asked["subresource"] = subresource
+    answer = cluster.create(ACCESS_REVIEW, "", {"spec": {"resourceAttributes": asked}})
+    return bool(answer["status"].get("allowed"))

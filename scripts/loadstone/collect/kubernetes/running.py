@@ -1,0 +1,145 @@
+"""One run on a cluster: the variant up and everything else down, ready, identified; down again at the end."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from loadstone.collect.identity import identify
+from loadstone.collect.kubernetes import apply, ready, session
+from loadstone.collect.kubernetes.client import DEPLOYMENT, POD, Cluster
+from loadstone.collect.kubernetes.declared import Declared, Variant
+from loadstone.collect.kubernetes.incidents import Watched
+from loadstone.collect.kubernetes.metrics import PodMetrics
+from loadstone.collect.kubernetes.record import Record, Records
+from loadstone.collect.target import Job, RunFailedError, Sample
+from loadstone.errors import LoadstoneError
+from loadstone.lock import exclusive
+
+_CHECK_EVERY_S = 1.0
+_POLL_S = 0.5
+
+
+class KubernetesTarget:
+    """A variant that is up in its cluster."""
+
+    def __init__(self, cluster: Cluster, declared: Declared, variant: Variant, seen: dict[str, Any]) -> None:
+        namespaces = [*variant.namespaces, *declared.sampled]
+        self._metrics = PodMetrics(declared.context, namespaces)
+        self._watched = Watched(cluster, namespaces)
+        self._checked = 0.0
+        self.seen = seen
+
+    def check_alive(self) -> None:
+        """Raise LoadstoneError when the cluster is not ours any more; whether pods live, the attack itself shows."""
+        now = time.monotonic()
+        if now - self._checked > _CHECK_EVERY_S:
+            self._checked = now
+            session.check()
+
+    def watch(self) -> None:
+        """Remember how pods and events are now."""
+        self._watched.begin()
+
+    def incidents(self) -> list[dict[str, Any]]:
+        """Restarts, kills, evictions, lost pods and warnings since `watch`."""
+        return self._watched.incidents()
+
+    def sample(self) -> list[Sample]:
+        """CPU and memory of every pod, as often as the cluster measures them."""
+        return self._metrics.sample()
+
+
+@contextmanager
+def running(job: Job) -> Iterator[KubernetesTarget]:
+    """The job's variant, up and answering as itself; afterwards no variant is up.
+
+    Needs a session (`session.start`). Raises RunFailedError when the variant can't be brought up in time.
+    """
+    session.join()
+    declared = Declared.of(job.target, job.cell.campaign.host)
+    variant = declared.variants[job.cell.variant_dir]
+    cluster = Cluster(declared.context, patience_s=declared.patience_s, log=job.log)
+    record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
+    if record is None:
+        raise LoadstoneError(f"nothing is recorded of {cluster.host}; start again")
+    with exclusive(f"run {job.run} of {job.cell}", job.log, path=session.JOB_LOCK.resolve()):
+        try:
+            deadline = time.monotonic() + declared.ready_timeout_s
+            _bring_up(cluster, record, variant, declared.ready_timeout_s)
+            identity = _identified(job, deadline)
+            seen = {"identity": identity, "cluster": _seen(cluster, record, variant)}
+            yield KubernetesTarget(cluster, declared, variant, seen)
+        except RunFailedError:
+            with contextlib.suppress(RunFailedError):  # what failed first says more
+                _bring_down(cluster, record, declared.ready_timeout_s)
+            raise
+        try:
+            _bring_down(cluster, record, declared.ready_timeout_s)
+        except LoadstoneError as error:  # the attack is over and stands by its own data; the next run sees to the rest
+            job.log(f"the variant {variant.name} is not down yet: {error}")
+
+
+def _bring_up(cluster: Cluster, record: Record, variant: Variant, limit_s: float) -> None:
+    _demand(apply.prepare(cluster, record, variant.name))
+    prepared = apply.pods(record, variant.name, prepared=True)
+    ready.wait_gone(cluster, [name for name, count in prepared.items() if not count], limit_s, session.check)
+    _demand(apply.raise_up(cluster, record, variant.name))
+    ready.wait_ready(cluster, _wanted(record, variant), limit_s, session.check)
+
+
+def _bring_down(cluster: Cluster, record: Record, limit_s: float) -> None:
+    _demand(apply.idle(cluster, record))
+    gone = [name for name, count in apply.pods(record, None).items() if not count]
+    ready.wait_gone(cluster, gone, limit_s, session.check)
+
+
+def _wanted(record: Record, variant: Variant) -> dict[tuple[str, str], int]:
+    """Pods of all deployments that the session scales, in the namespaces of the variant."""
+    pods = apply.pods(record, variant.name)
+    return {name: count for name, count in pods.items() if name[0] in variant.namespaces}
+
+
+def _demand(outcome: apply.Outcome) -> None:
+    """What others have changed is not ours to overwrite, nor to measure."""
+    if outcome.left:
+        raise RunFailedError("somebody else changes the cluster during the sweep:\n  " + "\n  ".join(outcome.left))
+
+
+def _identified(job: Job, deadline: float) -> dict[str, Any]:
+    """The variant's own answer, several times in a row; a mesh needs a moment to learn of new pods."""
+    expect = job.target["variants"][job.cell.variant_dir]["expect"]
+    while True:
+        try:
+            return identify(job.planned.request, expect, job.timeout_s)
+        except RunFailedError:
+            if time.monotonic() > deadline:
+                raise
+        session.check()
+        time.sleep(_POLL_S)
+
+
+def _seen(cluster: Cluster, record: Record, variant: Variant) -> dict[str, Any]:
+    """What is measured: the server's version, and image and node of every pod."""
+    pods = []
+    for namespace in variant.namespaces:
+        listed = cluster.list(POD, namespace)
+        names = {
+            changed.name for changed in record.objects if changed.kind is DEPLOYMENT and changed.namespace == namespace
+        }
+        for deployment in cluster.list(DEPLOYMENT, namespace):
+            if deployment["metadata"]["name"] in names:
+                pods += [_pod(namespace, pod) for pod in ready.selected(deployment, listed)]
+    return {"server_version": cluster.version(), "pods": pods}
+
+
+def _pod(namespace: str, pod: dict[str, Any]) -> dict[str, Any]:
+    images = {
+        each["name"]: each.get("imageID") or each.get("image") for each in pod["status"].get("containerStatuses", [])
+    }
+    return {
+        "pod": f"{namespace}/{pod['metadata']['name']}",
+        "node": pod["spec"].get("nodeName"),
+        "images": images,
+    }
