@@ -41,7 +41,7 @@ class ApiError(Exception):
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"{status}: {text}")
-        self.status = status
+        self.status, self.text = status, text
 
 
 class Api:

@@ -16,7 +16,6 @@ class Namespace:
         self.plane, self.api = plane, plane.api
         self.name = f"{purpose}-{uuid4().hex[:8]}"
         self.api.create("Namespace", {"metadata": {"name": self.name}})
-        wait_until(self._has_account, f"the service account of {self.name}")
 
     def create(self, kind: str, name: str, **body: Any) -> Object:
         """`metadata` may hold more than the name."""
@@ -41,6 +40,8 @@ class Namespace:
         port: int = 8080,
     ) -> Object:
         """A deployment whose pods have the label app=<name>. Times are Go durations; 1h is never, to a test."""
+        # Pods need it, and after an outage the controllers take a while to make it.
+        wait_until(self._has_account, f"the service account of {self.name}")
         times = {"plane/ready-after": ready_after, "plane/gone-after": gone_after}
         container = {
             "name": "app",

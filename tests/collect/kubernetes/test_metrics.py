@@ -5,11 +5,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+import psutil
 import pytest
+from cluster.api import wait_until
 from hypothesis import given
 from hypothesis import strategies as st
 from loadstone.collect.kubernetes.metrics import PodMetrics
 from loadstone.collect.kubernetes.quantity import parse_quantity
+from loadstone.collect.sampling import Sampler
 from loadstone.collect.target import UnsampledError
 
 ABSENT = "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are not known"
@@ -82,9 +85,8 @@ def test_metrics_that_die_during_the_attack_and_come_back(metrics) -> None:
     assert _values(asked.sample()) == [("shop/a", 30, 2.0, 1.0)]
 
 
-def test_an_api_server_that_hangs_keeps_nobody_waiting(metrics, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadstone.collect.kubernetes.metrics._TIMEOUT_S", 0.2)
-    asked = PodMetrics(None, ["shop"])
+def test_an_api_server_that_hangs_keeps_nobody_waiting(metrics) -> None:
+    asked = PodMetrics(None, [f"namespace-{number}" for number in range(1000)])
     with metrics.api_frozen(), pytest.raises(UnsampledError, match=r"does not answer.*\(status 0\)"):
         asked.sample()
 
@@ -99,6 +101,39 @@ def test_one_namespace_that_may_not_be_read_hides_no_other(metrics, namespace, t
         with pytest.raises(UnsampledError, match=f"the pods in {other.name} are not known: .*forbidden") as caught:
             asked.sample()
     assert _values(list(caught.value.samples)) == [(f"{mine.name}/a", 15, 1.0, 1.0)]
+
+
+def test_a_run_goes_on_without_metrics_and_takes_them_when_they_are_back(metrics, tmp_path) -> None:
+    said: list[str] = []
+
+    class Target:
+        sample = PodMetrics(None, ["shop"]).sample
+
+    class Job:
+        target = {"kind": "kubernetes", "resources": {"every": "50ms"}}  # noqa: RUF012
+        log = said.append
+
+    def measure(second: int) -> None:
+        metrics.metrics_file.write_text(json.dumps({"shop/a": _at(second, ("1m", "1Mi"))}))
+
+    def pods() -> list[int]:
+        rows = (line.split(",") for line in (tmp_path / "samples").read_text().splitlines())
+        return [datetime.fromisoformat(row[0]).second for row in rows if row[1:3] == ["pod", "shop/a"]]
+
+    measure(0)
+    sampler = Sampler(Job, tmp_path / "samples", 1.0)  # type: ignore[arg-type]
+    with sampler.during(Target, psutil.Process().pid):  # type: ignore[arg-type]
+        wait_until(lambda: sampler.record()["rounds"], "the first round")
+        measure(15)
+        wait_until(lambda: pods() == [15], "a sample")
+        metrics.kill_metrics()
+        wait_until(lambda: said, "the problem to be said")
+        metrics.start_metrics()
+        measure(30)
+        wait_until(lambda: pods() == [15, 30], "another sample")
+    assert said == [AWAY]
+    assert [problem["text"] for problem in sampler.record()["problems"]] == [AWAY]
+    assert sampler.compressed() is not None
 
 
 @pytest.mark.parametrize(

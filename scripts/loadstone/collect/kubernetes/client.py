@@ -5,8 +5,11 @@ so a change may arrive twice: those who change something read it first and send 
 """
 
 import contextlib
+import copy
 import json
+import math
 import os
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +19,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import urllib3
+import yaml
 from kubernetes import client, config
 
 from loadstone.errors import LoadstoneError
@@ -32,10 +36,12 @@ _TRANSIENT = {
     HTTPStatus.SERVICE_UNAVAILABLE,
     HTTPStatus.GATEWAY_TIMEOUT,
 }
-_CONNECT_S, _READ_S = 5.0, 30.0
+_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+_CONNECT_S, _READ_S, _SHORTEST_S = 5.0, 30.0, 1.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
+_STARTING_S = 10.0
+_NO_ANSWER = (urllib3.exceptions.HTTPError, client.ApiException, OSError)
 _PAGE = 500
-_AUTH = ["BearerToken"]
 
 
 class ClusterError(LoadstoneError):
@@ -70,6 +76,12 @@ class Kind:
     def group(self) -> str:
         return self.version.rpartition("/")[0]
 
+    @property
+    def patch_type(self) -> str:
+        """Strategic merge patches exist for Kubernetes' own kinds only."""
+        own = "." not in self.group or self.group.endswith(".k8s.io")
+        return f"application/{'strategic-merge' if own else 'merge'}-patch+json"
+
     def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
         """The address of one object, or of all in a namespace."""
         root = f"/apis/{self.version}" if self.group else f"/api/{self.version}"
@@ -93,32 +105,33 @@ KUSTOMIZATION = Kind("kustomize.toolkit.fluxcd.io/v1", "kustomizations", "Kustom
 HELM_RELEASE = Kind("helm.toolkit.fluxcd.io/v2", "helmreleases", "HelmRelease")
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """What came of one try: `status` 200 and the decoded `content`, or another status (0: no answer) and a `reason`."""
+
+    status: int
+    content: Object
+    reason: str = ""
+    retry_after_s: float = 0.0
+
+
 class Cluster:
-    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away.
+    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away."""
 
-    `timeout_s` is for how long the server may take for an answer.
-    """
-
-    def __init__(
-        self,
-        context: str | None = None,
-        *,
-        patience_s: float = 120.0,
-        timeout_s: float = _READ_S,
-        log: Log | None = None,
-    ) -> None:
-        settings = client.Configuration()
-        try:
-            _load(context, settings)
-        except (config.ConfigException, OSError, TypeError, ValueError) as error:
-            where = f"the context {context!r}" if context else "the current context"
-            raise LoadstoneError(f"{where} of the kubeconfig can't be used: {error}") from None
+    def __init__(self, context: str | None = None, *, patience_s: float = 120.0, log: Log | None = None) -> None:
+        settings = _settings(context)
         settings.retries = False
         self.host: str = settings.host
         self.patience_s = patience_s
-        self._timeouts_s = (min(_CONNECT_S, timeout_s), timeout_s)
         self._log = log or (lambda _: None)
         self._client = client.ApiClient(settings)
+        self._client.user_agent = FIELD_MANAGER
+
+    def with_patience(self, patience_s: float) -> "Cluster":
+        """The same server and user for calls that have another time to come to an end."""
+        other = copy.copy(self)
+        other.patience_s = patience_s
+        return other
 
     def get(self, kind: Kind, namespace: str, name: str, subresource: str = "") -> Object | None:
         """One object; None when there is none of that name."""
@@ -133,12 +146,19 @@ class Cluster:
         if labels:
             query["labelSelector"] = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
         found: list[Object] = []
+        following = ""
         while True:
-            page = self._call("GET", kind.path(namespace), query)
+            try:
+                page = self._call("GET", kind.path(namespace), query | ({"continue": following} if following else {}))
+            except ClusterError as error:
+                if error.status != HTTPStatus.GONE or not following:
+                    raise
+                # The server has forgotten this list meanwhile: from the start.
+                found, following = [], ""
+                continue
             found += page.get("items") or []
             if not (following := page.get("metadata", {}).get("continue")):
                 return found
-            query = query | {"continue": following}
 
     def create(self, kind: Kind, namespace: str, body: Object) -> Object:
         """Raises ConflictError when there is one already."""
@@ -151,10 +171,12 @@ class Cluster:
         return self._call("PUT", path, {"fieldManager": FIELD_MANAGER}, body)
 
     def patch(self, kind: Kind, namespace: str, name: str, body: Object, *, dry_run: bool = False) -> Object:
-        """A strategic merge patch; returns the whole object as it is (or would be) then."""
+        """A strategic merge patch (of kinds that are not Kubernetes' own: a JSON merge patch).
+
+        Returns the whole object as it is (or would be) then.
+        """
         query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if dry_run else {})
-        path = kind.path(namespace, name)
-        return self._call("PATCH", path, query, body, "application/strategic-merge-patch+json")
+        return self._call("PATCH", kind.path(namespace, name), query, body, kind.patch_type)
 
     def delete(self, kind: Kind, namespace: str, name: str, uid: str | None = None) -> None:
         """Delete an object (only that with the given `uid`); one that is gone already is no error."""
@@ -164,6 +186,13 @@ class Cluster:
     def version(self) -> str:
         """What the server says of its version, such as ``v1.36.3``."""
         return str(self._call("GET", "/version").get("gitVersion", ""))
+
+    def is_ready(self) -> bool:
+        """Whether the server says that it has started: before, it takes most users for allowed nothing."""
+        try:
+            return self._send("GET", "/readyz", None, "", _CONNECT_S)[0] == HTTPStatus.OK
+        except _NO_ANSWER:
+            return False
 
     def _call(
         self,
@@ -175,57 +204,97 @@ class Cluster:
     ) -> Object:
         address = path + (f"?{urlencode(query)}" if query else "")
         pause_s, given_up = _FIRST_PAUSE_S, time.monotonic() + self.patience_s
-        said = False
+        refused_since, was_ready, said = math.inf, False, False
         while True:
-            status, answer, retry_after_s = self._once(method, address, body, content_type)
-            if status == HTTPStatus.OK:
+            read_s = min(_READ_S, max(given_up - time.monotonic(), _SHORTEST_S))
+            answer = self._once(method, address, body, content_type, read_s)
+            now = time.monotonic()
+            if answer.status == HTTPStatus.OK:
                 if said:
                     self._log(f"the API server {self.host} answers again")
-                return dict(answer)
-            what = f"{method} {path} on {self.host}: {answer}"
-            if status and status not in _TRANSIENT:
-                raise _refused(what, status)
-            pause_s = min(max(pause_s * 2, retry_after_s), _LONGEST_PAUSE_S)
-            if time.monotonic() + pause_s > given_up:
-                raise ClusterError(f"{what} (tried for {self.patience_s:.0f} s)", status)
+                return answer.content
+            what = f"{method} {path} on {self.host}: {answer.reason}"
+            if answer.status not in _REFUSED:
+                refused_since, was_ready = math.inf, False
+                if answer.status and answer.status not in _TRANSIENT:
+                    raise _refused(what, answer.status)
+            else:
+                # Believed of a server that said before that it has started, or that says nothing else for long.
+                refused_since = min(refused_since, now)
+                if was_ready or now - refused_since > _STARTING_S:
+                    raise _refused(what, answer.status)
+                if was_ready := self.is_ready():
+                    continue
+            if (left_s := given_up - now) <= 0:
+                raise ClusterError(f"{what} (tried for {self.patience_s:.0f} s)", answer.status)
             if not said:
                 self._log(f"the API server does not answer, trying again: {what}")
                 said = True
-            time.sleep(pause_s)
+            time.sleep(min(max(pause_s, answer.retry_after_s), left_s))
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
-    def _once(self, method: str, address: str, body: Object | None, content_type: str) -> tuple[int, Any, float]:
-        """One try: 200 and the decoded answer, or a status (0: no answer), the reason, and when to try again."""
+    def _once(self, method: str, address: str, body: Object | None, content_type: str, read_s: float) -> _Answer:
+        """One try. Raises ClusterError for what can't get better by waiting."""
+        try:
+            return _decode(*self._send(method, address, body, content_type, read_s))
+        except config.ConfigException as error:
+            raise ClusterError(f"there are no credentials for {self.host}: {error}") from None
+        except _NO_ANSWER as error:
+            reason = " ".join(str(getattr(error, "reason", None) or error).split())
+            if _is_another_server(error):
+                raise ClusterError(f"{self.host} is not the server that the kubeconfig means: {reason}") from None
+            return _Answer(0, {}, reason)
+
+    def _send(
+        self, method: str, address: str, body: Object | None, content_type: str, read_s: float
+    ) -> tuple[int, Mapping[str, str], bytes]:
         headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if body is not None else {})
-        try:
-            # Each time anew: a token that has expired is fetched again.
-            request = self._client.param_serialize(
-                method, address, header_params=headers, auth_settings=["BearerToken"]
-            )
-            answer = self._client.rest_client.request(  # type: ignore[no-untyped-call]
-                method, request[1], headers=request[2], body=body, _request_timeout=self._timeouts_s
-            )
-            content = answer.read()
-        except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
-            return 0, str(getattr(error, "reason", None) or error), 0.0
-        try:
-            decoded = json.loads(content)
-        except ValueError:
-            decoded = {}
-        if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            return HTTPStatus.OK, decoded, 0.0
-        after = (answer.headers or {}).get("Retry-After", "")
-        reason = decoded.get("message") if isinstance(decoded, dict) else None
-        return answer.status, reason or f"status {answer.status}", float(after) if after.isdigit() else 0.0
+        # Each time anew: a token that has expired is fetched again.
+        request = self._client.param_serialize(method, address, header_params=headers, auth_settings=["BearerToken"])
+        response = self._client.rest_client.request(  # type: ignore[no-untyped-call]
+            method, request[1], headers=request[2], body=body, _request_timeout=(min(_CONNECT_S, read_s), read_s)
+        )
+        return response.status, response.headers or {}, response.read()
 
 
-def _load(context: str | None, settings: client.Configuration) -> None:
-    """The user's kubeconfig; inside a pod without one, the pod's own account."""
-    # The library looks at KUBECONFIG only once, when it is imported.
-    file = os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
-    if context is None and "KUBERNETES_SERVICE_HOST" in os.environ and not Path(file).exists():
-        config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
-    else:
-        config.load_kube_config(file, context, settings)  # type: ignore[no-untyped-call]
+def _settings(context: str | None) -> client.Configuration:
+    """Of a context of the kubeconfig, or, in a pod and without a kubeconfig, of its ServiceAccount."""
+    settings = client.Configuration()
+    # The library looks at KUBECONFIG once, when it is imported, and takes it for one file.
+    files = os.environ.get("KUBECONFIG", "")
+    usual = Path("~/.kube/config").expanduser()
+    try:
+        if files or context or usual.exists() or "KUBERNETES_SERVICE_HOST" not in os.environ:
+            config.load_kube_config(files or str(usual), context, settings)  # type: ignore[no-untyped-call]
+        else:
+            config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
+    except (config.ConfigException, yaml.YAMLError, OSError, TypeError, ValueError) as error:
+        where = f"the context {context!r}" if context else "the current context"
+        raise LoadstoneError(f"{where} of the kubeconfig can't be used: {error}") from None
+    return settings
+
+
+def _is_another_server(error: BaseException | None) -> bool:
+    """Whether the certificate was refused, however deep the libraries have wrapped that."""
+    while error is not None:
+        if any(isinstance(each, ssl.SSLCertVerificationError) for each in (error, *error.args)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _decode(status: int, headers: Mapping[str, str], content: bytes) -> _Answer:
+    try:
+        decoded = json.loads(content)
+    except ValueError:
+        decoded = None
+    if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        if isinstance(decoded, dict):
+            return _Answer(HTTPStatus.OK, decoded)
+        return _Answer(0, {}, "an answer that is not of a Kubernetes API server")
+    after = headers.get("Retry-After", "")
+    reason = decoded.get("message") if isinstance(decoded, dict) else None
+    return _Answer(status, {}, str(reason or f"status {status}"), float(after) if after.isdigit() else 0.0)
 
 
 def _refused(text: str, status: int) -> ClusterError:

@@ -10,21 +10,21 @@ from loadstone.collect.kubernetes.client import POD_METRICS, Cluster, ClusterErr
 from loadstone.collect.kubernetes.quantity import parse_quantity
 from loadstone.collect.target import Sample, UnsampledError
 
-# A call is not tried again: there is another sample soon.
-_TIMEOUT_S = 3.0
+# Of one call: there is another sample soon.
+_PATIENCE_S = 1.0
 
 # Name of each pod -> what it used, and when that was measured by the cluster's clock.
 _Windows = Mapping[str, tuple[str, Sample]]
 
 
 class PodMetrics:
-    """What the pods of some namespaces use. It has a connection of its own, and no patience: it runs beside an attack.
+    """What the pods of some namespaces use.
 
-    `sample` may be called from another thread than the rest of the target.
+    It has a connection of its own, and little patience: it runs beside an attack. `sample` may be called from another thread than the rest of the target.
     """
 
     def __init__(self, context: str | None, namespaces: Iterable[str]) -> None:
-        self._cluster = Cluster(context, patience_s=0.0, timeout_s=_TIMEOUT_S)
+        self._cluster = Cluster(context, patience_s=_PATIENCE_S)
         self._namespaces = tuple(dict.fromkeys(namespaces))
         self._last: dict[str, dict[str, str]] = {}
 
@@ -42,7 +42,9 @@ class PodMetrics:
                 windows = _windows(namespace, self._cluster.list(POD_METRICS, namespace))
             except ClusterError as error:
                 problems.append(_problem(namespace, error))
-                continue
+                if error.status == HTTPStatus.FORBIDDEN:
+                    continue
+                break  # so it is for all of them
             measured = {name: window for name, (window, _) in windows.items()}
             before = self._last.get(namespace)
             self._last[namespace] = measured
