@@ -20,7 +20,7 @@ import zstandard
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "scripts")]
 
-from bench import collecting  # noqa: E402
+from bench import collecting, sampling  # noqa: E402
 from loadstone import archive  # noqa: E402 - found by the line above
 from loadstone.tables.cell import read_cell  # noqa: E402
 from support import bigfiles  # noqa: E402
@@ -162,7 +162,15 @@ def attacking(_: Path) -> Iterator[Row]:
     yield Row("ms of send lag, p99, at 1,000 requests/s", f"{lag_ms:.2f}", "under 1 on an idle machine")
 
 
-BENCHMARKS = [reading, memory, attacking]
+def undisturbed(_: Path) -> Iterator[Row]:
+    """The peer is the same run without sampling, in turns."""
+    found = sampling.measure()
+    for name, what in (("lag", "send lag"), ("latency", "latency")):
+        own, peer = found[f"{name}_with_ms"], found[f"{name}_without_ms"]
+        yield Row(f"ms of {what}, p99, while CPU and memory are sampled", f"{own:.3f}, {peer:.3f} without")
+
+
+BENCHMARKS = [reading, memory, attacking, undisturbed]
 
 
 def main() -> int:

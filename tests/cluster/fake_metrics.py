@@ -1,7 +1,8 @@
 """metrics.k8s.io/v1beta1 in one file: `python fake_metrics.py PORT CERTIFICATE KEY PODS`.
 
 Stands behind the API server as an aggregated API, as metrics-server does. PODS is a JSON file, read at each request:
-`{"namespace/pod": {"cpu": "12m", "memory": "34Mi"}}`.
+`{"namespace/pod": {"cpu": "12m", "memory": "34Mi"}}`, or with a time and several containers
+`{"namespace/pod": {"timestamp": "2026-11-21T11:30:00Z", "containers": [{"cpu": "12m", "memory": "34Mi"}]}}`.
 """
 
 import json
@@ -17,16 +18,16 @@ VERBS = ["get", "list"]
 PODS_FILE = Path(sys.argv[4])
 
 
-def pod_metrics(key: str, usage: dict[str, str]) -> dict[str, Any]:
+def pod_metrics(key: str, pod: dict[str, Any]) -> dict[str, Any]:
     namespace, name = key.split("/")
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = pod.get("timestamp") or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "kind": "PodMetrics",
         "apiVersion": VERSION,
         "metadata": {"name": name, "namespace": namespace, "creationTimestamp": now},
         "timestamp": now,
         "window": "15s",
-        "containers": [{"name": "app", "usage": usage}],
+        "containers": [{"name": "app", "usage": usage} for usage in pod.get("containers", [pod])],
     }
 
 

@@ -99,6 +99,7 @@ def _run(made: Made, variant: str, run: int, rate: float) -> dict[str, Any]:
         "duration_s": made.requests / rate,
         "warmup_rate": rate,
         "labels": {"pods": "10"},
+        "generator_cpus": 2.0,
         "requests": made.requests,
         "expected_requests": made.requests,
         "complete": not excluded,

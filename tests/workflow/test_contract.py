@@ -21,10 +21,13 @@ KEYS = {
 }
 COLUMNS = {
     "runs": "started_at variant_dir load_model generator metadata_version evidence duration_s warmup_rate replicas "
-    "labels requests expected_requests complete tags excluded exclusion_reason source problems inferred",
+    "labels requests expected_requests complete tags excluded exclusion_reason source problems inferred generator_cpus",
     "requests": "stream phase seq sent_at latency_ns code error error_class bytes_out bytes_in",
     "summaries": "stream requests success mean_ns min_ns p50_ns p90_ns p95_ns p99_ns max_ns throughput status_codes",
-    "resources": "sampled_at scope name cpu_millicores memory_mib",
+    "resources": "sampled_at scope name cpu_millicores memory_mib asked_at",
+    "resource_usage": "scope name n_samples cpu_min_millicores cpu_mean_millicores cpu_max_millicores memory_min_mib "
+    "memory_mean_mib memory_max_mib",
+    "incidents": "kind object container reason text count",
     "spans": "trace_id span_id parent_id service operation started_at duration_ns dump",
     "comparisons": "comparison n_runs n_excluded evidence timestamps vegeta_summaries_mean_ns vegeta_summaries_std_ns "
     "all_raw_data_mean_ns all_raw_data_std_ns all_raw_data_ok_mean_ns all_raw_data_ok_std_ns error_fraction "
@@ -67,7 +70,7 @@ def test_every_table_has_its_columns(database, table: str) -> None:
 @pytest.mark.parametrize("table", COLUMNS)
 def test_rows_come_out_as_python_values(database, table: str) -> None:
     rows = database.sql(f"SELECT * FROM {table}").fetchall()
-    assert bool(rows) == (table not in {"resources", "spans", "comparisons"})
+    assert bool(rows) == (table not in {"incidents", "spans", "comparisons"})
 
 
 def test_counts_and_figures_equal_what_vegeta_says_of_the_same_files(collected, database) -> None:
@@ -128,7 +131,7 @@ def test_the_archive_has_its_layout(collected) -> None:
     campaign = collected.campaign
     assert (campaign / "completion_time.txt").read_text().endswith("\n")
     files = {str(file.relative_to(campaign)) for file in campaign.rglob("*") if file.is_file()}
-    suffixes = ["results.json.zst", "warmups.json.zst", "summary.json", "run.json", "sha256"]
+    suffixes = ["results.json.zst", "warmups.json.zst", "summary.json", "resources.csv.zst", "run.json", "sha256"]
     expected = {
         f"50/{variant}/{run}.{suffix}" for variant in ("plain", "envoy") for run in (1, 2) for suffix in suffixes
     }

@@ -11,6 +11,7 @@ import psutil
 
 from loadstone.collect.identity import ask, identify
 from loadstone.collect.target import Job, RunFailedError, Sample
+from loadstone.collect.usage import ProcessTrees
 from loadstone.metadata import parse_duration
 from loadstone.process import Program
 
@@ -22,6 +23,7 @@ class LocalTarget:
 
     def __init__(self, programs: Mapping[str, Program], seen: dict[str, Any]) -> None:
         self._programs = programs
+        self._trees = ProcessTrees({name: program.pid for name, program in programs.items()})
         self.seen = seen
 
     def check_alive(self) -> None:
@@ -35,7 +37,8 @@ class LocalTarget:
         return []
 
     def sample(self) -> list[Sample]:
-        return []
+        """CPU and memory of each declared process with its children."""
+        return self._trees.sample()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from loadstone import __version__, archive, metadata, sweep
 from loadstone.archive import Cell
 from loadstone.collect import local, vegeta
 from loadstone.collect.kubernetes import session
+from loadstone.collect.sampling import Sampler
 from loadstone.collect.staging import Staging
 from loadstone.collect.target import Job, RunFailedError, Target, Up
 from loadstone.errors import LoadstoneError
@@ -72,6 +74,7 @@ def _attack(job: Job, staging: Staging) -> None:
     phases = {"warmup": (planned.warmup_rate or 0, planned.warmup_duration_s or 0)}
     phases["test"] = (planned.rate or 0, planned.duration_s or 0)
     outputs: dict[str, Path] = {}
+    sampler = Sampler(job, staging.path / "samples", phases["test"][1])
     with _running(job.target["kind"])(job) as up:
         record |= {**up.seen, "ready": _now()}
         for phase, (rate, duration_s) in phases.items():
@@ -81,7 +84,9 @@ def _attack(job: Job, staging: Staging) -> None:
                 up.watch()
             started = _now()
             outputs[phase] = staging.path / f"{phase}.bin"
-            _attack_to_end(job, attack.start(rate, duration_s, outputs[phase]), up, rate, duration_s)
+            program = attack.start(rate, duration_s, outputs[phase])
+            with sampler.during(up, program.pid) if phase == "test" else nullcontext():
+                _attack_to_end(job, program, up, rate, duration_s)
             seen = {"phase": phase, "rate": rate, "duration_s": duration_s, "started": started}
             record.setdefault("phases", []).append(seen)
         record["incidents"] = up.incidents()
@@ -94,6 +99,9 @@ def _attack(job: Job, staging: Staging) -> None:
         suffix = ".warmups.json.zst" if phase == "warmup" else ".results.json.zst"
         files[suffix] = output.with_suffix(".encoded")
         vegeta.encode(output, files[suffix], job.minder, job.attack_log)
+    if (samples := sampler.compressed()) is not None:
+        files[".resources.csv.zst"] = samples
+    record["sampling"] = sampler.record()
     record |= {"ended": _now(), "loadstone": __version__, "machine": _machine()}
     files[".run.json"] = staging.path / "record"
     files[".run.json"].write_text(json.dumps(record, indent=2) + "\n")

@@ -4,7 +4,7 @@
 (`loadstone.collect.run`) knows only this.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,6 +66,14 @@ class Sample:
     memory_mib: float | None
 
 
+class UnsampledError(LoadstoneError):
+    """What some parts of a target use can't be known now; `samples` is what could be."""
+
+    def __init__(self, text: str, samples: Sequence[Sample] = ()) -> None:
+        super().__init__(text)
+        self.samples = samples
+
+
 class Target(Protocol):
     """One variant that is up and has answered as itself."""
 
@@ -83,7 +91,11 @@ class Target(Protocol):
         """What happened to it since `watch`: ``kind`` (``restart``, ``oom``, ...), ``object``, ``text`` and more."""
 
     def sample(self) -> list[Sample]:
-        """What its parts use now. Empty when that can't be known; raises nothing for it."""
+        """What its parts use now; called from a thread of its own, the first time as the attack begins.
+
+        What is measured between two moments is missing in the first answer. Raises UnsampledError, always with the same
+        text for the same reason, when something can't be known; that fails no run.
+        """
 
 
 # Brings the variant of a job up, and takes it down at the end.

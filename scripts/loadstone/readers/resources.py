@@ -1,4 +1,8 @@
-"""Resource samples beside a run: CSV with the columns sampled_at, scope, name, cpu_millicores, memory_mib."""
+"""Resource samples beside a run: CSV with the columns sampled_at, scope, name, cpu_millicores, memory_mib.
+
+A further column asked_at may say when a round of samples was asked for by the clock of the one who asked: what is asked
+of a cluster is of a moment before, by the cluster's clock.
+"""
 
 import csv
 import math
@@ -11,10 +15,11 @@ from loadstone.readers.base import Problems
 from loadstone.readers.stream import read_lines
 
 COLUMNS = ["sampled_at", "scope", "name", "cpu_millicores", "memory_mib"]
+ASKED_AT = "asked_at"
 
 
 def read(path: Path, problems: Problems) -> Iterator[dict[str, Any]]:
-    """One dictionary per sample with `COLUMNS`: a UTC datetime, two texts, two numbers or None."""
+    """One dictionary per sample: `COLUMNS` (a UTC datetime, two texts, two numbers or None) and asked_at, or None."""
     lines = (
         line.decode("utf-8", "replace")
         for buffer, end in read_lines(path, problems)
@@ -45,12 +50,24 @@ def read(path: Path, problems: Problems) -> Iterator[dict[str, Any]]:
 def _row(header: list[str], record: list[str]) -> dict[str, Any] | None:
     if len(record) != len(header):
         return None
-    found: dict[str, Any] = {name: value for name, value in zip(header, record, strict=True) if name in COLUMNS}
+    given = dict(zip(header, record, strict=True))
     try:
-        instant = datetime.fromisoformat(found["sampled_at"])
-        numbers = {name: float(found[name]) if found[name] else None for name in COLUMNS[3:]}
-    except ValueError:
+        found = {"sampled_at": _instant(given["sampled_at"]), "scope": given["scope"], "name": given["name"]}
+        found |= {name: _number(given[name]) for name in COLUMNS[3:]}
+        return found | {ASKED_AT: _instant(given[ASKED_AT]) if given.get(ASKED_AT) else None}
+    except (ValueError, OverflowError):
         return None
-    if instant.tzinfo is None or any(number is not None and not math.isfinite(number) for number in numbers.values()):
-        return None
-    return found | numbers | {"sampled_at": instant.astimezone(UTC)}
+
+
+def _instant(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        raise ValueError
+    return instant.astimezone(UTC)
+
+
+def _number(text: str) -> float | None:
+    number = float(text) if text else None
+    if number is not None and not math.isfinite(number):
+        raise ValueError
+    return number

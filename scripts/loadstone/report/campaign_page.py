@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.archive import Campaign
 from loadstone.metadata import Metadata
-from loadstone.report import charts, known, measured, page_data
+from loadstone.report import charts, known, measured, page_data, resources_section
 from loadstone.report.measured import Described
 from loadstone.report.numbers import Unit, counted, duration, joined, page_unit, rate_name, rate_text, significant, span
 from loadstone.report.queries import Questions, Row
@@ -51,6 +51,7 @@ class CampaignPage:
     missing: list[Row]
     problems: list[Row]
     streams: list[Row]
+    resources: list[Row]
     put_back: list[Row]  # cells and errors with the left-out runs put back; empty where none is left out
     put_back_errors: list[Row]
     suggestions: list[Row]
@@ -96,6 +97,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants) -> Camp
         missing=questions.rows("page_missing"),
         problems=questions.rows("page_problems", shown=SHOWN),
         streams=questions.rows("page_streams"),
+        resources=resources_section.gather(questions),
         put_back=put_back,
         put_back_errors=questions.rows("page_errors", put_back=True) if put_back else [],
         suggestions=questions.rows("page_suggestions", shown=SHOWN),
@@ -117,7 +119,7 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
     labels = {style.name: style.label for style in page.styles}
     order = {style.name: position for position, style in enumerate(page.styles)}
     people_say = known.context(page.campaign, page.runs, page.suggestions, variants, entry)
-    return {**people_say, **page.measured} | {
+    return {**people_say, **page.measured, **resources_section.context(page.resources, labels)} | {
         "title": f"{page.campaign.app} on {page.campaign.host}, {when(page.campaign)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
@@ -178,6 +180,7 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
     rates = [rate_name(rate) for rate in page.loadable_rates]
     return {
         "folder": name,
+        "resources": resources_section.script_data(page.resources),
         "unit": page.unit.symbol,
         "variants": page_data.variants(page.styles),
         "rates": rates,

@@ -22,6 +22,7 @@ LABELS = alt.NamedData("labels")
 HEIGHT = 320
 SMALL_HEIGHT = 240
 _TICKS = 10
+_USED = {"cpu": "CPU (millicores)", "memory": "Memory (MiB)"}
 
 # Colours are the page's CSS variables, so charts follow light, dark and print without being drawn again.
 CONFIG: dict[str, Any] = {
@@ -61,6 +62,8 @@ def specifications(styles: Sequence[Style], unit: Unit, rates: Sequence[float]) 
         "points": run_requests(ROWS, unit),
         "bins": run_request_bins(ROWS, unit),
         "histogram": run_histogram(ROWS, unit),
+        **{f"use-{what}": use_across_load(ROWS, styles, rates, title) for what, title in _USED.items()},
+        **{f"use-time-{what}": use_over_time(ROWS, styles, title) for what, title in _USED.items()},
     }
     return {name: _plain(chart) for name, chart in made.items()} | {"config": CONFIG}
 
@@ -281,6 +284,46 @@ def run_histogram(data: Data, unit: Unit) -> alt.Chart:
         )
     )
     return bars
+
+
+def use_across_load(data: Data, styles: Sequence[Style], rates: Sequence[float], title: str) -> alt.LayerChart:
+    """CPU or memory across load: a line per variant, its spread over runs as a band.
+
+    Rows: variant, label, load, value, low, high, interval, runs.
+    """
+    load = alt.Tooltip("load:Q", title="Load (requests/s)", format=",~r")
+    return _used(data, styles, _load(rates), load, title, kind="load")
+
+
+def use_over_time(data: Data, styles: Sequence[Style], title: str) -> alt.LayerChart:
+    """The same over the time since the start of the test; rows with time (s) in place of load."""
+    time = alt.X("time:Q", title="Time since the start of the test (s)", scale=alt.Scale(nice=False, zero=False))
+    return _used(data, styles, time, alt.Tooltip("time:Q", title="Time (s)", format=",.4~r"), title, kind="other")
+
+
+def _used(
+    data: Data, styles: Sequence[Style], x: alt.X, where: alt.Tooltip, title: str, *, kind: str
+) -> alt.LayerChart:
+    base = alt.Chart(data).encode(x=x, color=_colour(styles))
+    used = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"), scale=alt.Scale(domainMin=0))
+    spread = base.transform_filter("isValid(datum.low)").encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    tooltip = [
+        alt.Tooltip("label:N", title="Variant"),
+        where,
+        alt.Tooltip("value:Q", title=title, format=",.4~r"),
+        alt.Tooltip("interval:N", title="Spread"),
+        alt.Tooltip("runs:Q", title="Runs"),
+    ]
+    return _layered(
+        spread.mark_area(opacity=0.14),
+        spread.mark_rule(opacity=0.65, strokeWidth=1.5),
+        base.mark_line(strokeWidth=2).encode(y=used),
+        base.mark_point(filled=True, size=34, opacity=1).encode(y=used, tooltip=tooltip),
+        *_direct_labels(styles),
+        height=SMALL_HEIGHT,
+        x=kind,
+        y="other",
+    )
 
 
 def _load(rates: Sequence[float]) -> alt.X:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import sql
-from loadstone.report import numbers
+from loadstone.report import numbers, resources_section
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
 
@@ -31,15 +31,16 @@ _QUERIES = (
     "page_run_points",
     "page_run_bins",
     "page_run_histogram",
+    "page_resources_over_time",
 )
 
 
 def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit) -> str:
     """What `gather` depends on: equal identities mean the same content.
 
-    `files` are the rate's files of table `requests` (told apart by size and mtime), `runs` its rows of table `runs`.
+    `files` are the rate's files of tables (told apart by size and mtime), `runs` its rows of table `runs`.
     """
-    code = [Path(str(module)).read_text("utf-8") for module in (__file__, numbers.__file__)]
+    code = [Path(str(module)).read_text("utf-8") for module in (__file__, numbers.__file__, resources_section.__file__)]
     stated = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in sorted(files)]
     told = sorted(repr(sorted(row.items())) for row in runs)
     made_of = (code, [sql.load(name) for name in _QUERIES], stated, told, unit)
@@ -53,6 +54,7 @@ def gather(questions: Questions, rate: float, unit: Unit) -> dict[str, Any]:
         "time": _over_time(questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN), unit),
         "shares": SHARES,
         "runs": _runs(questions, rate, unit),
+        "resources": resources_section.over_time(questions, rate),
     }
 
 

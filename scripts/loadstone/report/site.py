@@ -49,11 +49,11 @@ def build_campaign(
     with asking(tables, [campaign]) as questions:
         page = campaign_page.gather(questions, campaign, variants)
         written = set()
-        requests = _requests_by_rate(tables, campaign)
+        read = _files_by_rate(tables, campaign)
         for rate in page.loadable_rates:
             target = folder / f"{rate_name(rate)}.js"
             runs = [run for run in page.runs if run["rate"] == rate]
-            made_of = f"// {rate_data.identity(requests.get(rate, ()), runs, page.unit)}\n"
+            made_of = f"// {rate_data.identity(read.get(rate, ()), runs, page.unit)}\n"
             if not _ends_with(target, made_of):
                 content = rate_data.gather(questions, rate, page.unit)
                 write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
@@ -128,15 +128,16 @@ def write_assets(reports: Path) -> None:
         bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
         script = f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n{made_by}'
         write_text(reports / "assets" / "vega.js", script)
-    for name in ("figures.js", "site.js", "site.css"):
+    for name in ("resources.js", "figures.js", "site.js", "site.css"):
         write_text(reports / "assets" / name, asset(name))
 
 
-def _requests_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
-    """The files of table `requests`; each is one cell's and named by its rate first."""
+def _files_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
+    """The files of tables `requests` and `resources`; each is one cell's and named by its rate first."""
     found: dict[float, list[Path]] = {}
-    for file in layout.partition(tables, "requests", campaign).glob("*.parquet"):
-        found.setdefault(float(file.name.partition("_")[0]), []).append(file)
+    for table in ("requests", "resources"):
+        for file in layout.partition(tables, table, campaign).glob("*.parquet"):
+            found.setdefault(float(file.name.partition("_")[0]), []).append(file)
     return found
 
 

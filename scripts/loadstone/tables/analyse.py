@@ -168,6 +168,7 @@ def _profile(fact: _Row, counted: _Row, verdict: Verdict) -> Profile:
         first_half_mean_ns=counted.get("first_half_mean_ns"),
         second_half_mean_ns=counted.get("second_half_mean_ns"),
         tags=verdict.tags,
+        trouble=fact["trouble"],
     )
 
 

@@ -14,11 +14,13 @@ from loadstone import metadata
 from loadstone.archive import MAIN_STREAM, METADATA, CellListing, RawFile, parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.metadata import Metadata
-from loadstone.readers import READERS, Problems, resources, vegeta_summary
+from loadstone.readers import READERS, Problems, resources, run_record, vegeta_summary
+from loadstone.readers.run_record import RunRecord
 from loadstone.readers.stream import open_raw
 from loadstone.tables import layout, schema
 from loadstone.tables.error_class import error_classes
 from loadstone.tables.manifest import CellRecord, Problem, Source, present, sha256
+from loadstone.tables.trouble import trouble, unknown
 
 _ROW_GROUP = 100_000
 _ROW_GROUP_BYTES = 64 << 20
@@ -69,6 +71,7 @@ class _CellReader:
             "variant_dir": layout.text(self.cell.variant_dir),
         }
         self.main_rows: dict[int, int] = {}
+        self.run_records: dict[int, RunRecord] = {}
 
     def read(self) -> CellRecord:
         self._hash()
@@ -78,6 +81,7 @@ class _CellReader:
         self._write("requests", schema.REQUESTS, self._requests(chosen))
         self._write("resources", schema.RESOURCES, self._resources())
         self._read_summaries()
+        self._read_run_records()
         self._plan()
         self._describe_runs(
             {file.run: file for file in chosen if file.kind == "results" and file.stream == MAIN_STREAM}
@@ -243,6 +247,19 @@ class _CellReader:
             for text in problems.texts():
                 self._problem(file.run, file.name, text)
 
+    def _read_run_records(self) -> None:
+        for file in self._files("run"):
+            problems = Problems()
+            record = run_record.read(self.cell.path / file.name, problems)
+            if record is not None:
+                self.run_records[file.run] = record
+                self.record.incidents += [self.key | {"run": file.run} | row for row in record.incidents]
+                told = trouble(record.incidents)
+                for text in [*([f"tells of {told}"] if told else []), *unknown(record.incidents)]:
+                    self._problem(file.run, file.name, text)
+            for text in problems.texts():
+                self._problem(file.run, file.name, text)
+
     def _plan(self) -> None:
         positions, collected = self.metadata.positions, self.listing.collected()
         for run in range(1, min(self.metadata.runs or len(positions), metadata.MOST_RUNS) + 1):
@@ -256,6 +273,7 @@ class _CellReader:
             if run not in main:
                 # What the tool reported of such a run can be compared with what it reported of others.
                 self._problem(run, "", "has no results", fault=run not in summaries)
+            told = self.run_records.get(run, RunRecord([], None))
             name = main[run].name if run in main else f"{run}.summary.json" if run in summaries else ""
             self.record.runs.append(
                 self.key
@@ -270,6 +288,8 @@ class _CellReader:
                     "replicas": described.replicas,
                     "labels": described.labels,
                     "inferred": described.inferred,
+                    "generator_cpus": told.generator_cpus,
+                    "trouble": trouble(told.incidents),
                     "expected_requests": described.expected_requests,
                     "source": layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix()),
                 }

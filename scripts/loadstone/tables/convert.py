@@ -32,7 +32,7 @@ def convert_campaign(
     workers: int,
     log: Callable[[str], None],
 ) -> None:
-    """Bring one campaign's `requests`, `summaries`, `resources`, `planned`, `problems` and facts up to date.
+    """Bring all that is read of one campaign up to date: `requests` to `planned`, `problems` and facts of its runs.
 
     `canonical(app, variant_dir)` names the variant of a folder. Only `tables` is written to. Raises LoadstoneError when
     that fails, or a program is missing; whatever is wrong in the archive becomes rows of `problems`.
@@ -134,6 +134,7 @@ def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], t
     problems = [*_cell_problems(listing.campaign, ordered), *_listing_problems(listing, records)]
     parts: dict[str, tuple[Sequence[Mapping[str, Any]], Any]] = {
         "summaries": ([row for record in ordered for row in record.summaries], schema.SUMMARIES),
+        "incidents": ([row for record in ordered for row in record.incidents], schema.INCIDENTS),
         "planned": ([row for record in ordered for row in record.planned], schema.PLANNED),
         "problems": (problems, schema.PROBLEMS),
         "facts": (

@@ -12,7 +12,7 @@ from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.tables import layout
-from loadstone.tables.schema import PLAIN, TABLES
+from loadstone.tables.schema import PLAIN, TABLES, VIEWS
 
 _PARTITIONS = "app=*/host=*/timestamp=*"
 _FILES = f"{_PARTITIONS}/*.parquet"
@@ -28,6 +28,8 @@ def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb
     connection = open_memory()
     for table, columns in TABLES.items():
         add_view(connection, tables, table, columns, campaigns)
+    for view in VIEWS:
+        connection.execute(sql.load(view))
     return connection
 
 
@@ -79,6 +81,8 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
                 else:
                     files, query = [layout.pattern(_write_empty(shown, table, columns))], "view_empty"
                 connection.sql(sql.load(query), params={"files": files}).create_view(table)
+            for view in VIEWS:
+                connection.execute(sql.load(view))
         temporary.replace(database)
     except OSError as error:
         raise LoadstoneError(f"{database} cannot be written: {error.strerror or error}") from None

@@ -50,6 +50,7 @@ class CellRecord:
     tables: list[str] = field(default_factory=list)  # those of which the cell has a file of its own
     runs: list[dict[str, Any]] = field(default_factory=list)
     summaries: list[dict[str, Any]] = field(default_factory=list)
+    incidents: list[dict[str, Any]] = field(default_factory=list)
     planned: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 

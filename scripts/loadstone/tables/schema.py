@@ -7,7 +7,7 @@ nanoseconds have no arithmetic); all other times are zoned microseconds.
 import pyarrow as pa
 
 # Raise it when columns or their meaning change: everything is then converted again.
-VERSION = 2
+VERSION = 3
 
 _TEXT, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _INSTANT = pa.timestamp("us", "UTC")
@@ -31,6 +31,7 @@ _DESCRIBED = [
     ("labels", pa.map_(_TEXT, _TEXT)),
     ("expected_requests", _INT),
     ("source", _TEXT),
+    ("generator_cpus", _FLOAT),  # how many the load generator could use; None where nobody recorded it
     ("inferred", pa.map_(_TEXT, _TEXT)),  # column -> why its value does not rest on what the metadata says
 ]
 
@@ -74,6 +75,32 @@ RESOURCES = pa.schema(
         ("name", _TEXT),
         ("cpu_millicores", _FLOAT),
         ("memory_mib", _FLOAT),
+        ("asked_at", _INSTANT),
+    ]
+)
+
+# The view over it, see sql/resource_usage.sql.
+RESOURCE_USAGE = pa.schema(
+    [
+        *KEY,
+        ("variant_dir", _TEXT),
+        ("scope", _TEXT),
+        ("name", _TEXT),
+        ("n_samples", _INT),
+        ("parts_min", _INT),
+        ("parts_max", _INT),
+        *((f"cpu_{part}_millicores", _FLOAT) for part in ("min", "mean", "max")),
+        *((f"memory_{part}_mib", _FLOAT) for part in ("min", "mean", "max")),
+    ]
+)
+
+# What happened to a run's target during the attack.
+INCIDENTS = pa.schema(
+    [
+        *KEY,
+        ("variant_dir", _TEXT),
+        *((name, _TEXT) for name in ("kind", "object", "container", "reason", "text")),
+        ("count", _INT),
     ]
 )
 
@@ -123,8 +150,18 @@ PLANNED = pa.schema([*KEY, ("variant_dir", _TEXT), ("position", pa.int32()), ("c
 PROBLEMS = pa.schema([*KEY, ("variant_dir", _TEXT), ("source", _TEXT), ("problem", _TEXT)])
 
 # What converting learned of a run, before anything is judged. `faults` are those of the `problems` that make its data
-# unfit; `requests_file` holds its cell's requests, relative to the tables' folder.
-FACTS = pa.schema([*KEY, *_DESCRIBED, ("faults", _TEXTS), ("problems", _TEXTS), ("requests_file", _TEXT)])
+# unfit, `trouble` is what happened to its target; `requests_file` holds its cell's requests, relative to the tables'
+# folder.
+FACTS = pa.schema(
+    [
+        *KEY,
+        *_DESCRIBED,
+        ("trouble", _TEXT),
+        ("faults", _TEXTS),
+        ("problems", _TEXTS),
+        ("requests_file", _TEXT),
+    ]
+)
 
 RUNS = pa.schema(
     [
@@ -220,6 +257,7 @@ TABLES = {
     "requests": REQUESTS,
     "summaries": SUMMARIES,
     "resources": RESOURCES,
+    "incidents": INCIDENTS,
     "spans": SPANS,
     "trace_shares": TRACE_SHARES,
     "cells": CELLS,
@@ -229,6 +267,9 @@ TABLES = {
     "problems": PROBLEMS,
     "suggestions": SUGGESTIONS,
 }
+
+# Views over these, each made by the SQL file of its name.
+VIEWS = {"resource_usage": RESOURCE_USAGE}
 
 # Those of which a comparison has a file, not a campaign.
 PLAIN = ("comparisons",)

@@ -31,7 +31,7 @@ _MAD_TO_DEVIATION = 1.4826  # of a normal distribution
 HALVES_RATIO = 3.0
 _FEWEST_REQUESTS = 40
 
-_WORD = re.compile(r"(FAILED|INVALID|INCONSISTENT|interrupted|outlier|unsettled)")
+_WORD = re.compile(r"(FAILED|INVALID|INCONSISTENT|interrupted|doubtful|outlier|unsettled)")
 
 _TOLD = 5  # per campaign in a log
 
@@ -54,6 +54,7 @@ class Profile:
     first_half_mean_ns: float | None = None
     second_half_mean_ns: float | None = None
     tags: Sequence[str] = ()
+    trouble: str | None = None  # what happened to its target, in words
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[
     for _, group in groupby(ordered, key=lambda profile: (profile.rate, profile.variant)):
         cell = list(group)
         found += _cut_short(cell)
+        found += _troubled(cell)
         sound = [profile for profile in cell if profile.sound]
         for check in (_failures, _outliers, _halves):
             found += check(sound)
@@ -133,6 +135,17 @@ def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
         if profile.requests is not None and profile.expected and profile.requests < 0.99 * profile.expected:
             text = f"holds {profile.requests:,} of {profile.expected:,} requests"
             yield _of_run(profile, "cut short", "interrupted", text)
+
+
+def _troubled(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    """Per run; one for the cell where it happened in most of its runs."""
+    troubled = [(profile, profile.trouble) for profile in cell if profile.trouble is not None]
+    if len(troubled) > 1 and 2 * len(troubled) > len(cell):
+        text = f"in {len(troubled)} of {len(cell)} runs, such as run {troubled[0][0].run}: {troubled[0][1]}"
+        yield _of_cell(cell, "troubled target", "doubtful", text)
+        return
+    for profile, text in troubled:
+        yield _of_run(profile, "troubled target", "doubtful", text)
 
 
 def _failures(cell: Sequence[Profile]) -> Iterator[Suggestion]:

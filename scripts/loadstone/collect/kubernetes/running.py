@@ -10,6 +10,8 @@ from loadstone.collect.identity import identify
 from loadstone.collect.kubernetes import apply, ready, session
 from loadstone.collect.kubernetes.client import DEPLOYMENT, POD, Cluster
 from loadstone.collect.kubernetes.declared import Declared, Variant
+from loadstone.collect.kubernetes.incidents import Watched
+from loadstone.collect.kubernetes.metrics import PodMetrics
 from loadstone.collect.kubernetes.record import Record, Records
 from loadstone.collect.target import Job, RunFailedError, Sample
 from loadstone.errors import LoadstoneError
@@ -22,9 +24,10 @@ _POLL_S = 0.5
 class KubernetesTarget:
     """A variant that is up in its cluster."""
 
-    def __init__(self, cluster: Cluster, variant: Variant, seen: dict[str, Any]) -> None:
-        self._cluster = cluster
-        self._variant = variant
+    def __init__(self, cluster: Cluster, declared: Declared, variant: Variant, seen: dict[str, Any]) -> None:
+        namespaces = [*variant.namespaces, *declared.sampled]
+        self._metrics = PodMetrics(declared.context, namespaces)
+        self._watched = Watched(cluster, namespaces)
         self._checked = 0.0
         self.seen = seen
 
@@ -37,12 +40,15 @@ class KubernetesTarget:
 
     def watch(self) -> None:
         """Remember how pods and events are now."""
+        self._watched.begin()
 
     def incidents(self) -> list[dict[str, Any]]:
-        return []
+        """Restarts, kills, evictions, lost pods and warnings since `watch`."""
+        return self._watched.incidents()
 
     def sample(self) -> list[Sample]:
-        return []
+        """CPU and memory of every pod, as often as the cluster measures them."""
+        return self._metrics.sample()
 
 
 @contextmanager
@@ -63,7 +69,8 @@ def running(job: Job) -> Iterator[KubernetesTarget]:
             deadline = time.monotonic() + declared.ready_timeout_s
             _bring_up(cluster, record, variant, declared.ready_timeout_s)
             identity = _identified(job, deadline)
-            yield KubernetesTarget(cluster, variant, {"identity": identity, "cluster": _seen(cluster, record, variant)})
+            seen = {"identity": identity, "cluster": _seen(cluster, record, variant)}
+            yield KubernetesTarget(cluster, declared, variant, seen)
         except RunFailedError:
             with contextlib.suppress(RunFailedError):  # what failed first says more
                 _bring_down(cluster, record, declared.ready_timeout_s)

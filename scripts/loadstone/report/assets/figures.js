@@ -208,5 +208,6 @@ window.loadstone.figures = function figures(page, reader) {
     return `${count(requests)} requests: median ${latency(found.p50)}, 99th percentile ${latency(found.p99)}, maximum ${latency(found.max)}.`;
   }
 
+  if (page.resources) Object.assign(CHARTS, loadstone.resources(page, reader, { labels, shown, byVariant, significant, count, lines }));
   return { charts: CHARTS, axes, count, latency, percent };
 };

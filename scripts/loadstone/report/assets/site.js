@@ -21,12 +21,12 @@
   // Without a choice of axes, the latencies decide.
   const DEFAULTS = {
     stat: page.statistic, axes: "", rate: page.rate, scale: "linear", of: "counting",
-    variant: page.variants.length ? page.variants[0].name : "", run: "", hide: [],
+    variant: page.variants.length ? page.variants[0].name : "", run: "", hide: [], part: page.resources ? page.resources.part : "",
   };
   const CHOICES = {
     stat: Object.keys(page.statistics), axes: ["linear", "log", "lin-log"], scale: ["linear", "log"],
     of: page.put_back ? ["counting", "all"] : ["counting"],
-    rate: page.rates, variant: page.variants.map((variant) => variant.name),
+    part: page.resources ? Object.keys(page.resources.parts) : [], rate: page.rates, variant: page.variants.map((variant) => variant.name),
   };
   let state = fromAddress();
 
@@ -43,7 +43,7 @@
 
   function toAddress() {
     const parameters = new URLSearchParams();
-    for (const name of ["stat", "axes", "of", "rate", "scale", "variant", "run"]) {
+    for (const name of ["stat", "axes", "of", "rate", "scale", "variant", "run", "part"]) {
       if (state[name] !== DEFAULTS[name]) parameters.set(name, state[name]);
     }
     state.hide.forEach((name) => parameters.append("hide", name));
@@ -271,10 +271,11 @@
     const chosen = { ...state, axes: axes() };
     document.querySelectorAll("input[type=radio]").forEach((input) => { input.checked = chosen[input.name] === input.value; });
     document.querySelectorAll("input[name=hide]").forEach((input) => { input.checked = !state.hide.includes(input.value); });
-    document.querySelectorAll("select[name=rate], select[name=variant]").forEach((select) => { select.value = state[select.name]; });
+    document.querySelectorAll("select[name=rate], select[name=variant], select[name=part]").forEach((select) => { select.value = state[select.name]; });
     document.querySelectorAll("#put-back").forEach((note) => { note.hidden = state.of !== "all"; });
     document.querySelectorAll("[data-says]").forEach((place) => {
-      place.textContent = place.dataset.says === "stat" ? page.statistics[state.stat].toLowerCase() : count(Number(state.rate));
+      const texts = { stat: () => page.statistics[state.stat].toLowerCase(), part: () => page.resources.parts[state.part] };
+      place.textContent = (texts[place.dataset.says] || (() => count(Number(state.rate))))();
     });
   }
 

@@ -1,0 +1,151 @@
+"""Sampling what a target and the load generator use while a run is attacked, into ``<run>.resources.csv``.
+
+A thread of its own takes the samples, for a cluster's answer may keep it waiting. Nothing that goes wrong here fails
+the run: it is said once, and noted in the run's record.
+"""
+
+import csv
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from loadstone.collect.target import Job, Sample, Target, UnsampledError
+from loadstone.collect.usage import Machine, ProcessTrees, available_cpus
+from loadstone.metadata import parse_duration
+from loadstone.readers.resources import ASKED_AT, COLUMNS
+
+GENERATOR = "generator"  # its name in samples: of its processes, and of the machine that it runs on
+
+_LOCAL_S, _CLUSTER_S = 1.0, 15.0
+_SHORTEST_S = 0.05
+_FEWEST = 5  # samples of a short run against a local target
+_PATIENCE_S = 5.0  # for the last samples, once the attack has ended
+_LEVEL = 3
+
+
+def interval_s(target: Mapping[str, Any], duration_s: float) -> float:
+    """Seconds from sample to sample: as configured, else 1 (local; less in short runs) or 15. 0: no samples."""
+    configured = parse_duration(target.get("resources", {}).get("every"))
+    if configured is not None:
+        return max(configured, _SHORTEST_S) if configured else 0.0
+    return min(_LOCAL_S, max(duration_s / _FEWEST, _SHORTEST_S)) if target["kind"] == "local" else _CLUSTER_S
+
+
+class Sampler:
+    """Samples of one run's attack; `file` receives them as CSV."""
+
+    def __init__(self, job: Job, file: Path, duration_s: float) -> None:
+        self.every_s = interval_s(job.target, duration_s)
+        self._file = file
+        self._log = job.log
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._rounds = 0
+        self._problems: dict[str, dict[str, Any]] = {}
+
+    @contextmanager
+    def during(self, target: Target, generator: int) -> Iterator[None]:
+        """Sample until the block ends. `generator` is the load generator's process id."""
+        if not self.every_s:
+            yield
+            return
+        measured = [target.sample, ProcessTrees({GENERATOR: generator}).sample, Machine(GENERATOR).sample]
+        thread = threading.Thread(target=self._work, args=(measured,), name="sampling", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self._note(f"no sampling of CPU and memory: {error}")
+        try:
+            yield
+        finally:
+            self._ended.set()
+            if thread.ident is not None:
+                thread.join(_PATIENCE_S)
+                if thread.is_alive():
+                    self._note("the last samples of CPU and memory were waited for in vain")
+
+    def record(self) -> dict[str, Any]:
+        """What the run's record says of the sampling."""
+        with self._lock:
+            problems = [dict(problem) for problem in self._problems.values()]
+            return {
+                "every_s": self.every_s,
+                "rounds": self._rounds,
+                "generator_cpus": available_cpus(),
+                "problems": problems,
+            }
+
+    def compressed(self) -> Path | None:
+        """The finished file, or None without samples. To be called when nothing is attacked any more."""
+        finished = self._file.with_suffix(".compressed")
+        with self._lock:
+            if not self._rounds:
+                return None
+            try:
+                compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+                with self._file.open("rb") as source, finished.open("wb") as output:
+                    compressor.copy_stream(source, output)
+                self._file.unlink()  # what a thread that hangs may still bring is too late
+            except OSError as error:
+                self._problems[f"the samples of CPU and memory are lost: {error}"] = {}
+                return None
+        return finished
+
+    def _work(self, measured: list[Callable[[], list[Sample]]]) -> None:
+        """Take samples on a clock, and once more at the end when half an interval has passed since the last."""
+        try:
+            with self._file.open("x", newline="", encoding="utf-8", errors="backslashreplace") as file:
+                csv.writer(file).writerow([*COLUMNS, ASKED_AT])
+                started_s = last_s = time.monotonic()
+                self._take(measured, file)
+                while not self._ended.wait(self.every_s - (time.monotonic() - started_s) % self.every_s):
+                    last_s = time.monotonic()
+                    self._take(measured, file)
+                if time.monotonic() - last_s >= self.every_s / 2:
+                    self._take(measured, file)
+        except OSError as error:
+            self._note(f"no samples of CPU and memory: {self._file} can't be written: {error.strerror}")
+
+    def _take(self, measured: list[Callable[[], list[Sample]]], file: Any) -> None:
+        """One round. Its rows share the moment at which they were asked for."""
+        asked_at = datetime.now(UTC)
+        samples: list[Sample] = []
+        for source in measured:
+            try:
+                samples += source()
+            except UnsampledError as error:
+                samples += error.samples
+                self._note(str(error))
+            except Exception as error:  # noqa: BLE001 - no mistake made here may cost a run
+                self._note(f"a sample of CPU and memory failed: {type(error).__name__}: {error}")
+        with self._lock:
+            if samples and self._file.exists():
+                csv.writer(file).writerows(_fields(sample, asked_at) for sample in samples)
+                file.flush()
+                self._rounds += 1
+
+    def _note(self, text: str) -> None:
+        """Say it the first time, and count it."""
+        with self._lock:
+            known = self._problems.get(text)
+            if known is None:
+                self._problems[text] = {"text": text, "first": _text(datetime.now(UTC)), "times": 1}
+            else:
+                known["times"] += 1
+        if known is None:
+            self._log(text)
+
+
+def _fields(sample: Sample, asked_at: datetime) -> list[Any]:
+    numbers = (sample.cpu_millicores, sample.memory_mib)
+    return [_text(sample.sampled_at), sample.scope, sample.name, *numbers, _text(asked_at)]
+
+
+def _text(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds")

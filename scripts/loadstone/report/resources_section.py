@@ -1,0 +1,122 @@
+"""What the target and the load generator used: CPU and memory of a campaign, across load and over time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loadstone.report.numbers import counted, rate_text, significant
+from loadstone.report.queries import Questions, Row
+
+# From here on a load generator is said to have used nearly all its CPUs: what it waited for may then be itself.
+NEARLY = 0.9
+TIME_BINS = 60
+
+_TOTAL = ("total", "TOTAL")
+_GENERATOR = ("process", "generator")
+_MACHINE = ("node", "generator")
+_NAMES = {_TOTAL: "All of the target", _GENERATOR: "Load generator", _MACHINE: "The load generator's machine"}
+_DIGITS = 5
+
+
+def gather(questions: Questions) -> list[Row]:
+    """Per rate, variant and part what was used; empty where no run that counts has samples."""
+    return questions.rows("page_resources", nearly=NEARLY)
+
+
+def context(rows: Sequence[Row], labels: Mapping[str, str]) -> dict[str, Any]:
+    """The variables of ``resources.html``. `labels` are those of variants, in the order of charts and tables."""
+    order = list(labels)
+    known = [row for row in rows if row["variant"] in labels]
+    places = {part: position for position, part in enumerate(_parts(known))}
+    known.sort(key=lambda row: (row["rate"], order.index(row["variant"]), places[_key(row)]))
+    return {
+        "used": [row | {"part": _label(_key(row), places)} for row in known],
+        "used_parts": [(_id(part), _label(part, places)) for part in places],
+        "used_warnings": list(_warnings(known, labels)),
+        "generator_cpus": _whole(max((row["generator_cpus"] or 0 for row in known), default=0)),
+        "used_sum": any(row["scope"] == "namespace" for row in known),
+    }
+
+
+def script_data(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """What the page's script draws across load: [mean, standard deviation] of CPU (millicores) and memory (MiB)."""
+    parts = _parts(rows)
+    if not parts:
+        return None
+    return {
+        "parts": {_id(part): _label(part, parts) for part in parts},
+        "part": _id(parts[0]),
+        "cells": [
+            {
+                "rate": row["rate"],
+                "variant": row["variant"],
+                "part": _id(_key(row)),
+                "runs": row["n_runs"],
+                "cpu": [_short(row["cpu_mean"]), _short(row["cpu_std"])],
+                "memory": [_short(row["memory_mean"]), _short(row["memory_std"])],
+            }
+            for row in rows
+        ],
+    }
+
+
+def over_time(questions: Questions, rate: float) -> dict[str, list[Any]]:
+    """The same over time at one rate, as columns; a standard deviation is over runs."""
+    rows = questions.rows("page_resources_over_time", rate=rate, bins=TIME_BINS)
+    names = ("cpu", "cpu_std", "memory", "memory_std")
+    return {
+        "variant": [row["variant"] for row in rows],
+        "part": [_id(_key(row)) for row in rows],
+        "time": [_short(row["at_s"]) for row in rows],
+        "runs": [row["n_runs"] for row in rows],
+        **{name: [_short(row[name]) for row in rows] for name in names},
+    }
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row["scope"], row["name"]
+
+
+def _parts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """All parts that appear: the sum, those of the target by name, the load generator, its machine, other machines."""
+
+    def place(part: tuple[str, str]) -> tuple[int, str, str]:
+        rank = 3 if part == _MACHINE else 2 if part == _GENERATOR else 4 if part[0] == "node" else 1
+        return (0 if part == _TOTAL else rank, *part)
+
+    return sorted({_key(row) for row in rows}, key=place)
+
+
+def _id(part: tuple[str, str]) -> str:
+    return "/".join(part)
+
+
+def _label(part: tuple[str, str], parts: Any) -> str:
+    """Its name, with its scope where another part has the same."""
+    if part in _NAMES:
+        return _NAMES[part]
+    scope, name = part
+    twins = [other for other in parts if other[1] == name]
+    return f"{name} ({scope})" if len(twins) > 1 or not name else name
+
+
+def _warnings(rows: Sequence[Row], labels: Mapping[str, str]) -> Iterator[str]:
+    own = [row for row in rows if _key(row) == _GENERATOR]
+    if full := sum(row["n_nearly_full"] for row in own):
+        worst = max(own, key=lambda row: row["fullest_share"] or 0)
+        where = f"{labels[worst['variant']]} at {rate_text(worst['rate'])} requests/s, run {worst['fullest_run']}"
+        share = f"{significant(100 * worst['fullest_share'])} % of them on average"
+        yield (
+            f"The load generator used nearly all its CPUs in {full:,} of "
+            f"{counted(sum(row['n_runs'] for row in own), 'run')} (at most {share}: {where}). Latencies measured there "
+            "include waiting for the generator itself."
+        )
+
+
+def _whole(number: float) -> float:
+    """Without a decimal point where there is nothing behind it."""
+    return int(number) if number == int(number) else number
+
+
+def _short(value: float | None) -> float | None:
+    """Five digits are more than samples hold, and small."""
+    return None if value is None else float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,36 @@
+-- One row per rate, variant and part of the target (its sum, a namespace, a process; the load generator and its
+-- machine too): CPU and memory over the runs that count. Means are of the runs' means, with their standard deviation;
+-- least and most are of any sample of any run.
+-- generator_cpus: how many CPUs the load generator could use.
+-- n_nearly_full: runs in which the part used at least $nearly of these CPUs;
+-- fullest_share is the highest such share of a run's mean, in run fullest_run.
+WITH counted AS (
+    SELECT
+        used.*,
+        runs.generator_cpus,
+        used.cpu_mean_millicores / (1000 * runs.generator_cpus) AS share
+    FROM resource_usage AS used
+    JOIN runs USING (app, host, timestamp, variant, rate, run, variant_dir)
+    WHERE NOT runs.excluded
+)
+SELECT
+    rate,
+    variant,
+    scope,
+    name,
+    count(*) AS n_runs,
+    max(generator_cpus) AS generator_cpus,
+    avg(cpu_mean_millicores) AS cpu_mean,
+    stddev_pop(cpu_mean_millicores) AS cpu_std,
+    min(cpu_min_millicores) AS cpu_min,
+    max(cpu_max_millicores) AS cpu_max,
+    avg(memory_mean_mib) AS memory_mean,
+    stddev_pop(memory_mean_mib) AS memory_std,
+    min(memory_min_mib) AS memory_min,
+    max(memory_max_mib) AS memory_max,
+    count(*) FILTER (WHERE share >= $nearly) AS n_nearly_full,
+    max(share) AS fullest_share,
+    arg_max(run, share) AS fullest_run
+FROM counted
+GROUP BY rate, variant, scope, name
+ORDER BY rate, variant, scope = 'total', scope, name;

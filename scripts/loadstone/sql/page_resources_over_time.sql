@@ -1,0 +1,88 @@
+-- One row per variant, part of the target and bin of time at one rate: mean and standard deviation of CPU and memory
+-- over the runs that count, at_s seconds after the test's first request.
+-- A bin is as long as the time from sample to sample, or a multiple of it that leaves at most $bins bins. The sum of
+-- all parts is there in bins in which all parts of a run have a sample.
+WITH
+placed AS (
+    SELECT
+        sampled.variant,
+        sampled.variant_dir,
+        sampled.run,
+        if(sampled.scope = 'pod', 'namespace', sampled.scope) AS scope,
+        if(sampled.scope = 'pod', split_part(sampled.name, '/', 1), sampled.name) AS name,
+        epoch_us(coalesce(sampled.asked_at, sampled.sampled_at)) / 1e6 - epoch_us(runs.started_at) / 1e6 AS since_s,
+        sampled.cpu_millicores,
+        sampled.memory_mib
+    FROM resources AS sampled
+    JOIN runs USING (app, host, timestamp, variant, rate, run, variant_dir)
+    WHERE rate = $rate AND NOT runs.excluded AND runs.started_at IS NOT NULL
+),
+
+rounds AS (
+    SELECT
+        variant, variant_dir, run, scope, name, since_s,
+        if(count(cpu_millicores) = count(*), sum(cpu_millicores), NULL) AS cpu,
+        if(count(memory_mib) = count(*), sum(memory_mib), NULL) AS memory
+    FROM placed
+    GROUP BY ALL
+),
+
+steps AS (
+    SELECT since_s - lag(since_s) OVER (PARTITION BY variant, variant_dir, run, scope, name ORDER BY since_s) AS step_s
+    FROM rounds
+),
+
+width AS (
+    SELECT greatest(coalesce(median(step_s), 1), 0.001) AS least_s FROM steps
+),
+
+bins AS (
+    SELECT least_s * greatest(ceil((SELECT max(since_s) - min(since_s) FROM rounds) / least_s / $bins), 1) AS width_s
+    FROM width
+),
+
+parts AS (
+    SELECT
+        variant, variant_dir, run, scope, name,
+        round(since_s / width_s) * width_s AS at_s,
+        avg(cpu) AS cpu,
+        avg(memory) AS memory
+    FROM rounds, bins
+    GROUP BY ALL
+),
+
+summed AS (
+    SELECT
+        variant, variant_dir, run, at_s,
+        count(*) AS n_here,
+        sum(cpu) AS cpu,
+        sum(memory) AS memory
+    FROM parts
+    WHERE scope = 'namespace' OR (scope = 'process' AND name <> 'generator')
+    GROUP BY ALL
+),
+
+everything AS (
+    SELECT * FROM parts
+    UNION ALL BY NAME
+    SELECT
+        variant, variant_dir, run, at_s, cpu, memory,
+        'total' AS scope,
+        'TOTAL' AS name
+    FROM summed
+    QUALIFY n_here = max(n_here) OVER (PARTITION BY variant, variant_dir, run)
+)
+
+SELECT
+    variant,
+    scope,
+    name,
+    at_s,
+    count(*) AS n_runs,
+    avg(cpu) AS cpu,
+    stddev_pop(cpu) AS cpu_std,
+    avg(memory) AS memory,
+    stddev_pop(memory) AS memory_std
+FROM everything
+GROUP BY variant, scope, name, at_s
+ORDER BY scope = 'total' DESC, scope, name, variant, at_s;
