@@ -31,6 +31,15 @@ wildcard_constraints:
 
 onstart:
     hold_folder()
+    begin()
+
+
+onsuccess:
+    end("the command has ended")
+
+
+onerror:
+    end("the command ended with an error")
 
 
 rule all:

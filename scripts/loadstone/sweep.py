@@ -17,7 +17,8 @@ from loadstone.archive import Campaign, CampaignListing, Cell
 from loadstone.durable import sync, write_new
 from loadstone.errors import LoadstoneError
 
-_IN_SECONDS, _IN_MINUTES = 90, 90  # below which a time left is said in that unit
+# Keys of the configured sweep that are no part of its plan: they say how it is collected, not what.
+_HOW = ("retries", "give_up_after")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def open_sweep(config: Mapping[str, Any], tools: Mapping[str, str], log: Callabl
     if "sweep" not in config:
         raise LoadstoneError("the configuration declares no sweep (see config/README.md)")
     sweep, root = config["sweep"], Path(config["archive"])
-    declaration = _digest({"sweep": sweep, "target": identity(config["target"], sweep["variants"])})
+    planned = {key: value for key, value in sweep.items() if key not in _HOW}
+    declaration = _digest({"sweep": planned, "target": identity(config["target"], sweep["variants"])})
     if (still_open := _still_open(root, sweep["app"], config["host"])) is not None:
         return _resume(still_open, declaration, log)
     seed = sweep.get("seed")
@@ -179,18 +181,6 @@ def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
         log(f"{campaign} is complete")
 
 
-def time_left_s(lacking: Sequence[PlannedRun], overhead_s: float = 1.0) -> float:
-    """Seconds that the missing runs will take: their warm-ups and attacks, and about a second around each."""
-    seconds = 0.0
-    known: dict[Cell, float] = {}
-    for planned in lacking:
-        if planned.cell not in known:
-            described = metadata.read(planned.cell.path / archive.METADATA)
-            known[planned.cell] = (described.duration_s or 0) + (described.warmup_duration_s or 0)
-        seconds += known[planned.cell] + overhead_s
-    return seconds
-
-
 def rate_text(rate: float) -> str:
     """A rate as its folder is named: ``100``, ``0.5``."""
     return str(int(rate)) if rate == int(rate) else repr(float(rate))
@@ -291,11 +281,3 @@ def identity_digest(target: Mapping[str, Any], variant: str) -> str:
 
 def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def duration_text(seconds: float) -> str:
-    """A time left for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < _IN_SECONDS:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < _IN_MINUTES else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -6,64 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import psutil
 import pytest
-import zstandard
-from conftest import PROJECT
 from loadstone import archive, metadata, sweep
-from loadstone.archive import Campaign, Cell
 from loadstone.collect import collect_run
 from loadstone.errors import LoadstoneError
-from support.checkout import free_ports
-
-
-class Bench:
-    """A sweep of one variant against one server, whose options can be changed."""
-
-    def __init__(self, folder: Path, *options: str, **changes: Any) -> None:
-        self.folder = folder
-        self.hits = folder / "hits"
-        (port,) = free_ports(1)
-        self.port = port
-        command = [sys.executable, str(PROJECT / "tests/support/server.py"), str(port), str(self.hits), *options]
-        url = f"http://127.0.0.1:{port}"
-        self.target = {
-            "kind": "local",
-            "ready_timeout": "10s",
-            "processes": {"server": {"command": command, "port": port, "ready": f"{url}/ready"}},
-            "variants": {
-                "only": {
-                    "url": f"{url}/page",
-                    "processes": ["server"],
-                    "expect": {"status": 200, "body_contains": "the page", "headers": {"X-Name": "right"}},
-                }
-            },
-        }
-        declared = {"app": "app", "variants": ["only"], "rates": [100], "runs": 2, "duration": "500ms", "timeout": "2s"}
-        declared |= {"warmup": {"duration": "200ms", "min_rate": 50}} | changes
-        config = {"archive": str(folder / "archive"), "host": "here", "sweep": declared, "target": self.target}
-        self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None)
-        self.cell = Cell(self.campaign, sweep.rate_text(declared["rates"][0]), "only")
-        self.said: list[str] = []
-
-    def collect(self, run: int = 1) -> None:
-        collect_run(self.cell, run, self.target, host="here", logs=self.folder / "logs", log=self.said.append)
-
-    def lines(self, name: str) -> list[dict[str, Any]]:
-        with zstandard.open(self.cell.path / name) as file:
-            return [json.loads(line) for line in file.read().splitlines()]
-
-    def served(self) -> int:
-        return len(self.hits.read_text().splitlines()) if self.hits.exists() else 0
-
-    def assert_nothing_left(self) -> None:
-        files = {file.name for file in self.cell.path.iterdir()}
-        assert files == {"metadata.json"}
-        mine = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-        assert mine == []
+from support.bench import Bench
 
 
 @pytest.fixture
@@ -83,7 +32,8 @@ def test_an_open_run(bench) -> None:
     assert summary["requests"] == 50
     check = subprocess.run(["sha256sum", "-c", "1.sha256"], cwd=it.cell.path, capture_output=True, check=True)
     assert check.stdout.count(b": OK") == 4
-    assert it.said == ["[1 of 2] only at 100/s, run 1; about 3 s left"]
+    assert it.said == []
+    assert it.phases == ["waiting", "target", "warmup", "test", "results"]
 
 
 def test_a_serial_run_sends_one_after_another_and_stamps_the_start(bench) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import signal
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -13,7 +14,7 @@ from loadstone import __version__, archive, metadata, sweep
 from loadstone.archive import Cell
 from loadstone.collect import local, vegeta
 from loadstone.collect.staging import Staging
-from loadstone.collect.target import Job, RunFailedError, Target, Up
+from loadstone.collect.target import Job, OnPhase, RunFailedError, Target, Up, ignore
 from loadstone.errors import LoadstoneError
 from loadstone.lock import exclusive
 from loadstone.metadata import Metadata
@@ -26,14 +27,25 @@ Log = Callable[[str], None]
 _KINDS: dict[str, Up] = {"local": local.running}
 
 
-def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, logs: Path, log: Log) -> None:
+def collect_run(
+    cell: Cell,
+    run: int,
+    target: Mapping[str, Any],
+    *,
+    host: str,
+    logs: Path,
+    log: Log,
+    on_phase: OnPhase = ignore,
+) -> None:
     """Collect run `run` of `cell` as its metadata plans it, unless the archive already holds it.
 
     `target` and `host` are the configuration's; `logs` a folder for what the programs print. Waits for the machine's
-    attack lock. Raises LoadstoneError, with nothing left running and nothing under a final name, when it fails.
+    attack lock; `on_phase` is told what is done now. Raises LoadstoneError, with nothing left running and nothing under
+    a final name, when it fails: a RunFailedError when that need not hold for the next try.
     """
     planned = metadata.read(cell.path / archive.METADATA)
     _check_plan(cell, planned, target)
+    on_phase("waiting")
     with exclusive(f"run {run} of {cell}", log) as lock, Minder(keep_open=[lock]) as minder:
         if _is_collected(cell, run):
             log(f"run {run} of {cell} is already collected")
@@ -43,10 +55,10 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, l
         if staging.is_sealed():
             log(f"run {run} of {cell} was collected by a job that died at its very end; finishing it")
         else:
-            log(_progress(cell, run))
+            on_phase("target")
             try:
                 staging.prepare()
-                _attack(Job(cell, run, planned, target, minder, logs, log), staging)
+                _attack(Job(cell, run, planned, target, minder, logs, log, on_phase), staging)
             except BaseException as error:
                 staging.discard()
                 if isinstance(error, OSError):
@@ -68,6 +80,7 @@ def _attack(job: Job, staging: Staging) -> None:
         for phase, (rate, duration_s) in phases.items():
             if metadata.planned_requests(rate, duration_s) < 1:
                 continue
+            job.on_phase(phase)
             if phase == "test":
                 up.watch()
             started = _now()
@@ -77,6 +90,7 @@ def _attack(job: Job, staging: Staging) -> None:
             record.setdefault("phases", []).append(seen)
         record["incidents"] = up.incidents()
     # Only now, with the target stopped, does anything else use the machine.
+    job.on_phase("results")
     files = {".summary.json": staging.path / "summary"}
     report = vegeta.summarise(outputs["test"], files[".summary.json"], job.minder, job.attack_log)
     if not report.get("requests"):
@@ -99,6 +113,8 @@ def _attack_to_end(job: Job, program: Program, target: Target, rate: float, dura
         code = _watch(program, target, duration_s + job.timeout_s + 30 if is_open else None)
     finally:
         program.stop()
+    if code < 0:  # most likely for lack of memory at this rate
+        raise RunFailedError(f"the load generator was killed by {signal.Signals(-code).name}:\n{program.tail()}")
     check(program, code)
     # vegeta takes an interrupt for a wish to end early, and succeeds.
     took_s, least_s = time.monotonic() - started, duration_s - 1 / rate
@@ -150,16 +166,6 @@ def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> Non
             f"declaration, or give the campaign up (touch "
             f"'{cell.campaign.path / archive.ABANDONED}') and open a new one"
         )
-
-
-def _progress(cell: Cell, run: int) -> str:
-    """Which run of how many this is, and how long the sweep will still take."""
-    listing = archive.scan_campaign(cell.campaign)
-    lacking = sweep.missing(listing)
-    total = sweep.planned_runs(listing)
-    left = sweep.duration_text(sweep.time_left_s(lacking))
-    what = f"{cell.variant_dir} at {cell.rate}/s, run {run}"
-    return f"[{total - len(lacking) + 1} of {total}] {what}; about {left} left"
 
 
 def _now() -> str:

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from loadstone.archive import METADATA, Campaign, scan_campaign
 from loadstone.metadata import Metadata, read
 from loadstone.report import charts, colours, known
-from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, rate_text, significant
+from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, rate_text, significant, when
 from loadstone.report.queries import Questions, Row
 from loadstone.variants import Style, Variants
 
@@ -209,19 +208,6 @@ def _spread(mean_ns: float | None, std_ns: float | None, unit: Unit) -> list[flo
 def latency_in(unit: Unit) -> Any:
     """A function for templates: a latency in ns as text in the page's unit, without the symbol."""
     return lambda latency_ns: significant(unit.of(latency_ns))
-
-
-def when(campaign: Campaign) -> str:
-    """``21 November 2026, 11:30 +00:00``; the folder's own text where that is no timestamp."""
-    instant = campaign.instant
-    if instant.year == 1:
-        return campaign.timestamp
-    return f"{instant.day} {instant:%B %Y, %H:%M} {_offset(instant)}"
-
-
-def _offset(instant: datetime) -> str:
-    text = instant.isoformat()[-6:]
-    return "UTC" if text == "+00:00" else f"UTC{text}"
 
 
 def rests_on(page: CampaignPage) -> str:

@@ -1,8 +1,11 @@
-"""Numbers as people read them: a unit of latency for a whole page, three significant digits, shares in percent."""
+"""Numbers and times as people read them: a unit of latency for a page, three significant digits, shares in percent."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+
+from loadstone.archive import Campaign
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,16 @@ def rate_name(rate: float) -> str:
 def rate_text(rate: float | None) -> str:
     """The same for reading, thousands separated: ``"1,000"``."""
     return "–" if rate is None else f"{rate:,.9f}".rstrip("0").rstrip(".")
+
+
+def when(campaign: Campaign) -> str:
+    """``21 November 2026, 11:30 +00:00``; the folder's own text where that is no timestamp."""
+    instant = campaign.instant
+    if instant.year == 1:
+        return campaign.timestamp
+    return f"{instant.day} {instant:%B %Y, %H:%M} {_offset(instant)}"
+
+
+def _offset(instant: datetime) -> str:
+    text = instant.isoformat()[-6:]
+    return "UTC" if text == "+00:00" else f"UTC{text}"

@@ -1,0 +1,64 @@
+"""A sweep against the little server of `server.py`, collected in the test's own process."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import zstandard
+from loadstone import sweep
+from loadstone.archive import Campaign, Cell
+from loadstone.collect import collect_run
+
+from support.checkout import PROJECT, free_ports
+
+
+class Bench:
+    """A sweep of one variant against one server, whose options can be changed."""
+
+    def __init__(self, folder: Path, *options: str, **changes: Any) -> None:
+        self.folder = folder
+        self.hits = folder / "hits"
+        self.hits.mkdir(parents=True)
+        (port,) = free_ports(1)
+        self.port = port
+        command = [sys.executable, str(PROJECT / "tests/support/server.py"), str(port), str(self.hits), *options]
+        url = f"http://127.0.0.1:{port}"
+        self.target = {
+            "kind": "local",
+            "ready_timeout": "10s",
+            "processes": {"server": {"command": command, "port": port, "ready": f"{url}/ready"}},
+            "variants": {
+                "only": {
+                    "url": f"{url}/page",
+                    "processes": ["server"],
+                    "expect": {"status": 200, "body_contains": "the page", "headers": {"X-Name": "right"}},
+                }
+            },
+        }
+        declared = {"app": "app", "variants": ["only"], "rates": [100], "runs": 2, "duration": "500ms", "timeout": "2s"}
+        declared |= {"warmup": {"duration": "200ms", "min_rate": 50}} | changes
+        config = {"archive": str(folder / "archive"), "host": "here", "sweep": declared, "target": self.target}
+        self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None)
+        self.cell = Cell(self.campaign, sweep.rate_text(declared["rates"][0]), "only")
+        self.said: list[str] = []
+        self.phases: list[str] = []
+
+    def collect(self, run: int = 1) -> None:
+        logs, log, on_phase = self.folder / "logs", self.said.append, self.phases.append
+        collect_run(self.cell, run, self.target, host="here", logs=logs, log=log, on_phase=on_phase)
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        with zstandard.open(self.cell.path / name) as file:
+            return [json.loads(line) for line in file.read().splitlines()]
+
+    def served(self) -> int:
+        requests = self.hits / "requests"
+        return len(requests.read_text().splitlines()) if requests.exists() else 0
+
+    def assert_nothing_left(self) -> None:
+        files = {file.name for file in self.cell.path.iterdir()}
+        assert files == {"metadata.json"}
+        mine = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+        assert mine == []
