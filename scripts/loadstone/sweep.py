@@ -146,7 +146,11 @@ def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
                 remedy = f"given up by its {archive.ABANDONED}"
             elif listing.completed:
                 remedy = f"its {archive.COMPLETION} says it is complete: remove that file to have them collected"
-            found.append(f"{campaign}: {lacking} of {planned_runs(listing)} planned runs not collected; {remedy}")
+            failed = sum(run not in cell.collected() for cell in listing.cells for run in cell.failures())
+            tried = f" ({failed} of them failed)" if failed else ""
+            found.append(
+                f"{campaign}: {lacking} of {planned_runs(listing)} planned runs not collected{tried}; {remedy}"
+            )
     return found
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone.archive import METADATA, Campaign, scan_campaign
+from loadstone.failures import Failure
 from loadstone.metadata import Metadata, read
 from loadstone.report import charts, colours, known
 from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, rate_text, significant, when
@@ -47,6 +48,7 @@ class CampaignPage:
     runs: list[Row]
     missing: list[Row]
     problems: list[Row]
+    failures: list[Row]
     streams: list[Row]
     put_back: list[Row]  # cells and errors with the left-out runs put back; empty where none is left out
     put_back_errors: list[Row]
@@ -82,6 +84,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants) -> Camp
         runs=questions.rows("page_runs"),
         missing=questions.rows("page_missing"),
         problems=questions.rows("page_problems", shown=SHOWN),
+        failures=questions.rows("page_failures", shown=SHOWN),
         streams=questions.rows("page_streams"),
         put_back=put_back,
         put_back_errors=questions.rows("page_errors", put_back=True) if put_back else [],
@@ -117,12 +120,17 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "n_excluded": len(page.excluded),
         "missing": page.missing,
         "problems": page.problems,
+        "failures": [row | {"reason": _reason(row)} for row in page.failures],
         "streams": page.streams,
         "latency": latency_in(page.unit),
         "interval": lambda cell, name: interval(cell, name, page.unit),
         "data": page_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, page.rates),
     }
+
+
+def _reason(failure: Row) -> str:
+    return Failure(failure["failed_at"], failure["phase"], failure["error"]).reason
 
 
 def error_classes(errors: list[Row]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Makes the site, one file after another: each appears complete or not at all, the start page last.
 
-``index.html``, ``comparisons/<id>.html``, ``traces/<slug>.html``, ``campaigns/<slug>.html``, the data that a page loads
+``index.html``, which links to a ``progress.html`` while a campaign is open, ``comparisons/<id>.html``, ``traces/<slug>.html``, ``campaigns/<slug>.html``, the data that a page loads
 when a rate is chosen (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any
 static server.
 """
@@ -17,7 +17,7 @@ import vl_convert
 from loadstone.archive import Campaign, slug
 from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
-from loadstone.report import campaign_page, comparison_page, index_page, rate_data
+from loadstone.report import campaign_page, comparison_page, index_page, progress_page, rate_data
 from loadstone.report.numbers import rate_name
 from loadstone.report.output import as_json, asset, write_page, write_text
 from loadstone.report.queries import asking
@@ -105,6 +105,8 @@ def build_index(
     path = reports / "index.html"
     content |= {"purposes": purposes or {}, "outside": outside[: index_page.SHOWN], "n_outside": len(outside)}
     compared = index_page.compared(comparisons, campaigns)
+    is_open = any(campaign.is_open for campaign in campaigns) and (reports / progress_page.NAME).is_file()
+    content["progress"] = progress_page.NAME if is_open else None
     write_page(
         path, "index.html", content | {"comparisons": compared, "dumps": index_page.traced(dumps)} | _site(options)
     )
@@ -124,7 +126,7 @@ def write_assets(reports: Path) -> None:
         bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
         script = f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n{made_by}'
         write_text(reports / "assets" / "vega.js", script)
-    for name in ("figures.js", "site.js", "site.css"):
+    for name in ("figures.js", "site.js", "site.css", "progress.js"):
         write_text(reports / "assets" / name, asset(name))
 
 

@@ -32,7 +32,7 @@ def convert_campaign(
     workers: int,
     log: Callable[[str], None],
 ) -> None:
-    """Bring one campaign's `requests`, `summaries`, `resources`, `planned`, `problems` and facts up to date.
+    """Bring one campaign's tables up to date, all but those that `analyse_campaign` makes of them.
 
     `canonical(app, variant_dir)` names the variant of a folder. Only `tables` is written to. Raises LoadstoneError when
     that fails, or a program is missing; whatever is wrong in the archive becomes rows of `problems`.
@@ -135,6 +135,7 @@ def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], t
     parts: dict[str, tuple[Sequence[Mapping[str, Any]], Any]] = {
         "summaries": ([row for record in ordered for row in record.summaries], schema.SUMMARIES),
         "planned": ([row for record in ordered for row in record.planned], schema.PLANNED),
+        "failures": ([row for record in ordered for row in record.failures], schema.FAILURES),
         "problems": (problems, schema.PROBLEMS),
         "facts": (
             [fact for record in ordered for fact in _facts(record, _requests_file(listing.campaign, record, tables))],
