@@ -1,8 +1,9 @@
 """Makes the site, one file after another: each appears complete or not at all, the start page last.
 
-``index.html``, which links to a ``progress.html`` while a campaign is open, ``comparisons/<id>.html``, ``traces/<slug>.html``, ``campaigns/<slug>.html``, the data that a page loads
+``index.html``, ``comparisons/<id>.html``, ``traces/<slug>.html``, ``campaigns/<slug>.html``, the data that a page loads
 when a rate is chosen (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any
-static server.
+static server. ``progress.html`` is written while a sweep is under way; the start page links to it as long as a campaign
+is open.
 """
 
 import hashlib
