@@ -250,6 +250,19 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
     return listing
 
 
+def scan_cell(cell: Cell) -> CellListing:
+    """List one cell, as `scan_campaign` does; empty when its folder can't be read."""
+    listing = CellListing(cell)
+    try:
+        entries = _visible(cell.path)
+    except OSError:
+        return listing
+    for entry in entries:
+        _add_file(listing, entry, CampaignListing(cell.campaign))
+    listing.files.sort()
+    return listing
+
+
 def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListing) -> None:
     try:
         status = entry.stat()

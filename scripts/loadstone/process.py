@@ -89,6 +89,7 @@ class Program:
         self.log = log
         self._minder = minder
         log.parent.mkdir(parents=True, exist_ok=True)
+        self.started_s = time.monotonic()
         with log.open("ab") as output:
             self._process: subprocess.Popen[bytes] = subprocess.Popen(
                 self.command,

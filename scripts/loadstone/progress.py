@@ -1,6 +1,6 @@
 """Where a sweep stands: which runs of a campaign have a result, which failed, and how long the rest will take."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -40,7 +40,8 @@ class Progress:
     """One look at a campaign, kept true by the job that collects its runs.
 
     `failed` holds the failure records of every run, also of one that was collected in the end; `tried` the runs that
-    the present command has tried; `now` the run that is under way.
+    the present command has tried, `again` those that it is about to try again and `retries` how often more it will do
+    so; `now` is the run that is under way.
     """
 
     campaign: Campaign
@@ -50,6 +51,7 @@ class Progress:
     failed: dict[Run, list[RawFile]]
     measured_s: dict[Run, float]
     retries: int = 0
+    again: frozenset[Run] = frozenset()
     tried: set[Run] = field(default_factory=set)
     now: Run | None = None
     since: datetime | None = None  # when `now` was started
@@ -101,7 +103,7 @@ class Progress:
             if (rate, variant, run) == self.now:
                 passed_s = (datetime.now().astimezone() - self.since).total_seconds() if self.since else 0.0
                 seconds += max(0.0, per_cell[rate, variant] - passed_s)
-            elif (rate, variant, run) not in self.tried or self.retries:
+            elif (rate, variant, run) not in self.tried - self.again or self.retries:
                 seconds += per_cell[rate, variant]
         return seconds
 
@@ -128,19 +130,21 @@ class Progress:
             found[rate, variant] = fmean(by_cell.get((rate, variant)) or [max(0.0, seconds + fmean(extra))])
         return found
 
-    def line(self, again: str = "") -> str:
+    def line(self) -> str:
         """The present run for the terminal: ``[7 of 40] envoy at 300/s, run 2; about 12 min left, until 17:45``."""
         rate, variant, run = self.now or ("", "", 0)
-        number = len(self.collected) + sum(run in self.tried for run in self.unsuccessful) + 1
-        where = again or f"{number} of {self.total}"
+        failed_now = [run for run in self.unsuccessful if run in self.tried]
+        where = f"{len(self.collected) + len(failed_now) + 1} of {self.total}"
+        if self.again:
+            where = f"again, {len(self.again)} to go"
         left_s = self.left_s()
         failed = f"; {len(self.unsuccessful)} failed so far" if self.unsuccessful else ""
         left = f"about {duration_text(left_s)} left, until {until_text(left_s)}"
         return f"[{where}] {variant} at {rate}/s, run {run}; {left}{failed}"
 
 
-def look(campaign: Campaign, journal: Journal, retries: int = 0) -> Progress:
-    """Where a campaign stands now."""
+def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozenset[Run] = frozenset()) -> Progress:
+    """Where a campaign stands now; `retries` and `again` as in `Progress`."""
     listing = archive.scan_campaign(campaign)
     cells: list[PlannedCell] = []
     collected: set[Run] = set()
@@ -155,8 +159,8 @@ def look(campaign: Campaign, journal: Journal, retries: int = 0) -> Progress:
         failed |= {(*place, run): files for run, files in found.failures().items()}
     commands = journal.commands()
     command = commands[-1] if commands and commands[-1].ended is None else None
-    measured = dict(_measured(campaign, commands, collected))
-    progress = Progress(campaign, command, cells, collected, failed, measured, retries)
+    measured = dict(_measured(campaign, commands, collected, failed))
+    progress = Progress(campaign, command, cells, collected, failed, measured, retries, again)
     if command is not None:
         mine = key_of(campaign)
         progress.said = list(command.said)
@@ -193,7 +197,9 @@ def until_text(seconds: float, now: Callable[[], datetime] = datetime.now) -> st
     return f"{then:%H:%M}" if then.date() == today.date() else f"{then:%H:%M on %d %B}"
 
 
-def _measured(campaign: Campaign, commands: Sequence[Command], collected: set[Run]) -> Iterator[tuple[Run, float]]:
+def _measured(
+    campaign: Campaign, commands: Sequence[Command], collected: set[Run], failed: Mapping[Run, Sequence[RawFile]]
+) -> Iterator[tuple[Run, float]]:
     """Collected run -> seconds from its start to that of the next run of the same command."""
     mine = key_of(campaign)
     for command in commands:
@@ -201,5 +207,5 @@ def _measured(campaign: Campaign, commands: Sequence[Command], collected: set[Ru
             run = each.rate, each.variant_dir, each.run
             if each.campaign != mine or run not in collected:
                 continue
-            if not each.cell(campaign.root).failure(each.run, each.nth).exists():
+            if each.nth not in {archive.failure_number(record.name) for record in failed.get(run, ())}:
                 yield run, (following.at - each.at).total_seconds()

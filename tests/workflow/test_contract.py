@@ -23,6 +23,7 @@ COLUMNS = {
     "requests": "stream phase seq sent_at latency_ns code error error_class bytes_out bytes_in",
     "summaries": "stream requests success mean_ns min_ns p50_ns p90_ns p95_ns p99_ns max_ns throughput status_codes",
     "resources": "sampled_at scope name cpu_millicores memory_mib",
+    "failures": "variant_dir nth failed_at phase error evidence collected source",
     "spans": "trace_id span_id parent_id service operation started_at duration_ns dump",
     "comparisons": "comparison n_runs n_excluded evidence timestamps vegeta_summaries_mean_ns vegeta_summaries_std_ns "
     "all_raw_data_mean_ns all_raw_data_std_ns all_raw_data_ok_mean_ns all_raw_data_ok_std_ns error_fraction "
@@ -65,7 +66,7 @@ def test_every_table_has_its_columns(database, table: str) -> None:
 @pytest.mark.parametrize("table", COLUMNS)
 def test_rows_come_out_as_python_values(database, table: str) -> None:
     rows = database.sql(f"SELECT * FROM {table}").fetchall()
-    assert bool(rows) == (table not in {"resources", "spans", "comparisons"})
+    assert bool(rows) == (table not in {"resources", "failures", "spans", "comparisons"})
 
 
 def test_counts_and_figures_equal_what_vegeta_says_of_the_same_files(collected, database) -> None:

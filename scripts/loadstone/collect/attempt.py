@@ -14,7 +14,7 @@ from loadstone.collect.target import RunFailedError
 from loadstone.collect.tools import versions
 from loadstone.errors import LoadstoneError
 from loadstone.journal import Journal, Try
-from loadstone.progress import Progress
+from loadstone.progress import Progress, Run
 
 _SHOWN = 50
 
@@ -59,15 +59,18 @@ class Attempts:
         self._show = show
         self._tell = log
 
-    def try_run(self, cell: Cell, run: int, logs: Path, *, again: str = "") -> bool:
+    def try_run(
+        self, cell: Cell, run: int, logs: Path, *, retries: int | None = None, again: frozenset[Run] = frozenset()
+    ) -> bool:
         """Collect one run, or record in the archive why that failed; whether it has a result now.
 
-        `again` names its place among the runs that are tried again. Raises GivenUpError when the budget is used up,
-        and any other LoadstoneError of `collect_run` that would meet the next run too.
+        `again` are the runs, this one among them, that are tried again now, `retries` how often more. Raises
+        GivenUpError when the budget is used up, and any other LoadstoneError of `collect_run` that would meet the next
+        run too.
         """
         self._check_budget()
-        retries = 0 if again else self._limits.retries
-        seen = progress.look(cell.campaign, self._journal, retries)
+        retries = self._limits.retries if retries is None else retries
+        seen = progress.look(cell.campaign, self._journal, retries, again)
         about: dict[str, Any] = {}
 
         def log(text: str) -> None:
@@ -78,7 +81,7 @@ class Attempts:
                 started = self._journal.tried(cell, run, failures.next_number(cell, run))
                 about["started"] = started.at.isoformat()
                 seen.start(started)
-                log(seen.line(again))
+                log(seen.line())
             about["phase"] = phase
             seen.phase = phase
             self._show(seen)
@@ -107,9 +110,11 @@ class Attempts:
         try:
             for nth in range(1, self._limits.retries + 1):
                 lacking = sweep.missing(archive.scan_campaign(campaign))
-                for number, planned in enumerate(lacking, 1):
+                runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in lacking]
+                for number, planned in enumerate(lacking):
                     folder = logs / planned.cell.rate / encode(planned.cell.variant_dir) / f"{planned.run}.{nth}"
-                    self.try_run(planned.cell, planned.run, folder, again=f"again: {number} of {len(lacking)}")
+                    rest = frozenset(runs[number:])
+                    self.try_run(planned.cell, planned.run, folder, retries=self._limits.retries - nth, again=rest)
         except GivenUpError as error:
             stopped = f"\nThe last try was not the last planned: {str(error).partition(':')[0]}"
         if lacking_text := missing_text(campaign):

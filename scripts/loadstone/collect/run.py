@@ -108,7 +108,6 @@ def _attack(job: Job, staging: Staging) -> None:
 def _attack_to_end(job: Job, program: Program, target: Target, rate: float, duration_s: float) -> None:
     """Wait for one attack while the target is watched."""
     is_open = job.planned.mode == "vegeta"
-    started = time.monotonic()
     try:
         code = _watch(program, target, duration_s + job.timeout_s + 30 if is_open else None)
     finally:
@@ -117,7 +116,7 @@ def _attack_to_end(job: Job, program: Program, target: Target, rate: float, dura
         raise RunFailedError(f"the load generator was killed by {signal.Signals(-code).name}:\n{program.tail()}")
     check(program, code)
     # vegeta takes an interrupt for a wish to end early, and succeeds.
-    took_s, least_s = time.monotonic() - started, duration_s - 1 / rate
+    took_s, least_s = time.monotonic() - program.started_s, duration_s - 1 / rate
     if is_open and took_s < 0.95 * least_s:
         raise RunFailedError(f"the attack ended after {took_s:.1f} s instead of {duration_s:g} s; was it interrupted?")
 
@@ -135,8 +134,7 @@ def _watch(program: Program, target: Target, limit_s: float | None) -> int:
 
 def _is_collected(cell: Cell, run: int) -> bool:
     """Whether the archive holds the run's main results, in whatever format, now that nobody else attacks."""
-    listing = next((each for each in archive.scan_campaign(cell.campaign).cells if each.cell == cell), None)
-    return listing is not None and run in listing.collected()
+    return run in archive.scan_cell(cell).collected()
 
 
 def _check_open(cell: Cell, run: int, host: str) -> None:
