@@ -115,7 +115,7 @@ def test_verify_hashes_records_like_every_other_file(swept, tmp_path: Path) -> N
 
 
 def test_what_failed_is_tried_again_at_the_end_in_the_plan_s_order(swept) -> None:
-    it = swept("--fail-starts", "1,2", "--slow-start", "0.8", runs=3)
+    it = swept("--fail-starts", "1,2", runs=3)
     assert [it.try_run(run) for run in (1, 2, 3)] == [False, False, True]
     it.attempts().retry(it.campaign, it.folder / "again")
     assert archive.scan_campaign(it.campaign).cells[0].collected() == {1, 2, 3}
@@ -125,8 +125,7 @@ def test_what_failed_is_tried_again_at_the_end_in_the_plan_s_order(swept) -> Non
         "[again, 2 to go] only at 100/s, run 1; ...; 1 failed so far",
         "[again, 1 to go] only at 100/s, run 2; ...",
     ]
-    left_s = [int(re.search(r"about (\d+) s left", line)[1]) for line in again]
-    assert left_s[0] > left_s[1] > 0
+    assert "about 2 s left" in again[0]  # both, by the first guess: nothing was measured yet
     sweep.complete(it.campaign, it.said.append)
     assert not it.campaign.is_open
 
