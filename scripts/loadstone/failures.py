@@ -44,12 +44,23 @@ class Failure:
     @property
     def reason(self) -> str:
         """In which phase and why, in one line."""
-        first = next((line.strip() for line in self.error.splitlines() if line.strip()), "no reason recorded")
         where = f"{PHASES.get(self.phase, self.phase)}: " if self.phase else ""
-        return where + (first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}…")
+        return where + (_line(self.error) or "no reason recorded")
+
+    @property
+    def told(self) -> list[str]:
+        """The first pieces of evidence, one line each."""
+        return [_line(text) for text in self.evidence[:_TOLD]]
 
 
 _LONGEST_REASON = 400
+_TOLD = 3
+
+
+def _line(text: str) -> str:
+    """The first line of a text that says anything, cut where it is very long."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}…"
 
 
 def record(cell: Cell, run: int, error: str, evidence: Sequence[str], *, about: Mapping[str, Any], logs: Path) -> Path:

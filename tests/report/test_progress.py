@@ -106,6 +106,7 @@ def test_under_way(swept, browser, width, scheme) -> None:
     assert (
         re.search(r"failed once, last at \d\d:\d\d:\d\d; the target comes up: never ready: ", text) and SCRIPT in text
     )
+    assert "<b>BackOff</b>" in text  # the evidence, as text
     assert "failed twice" in text and "the target comes up: again" in text
     assert "until" in text and str(swept.campaign.path) in text
     assert "demo / myhost / 2026-11-19T11:30:00+00:00 (7 runs lacking" in text

@@ -125,6 +125,8 @@ class Attempts:
         self._tell(text)
         self._journal.said(text)
         seen.said.append((datetime.now().astimezone(), text))
+        if seen.phase == "waiting":  # and so for whom
+            self._show(seen)
 
     def _check_budget(self) -> None:
         failed = progress.failed_in_a_row(self._journal.now(), self._root)

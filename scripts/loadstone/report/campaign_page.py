@@ -120,7 +120,7 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "n_excluded": len(page.excluded),
         "missing": page.missing,
         "problems": page.problems,
-        "failures": [row | {"reason": _reason(row)} for row in page.failures],
+        "failures": [row | {"said": _said(row)} for row in page.failures],
         "streams": page.streams,
         "latency": latency_in(page.unit),
         "interval": lambda cell, name: interval(cell, name, page.unit),
@@ -129,8 +129,8 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
     }
 
 
-def _reason(failure: Row) -> str:
-    return Failure(failure["failed_at"], failure["phase"], failure["error"]).reason
+def _said(failure: Row) -> Failure:
+    return Failure(failure["failed_at"], failure["phase"], failure["error"], tuple(failure["evidence"] or ()))
 
 
 def error_classes(errors: list[Row]) -> list[tuple[str, str]]:

@@ -129,6 +129,7 @@ class ProgressPage:
                     "times": failures.times(len(progress.failed[rate, variant, run])),
                     "at": f"{why.failed_at.astimezone():%H:%M:%S}" if why and why.failed_at else "",
                     "reason": why.reason if why else f"see {file.name}",
+                    "told": why.told if why else [],
                 }
             )
         return found
