@@ -40,13 +40,16 @@ wildcard_constraints:
 onstart:
     hold_folder()
     open_session()
+    begin()
 
 
 onsuccess:
+    end("the command has ended")
     close_session()
 
 
 onerror:
+    end("the command ended with an error")
     close_session()
 
 

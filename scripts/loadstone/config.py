@@ -56,6 +56,12 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
+def limits(config: Mapping[str, Any]) -> dict[str, int]:
+    """How often failed runs are tried again, and how many failures in a row stop a sweep."""
+    sweep = config.get("sweep", {})
+    return {"retries": sweep.get("retries", 1), "give_up_after": sweep.get("give_up_after", 3)}
+
+
 def _check_folders(config: Mapping[str, Any]) -> None:
     """Archive, tables and site must not lie in one another: what is derived is also removed again."""
     folders = {key: Path(config[key]).resolve() for key in ("archive", "tables", "reports")}

@@ -17,7 +17,8 @@ from loadstone.archive import Campaign, CampaignListing, Cell
 from loadstone.durable import sync, write_new
 from loadstone.errors import LoadstoneError
 
-_IN_SECONDS, _IN_MINUTES = 90, 90  # below which a time left is said in that unit
+# Keys of the configured sweep that are no part of its plan: they say how it is collected, not what.
+_HOW = ("retries", "give_up_after")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ def _declarations(config: Mapping[str, Any]) -> tuple[str, str]:
     """What ``target.declaration`` says of the configured sweep: with marks for credentials, and as it was before."""
     identities = identity(config["target"], config["sweep"]["variants"])
     marked = {name: changed.recordable(each) for name, each in identities.items()}
-    digests = [_digest({"sweep": config["sweep"], "target": each}) for each in (marked, identities)]
+    planned = {key: value for key, value in config["sweep"].items() if key not in _HOW}
+    digests = [_digest({"sweep": planned, "target": each}) for each in (marked, identities)]
     return digests[0], digests[1]
 
 
@@ -184,7 +186,11 @@ def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
                 remedy = f"given up by its {archive.ABANDONED}"
             elif listing.completed:
                 remedy = f"its {archive.COMPLETION} says it is complete: remove that file to have them collected"
-            found.append(f"{campaign}: {lacking} of {planned_runs(listing)} planned runs not collected; {remedy}")
+            failed = sum(run not in cell.collected() for cell in listing.cells for run in cell.failures())
+            tried = f" ({failed} of them failed)" if failed else ""
+            found.append(
+                f"{campaign}: {lacking} of {planned_runs(listing)} planned runs not collected{tried}; {remedy}"
+            )
     return found
 
 
@@ -217,18 +223,6 @@ def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     if write_new(campaign.path / archive.COMPLETION, f"{now}\n".encode()):
         log(f"{campaign} is complete")
-
-
-def time_left_s(lacking: Sequence[PlannedRun], overhead_s: float = 1.0) -> float:
-    """Seconds that the missing runs will take: their warm-ups and attacks, and about a second around each."""
-    seconds = 0.0
-    known: dict[Cell, float] = {}
-    for planned in lacking:
-        if planned.cell not in known:
-            described = metadata.read(planned.cell.path / archive.METADATA)
-            known[planned.cell] = (described.duration_s or 0) + (described.warmup_duration_s or 0)
-        seconds += known[planned.cell] + overhead_s
-    return seconds
 
 
 def rate_text(rate: float) -> str:
@@ -363,11 +357,3 @@ def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str)
 
 def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def duration_text(seconds: float) -> str:
-    """A time left for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < _IN_SECONDS:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < _IN_MINUTES else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 from loadstone import archive, metadata, sweep
 from loadstone.collect import collect_run
 from loadstone.errors import LoadstoneError
@@ -32,7 +33,8 @@ def test_an_open_run(bench) -> None:
     assert summary["requests"] == 50
     check = subprocess.run(["sha256sum", "-c", "1.sha256"], cwd=it.cell.path, capture_output=True, check=True)
     assert check.stdout.count(b": OK") == 5
-    assert it.said[-1] == "[1 of 2] only at 100/s, run 1; about 3 s left"  # others may have had the machine
+    assert it.said == []
+    assert it.phases == ["waiting", "target", "warmup", "test", "results"]
 
 
 def test_a_serial_run_sends_one_after_another_and_stamps_the_start(bench) -> None:
