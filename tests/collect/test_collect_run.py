@@ -116,7 +116,7 @@ def test_a_credential_is_sent_and_stands_nowhere(bench) -> None:
     assert {line["code"] for line in it.lines("1.results.json.zst")} == {200}
     assert declared["req"]["header"]["Authorization"][0].startswith("redacted ")
     files = [file for file in it.cell.path.iterdir() if file.name != "metadata.json"]
-    assert len(files) == 5
+    assert len(files) == 6
     raw = [zstandard.open(file).read() if file.suffix == ".zst" else file.read_bytes() for file in files]
     assert not any(b"sesame" in content for content in raw)
     assert not any("sesame" in line for line in it.said)
