@@ -20,7 +20,8 @@ _Windows = Mapping[str, tuple[str, Sample]]
 class PodMetrics:
     """What the pods of some namespaces use.
 
-    It has a connection of its own, and little patience: it runs beside an attack. `sample` may be called from another thread than the rest of the target.
+    It has a connection of its own, and little patience: it runs beside an attack. `sample` may be called from another
+    thread than the rest of the target.
     """
 
     def __init__(self, context: str | None, namespaces: Iterable[str]) -> None:
