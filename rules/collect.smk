@@ -1,7 +1,7 @@
 """Open sweeps and collect what they lack.
 
 in:  config/config.yaml, the plans in the archive
-out: runs in the archive; markers below results/.collected
+out: runs, or records of why they failed, in the archive; markers below results/.collected; <reports>/progress.html
 """
 
 
@@ -19,7 +19,10 @@ rule open:
 
 
 rule collect:
-    """One missing run, by attacking the target. Alone on the machine; an existing run is never touched."""
+    """One missing run, by attacking the target. Alone on the machine; an existing run is never touched.
+
+    The marker means that it was tried: whether it has a result, the archive says.
+    """
     output:
         f"results/.collected/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}",
     log:
@@ -35,14 +38,14 @@ rule collect:
         attack=1,
     params:
         folders=FOLDERS,
-        host=config["host"],
-        target=config.get("target", {}),
+        sweep=SWEEP,
+        page=PROGRESS,
     script:
         "../scripts/collect.py"
 
 
 rule complete:
-    """All planned runs of a campaign are there: write its completion_time.txt."""
+    """All planned runs of a campaign were tried: try again those that failed, then write its completion_time.txt."""
     input:
         collections,
     output:
@@ -52,7 +55,12 @@ rule complete:
     localrule: True
     conda:
         "../envs/collect.yaml"
+    threads: workflow.cores
+    resources:
+        attack=1,
     params:
         folders=FOLDERS,
+        sweep=SWEEP,
+        page=PROGRESS,
     script:
         "../scripts/complete.py"

@@ -5,10 +5,7 @@ a rule: Snakemake removes outputs before jobs and after failures. See scripts/lo
 which work is asked for.
 """
 
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
 import loadstone
 from loadstone import archive, dumps
@@ -17,7 +14,10 @@ from loadstone import config as configuration
 from loadstone.catalogue import load_catalogue
 from loadstone.collect.kubernetes import session
 from loadstone.errors import LoadstoneError
+from loadstone.journal import Journal
 from loadstone.lock import hold
+from loadstone.report import progress_page
+from loadstone.report.progress_page import ProgressPage
 from loadstone.state import State, key_of
 from loadstone.tables.schema import VERSION as TABLES_VERSION
 from loadstone.tables.layout import campaign_key
@@ -53,6 +53,18 @@ def load(config):
 config, VARIANTS, CATALOGUE, EXCLUDING, STATE = load(config)
 COMPARISONS = load_comparisons()
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
+JOURNAL = "results/.collected/.sweep.jsonl"
+SWEEP = {
+    "target": config.get("target", {}),
+    "host": config["host"],
+    "limits": configuration.limits(config),
+    "journal": JOURNAL,
+}
+PROGRESS = {
+    "variants": VARIANTS.declared,
+    "options": config.get("report", {}),
+    "ready_timeout": config.get("target", {}).get("ready_timeout"),
+}
 
 
 def hold_folder():
@@ -61,6 +73,22 @@ def hold_folder():
         hold("snakemake", Path(".snakemake/loadstone.lock"))
     except LoadstoneError as error:
         raise WorkflowError(str(error))
+
+
+def begin():
+    """Say on the progress page that this command collects, or that an earlier one was killed."""
+    journal, page = Journal(Path(JOURNAL)), ProgressPage(Path(config["reports"]), **PROGRESS, log=logger.info)
+    progress_page.ended(journal, page)
+    if attacking() and STATE.lacking:
+        lacking = {STATE.listing(key).campaign: len(missing) for key, missing in STATE.lacking.items()}
+        journal.begin(STATE.root, Path(config["reports"]), lacking)
+        progress_page.begun(journal, page, STATE.root)
+
+
+def end(how):
+    """Say there how this command ended."""
+    page = ProgressPage(Path(config["reports"]), **PROGRESS, log=logger.info)
+    progress_page.ended(Journal(Path(JOURNAL)), page, how)
 
 
 # --- the session on a cluster ----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Raw results -> Parquet tables, one job per campaign.
 
 in:  the campaign's folder in the archive
-out: requests, summaries, resources, planned, problems and the facts about its runs, below the tables folder
+out: requests, summaries, resources, planned, failures, problems and the facts about its runs, below the tables folder
 """
 
 

@@ -3,11 +3,17 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
+from loadstone.collect.attempt import Attempts
 from loadstone.entry import job
+from loadstone.report.progress_page import ProgressPage
 from loadstone.sweep import complete
 
 with job(snakemake.log[0]) as log:
-    names = snakemake.wildcards
+    names, params = snakemake.wildcards, snakemake.params
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
-    complete(Campaign(Path(snakemake.params.folders["archive"]), *key), log)
+    campaign = Campaign(Path(params.folders["archive"]), *key)
+    page = ProgressPage(Path(params.folders["reports"]), **params.page, log=log)
+    attempts = Attempts(campaign.root, **params.sweep, show=page.show, log=log)
+    attempts.retry(campaign, Path(snakemake.log[0]).with_suffix(""))
+    complete(campaign, log)
     Path(snakemake.output[0]).touch()

@@ -24,6 +24,7 @@ HOSTILE = ["a b", "a'b\"c", "<script>alert(1)</script>", "{run}", "a=b%20c", "*?
         ("1.resources.csv.zst", (1, "main", "resources", "csv.zst")),
         ("1.run.json", (1, "main", "run", "run.json")),
         ("1.sha256", (1, "main", "sha256", "sha256")),
+        ("12.failure.3.json", (12, "main", "failure", "json")),
     ],
 )
 def test_file_names_are_read_from_the_left(name: str, expected: tuple) -> None:
@@ -33,7 +34,19 @@ def test_file_names_are_read_from_the_left(name: str, expected: tuple) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "metadata.json", "0.results.json", "01.results.json", "a.results.json", "1.results.txt", "1.results.json.gz"],
+    [
+        "",
+        "metadata.json",
+        "0.results.json",
+        "01.results.json",
+        "a.results.json",
+        "1.results.txt",
+        "1.results.json.gz",
+        "1.failure.json",
+        "1.failure.0.json",
+        "1.failure.01.json",
+        "1.failure.1.json.zst",
+    ],
 )
 def test_other_names_are_no_files_of_a_run(name: str) -> None:
     assert parse_name(name) is None
@@ -87,6 +100,18 @@ def test_a_scan_lists_runs_in_order_and_names_what_it_does_not_understand(tmp_pa
     assert listing.cells[0].collected() == {2, 3, 10}  # what a link leads to may only be away for the moment
 
 
+def test_a_record_of_a_failure_is_known_and_makes_no_run(tmp_path: Path) -> None:
+    cell = Cell(Campaign(tmp_path, "app", "host", "2026-01-01T00:00:00Z"), "100", "plain")
+    cell.path.mkdir(parents=True)
+    for run, nth in [(1, 2), (1, 10), (1, 1), (7, 1)]:
+        cell.failure(run, nth).touch()
+    listing = scan_campaign(cell.campaign)
+    assert listing.problems == [] and listing.cells[0].strays == []
+    assert listing.cells[0].runs() == [] and listing.cells[0].collected() == set()
+    found = {run: [file.name for file in files] for run, files in listing.cells[0].failures().items()}
+    assert found == {1: ["1.failure.1.json", "1.failure.2.json", "1.failure.10.json"], 7: ["7.failure.1.json"]}
+
+
 def test_the_digest_changes_with_every_file_and_only_then(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, "app", "host", "2026-01-01T00:00:00Z")
     cell = Cell(campaign, "100", "plain")
@@ -98,6 +123,7 @@ def test_the_digest_changes_with_every_file_and_only_then(tmp_path: Path) -> Non
         lambda: cell.results(1).write_text("a"),
         lambda: cell.results(1).write_text("bc"),
         lambda: os.utime(cell.results(1), (1, 1)),
+        lambda: cell.failure(1, 1).write_text("{}"),
         lambda: (cell.path / "metadata.json").write_text("{}"),
         (campaign.path / archive.COMPLETION).touch,
         cell.results(1).unlink,

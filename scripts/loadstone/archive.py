@@ -28,6 +28,7 @@ _NAME = re.compile(
 )
 _RUN_DIGITS = 9
 _RECORD = re.compile(r"(?P<run>[1-9]\d*)\.(?P<kind>run\.json|sha256)")
+_FAILURE = re.compile(r"(?P<run>[1-9]\d*)\.failure\.(?P<nth>[1-9]\d{0,8})\.json")
 
 
 @dataclass(frozen=True, order=True)
@@ -76,13 +77,21 @@ class Cell:
         """Where a run collected by Loadstone keeps its main results. That file is what makes a run collected."""
         return self.path / f"{run}.results.json.zst"
 
+    def failure(self, run: int, nth: int) -> Path:
+        """Where it is recorded why the `nth` failed try of a run (from 1) gave no result."""
+        return self.path / f"{run}.failure.{nth}.json"
+
     def __str__(self) -> str:
         return f"{self.campaign}/{self.rate}/{self.variant_dir}"
 
 
 @dataclass(frozen=True, order=True)
 class RawFile:
-    """One file of a run. `kind` is ``results``, ``warmups``, ``summary``, ``resources``, ``run`` or ``sha256``."""
+    """One file of a run.
+
+    `kind` is ``results``, ``warmups``, ``summary``, ``resources``, ``run``, ``sha256`` or ``failure`` (the record of a
+    try that gave no result).
+    """
 
     run: int
     stream: str
@@ -109,6 +118,14 @@ class CellListing:
     def collected(self) -> set[int]:
         """Numbers of the runs with main results, in whatever format."""
         return {file.run for file in self.files if file.kind == "results" and file.stream == MAIN_STREAM}
+
+    def failures(self) -> dict[int, list[RawFile]]:
+        """Run -> the records of its tries that gave no result, oldest first."""
+        found: dict[int, list[RawFile]] = {}
+        for file in self.files:
+            if file.kind == "failure":
+                found.setdefault(file.run, []).append(file)
+        return {run: sorted(files, key=lambda file: failure_number(file.name)) for run, files in found.items()}
 
 
 @dataclass
@@ -153,11 +170,19 @@ def parse_name(name: str) -> RawFile | None:
     if record := _RECORD.fullmatch(name):
         kind = "run" if record["kind"] == "run.json" else "sha256"
         return RawFile(int(record["run"]), MAIN_STREAM, kind, record["kind"], name)
+    if failure := _FAILURE.fullmatch(name):
+        return RawFile(int(failure["run"]), MAIN_STREAM, "failure", "json", name)
     match = _NAME.fullmatch(name)
     if match is None or (match["part"] and not match["side"]):
         return None
     stream = ".".join(part for part in (match["side"], match["part"]) if part) or MAIN_STREAM
     return RawFile(int(match["run"]), stream, match["kind"], match["format"] + (match["zst"] or ""), name)
+
+
+def failure_number(name: str) -> int:
+    """Which failed try of its run a record of kind ``failure`` is about, from 1."""
+    match = _FAILURE.fullmatch(name)
+    return int(match["nth"]) if match else 0
 
 
 def parse_rate(name: str) -> float | None:
@@ -222,6 +247,19 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
             cell.files.sort()
             listing.cells.append(cell)
     listing.cells.sort(key=lambda cell: (float(cell.cell.rate), cell.cell.variant_dir))
+    return listing
+
+
+def scan_cell(cell: Cell) -> CellListing:
+    """List one cell, as `scan_campaign` does; empty when its folder can't be read."""
+    listing = CellListing(cell)
+    try:
+        entries = _visible(cell.path)
+    except OSError:
+        return listing
+    for entry in entries:
+        _add_file(listing, entry, CampaignListing(cell.campaign))
+    listing.files.sort()
     return listing
 
 

@@ -34,9 +34,8 @@ def find(program: str) -> str:
         folders = [str(_PROJECT_TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         found = shutil.which(program, path=os.pathsep.join(folders))
     if found is None:
-        raise LoadstoneError(
-            f"the program {program!r} was not found; `make setup` installs what Loadstone brings along"
-        )
+        brought = "" if os.sep in program else "; `make setup` installs what Loadstone brings along"
+        raise LoadstoneError(f"the program {program!r} was not found{brought}")
     return found
 
 
@@ -90,6 +89,7 @@ class Program:
         self.log = log
         self._minder = minder
         log.parent.mkdir(parents=True, exist_ok=True)
+        self.started_s = time.monotonic()
         with log.open("ab") as output:
             self._process: subprocess.Popen[bytes] = subprocess.Popen(
                 self.command,
@@ -132,11 +132,7 @@ class Program:
 
     def tail(self, lines: int = 8) -> str:
         """The last lines it printed, for error messages."""
-        try:
-            text = self.log.read_bytes()[-4000:].decode(errors="replace")
-        except OSError:
-            return ""
-        return "\n".join(text.splitlines()[-lines:])
+        return tail(self.log, lines)
 
     def _end_group(self) -> None:
         _signal_group(self.pid, signal.SIGKILL)
@@ -175,6 +171,17 @@ class Detached:
         """Tell it that all is over, and wait for its end; its exit code."""
         self._process.communicate()
         return self._process.returncode
+
+
+def tail(log: Path, lines: int, longest: int = 4000) -> str:
+    """The last lines of a log, at most `longest` bytes; empty when it can't be read."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - longest))
+            text = file.read(longest).decode(errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
 
 
 def run(command: Sequence[str], minder: Minder, log: Path, **options: Any) -> None:

@@ -29,7 +29,9 @@ def text(content: str) -> str:
 
 
 def mark(name: str, value: str) -> str:
-    """What stands for a credential in the archive: equal credentials of one name have equal marks."""
+    """What stands for a credential in the archive: the same for equal ones of one name. A mark stands for itself."""
+    if _MARKED.fullmatch(value):
+        return value
     digest = hashlib.pbkdf2_hmac("sha256", value.encode("utf-8", "surrogatepass"), name.lower().encode(), _ROUNDS)
     return f"{_MARK} {digest.hex()[:16]}"
 
@@ -44,10 +46,7 @@ def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _each(value, lambda _: f"({_MARK})") if is_secret(name) else value for name, value in values.items()}
 
 
-def is_mark(value: object) -> bool:
-    """Whether a value is what `mark` gave."""
-    return isinstance(value, str) and bool(_MARKED.fullmatch(value))
-
-
 def _each(value: Any, change: Callable[[str], str]) -> Any:
+    if value is None:
+        return None
     return [change(str(one)) for one in value] if isinstance(value, list) else change(str(value))

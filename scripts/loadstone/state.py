@@ -3,7 +3,8 @@
 Work is asked for under names that do not exist yet, so that neither mtimes nor the workflow engine's own records
 decide about it: the tables of a campaign are ``<tables>/.done/<campaign>/<nth>``, a file that holds the digest of
 what they were made from; the collection of a missing run is ``<campaign>/<rate>/<variant>/<run>.<nth>``, below a
-folder of such markers. ``nth`` is one more than the last that exists, as long as there is work to do.
+folder of such markers. ``nth`` is one more than the last that exists, as long as there is work to do. A marker that
+exists means that the run was tried; whether it was collected, the archive alone says.
 """
 
 from collections.abc import Mapping

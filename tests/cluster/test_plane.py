@@ -88,6 +88,7 @@ def test_flux_takes_only_a_boolean_for_suspend(namespace, kind: str) -> None:
     assert space.state()[f"{kind} app"] == before
 
 
+@pytest.mark.slow
 def test_the_api_server_away_and_back(plane, namespace) -> None:
     space = namespace()
     with plane.api_killed(), pytest.raises(OSError, match="refused"):
@@ -158,6 +159,7 @@ with ControlPlane(Path(sys.argv[1])) as plane:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_test_session_leaves_nothing_running(plane, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PROJECT / "tests"), str(PROJECT / "scripts")])}
     command = [sys.executable, "-c", _HOLDER, str(tmp_path / "plane")]

@@ -1,4 +1,4 @@
-"""A little sweep against a real little server, collected run by run without Snakemake."""
+"""A sweep against the little server of `server.py`, collected in the test's own process."""
 
 import json
 import sys
@@ -7,20 +7,20 @@ from typing import Any
 
 import psutil
 import zstandard
-from conftest import PROJECT
 from loadstone import sweep
 from loadstone.archive import Campaign, Cell
 from loadstone.collect import collect_run
 
-from support.checkout import free_ports
+from support.checkout import PROJECT, free_ports
 
 
 class Bench:
     """A sweep of one variant against one server, whose options can be changed."""
 
-    def __init__(self, folder: Path, *options: str, **changes: Any) -> None:
+    def __init__(self, folder: Path, *options: str, headers: dict[str, str] | None = None, **changes: Any) -> None:
         self.folder = folder
         self.hits = folder / "hits"
+        self.hits.mkdir(parents=True)
         (port,) = free_ports(1)
         self.port = port
         command = [sys.executable, str(PROJECT / "tests/support/server.py"), str(port), str(self.hits), *options]
@@ -32,6 +32,7 @@ class Bench:
             "variants": {
                 "only": {
                     "url": f"{url}/page",
+                    "headers": headers or {},
                     "processes": ["server"],
                     "expect": {"status": 200, "body_contains": "the page", "headers": {"X-Name": "right"}},
                 }
@@ -43,16 +44,19 @@ class Bench:
         self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None)
         self.cell = Cell(self.campaign, sweep.rate_text(declared["rates"][0]), "only")
         self.said: list[str] = []
+        self.phases: list[str] = []
 
     def collect(self, run: int = 1) -> None:
-        collect_run(self.cell, run, self.target, host="here", logs=self.folder / "logs", log=self.said.append)
+        logs, log, on_phase = self.folder / "logs", self.said.append, self.phases.append
+        collect_run(self.cell, run, self.target, host="here", logs=logs, log=log, on_phase=on_phase)
 
     def lines(self, name: str) -> list[dict[str, Any]]:
         with zstandard.open(self.cell.path / name) as file:
             return [json.loads(line) for line in file.read().splitlines()]
 
     def served(self) -> int:
-        return len(self.hits.read_text().splitlines()) if self.hits.exists() else 0
+        requests = self.hits / "requests"
+        return len(requests.read_text().splitlines()) if requests.exists() else 0
 
     def assert_nothing_left(self) -> None:
         files = {file.name for file in self.cell.path.iterdir()}

@@ -67,6 +67,11 @@ class Checkout:
             config[section] = {**config[section], **keys} if isinstance(keys, dict) else keys
         file.write_text(yaml.safe_dump(config, sort_keys=False))
 
+    def replace(self, **sections: Any) -> None:
+        """Set whole sections of config/config.yaml."""
+        file = self.path / "config/config.yaml"
+        file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **sections}, sort_keys=False))
+
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Snakemake in the background, in a process group of its own; output merged."""
         command = [str(self.path / ".venv/bin/snakemake"), *arguments]

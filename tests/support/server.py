@@ -1,6 +1,7 @@
-"""A small web server as a target: `python server.py PORT LOG [--wrong] [--die-after N] [--drip] [--slow-start S]`.
+"""A small web server as a target: `python server.py PORT FOLDER [options]`.
 
-Writes a line per request to LOG. Answers /ready, everything else with a fixed page.
+Writes a line per request to FOLDER/requests and one per start to FOLDER/starts. Answers /ready, everything else with a
+fixed page. `--fail-starts 2,3` ends the second and third start at once, before it is ready.
 """
 
 import argparse
@@ -13,13 +14,21 @@ from pathlib import Path
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
-    parser.add_argument("log", type=Path)
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--wrong", action="store_true")
     parser.add_argument("--die-after", type=int, default=0)
     parser.add_argument("--slow-start", type=float, default=0.0)
     parser.add_argument("--drip", action="store_true")
     parser.add_argument("--status", type=int, default=200)
+    parser.add_argument("--token", default="")
+    parser.add_argument("--fail-starts", default="")
     options = parser.parse_args()
+    with (options.folder / "starts").open("a+") as starts:
+        starts.write("started\n")
+        starts.seek(0)
+        number = len(starts.readlines())
+    if str(number) in options.fail_starts.split(",") or options.fail_starts == "all":
+        raise SystemExit("no licence today")
     time.sleep(options.slow_start)
     served = 0
 
@@ -31,12 +40,13 @@ def main() -> None:
             nonlocal served
             if self.path != "/ready":
                 served += 1
-                with options.log.open("a") as log:
+                with (options.folder / "requests").open("a") as log:
                     log.write(f"{self.path} {self.headers['User-Agent']}\n")
                 if options.die_after and served > options.die_after:
                     os._exit(7)
             body = b"another page" if options.wrong else b"the page"
-            self.send_response(options.status if self.path != "/ready" else 200)
+            status = options.status if self.headers.get("Authorization", "") == options.token else 401
+            self.send_response(status if self.path != "/ready" else 200)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("X-Name", "wrong" if options.wrong else "right")
             self.end_headers()

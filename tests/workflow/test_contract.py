@@ -28,6 +28,7 @@ COLUMNS = {
     "resource_usage": "scope name n_samples cpu_min_millicores cpu_mean_millicores cpu_max_millicores memory_min_mib "
     "memory_mean_mib memory_max_mib",
     "incidents": "kind object container reason text count",
+    "failures": "variant_dir nth failed_at phase error evidence collected source",
     "spans": "trace_id span_id parent_id service operation started_at duration_ns dump",
     "comparisons": "comparison n_runs n_excluded evidence timestamps vegeta_summaries_mean_ns vegeta_summaries_std_ns "
     "all_raw_data_mean_ns all_raw_data_std_ns all_raw_data_ok_mean_ns all_raw_data_ok_std_ns error_fraction "
@@ -70,7 +71,7 @@ def test_every_table_has_its_columns(database, table: str) -> None:
 @pytest.mark.parametrize("table", COLUMNS)
 def test_rows_come_out_as_python_values(database, table: str) -> None:
     rows = database.sql(f"SELECT * FROM {table}").fetchall()
-    assert bool(rows) == (table not in {"incidents", "spans", "comparisons"})
+    assert bool(rows) == (table not in {"incidents", "failures", "spans", "comparisons"})
 
 
 def test_counts_and_figures_equal_what_vegeta_says_of_the_same_files(collected, database) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -16,7 +17,7 @@ from loadstone.collect import local, vegeta
 from loadstone.collect.kubernetes import session
 from loadstone.collect.sampling import Sampler
 from loadstone.collect.staging import Staging
-from loadstone.collect.target import Job, RunFailedError, Target, Up
+from loadstone.collect.target import Job, OnPhase, RunFailedError, Target, Up, ignore
 from loadstone.errors import LoadstoneError
 from loadstone.lock import exclusive
 from loadstone.metadata import Metadata
@@ -34,14 +35,26 @@ def _running(kind: str) -> Up:
     return local.running
 
 
-def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, logs: Path, log: Log) -> None:
+def collect_run(
+    cell: Cell,
+    run: int,
+    target: Mapping[str, Any],
+    *,
+    host: str,
+    logs: Path,
+    log: Log,
+    on_phase: OnPhase = ignore,
+) -> None:
     """Collect run `run` of `cell` as its metadata plans it, unless the archive already holds it.
 
     `target` and `host` are the configuration's; `logs` a folder for what the programs print. Waits for the machine's
-    attack lock. Raises LoadstoneError, with nothing left running and nothing under a final name, when it fails.
+    attack lock; `on_phase` is told what is done now. Raises LoadstoneError, with nothing left running and nothing under
+    a final name, when it fails: a RunFailedError when that need not hold for the next try.
     """
     planned = metadata.read(cell.path / archive.METADATA)
     _check_plan(cell, planned, target)
+    planned.request = sweep.request(target["variants"][cell.variant_dir])  # the archive's lacks credentials
+    on_phase("waiting")
     if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
         session.join()
     with exclusive(f"run {run} of {cell}", log) as lock, Minder(keep_open=[lock]) as minder:
@@ -53,10 +66,10 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, l
         if staging.is_sealed():
             log(f"run {run} of {cell} was collected by a job that died at its very end; finishing it")
         else:
-            log(_progress(cell, run))
+            on_phase("target")
             try:
                 staging.prepare()
-                _attack(Job(cell, run, planned, target, minder, logs, log), staging)
+                _attack(Job(cell, run, planned, target, minder, logs, log, on_phase), staging)
             except BaseException as error:
                 staging.discard()
                 if isinstance(error, OSError):
@@ -79,6 +92,7 @@ def _attack(job: Job, staging: Staging) -> None:
         for phase, (rate, duration_s) in phases.items():
             if metadata.planned_requests(rate, duration_s) < 1:
                 continue
+            job.on_phase(phase)
             if phase == "test":
                 up.watch()
             started = _now()
@@ -90,6 +104,7 @@ def _attack(job: Job, staging: Staging) -> None:
             record.setdefault("phases", []).append(seen)
         record["incidents"] = up.incidents()
     # Only now, with the target stopped, does anything else use the machine.
+    job.on_phase("results")
     files = {".summary.json": staging.path / "summary"}
     report = vegeta.summarise(outputs["test"], files[".summary.json"], job.minder, job.attack_log)
     if not report.get("requests"):
@@ -110,14 +125,15 @@ def _attack(job: Job, staging: Staging) -> None:
 def _attack_to_end(job: Job, program: Program, target: Target, rate: float, duration_s: float) -> None:
     """Wait for one attack while the target is watched."""
     is_open = job.planned.mode == "vegeta"
-    started = time.monotonic()
     try:
         code = _watch(program, target, duration_s + job.timeout_s + 30 if is_open else None)
     finally:
         program.stop()
+    if code < 0:  # most likely for lack of memory at this rate
+        raise RunFailedError(f"the load generator was killed by {signal.Signals(-code).name}:\n{program.tail()}")
     check(program, code)
     # vegeta takes an interrupt for a wish to end early, and succeeds.
-    took_s, least_s = time.monotonic() - started, duration_s - 1 / rate
+    took_s, least_s = time.monotonic() - program.started_s, duration_s - 1 / rate
     if is_open and took_s < 0.95 * least_s:
         raise RunFailedError(f"the attack ended after {took_s:.1f} s instead of {duration_s:g} s; was it interrupted?")
 
@@ -135,8 +151,7 @@ def _watch(program: Program, target: Target, limit_s: float | None) -> int:
 
 def _is_collected(cell: Cell, run: int) -> bool:
     """Whether the archive holds the run's main results, in whatever format, now that nobody else attacks."""
-    listing = next((each for each in archive.scan_campaign(cell.campaign).cells if each.cell == cell), None)
-    return listing is not None and run in listing.collected()
+    return run in archive.scan_cell(cell).collected()
 
 
 def _check_open(cell: Cell, run: int, host: str) -> None:
@@ -159,23 +174,14 @@ def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> Non
             f"{cell} is planned, but the configuration declares no target variant {variant!r}. "
             f"Declare it, or give the campaign up: touch '{cell.campaign.path / archive.ABANDONED}'"
         )
-    if planned.target.get("identity") != sweep.identity_digest(target, variant):
+    if otherwise := sweep.changes(planned, target, variant):
         raise LoadstoneError(
-            f"{cell}: the target variant {variant!r} is declared otherwise (request, expected answer, command or a "
-            "file it names) than when the campaign was opened; its runs would not be comparable. Restore the "
-            f"declaration, or give the campaign up (touch "
-            f"'{cell.campaign.path / archive.ABANDONED}') and open a new one"
+            f"{cell}: the target variant {variant!r} is declared otherwise than when the campaign was opened, so its "
+            "runs would not be comparable:\n"
+            + "".join(f"  {phrase}\n" for phrase in otherwise)
+            + f"Put that back, or give the campaign up (touch '{cell.campaign.path / archive.ABANDONED}') and open a "
+            "new one"
         )
-
-
-def _progress(cell: Cell, run: int) -> str:
-    """Which run of how many this is, and how long the sweep will still take."""
-    listing = archive.scan_campaign(cell.campaign)
-    lacking = sweep.missing(listing)
-    total = sweep.planned_runs(listing)
-    left = sweep.duration_text(sweep.time_left_s(lacking))
-    what = f"{cell.variant_dir} at {cell.rate}/s, run {run}"
-    return f"[{total - len(lacking) + 1} of {total}] {what}; about {left} left"
 
 
 def _now() -> str:

@@ -18,6 +18,13 @@ from loadstone.process import Minder
 
 Log = Callable[[str], None]
 
+# Told what a run does now, by a name of `loadstone.failures.PHASES`.
+OnPhase = Callable[[str], None]
+
+
+def ignore(_: str) -> None:
+    """For those who need not know."""
+
 
 class RunFailedError(LoadstoneError):
     """A run could not be made, for a reason that need not hold for the next one: it may be tried again later.
@@ -41,6 +48,7 @@ class Job:
     minder: Minder
     logs: Path
     log: Log
+    on_phase: OnPhase = ignore
 
     @property
     def attack_log(self) -> Path:

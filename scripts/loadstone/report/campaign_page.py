@@ -2,14 +2,25 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from loadstone.archive import Campaign
+from loadstone.failures import Failure
 from loadstone.metadata import Metadata
 from loadstone.report import charts, known, measured, page_data, resources_section
 from loadstone.report.measured import Described
-from loadstone.report.numbers import Unit, counted, duration, joined, page_unit, rate_name, rate_text, significant, span
+from loadstone.report.numbers import (
+    Unit,
+    counted,
+    duration,
+    joined,
+    page_unit,
+    rate_name,
+    rate_text,
+    significant,
+    span,
+    when,
+)
 from loadstone.report.queries import Questions, Row
 from loadstone.variants import Style, Variants
 
@@ -50,6 +61,7 @@ class CampaignPage:
     runs: list[Row]
     missing: list[Row]
     problems: list[Row]
+    failures: list[Row]
     streams: list[Row]
     resources: list[Row]
     put_back: list[Row]  # cells and errors with the left-out runs put back; empty where none is left out
@@ -96,6 +108,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants) -> Camp
         runs=runs,
         missing=questions.rows("page_missing"),
         problems=questions.rows("page_problems", shown=SHOWN),
+        failures=questions.rows("page_failures", shown=SHOWN),
         streams=questions.rows("page_streams"),
         resources=resources_section.gather(questions),
         put_back=put_back,
@@ -142,12 +155,17 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "missing": page.missing,
         "problems": page.problems,
         "codes": page.codes,
+        "failures": [row | {"said": _said(row)} for row in page.failures],
         "streams": page.streams,
         "latency": latency_in(page.unit),
         "interval": lambda cell, name: interval(cell, name, page.unit),
         "data": script_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, page.rates),
     }
+
+
+def _said(failure: Row) -> Failure:
+    return Failure(failure["failed_at"], failure["phase"], failure["error"], tuple(failure["evidence"] or ()))
 
 
 def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
@@ -205,19 +223,6 @@ def _cell(cell: Row, unit: Unit) -> dict[str, Any]:
 def latency_in(unit: Unit) -> Any:
     """A function for templates: a latency in ns as text in the page's unit, without the symbol."""
     return lambda latency_ns: significant(unit.of(latency_ns))
-
-
-def when(campaign: Campaign) -> str:
-    """``21 November 2026, 11:30 +00:00``; the folder's own text where that is no timestamp."""
-    instant = campaign.instant
-    if instant.year == 1:
-        return campaign.timestamp
-    return f"{instant.day} {instant:%B %Y, %H:%M} {_offset(instant)}"
-
-
-def _offset(instant: datetime) -> str:
-    text = instant.isoformat()[-6:]
-    return "UTC" if text == "+00:00" else f"UTC{text}"
 
 
 def rests_on(page: CampaignPage) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 from loadstone.archive import Campaign, slug
 from loadstone.comparisons import ALLOWANCES, Comparison
 from loadstone.report import charts, page_data
-from loadstone.report.campaign_page import LOAD_MODELS, SHOWN, distinct, interval, latency_in, when
-from loadstone.report.numbers import Unit, counted, page_unit, rate_text
+from loadstone.report.campaign_page import LOAD_MODELS, SHOWN, distinct, interval, latency_in
+from loadstone.report.numbers import Unit, counted, page_unit, rate_text, when
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.compare import Selection, select
 from loadstone.variants import Style, Variants

@@ -8,8 +8,8 @@ from typing import Any
 from loadstone.archive import ABANDONED, Campaign, slug
 from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
-from loadstone.report.campaign_page import LOAD_MODELS, distinct, when
-from loadstone.report.numbers import rate_text
+from loadstone.report.campaign_page import LOAD_MODELS, distinct
+from loadstone.report.numbers import rate_text, when
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import campaign_key, text
 from loadstone.variants import Variants

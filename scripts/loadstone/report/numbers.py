@@ -1,8 +1,11 @@
-"""Numbers as people read them: a unit of latency for a whole page, three significant digits, shares in percent."""
+"""Numbers and times as people read them: a unit of latency for a page, three significant digits, shares in percent."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+
+from loadstone.archive import Campaign
 
 
 @dataclass(frozen=True)
@@ -98,3 +101,16 @@ def span(values: Iterable[float | None]) -> str:
     """From the least to the greatest of some numbers: ``20 to 400``, ``3``, or nothing."""
     known = sorted({value for value in values if value is not None})
     return " to ".join(dict.fromkeys(map(rate_text, (*known[:1], *known[-1:]))))
+
+
+def when(campaign: Campaign) -> str:
+    """``21 November 2026, 11:30 +00:00``; the folder's own text where that is no timestamp."""
+    instant = campaign.instant
+    if instant.year == 1:
+        return campaign.timestamp
+    return f"{instant.day} {instant:%B %Y, %H:%M} {_offset(instant)}"
+
+
+def _offset(instant: datetime) -> str:
+    text = instant.isoformat()[-6:]
+    return "UTC" if text == "+00:00" else f"UTC{text}"

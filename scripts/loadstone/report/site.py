@@ -2,7 +2,8 @@
 
 ``index.html``, ``comparisons/<id>.html``, ``traces/<slug>.html``, ``campaigns/<slug>.html``, the data that a page loads
 when a rate is chosen (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any
-static server.
+static server. ``progress.html`` is written while a sweep is under way; the start page links to it as long as a campaign
+is open.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ import vl_convert
 from loadstone.archive import Campaign, slug
 from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
-from loadstone.report import campaign_page, comparison_page, index_page, rate_data
+from loadstone.report import campaign_page, comparison_page, index_page, progress_page, rate_data
 from loadstone.report.numbers import rate_name
 from loadstone.report.output import about_site, as_json, asset, write_page, write_text
 from loadstone.report.queries import asking
@@ -107,6 +108,8 @@ def build_index(
     path = reports / "index.html"
     content |= {"purposes": purposes or {}, "outside": outside[: index_page.SHOWN], "n_outside": len(outside)}
     compared = index_page.compared(comparisons, campaigns)
+    is_open = any(campaign.is_open for campaign in campaigns) and (reports / progress_page.NAME).is_file()
+    content["progress"] = progress_page.NAME if is_open else None
     write_page(
         path,
         "index.html",
@@ -128,7 +131,7 @@ def write_assets(reports: Path) -> None:
         bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
         script = f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n{made_by}'
         write_text(reports / "assets" / "vega.js", script)
-    for name in ("resources.js", "figures.js", "site.js", "site.css"):
+    for name in ("resources.js", "figures.js", "site.js", "site.css", "progress.js"):
         write_text(reports / "assets" / name, asset(name))
 
 

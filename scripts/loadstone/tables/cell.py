@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadstone import metadata
-from loadstone.archive import MAIN_STREAM, METADATA, CellListing, RawFile, parse_timestamp
+from loadstone import failures, metadata
+from loadstone.archive import MAIN_STREAM, METADATA, CellListing, RawFile, failure_number, parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.metadata import Metadata
 from loadstone.readers import READERS, Problems, resources, run_record, vegeta_summary
@@ -83,6 +83,7 @@ class _CellReader:
         self._read_summaries()
         self._read_run_records()
         self._plan()
+        self._read_failures()
         self._describe_runs(
             {file.run: file for file in chosen if file.kind == "results" and file.stream == MAIN_STREAM}
         )
@@ -96,8 +97,11 @@ class _CellReader:
         self._describe_runs({})
 
     def _problem(self, run: int | None, name: str, problem: str, *, fault: bool = False) -> None:
-        source = layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix())
-        self.record.problems.append(Problem(run, source, problem, fault))
+        self.record.problems.append(Problem(run, self._source(name), problem, fault))
+
+    def _source(self, name: str) -> str:
+        """A file of the cell by its path relative to the archive."""
+        return layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix())
 
     def _hash(self) -> None:
         """Before anything is read: a file that changes meanwhile then differs from its hash and is read again."""
@@ -266,6 +270,36 @@ class _CellReader:
             position = positions[run - 1] if run <= len(positions) else None
             self.record.planned.append(self.key | {"run": run, "position": position, "collected": run in collected})
 
+    def _read_failures(self) -> None:
+        """Tries that gave no result. They are no runs; a run that has no result after them is a problem."""
+        collected = self.listing.collected()
+        for run, files in self.listing.failures().items():
+            reason = "see its record"
+            for file in files:
+                found = failures.read(self.cell.path / file.name)
+                if isinstance(found, str):
+                    self._problem(run, file.name, found)
+                    continue
+                reason = found.reason
+                self.record.failures.append(
+                    self.key
+                    | {
+                        "run": run,
+                        "nth": failure_number(file.name),
+                        "failed_at": found.failed_at and found.failed_at.isoformat(),
+                        "phase": found.phase,
+                        "error": found.error,
+                        "evidence": list(found.evidence),
+                        "collected": run in collected,
+                        "source": layout.text(
+                            (self.cell.path / file.name).relative_to(self.cell.campaign.root).as_posix()
+                        ),
+                    }
+                )
+            if run not in collected:
+                text = f"run {run} of {self.cell.variant_dir} at {self.cell.rate}/s failed {failures.times(len(files))}"
+                self._problem(run, files[-1].name, layout.text(f"{text} and has no result: {reason}"))
+
     def _describe_runs(self, main: dict[int, RawFile]) -> None:
         described = self.metadata
         summaries = {row["run"] for row in self.record.summaries if row["stream"] == MAIN_STREAM}
@@ -291,7 +325,7 @@ class _CellReader:
                     "generator_cpus": told.generator_cpus,
                     "trouble": trouble(told.incidents),
                     "expected_requests": described.expected_requests,
-                    "source": layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix()),
+                    "source": self._source(name),
                 }
             )
 

@@ -32,7 +32,7 @@ def convert_campaign(
     workers: int,
     log: Callable[[str], None],
 ) -> None:
-    """Bring all that is read of one campaign up to date: `requests` to `planned`, `problems` and facts of its runs.
+    """Bring one campaign's tables up to date, all but those that `analyse_campaign` makes of them.
 
     `canonical(app, variant_dir)` names the variant of a folder. Only `tables` is written to. Raises LoadstoneError when
     that fails, or a program is missing; whatever is wrong in the archive becomes rows of `problems`.
@@ -136,6 +136,7 @@ def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], t
         "summaries": ([row for record in ordered for row in record.summaries], schema.SUMMARIES),
         "incidents": ([row for record in ordered for row in record.incidents], schema.INCIDENTS),
         "planned": ([row for record in ordered for row in record.planned], schema.PLANNED),
+        "failures": ([row for record in ordered for row in record.failures], schema.FAILURES),
         "problems": (problems, schema.PROBLEMS),
         "facts": (
             [fact for record in ordered for fact in _facts(record, _requests_file(listing.campaign, record, tables))],

@@ -147,6 +147,21 @@ TRACE_SHARES = pa.schema(
 
 PLANNED = pa.schema([*KEY, ("variant_dir", _TEXT), ("position", pa.int32()), ("collected", _BOOL)])
 
+# A try that gave no result. `nth` counts the failed tries of its run from 1; the run may have been collected later.
+FAILURES = pa.schema(
+    [
+        *KEY,
+        ("variant_dir", _TEXT),
+        ("nth", pa.int32()),
+        ("failed_at", _INSTANT),
+        ("phase", _TEXT),
+        ("error", _TEXT),
+        ("evidence", _TEXTS),
+        ("collected", _BOOL),
+        ("source", _TEXT),
+    ]
+)
+
 PROBLEMS = pa.schema([*KEY, ("variant_dir", _TEXT), ("source", _TEXT), ("problem", _TEXT)])
 
 # What converting learned of a run, before anything is judged. `faults` are those of the `problems` that make its data
@@ -264,6 +279,7 @@ TABLES = {
     "cells_all": CELLS,  # as if no run were left out; n_excluded says how many of its runs `cells` leaves out
     "comparisons": COMPARISONS,
     "planned": PLANNED,
+    "failures": FAILURES,
     "problems": PROBLEMS,
     "suggestions": SUGGESTIONS,
 }

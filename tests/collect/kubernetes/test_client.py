@@ -155,6 +155,7 @@ def test_a_kind_that_is_not_installed_is_not_found(plane, space) -> None:
         Cluster().list(unknown, space.name)
 
 
+@pytest.mark.slow
 def test_calls_outlast_a_restart_of_the_server(plane, space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A user with a role, not an administrator: a server that is just starting refuses them everything.
     monkeypatch.setenv("KUBECONFIG", str(space.kubeconfig(tmp_path / "user", READ_ONLY)))
@@ -260,6 +261,7 @@ def test_another_server_with_another_certificate_is_told_at_once(plane, tmp_path
         Cluster().version()
 
 
+@pytest.mark.slow
 def test_a_wrong_token_is_told(plane, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(plane.write_kubeconfig(tmp_path / "kubeconfig", "stale")))
     with pytest.raises(ForbiddenError, match="Unauthorized") as caught:

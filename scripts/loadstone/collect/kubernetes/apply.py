@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED, Field, get, rewritten
+from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED, Field, get, rewritten, value_text
 from loadstone.collect.kubernetes.client import DEPLOYMENT, Cluster, ConflictError, NotFoundError
 from loadstone.collect.kubernetes.record import Changed, Record
 
@@ -67,11 +67,15 @@ def _prepared(each: Field, variant: str) -> Any:
 
 
 def _all(cluster: Cluster, record: Record, wanted: Wanted, *, down_first: bool) -> Outcome:
-    outcome = Outcome()
+    deployments = [changed for changed in record.objects if changed.kind is DEPLOYMENT]
     steps: list[Callable[[Changed], list[Field]]] = [_replicas, _others] if down_first else [_others, _replicas]
-    # Flux comes last in a record, and must be suspended before anything else is changed.
+    outcome = Outcome()
+    # Flux first: it would undo the rest.
+    for changed in record.objects:
+        if changed.kind is not DEPLOYMENT:
+            outcome.add(_write(cluster, changed, changed.fields, wanted))
     for fields_of in steps:
-        for changed in reversed(record.objects):
+        for changed in deployments:
             outcome.add(_write(cluster, changed, fields_of(changed), wanted))
     return outcome
 
@@ -93,8 +97,8 @@ def _write(cluster: Cluster, changed: Changed, fields: Iterable[Field], wanted: 
             held.setdefault("spec", {}).setdefault("replicas", 0)
         found, written, left = rewritten(held, fields, wanted)
         outcome = Outcome(
-            [f"{changed}: {each} {_text(wanted(each))}" for each in written],
-            [f"{changed}: {each} is now {_text(get(held, each.path))}, by somebody else" for each in left],
+            [f"{changed}: {each} {value_text(wanted(each))}" for each in written],
+            [f"{changed}: {each} is now {value_text(get(held, each.path))}, by somebody else" for each in left],
         )
         if not written:
             return outcome
@@ -113,8 +117,3 @@ def _replicas(changed: Changed) -> list[Field]:
 
 def _others(changed: Changed) -> list[Field]:
     return [each for each in changed.fields if each.path != REPLICAS]
-
-
-def _text(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else text[:117] + "..."

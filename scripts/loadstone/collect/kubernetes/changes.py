@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from loadstone import redact
+
 Object = dict[str, Any]
 # Keys of mappings; a tuple ("name", x) stands for the element of a list whose ``name`` is x.
 Path = tuple[Any, ...]
@@ -30,6 +32,7 @@ REPLICAS: Path = ("spec", "replicas")
 SUSPEND: Path = ("spec", "suspend")
 # Names that no variant can have.
 IDLE, STOPPED = "/idle", "/stopped"
+_SHOWN = 120
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,23 @@ class Field:
 def path_text(path: Path) -> str:
     """``spec.template.spec.containers[app].image``."""
     return "".join(f"[{part[1]}]" if isinstance(part, tuple) else f".{part}" for part in path).removeprefix(".")
+
+
+def value_text(value: Any) -> str:
+    """A value for people, on one line, without credentials."""
+    text = redact.text(str(_hidden(value)))
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def _hidden(value: Any) -> Any:
+    """The same without values of environment variables that are named after credentials."""
+    if isinstance(value, list):
+        return [_hidden(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    name = value.get("name")
+    secret = isinstance(name, str) and redact.is_secret(name)
+    return {key: "(redacted)" if secret and key == "value" else _hidden(each) for key, each in value.items()}
 
 
 def differences(before: Object, afters: Mapping[str, Object]) -> list[Field]:

@@ -51,6 +51,11 @@ class ClusterError(LoadstoneError):
         super().__init__(text)
         self.status = status
 
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.status == 0 or self.status in _TRANSIENT
+
 
 class NotFoundError(ClusterError):
     """There is no such object (or no such kind)."""

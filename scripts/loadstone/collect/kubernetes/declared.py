@@ -134,10 +134,18 @@ def _patch(change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _merged(one: Any, other: Any) -> Any:
-    """Two patches as one: mappings joined key by key, lists one behind the other, else the second."""
+    """Two patches as one: mappings joined key by key, elements of lists by their names, else the second."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return {
-            key: _merged(one[key], other[key]) if key in one and key in other else (one | other)[key]
-            for key in one | other
-        }
-    return one + other if isinstance(one, list) and isinstance(other, list) else other
+        both = {key: _merged(one[key], other[key]) for key in one if key in other}
+        return {**one, **other, **both}
+    if not (isinstance(one, list) and isinstance(other, list)):
+        return other
+    found = {_name(each, index): each for index, each in enumerate(one)}
+    for index, each in enumerate(other, start=len(one)):
+        name = _name(each, index)
+        found[name] = _merged(found[name], each) if name in found else each
+    return list(found.values())
+
+
+def _name(element: Any, index: int) -> Any:
+    return element.get("name", index) if isinstance(element, dict) else index

@@ -122,9 +122,9 @@ class Keeper:
 
 
 def restore(config: Mapping[str, Any], log: Log) -> None:
-    """Put a cluster back after a session that could not.
+    """Put a cluster back after a session that could not; waits, and says for whom, while another one holds it.
 
-    Raises LoadstoneError when a session holds the cluster now, and when something is left as others have changed it.
+    Raises LoadstoneError when something is left as others have changed it.
     """
     target = config.get("target", {})
     if target.get("kind") != "kubernetes":

@@ -10,12 +10,13 @@ import yaml
 from loadstone import archive, metadata, sweep
 from loadstone.archive import Cell
 from loadstone.collect.kubernetes import rights
-from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED
+from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED, value_text
 from loadstone.collect.kubernetes.client import Cluster
 from loadstone.collect.kubernetes.declared import Declared
 from loadstone.collect.kubernetes.survey import Survey, difference_text, survey
 from loadstone.collect.target import Log
 from loadstone.errors import LoadstoneError
+from loadstone.progress import duration_text
 
 _SHOWN = 12
 
@@ -78,7 +79,9 @@ def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
                 if variant in each.ours and STOPPED in each.ours:
                     lines.append(f"  {changed}: started afresh with {each.ours[variant]} pods")
                 elif variant in each.ours and (each.path != REPLICAS or each.wanted(variant) != each.wanted(None)):
-                    lines.append(f"  {changed}: {each}: {_short(each.wanted(None))} -> {_short(each.wanted(variant))}")
+                    lines.append(
+                        f"  {changed}: {each}: {value_text(each.wanted(None))} -> {value_text(each.wanted(variant))}"
+                    )
     return lines
 
 
@@ -86,7 +89,7 @@ def _order(config: Mapping[str, Any], lacking: list[tuple[Cell, sweep.PlannedRun
     if lacking:
         first = [f"  {cell.variant_dir} at {cell.rate}/s, run {run.run}" for cell, run in lacking[:_SHOWN]]
         more = [f"  ... and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
-        left = sweep.duration_text(sweep.time_left_s([run for _, run in lacking]))
+        left = duration_text(sum(_attacks_s(cell) + 1 for cell, _ in lacking))
         return [
             f"{len(lacking)} runs in this order:",
             *first,
@@ -100,13 +103,14 @@ def _order(config: Mapping[str, Any], lacking: list[tuple[Cell, sweep.PlannedRun
     each_s = (metadata.parse_duration(planned["duration"]) or 0) + (
         metadata.parse_duration(planned.get("warmup", {}).get("duration")) or 0
     )
-    time = sweep.duration_text(total * (each_s + 1))
+    time = duration_text(total * (each_s + 1))
     return [
         f"no sweep is open; `snakemake --cores 1 open` would plan {total} runs",
         f"warm-ups and attacks take about {time}, and every run the time until its pods are ready and gone again",
     ]
 
 
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else text[:117] + "..."
+def _attacks_s(cell: Cell) -> float:
+    """Seconds of one run's warm-up and attack."""
+    planned = metadata.read(cell.path / archive.METADATA)
+    return (planned.duration_s or 0) + (planned.warmup_duration_s or 0)

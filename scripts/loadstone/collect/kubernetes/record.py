@@ -122,6 +122,7 @@ class Records:
             )
         self.file.parent.mkdir(parents=True, exist_ok=True)
         replace(self.file, text.encode())
+        self.file.chmod(0o600)  # environments may hold credentials
         sync(self.file)
         self._update(lambda data: data | {_KEY: text})
 

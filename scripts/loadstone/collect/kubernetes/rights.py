@@ -48,6 +48,8 @@ def needed(declared: Declared) -> list[Right]:
         found |= set(_rights(namespace, DEPLOYMENT, "get", "update", subresource="scale"))
         for kind in (POD, SERVICE, ENDPOINT_SLICE, EVENT, AUTOSCALER):
             found |= set(_rights(namespace, kind, "list"))
+    for namespace in declared.sampled:  # what happens there during an attack is told too
+        found |= {*_rights(namespace, POD, "list"), *_rights(namespace, EVENT, "list")}
     for variant in declared.variants.values():
         for change in variant.changes:
             found |= set(_rights(change.namespace, DEPLOYMENT, "patch", "update"))

@@ -2,9 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from loadstone.collect.kubernetes.changes import IDLE, REPLICAS, STOPPED, SUSPEND, Field, differences, get
+from loadstone.collect.kubernetes.changes import (
+    IDLE,
+    REPLICAS,
+    STOPPED,
+    SUSPEND,
+    Field,
+    differences,
+    get,
+    value_text,
+)
 from loadstone.collect.kubernetes.client import AUTOSCALER, DEPLOYMENT, Cluster, ClusterError, Object
 from loadstone.collect.kubernetes.declared import Declared, Scaled, Variant
 from loadstone.collect.kubernetes.record import KINDS, Changed
@@ -158,10 +166,5 @@ def difference_text(changed: Changed, variant: str | None) -> list[str]:
     for each in changed.fields:
         want = each.wanted(variant)
         if want != each.before:
-            lines.append(f"{each}: {_short(each.before)} -> {_short(want)}")
+            lines.append(f"{each}: {value_text(each.before)} -> {value_text(want)}")
     return lines
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else text[:117] + "..."

@@ -1,0 +1,180 @@
+"""Trying the runs of a sweep: what fails is recorded and tried again at the end; too many in a row stop the sweep."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone import archive, failures, progress, sweep
+from loadstone.archive import Campaign, Cell, encode
+from loadstone.collect.run import collect_run
+from loadstone.collect.target import RunFailedError
+from loadstone.collect.tools import versions
+from loadstone.errors import LoadstoneError
+from loadstone.journal import Journal, Try
+from loadstone.progress import Progress, Run
+
+_SHOWN = 50
+
+Log = Callable[[str], None]
+Show = Callable[[Progress], None]
+
+
+class GivenUpError(LoadstoneError):
+    """As many runs as the budget allows failed one after another."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often runs without a result are tried again at the end, and how many failures in a row stop the sweep."""
+
+    retries: int = 1
+    give_up_after: int = 3
+
+
+class Attempts:
+    """Tries runs, of the archive `root`, on the configured target of this host.
+
+    `limits` are the values of `Limits`, `journal` is that file's path; `show` is shown every change.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        target: Mapping[str, Any],
+        host: str,
+        limits: Mapping[str, int],
+        journal: str,
+        show: Show,
+        log: Log,
+    ) -> None:
+        self._root = root
+        self._target = target
+        self._host = host
+        self._limits = Limits(**limits)
+        self._journal = Journal(Path(journal))
+        self._show = show
+        self._tell = log
+
+    def try_run(
+        self, cell: Cell, run: int, logs: Path, *, retries: int | None = None, again: frozenset[Run] = frozenset()
+    ) -> bool:
+        """Collect one run, or record in the archive why that failed; whether it has a result now.
+
+        `again` are the runs, this one among them, that are tried again now, `retries` how often more. Raises
+        GivenUpError when the budget is used up, and any other LoadstoneError of `collect_run` that would meet the next
+        run too.
+        """
+        self._check_budget()
+        retries = self._limits.retries if retries is None else retries
+        seen = progress.look(cell.campaign, self._journal, retries, again)
+        about: dict[str, Any] = {}
+
+        def log(text: str) -> None:
+            self._log(text, seen)
+
+        def on_phase(phase: str) -> None:
+            if phase == "target":
+                started = self._journal.tried(cell, run, failures.next_number(cell, run))
+                about["started"] = started.at.isoformat()
+                seen.start(started)
+                log(seen.line())
+            about["phase"] = phase
+            seen.phase = phase
+            self._show(seen)
+
+        try:
+            collect_run(cell, run, self._target, host=self._host, logs=logs, log=log, on_phase=on_phase)
+        except RunFailedError as error:
+            with suppress(LoadstoneError):
+                about["tools"] = versions({"sweep": {"variants": [cell.variant_dir]}, "target": self._target})
+            record = failures.record(cell, run, str(error), error.evidence, about=about, logs=logs)
+            seen.fail(record)
+            log(f"run {run} of {cell} failed ({failures.PHASES[about['phase']]}): {error}")
+            self._show(seen)
+            self._check_budget()
+            return False
+        except LoadstoneError as error:
+            self._journal.said(f"error: {error}")
+            raise
+        seen.succeed()
+        self._show(seen)
+        return True
+
+    def retry(self, campaign: Campaign, logs: Path) -> None:
+        """Try what has no result again, in the plan's order. Raises LoadstoneError that lists what has none then."""
+        stopped = ""
+        try:
+            for nth in range(1, self._limits.retries + 1):
+                lacking = sweep.missing(archive.scan_campaign(campaign))
+                runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in lacking]
+                for number, planned in enumerate(lacking):
+                    folder = logs / planned.cell.rate / encode(planned.cell.variant_dir) / f"{planned.run}.{nth}"
+                    rest = frozenset(runs[number:])
+                    self.try_run(planned.cell, planned.run, folder, retries=self._limits.retries - nth, again=rest)
+        except GivenUpError as error:
+            stopped = f"\nThe last try was not the last planned: {str(error).partition(':')[0]}"
+        if lacking_text := missing_text(campaign):
+            self._journal.said(f"error: {lacking_text}{stopped}")
+            raise LoadstoneError(lacking_text + stopped)
+
+    def _log(self, text: str, seen: Progress) -> None:
+        self._tell(text)
+        self._journal.said(text)
+        seen.said.append((datetime.now().astimezone(), text))
+        if seen.phase == "waiting":  # and so for whom
+            self._show(seen)
+
+    def _check_budget(self) -> None:
+        failed = progress.failed_in_a_row(self._journal.now(), self._root)
+        if len(failed) < self._limits.give_up_after:
+            return
+        lines = "\n".join(
+            f"  {_named(each)}: {_reason(record)}" for each, record in failed[-self._limits.give_up_after :]
+        )
+        text = (
+            f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{lines}\n"
+            f"What is collected stays. Mend the cause; `snakemake --cores all` then tries them again and goes on, "
+            f"`snakemake --cores all report` reports what is there"
+        )
+        self._journal.said(f"error: {text}")
+        raise GivenUpError(text)
+
+
+def missing_text(campaign: Campaign) -> str:
+    """What a campaign has no result of, why, and what to do; empty when it lacks nothing."""
+    listing = archive.scan_campaign(campaign)
+    records = {cell.cell: cell.failures() for cell in listing.cells}
+    lacking = sweep.missing(listing)
+    if not lacking:
+        return ""
+    lines = []
+    for planned in lacking[:_SHOWN]:
+        failed = records[planned.cell].get(planned.run, [])
+        why = (
+            f"failed {failures.times(len(failed))}; {_reason(planned.cell.path / failed[-1].name)}"
+            if failed
+            else "not tried"
+        )
+        lines.append(f"  run {planned.run} of {planned.cell.variant_dir} at {planned.cell.rate}/s: {why}")
+    if len(lacking) > _SHOWN:
+        lines.append(f"  and {len(lacking) - _SHOWN} more")
+    return (
+        f"{campaign}: {len(lacking)} of {sweep.planned_runs(listing)} planned runs have no result:\n"
+        + "\n".join(lines)
+        + "\nWhat is collected stays. `snakemake --cores all` tries these runs again, `snakemake --cores all report` "
+        "reports what is there;\neach failed try is recorded beside the results (<run>.failure.<n>.json). To give the "
+        f"rest up: touch '{campaign.path / archive.ABANDONED}'"
+    )
+
+
+def _named(each: Try) -> str:
+    return f"run {each.run} of {each.variant_dir} at {each.rate}/s"
+
+
+def _reason(record: Path) -> str:
+    found = failures.read(record)
+    return f"{record.name} {found}" if isinstance(found, str) else found.reason

@@ -1,0 +1,221 @@
+"""``progress.html``: where the sweep under way stands. Written while it runs, so it costs little and fails nothing."""
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from loadstone import failures
+from loadstone.archive import Campaign, Cell
+from loadstone.failures import Failure
+from loadstone.journal import Command, Journal, key_of
+from loadstone.metadata import parse_duration
+from loadstone.progress import Progress, Run, duration_text, look, until_text
+from loadstone.report.numbers import counted, listed, rate_text, when
+from loadstone.report.output import asset, write_page, write_text
+from loadstone.variants import Variants
+
+NAME = "progress.html"
+REFRESH_S = 5
+_ASSETS = ("site.css", "progress.js")
+_SHOWN = 30  # failures, the last ones
+_LINES = 12  # of the log
+_MOST_MARKS = 4000  # runs beyond which cells hold numbers instead of one mark per run
+_SLACK_S = 120.0  # what a machine that is busy may add before the page is taken for one that nobody writes any more
+
+# State of a run -> its mark and its name. The marks differ in shape, not in colour alone.
+STATES = {"collected": "■", "failed": "✕", "now": "◉", "to come": "□"}
+_MARKS = {state: f'<i class="{state.replace(" ", "-")}">{mark}</i>' for state, mark in STATES.items()}
+
+Log = Callable[[str], None]
+
+
+class ProgressPage:
+    """The page in a site's folder. That it can't be written is said once, and is no error.
+
+    `variants` are those of config/variants.yaml, `options` the configuration's ``report`` section.
+    `ready_timeout` is the target's: for so long the page may stay as it is while a target comes up.
+    """
+
+    def __init__(
+        self,
+        reports: Path,
+        *,
+        variants: Mapping[str, Any],
+        options: Mapping[str, Any],
+        log: Log,
+        ready_timeout: str | None = None,
+    ) -> None:
+        self.path = reports / NAME
+        self._variants = Variants(variants)
+        self._options = options
+        self._log = log
+        self._ready_s = parse_duration(ready_timeout) or 30.0
+        self._reasons: dict[Path, Failure | None] = {}
+        self._broken = False
+
+    def at(self, reports: Path) -> "ProgressPage":
+        """The same in another folder."""
+        return ProgressPage(reports, variants=self._variants.declared, options=self._options, log=self._log)
+
+    def show(self, progress: Progress, ended: str | None = None) -> None:
+        """Write the page in one step; `ended` says how the command ended, None while it goes on."""
+        if self._broken:
+            return
+        try:
+            for name in _ASSETS:
+                write_text(self.path.parent / "assets" / name, asset(name))
+            write_page(self.path, NAME, self._context(progress, ended))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not cost a run
+            self._broken = True
+            self._log(f"{self.path} cannot be written ({error}); the sweep goes on without it")
+
+    def _context(self, progress: Progress, ended: str | None) -> dict[str, Any]:
+        now = datetime.now().astimezone()
+        others = _others(progress)
+        is_over = not progress.lacking and (ended is not None or not others)
+        state = "complete" if is_over else "under way" if ended is None else "stopped"
+        left_s = progress.left_s()
+        due = now + timedelta(seconds=progress.present_s() + self._ready_s + _SLACK_S)
+        return {
+            "site_title": str(self._options.get("title", "Load-test results")),
+            "campaign": progress.campaign,
+            "when": when(progress.campaign),
+            "state": state,
+            "headline": _headline(progress, state, ended),
+            "refresh_s": REFRESH_S if state == "under way" else None,
+            "due_ms": int(due.timestamp() * 1000) if state == "under way" and progress.phase != "waiting" else None,
+            "written": f"{now:%H:%M:%S on %d %B %Y}",
+            "now": self._present(progress),
+            "phase": failures.PHASES.get(progress.phase, ""),
+            "n_done": len(progress.collected),
+            "n_total": progress.total,
+            "n_failed": len(progress.unsuccessful),
+            "left": f"about {duration_text(left_s)}, until {until_text(left_s)}" if state == "under way" else "",
+            "folder": str(progress.campaign.path),
+            "others": others,
+            "grid": self._grid(progress),
+            "states": STATES,
+            "failed": self._failed(progress),
+            "said": [(f"{at:%H:%M:%S}", line) for at, line in progress.said[-_LINES:]],
+        }
+
+    def _label(self, progress: Progress, folder: str) -> str:
+        app = progress.campaign.app
+        name = self._variants.canonical(app, folder)
+        (style,) = self._variants.styles(app, [name])
+        return style.label if name == folder else f"{style.label} ({folder})"
+
+    def _present(self, progress: Progress) -> str:
+        if progress.now is None:
+            return ""
+        rate, variant, run = progress.now
+        return f"{self._label(progress, variant)} at {rate_text(float(rate))} requests/s, run {run}"
+
+    def _failed(self, progress: Progress) -> list[dict[str, Any]]:
+        """Runs without a result that were tried, with their last reason, the latest first."""
+        last = [(run, progress.failed[run][-1]) for run in progress.unsuccessful]
+        last.sort(key=lambda each: each[1].mtime_ns or float("inf"), reverse=True)
+        found = []
+        for (rate, variant, run), file in last[:_SHOWN]:
+            why = self._reason(Cell(progress.campaign, rate, variant).path / file.name)
+            found.append(
+                {
+                    "rate": rate_text(float(rate)),
+                    "variant": self._label(progress, variant),
+                    "run": run,
+                    "times": failures.times(len(progress.failed[rate, variant, run])),
+                    "at": f"{why.failed_at.astimezone():%H:%M:%S}" if why and why.failed_at else "",
+                    "reason": why.reason if why else f"see {file.name}",
+                    "told": why.told if why else [],
+                }
+            )
+        return found
+
+    def _reason(self, record: Path) -> Failure | None:
+        if record not in self._reasons:
+            found = failures.read(record)
+            self._reasons[record] = None if isinstance(found, str) else found
+        return self._reasons[record]
+
+    def _grid(self, progress: Progress) -> dict[str, Any]:
+        """Rates as rows, variants as columns; a cell is its runs' marks with the same in words."""
+        app, cells = progress.campaign.app, {planned.place: planned for planned in progress.cells}
+        names = {folder: self._variants.canonical(app, folder) for _, folder in cells}
+        order = [style.name for style in self._variants.styles(app, names.values())]
+        folders = sorted(names, key=lambda folder: (order.index(names[folder]), folder))
+        unsuccessful = set(progress.unsuccessful)
+        is_drawn = progress.total <= _MOST_MARKS
+        rows = []
+        for rate in sorted({rate for rate, _ in cells}, key=float):
+            row = []
+            for folder in folders:
+                runs = cells[rate, folder].runs if (rate, folder) in cells else ()
+                states = [_state(progress, unsuccessful, (rate, folder, run)) for run in runs]
+                marks = "".join(_MARKS[state] for state in states) if is_drawn else ""
+                row.append((Markup(marks), _words(states)))  # noqa: S704 - made of `_MARKS` alone
+            rows.append((rate_text(float(rate)), row))
+        return {"variants": [self._label(progress, folder) for folder in folders], "rows": rows, "is_drawn": is_drawn}
+
+
+def begun(journal: Journal, page: ProgressPage, root: Path) -> None:
+    """A command has begun that collects: the page of its first campaign."""
+    command = journal.now()
+    if command is not None and (first := _campaign(command, root)) is not None:
+        page.show(look(first, journal))
+
+
+def ended(journal: Journal, page: ProgressPage, how: str = "") -> None:
+    """The command that was under way has ended, just now or, without `how`, was killed: its page says so."""
+    command = journal.now()
+    if command is None:
+        return
+    how = how or f"the command was killed after {command.last or command.began:%H:%M:%S on %d %B %Y}"
+    if command.root is not None and command.reports is not None and (last := _campaign(command, command.root)):
+        page.at(command.reports).show(look(last, journal), how)
+    journal.end(how)
+
+
+def _campaign(command: Command, root: Path) -> Campaign | None:
+    """The campaign that a command collected last or, before its first run, that it collects first."""
+    keys = [each.campaign for each in command.tries[-1:]] or list(command.lacking)
+    found = [Campaign(root, *key) for key in keys]
+    return min(found, key=lambda campaign: campaign.instant) if found else None
+
+
+def _headline(progress: Progress, state: str, ended: str | None) -> str:
+    if state == "complete":
+        return f"All {counted(progress.total, 'planned run')} collected."
+    lacking = counted(len(progress.lacking), "planned run")
+    if state == "stopped":
+        return f"Stopped: {ended or 'the command has ended'}. {lacking} without a result."
+    if progress.now is None:
+        return f"Under way; {lacking} without a result."
+    return f"Under way: {failures.PHASES.get(progress.phase, progress.phase)}."
+
+
+def _others(progress: Progress) -> list[tuple[str, int]]:
+    """The other campaigns that the same command collects, with the runs that they lacked when it began."""
+    mine = key_of(progress.campaign)
+    lacking = progress.command.lacking if progress.command else {}
+    return [(" / ".join(key), count) for key, count in lacking.items() if key != mine and count]
+
+
+def _state(progress: Progress, unsuccessful: Set[Run], run: Run) -> str:
+    if run == progress.now:
+        return "now"
+    if run in progress.collected:
+        return "collected"
+    return "failed" if run in unsuccessful else "to come"
+
+
+def _words(states: Sequence[str]) -> str:
+    """What a cell's marks say: ``runs 1–3 collected, run 4 failed``."""
+    parts = []
+    for state in STATES:
+        numbers = [number for number, each in enumerate(states, 1) if each == state]
+        if numbers:
+            parts.append(f"{'run' if len(numbers) == 1 else 'runs'} {listed(numbers)} {state}")
+    return ", ".join(parts) or "none planned"
