@@ -58,6 +58,23 @@ def test_an_empty_host_is_the_hostname_and_a_number_is_a_name(content: dict) -> 
     assert config.check({**content, "archive": 2024})["archive"] == "2024"
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"resources": {"every": "fast"}}, 'target.resources.every: "fast" is given'),
+        ({"resources": {"namespaces": ["mesh"]}}, "namespaces"),
+        (
+            {"processes": {"generator": {"command": ["a"], "port": 1, "ready": "http://a"}}},
+            'target.processes: "generator" is given, a name other',
+        ),
+    ],
+)
+def test_what_is_wrong_with_sampling_is_named(content: dict, change: dict, said: str) -> None:
+    with pytest.raises(LoadstoneError, match=said):
+        config.check({**content, "target": content["target"] | change})
+    assert config.check({**content, "target": content["target"] | {"resources": {"every": "0s"}}})
+
+
 NO_ADDRESS = '"ftp://host" is given, an address that begins with http:// or https:// is expected'
 WRITTEN = """\
 archive: a

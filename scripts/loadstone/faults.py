@@ -88,7 +88,8 @@ def _expected(fault: ValidationError) -> str:
         return f'{kinds} (in quotes: "{json.dumps(fault.instance)}")' if unquoted else kinds
     if fault.validator == "pattern":
         return f"a text of the form {value}"
-    return _EXPECTED.get(str(fault.validator), str(fault.message)).format(value)
+    expected = _EXPECTED.get(str(fault.validator))
+    return str(fault.message) if expected is None else expected.format(value)
 
 
 def _shown(value: object) -> str:

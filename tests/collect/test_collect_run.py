@@ -33,7 +33,7 @@ def test_an_open_run(bench) -> None:
     assert summary["requests"] == 50
     check = subprocess.run(["sha256sum", "-c", "1.sha256"], cwd=it.cell.path, capture_output=True, check=True)
     assert check.stdout.count(b": OK") == 5
-    assert it.said == []
+    assert [line for line in it.said if not line.startswith("waiting: ")] == []  # for others' attacks
     assert it.phases == ["waiting", "target", "warmup", "test", "results"]
 
 

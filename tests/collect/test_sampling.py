@@ -19,6 +19,7 @@ from loadstone.collect import sampling
 from loadstone.collect.sampling import Sampler, interval_s
 from loadstone.collect.target import Sample, UnsampledError
 from loadstone.collect.usage import Machine, ProcessTrees, available_cpus
+from loadstone.metadata import Metadata
 from loadstone.readers import Problems, resources
 from support.bench import Bench
 
@@ -72,6 +73,20 @@ def test_a_run_is_archived_with_what_its_processes_and_the_generator_used(tmp_pa
 
 
 _SCOPES = [("process", "server"), ("process", "generator"), ("node", "generator")]
+
+
+def test_what_a_generator_uses_while_it_only_waits_for_answers_is_not_sampled(tmp_path: Path) -> None:
+    """The server takes 4 s for an answer, the load is sent in 0.5 s."""
+    bench = Bench(tmp_path, "--drip", rates=[2], duration="500ms", timeout="10s", warmup={"duration": "0s"})
+    bench.target["resources"] = {"every": "100ms"}
+    bench.collect()
+    rows = read(bench.cell.path / "1.resources.csv.zst")
+    times = sorted({row["asked_at"] for row in rows})
+    assert times
+    assert (times[-1] - times[0]).total_seconds() < 2
+    (record,) = [json.loads((bench.cell.path / "1.run.json").read_text())]
+    ended, started = (datetime.fromisoformat(text) for text in (record["ended"], record["phases"][0]["started"]))
+    assert (ended - started).total_seconds() > 3
 
 
 def test_no_samples_are_taken_where_none_are_wanted(tmp_path: Path) -> None:
@@ -159,6 +174,7 @@ def sampled(folder: Path, target: Any, until: threading.Event) -> tuple[Sampler,
 
     class Job:
         target = {"kind": "local", "resources": {"every": "50ms"}}  # noqa: RUF012
+        planned = Metadata(mode="serial")
         log = said.append
 
     sampler = Sampler(Job, folder / "samples", 1.0)  # type: ignore[arg-type]

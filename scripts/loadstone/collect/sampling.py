@@ -5,6 +5,7 @@ the run: it is said once, and noted in the run's record.
 """
 
 import csv
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +43,8 @@ class Sampler:
 
     def __init__(self, job: Job, file: Path, duration_s: float) -> None:
         self.every_s = interval_s(job.target, duration_s)
+        # A generator on a clock sends nothing more then, it only waits for answers: that is not what the load costs.
+        self._sends_s = duration_s if job.planned.mode == "vegeta" else math.inf
         self._file = file
         self._log = job.log
         self._ended = threading.Event()
@@ -51,7 +54,7 @@ class Sampler:
 
     @contextmanager
     def during(self, target: Target, generator: int) -> Iterator[None]:
-        """Sample until the block ends. `generator` is the load generator's process id."""
+        """Sample until the block ends, or the load has been sent. `generator` is the load generator's process id."""
         if not self.every_s:
             yield
             return
@@ -104,10 +107,13 @@ class Sampler:
                 csv.writer(file).writerow([*COLUMNS, ASKED_AT])
                 started_s = last_s = time.monotonic()
                 self._take(measured, file)
+                end_s = started_s + self._sends_s + self.every_s / 2
                 while not self._ended.wait(self.every_s - (time.monotonic() - started_s) % self.every_s):
                     last_s = time.monotonic()
+                    if last_s > end_s:
+                        return
                     self._take(measured, file)
-                if time.monotonic() - last_s >= self.every_s / 2:
+                if last_s + self.every_s / 2 <= time.monotonic() <= end_s:
                     self._take(measured, file)
         except OSError as error:
             self._note(f"no samples of CPU and memory: {self._file} can't be written: {error.strerror}")

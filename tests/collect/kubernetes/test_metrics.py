@@ -14,6 +14,7 @@ from loadstone.collect.kubernetes.metrics import PodMetrics
 from loadstone.collect.kubernetes.quantity import parse_quantity
 from loadstone.collect.sampling import Sampler
 from loadstone.collect.target import UnsampledError
+from loadstone.metadata import Metadata
 
 ABSENT = "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are not known"
 AWAY = "the metrics API does not answer, so CPU and memory of pods are not known (status 503)"
@@ -111,6 +112,7 @@ def test_a_run_goes_on_without_metrics_and_takes_them_when_they_are_back(metrics
 
     class Job:
         target = {"kind": "kubernetes", "resources": {"every": "50ms"}}  # noqa: RUF012
+        planned = Metadata(mode="serial")
         log = said.append
 
     def measure(second: int) -> None:
