@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -99,11 +100,13 @@ def test_halves_of_a_run_and_of_a_cell() -> None:
 
 
 def test_the_real_runs_without_warm_up_are_found_and_those_with_one_are_not(shared: Path) -> None:
-    table = pq.read_table(shared / "prose/series.parquet").to_pandas()
-    table = table[table.file == "1.results.json.zst"]
+    table = pq.read_table(shared / "prose/series.parquet", filters=[("file", "=", "1.results.json.zst")])
+    series: dict[tuple[str, int, str], list[float]] = {}
+    for row in table.sort_by("seq").to_pylist():
+        series.setdefault((row["timestamp"], row["rate"], row["variant"]), []).append(row["latency_ms"])
     found = {}
-    for (timestamp, rate, variant), series in table.groupby(["timestamp", "rate", "variant"], observed=True):
-        ordered = series.sort_values("seq").latency_ms.to_numpy() * MS
+    for (timestamp, rate, variant), latencies_ms in series.items():
+        ordered = np.array(latencies_ms) * MS
         half = len(ordered) // 2
         profile = run(
             1,
