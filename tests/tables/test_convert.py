@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import time
+from datetime import UTC, datetime, timedelta
 
 import pyarrow.parquet as pq
 import pytest
@@ -47,9 +48,8 @@ def test_every_column_of_a_real_attack(project, attack):
     assert (first["variant_dir"], first["stream"], first["code"]) == ("envoy", "main", 200)
     run = project.row("SELECT * FROM runs")
     assert {name: run[name] for name in KEY} == KEY
-    assert run["started_at"] == project.row("SELECT min(sent_at) t FROM requests WHERE phase = 'test'")["t"].floor(
-        "us"
-    ).tz_localize("UTC")
+    first_us = project.row("SELECT epoch_us(min(sent_at)) t FROM requests WHERE phase = 'test'")["t"]
+    assert run["started_at"] == datetime.fromtimestamp(0, UTC) + timedelta(microseconds=first_us)
     assert dict(run["labels"]) == {"pods": "10"}
     assert run["source"] == (cell.path / "1.results.bin").relative_to(project.archive).as_posix()
     assert (run["evidence"], run["requests"], run["expected_requests"], run["complete"]) == ("raw", 100, 100, True)

@@ -6,7 +6,7 @@ Kept beside the tables, so that a cell is read again only when its content chang
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,8 @@ def save(tables: Path, campaign: Campaign, records: Mapping[tuple[str, str], Cel
     """Replace a campaign's manifest in one step."""
     path = manifest_file(tables, campaign)
     prepare_folder(tables, path.parent)
-    content = {"version": _VERSION, "cells": [asdict(record) for record in records.values()]}
-    replace(path, json.dumps(content).encode())
+    content = {"version": _VERSION, "cells": list(records.values())}
+    replace(path, json.dumps(content, default=vars).encode())
 
 
 def _record(content: dict[str, Any]) -> CellRecord:
