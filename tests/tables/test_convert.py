@@ -48,8 +48,8 @@ def test_every_column_of_a_real_attack(project, attack):
     assert (first["variant_dir"], first["stream"], first["code"]) == ("envoy", "main", 200)
     run = project.row("SELECT * FROM runs")
     assert {name: run[name] for name in KEY} == KEY
-    first_us = project.row("SELECT epoch_us(min(sent_at)) t FROM requests WHERE phase = 'test'")["t"]
-    assert run["started_at"] == datetime.fromtimestamp(0, UTC) + timedelta(microseconds=first_us)
+    first_ns = project.row("SELECT min(sent_at) t FROM requests WHERE phase = 'test'")["t"]
+    assert run["started_at"] == datetime.fromtimestamp(0, UTC) + timedelta(microseconds=first_ns // 1000)
     assert dict(run["labels"]) == {"pods": "10"}
     assert run["source"] == (cell.path / "1.results.bin").relative_to(project.archive).as_posix()
     assert (run["evidence"], run["requests"], run["expected_requests"], run["complete"]) == ("raw", 100, 100, True)
@@ -317,7 +317,7 @@ def test_another_canonical_name_reads_the_cell_again(project, three_cells):
 
 
 def test_another_version_of_the_tables_reads_all_again(project, three_cells, monkeypatch):
-    monkeypatch.setattr(manifest, "_VERSION", [0, 0])
+    monkeypatch.setattr(manifest, "VERSION", 0)
     assert len(project.convert()) == 3
 
 
