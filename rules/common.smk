@@ -18,7 +18,7 @@ from loadstone.catalogue import load_catalogue
 from loadstone.errors import LoadstoneError
 from loadstone.lock import hold
 from loadstone.state import State, key_of
-from loadstone.tables.schema import VERSION as TABLES_VERSION
+from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import campaign_key
 
 KEY = "{app}/{host}/{timestamp}"

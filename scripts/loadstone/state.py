@@ -17,6 +17,7 @@ from loadstone.dumps import Dump
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
 from loadstone.sweep import PlannedRun
+from loadstone.tables import VERSION
 
 Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carry them
 
@@ -93,7 +94,7 @@ class State:
         """
         folder = self.tables / ".done" / Path(*key)
         known = (self.tables / ".manifest" / Path(*key)).with_name(f"{key[2]}.json").exists()
-        return _true_or_fresh(folder, self.listing(key).digest()) if known and not pending else _fresh(folder, "")
+        return _true_or_fresh(folder, made_from(self.listing(key))) if known and not pending else _fresh(folder, "")
 
     def traced(self, dump: Dump) -> str:
         """The same for the rows of one trace dump."""
@@ -106,6 +107,11 @@ class State:
 def key_of(campaign: Campaign) -> Key:
     """A campaign as wildcards carry it."""
     return encode(campaign.app), encode(campaign.host), encode(campaign.timestamp)
+
+
+def made_from(listing: CampaignListing) -> str:
+    """What stands for the tables of a campaign: its content, and the version of tables that are made from it."""
+    return f"{listing.digest()} {VERSION}"
 
 
 def mark_done(done: Path, digest: str) -> None:

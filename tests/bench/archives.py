@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.measuring import Row, Took, timed
 from loadstone import archive
 from loadstone.archive import Campaign, Cell
-from loadstone.state import State
+from loadstone.state import State, made_from
 from support import rawfiles
 from support.checkout import PROJECT, copy_project, free_ports
 
@@ -179,7 +179,7 @@ def _pretend(folder: Path, checkout: Path) -> None:
     wanted = [Path(state.done(key, pending=False)) for key in keys]
     for path, key in zip(wanted, keys, strict=True):
         path.parent.mkdir(parents=True)
-        path.write_text(state.listings[key].digest())
+        path.write_text(made_from(state.listings[key]))
     later = [
         folder / f"tables/{table}/app={app}/host={host}/timestamp={timestamp}/part.parquet"
         for app, host, timestamp in keys

@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone import readers
 from loadstone.archive import METADATA, Campaign, CellListing
 from loadstone.durable import replace
 from loadstone.readers.stream import open_raw
-from loadstone.tables import schema
+from loadstone.tables import VERSION
 from loadstone.tables.layout import manifest_file, prepare_folder
-
-_VERSION = [schema.VERSION, readers.VERSION]
 
 
 @dataclass
@@ -63,7 +60,7 @@ def load(tables: Path, campaign: Campaign) -> dict[tuple[str, str], CellRecord]:
     """Records by rate and variant folder. Empty when there are none, or none of this version of the tables."""
     try:
         content = json.loads(manifest_file(tables, campaign).read_bytes())
-        if content["version"] != _VERSION:
+        if content["version"] != VERSION:
             return {}
         return {record.key: record for record in map(_record, content["cells"])}
     except (OSError, ValueError, KeyError, TypeError):
@@ -74,7 +71,7 @@ def save(tables: Path, campaign: Campaign, records: Mapping[tuple[str, str], Cel
     """Replace a campaign's manifest in one step."""
     path = manifest_file(tables, campaign)
     prepare_folder(tables, path.parent)
-    content = {"version": _VERSION, "cells": list(records.values())}
+    content = {"version": VERSION, "cells": list(records.values())}
     replace(path, json.dumps(content, default=vars).encode())
 
 

@@ -6,9 +6,6 @@ nanoseconds have no arithmetic); all other times are zoned microseconds.
 
 import pyarrow as pa
 
-# Raise it when columns or their meaning change: everything is then converted again.
-VERSION = 2
-
 _TEXT, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _INSTANT = pa.timestamp("us", "UTC")
 _TEXTS = pa.list_(_TEXT)
@@ -124,7 +121,16 @@ PROBLEMS = pa.schema([*KEY, ("variant_dir", _TEXT), ("source", _TEXT), ("problem
 
 # What converting learned of a run, before anything is judged. `faults` are those of the `problems` that make its data
 # unfit; `requests_file` holds its cell's requests, relative to the tables' folder.
-FACTS = pa.schema([*KEY, *_DESCRIBED, ("faults", _TEXTS), ("problems", _TEXTS), ("requests_file", _TEXT)])
+FACTS = pa.schema(
+    [
+        *KEY,
+        *_DESCRIBED,
+        ("faults", _TEXTS),
+        ("problems", _TEXTS),
+        ("requests_file", _TEXT),
+        ("results_sha256", _TEXT),  # of its main results as they lie in the archive
+    ]
+)
 
 RUNS = pa.schema(
     [
