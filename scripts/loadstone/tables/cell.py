@@ -249,6 +249,10 @@ class _CellReader:
             position = positions[run - 1] if run <= len(positions) else None
             self.record.planned.append(self.key | {"run": run, "position": position, "collected": run in collected})
 
+    def _sha256(self, file: RawFile | None) -> str | None:
+        source = self.record.sources.get(file.name) if file else None
+        return source.sha256 if source else None
+
     def _describe_runs(self, main: dict[int, RawFile]) -> None:
         described = self.metadata
         summaries = {row["run"] for row in self.record.summaries if row["stream"] == MAIN_STREAM}
@@ -273,6 +277,7 @@ class _CellReader:
                     "labels": described.labels,
                     "inferred": described.inferred,
                     "expected_requests": described.expected_requests,
+                    "results_sha256": self._sha256(main.get(run)),
                     "source": layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix()),
                 }
             )

@@ -54,6 +54,8 @@ class Profile:
     first_half_mean_ns: float | None = None
     second_half_mean_ns: float | None = None
     tags: Sequence[str] = ()
+    copy_of: str | None = None  # path of an earlier run's results, which are the same bytes
+    results_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[
     for _, group in groupby(ordered, key=lambda profile: (profile.rate, profile.variant)):
         cell = list(group)
         found += _cut_short(cell)
+        found += _copied(cell)
         sound = [profile for profile in cell if profile.sound]
         for check in (_failures, _outliers, _halves):
             found += check(sound)
@@ -133,6 +136,14 @@ def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
         if profile.requests is not None and profile.expected and profile.requests < 0.99 * profile.expected:
             text = f"holds {profile.requests:,} of {profile.expected:,} requests"
             yield _of_run(profile, "cut short", "interrupted", text)
+
+
+def _copied(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    """Requests are stamped in nanoseconds: no two attacks leave the same bytes, and one counted twice is no second."""
+    for profile in cell:
+        if profile.copy_of is not None:
+            text = f"its results are byte for byte those of {profile.copy_of} (SHA-256 {profile.results_sha256})"
+            yield _of_run(profile, "copied run", "INVALID", text)
 
 
 def _failures(cell: Sequence[Profile]) -> Iterator[Suggestion]:
