@@ -14,7 +14,7 @@ include: "rules/common.smk"
 pathvars:
     tables=config["tables"],
     reports=config["reports"],
-    database=str(Path(config["tables"]).parent / "loadstone.duckdb"),
+    database=str(database_of(Path(config["tables"]))),
 
 
 wildcard_constraints:

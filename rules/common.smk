@@ -20,6 +20,7 @@ from loadstone.lock import hold
 from loadstone.state import State, key_of
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import campaign_key
+from loadstone.tables.owner import database_of
 
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
@@ -234,6 +235,16 @@ def dump_of_slug(wildcards):
 
 def trace_pages(wildcards):
     return [f"<reports>/traces/{slug}.html" for slug in DUMP_SLUGS]
+
+
+def inventory(wildcards):
+    """The record of what the database shows, as it is or as it will be."""
+    return STATE.inventory(comparisons_made(wildcards), sorted(DUMPS))
+
+
+def held(wildcards):
+    """What stands in that record."""
+    return STATE.holding(comparisons_made(wildcards), sorted(DUMPS))
 
 
 def every_dump(wildcards):

@@ -56,6 +56,14 @@ def test_slugs_are_plain_and_differ(name: str, tmp_path: Path) -> None:
     assert all(letter.isascii() and (letter.isalnum() or letter in "._-") for letter in one + other)
 
 
+def test_slugs_differ_where_capitals_are_not_told_from_small_letters(tmp_path: Path) -> None:
+    keys = [("shop", "lab"), ("Shop", "lab"), ("shop", "LAB"), ("SHOP", "lab")]
+    times = ["2026-01-01T00:00:00Z", "2026-01-01t00:00:00z"]
+    slugs = [slug(Campaign(tmp_path, *key, time)) for key in keys for time in times]
+    assert len({each.casefold() for each in slugs}) == len(slugs)
+    assert slugs[0] == "shop_lab_2026-01-01T000000Z"
+
+
 def test_campaigns_sort_by_instant_not_by_text(tmp_path: Path) -> None:
     times = ["2025-01-02T11:48-05:00", "2024-04-17T23:03:57-04:00", "2024-04-18T02:00:00+00:00", "no time"]
     for time in times:

@@ -298,13 +298,15 @@ def _relative(path: Path, root: Path) -> str:
 def slug(campaign: Campaign) -> str:
     """A campaign's name in file names and addresses of the site: letters, digits, ``.``, ``_`` and ``-`` only.
 
-    Names that had other characters than a plain name or a timestamp has get a short hash, so that no two meet.
+    Names that had other characters than a plain name or a timestamp has get a short hash, so that no two meet; so do
+    those with capitals, since not every file system tells them from small letters.
     """
     timestamp = campaign.timestamp.replace(":", "")
     parts = (campaign.app, campaign.host, timestamp)
     plain = [re.sub(r"[^A-Za-z0-9._+-]+", "-", part).strip(".-")[:60] for part in parts]
     text = "_".join(plain).replace("+", "p")
-    if list(parts) == plain and not any("_" in part for part in parts):
+    usual = (campaign.app.lower(), campaign.host.lower(), timestamp.upper())
+    if parts == usual and list(parts) == plain and not any("_" in part for part in parts):
         return text
     key = f"{campaign.app}\0{campaign.host}\0{campaign.timestamp}".encode("utf-8", "surrogateescape")
     return f"{text}_{hashlib.sha256(key).hexdigest()[:8]}"
