@@ -54,7 +54,17 @@ class Campaign:
     @property
     def is_open(self) -> bool:
         """Whether runs may still be collected: neither completed nor given up by its owner."""
-        return not ((self.path / COMPLETION).exists() or (self.path / ABANDONED).exists())
+        return not (self.is_completed or self.is_abandoned)
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether all planned runs were collected."""
+        return _is_there(self.path / COMPLETION)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether its owner gave it up."""
+        return _is_there(self.path / ABANDONED)
 
     def __str__(self) -> str:
         return f"{self.app}/{self.host}/{self.timestamp}"
@@ -197,7 +207,7 @@ def outside(root: Path) -> Iterator[tuple[str, str]]:
 
 def scan_campaign(campaign: Campaign) -> CampaignListing:
     """List one campaign: one stat per file, nothing opened. What can't be read is named in `problems`."""
-    listing = CampaignListing(campaign, completed=(campaign.path / COMPLETION).exists())
+    listing = CampaignListing(campaign, completed=campaign.is_completed)
 
     def entries(folder: Path) -> list[os.DirEntry[str]]:
         try:
@@ -281,6 +291,14 @@ def _visible(path: Path) -> list[os.DirEntry[str]]:
         return sorted(
             (entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name
         )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something has this name; not in a folder that can't be entered."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _is_dir(entry: os.DirEntry[str]) -> bool:
