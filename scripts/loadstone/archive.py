@@ -302,11 +302,16 @@ def _is_there(path: Path) -> bool:
 
 
 def _is_dir(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is, or links to, a folder; a link that runs in circles is none."""
+    """Whether an entry is, or links to, a folder; a link to a folder that it lies in leads round in circles."""
     try:
-        return entry.is_dir()
+        if not entry.is_dir():
+            return False
     except OSError:
         return False
+    if not entry.is_symlink():
+        return True
+    target, folder = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
+    return not Path(folder).is_relative_to(target)
 
 
 def _relative(path: Path, root: Path) -> str:
