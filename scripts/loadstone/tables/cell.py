@@ -98,8 +98,7 @@ class _CellReader:
     def _hash(self) -> None:
         """Before anything is read: a file that changes meanwhile then differs from its hash and is read again."""
         for name, (size, mtime_ns) in present(self.listing).items():
-            if (digest := sha256(self.cell.path / name)) is not None:
-                self.record.sources[name] = Source(size, mtime_ns, digest)
+            self.record.sources[name] = Source(size, mtime_ns, sha256(self.cell.path / name))
 
     # --- metadata and checksums ---------------------------------------------------------------------------------------
 
@@ -145,7 +144,7 @@ class _CellReader:
             for line in lines:
                 if (match := _CHECKSUM.fullmatch(line)) is None:
                     self._problem(file.run, file.name, "holds a line that is no checksum")
-                elif (source := self.record.sources.get(match[2])) is None:
+                elif (source := self.record.sources.get(match[2])) is None or source.sha256 is None:
                     self._problem(file.run, file.name, f"names {layout.text(match[2])}, which is not there")
                 elif source.sha256 != match[1].lower():
                     text = f"has changed since it was collected (its checksum differs from {file.name})"

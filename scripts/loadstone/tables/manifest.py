@@ -19,11 +19,11 @@ from loadstone.tables.layout import manifest_file, prepare_folder
 
 @dataclass
 class Source:
-    """One raw file as it was when it was read; `sha256` of its bytes."""
+    """One raw file as it was when it was read; `sha256` of its bytes, None where it could not be read."""
 
     size: int
     mtime_ns: int
-    sha256: str
+    sha256: str | None
 
 
 @dataclass
@@ -91,7 +91,8 @@ def present(listing: CellListing) -> dict[str, tuple[int, int]]:
 def change(record: CellRecord, listing: CellListing) -> str:
     """Why a cell has to be read again, in words; empty when its content is what was read.
 
-    A file with another mtime alone is hashed; when its content is the same, `record` takes the new mtime over.
+    A file with another mtime alone, or that could not be read, is hashed; when its content is the same, `record` takes
+    the new mtime over.
     """
     now = present(listing)
     if new := sorted(now.keys() - record.sources.keys()):
@@ -101,7 +102,7 @@ def change(record: CellRecord, listing: CellListing) -> str:
     changed = [name for name, (size, _) in now.items() if size != record.sources[name].size]
     for name, (_, mtime_ns) in now.items():
         source = record.sources[name]
-        if name not in changed and mtime_ns != source.mtime_ns:
+        if name not in changed and (mtime_ns != source.mtime_ns or source.sha256 is None):
             if sha256(listing.cell.path / name) != source.sha256:
                 changed.append(name)
             else:
