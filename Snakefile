@@ -38,6 +38,7 @@ rule all:
     default_target: True
     input:
         completions,
+        records,
         "<database>",
         "<reports>/index.html",
 
@@ -51,12 +52,14 @@ rule attacks:
 rule tables:
     """Only the tables and the database."""
     input:
+        records,
         "<database>",
 
 
 rule report:
     """Analysis and report of what is there; never attacks."""
     input:
+        records,
         "<database>",
         "<reports>/index.html",
 

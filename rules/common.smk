@@ -107,6 +107,13 @@ def converted(wildcards):
     return STATE.done(campaign, pending=pending)
 
 
+def records(wildcards):
+    """What all tables were made from. Targets name it too: when Snakemake's own records are lost, it looks only there
+    for what is missing."""
+    campaigns = [STATE.done(key, pending=attacking() and key in STATE.lacking) for key in STATE.listings]
+    return [*campaigns, *traced(wildcards), inventory(wildcards)]
+
+
 def analysed(wildcards):
     """The runs and cells of every campaign."""
     return [f"<tables>/{table}/{part(campaign)}" for campaign in STATE.listings for table in ("runs", "cells")]
