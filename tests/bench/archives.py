@@ -17,6 +17,7 @@ from bench.measuring import Row, Took, timed
 from loadstone import archive
 from loadstone.archive import Campaign, Cell
 from loadstone.state import State, made_from
+from loadstone.tables import layout
 from support import rawfiles
 from support.checkout import PROJECT, copy_project, free_ports
 
@@ -185,10 +186,12 @@ def _pretend(folder: Path, checkout: Path) -> None:
         for app, host, timestamp in keys
         for table in ("runs", "cells", "cells_all", "suggestions")
     ]
+    later += [layout.manifest_file(folder / "tables", listing.campaign) for listing in state.listings.values()]
     later += [folder / f"reports/campaigns/{slug}.html" for slug in state.slugs]
     for path in [*later, folder / "loadstone.duckdb", folder / "reports/index.html"]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+    snakemake(checkout, folder, "--cores", "1", str(folder / "tables/.inventory/1"))
     snakemake(checkout, folder, "--cores", "1", "--touch", "report")
 
 
