@@ -1,11 +1,19 @@
 """Loadstone: an archive of HTTP load tests -> Parquet tables -> DuckDB -> HTML reports. See README.md."""
 
+import sys
+from pathlib import Path
+
 from snakemake.utils import min_version
 
 min_version("9.27")
 
 
-configfile: "config/config.yaml"
+sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
+
+from loadstone.config import readable
+
+
+configfile: readable("config/config.yaml")
 
 
 include: "rules/common.smk"

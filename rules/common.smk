@@ -5,10 +5,7 @@ a rule: Snakemake removes outputs before jobs and after failures. See scripts/lo
 which work is asked for.
 """
 
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
 import loadstone
 from loadstone import archive, dumps

@@ -183,14 +183,14 @@ def test_a_timestamp_needs_no_quotes(tmp_path: Path) -> None:
     [
         ("{BAD: null}", "{WORSE: x}", "'WORSE' is no known tag; known are BAD"),
         ("tag: BAD, app", "tag: WORSE, app", "'WORSE' is no known tag"),
-        ("purpose: p, ", "", "'purpose' is a required property"),
+        ("purpose: p, ", "", "the key 'purpose' is missing"),
         ("purpose: p", "porpoise: p", "porpoise"),
         ("2026-01-01T00:00:00Z", "yesterday", "yesterday: is no time with an offset"),
         ("tagged:", "      2026-01-01T00:00:00Z: {purpose: q}\ntagged:", "'2026-01-01T00:00:00Z' appears twice"),
         ("tagged:", "      2026-01-01T01:00+01:00: {purpose: q}\ntagged:", "is the same moment as"),
         ("tagged:", 'tagged:\n  - {tag: BAD, app: a, host: h, pattern: "*/1.*"}', "says the same as an earlier line"),
-        ('pattern: "*/1.*"', "rate: 1", "is not valid under any of the given schemas"),
-        ("tags: {BAD: bad}\n", "", "'tags' is a required property"),
+        ('pattern: "*/1.*"', "rate: 1", "fits none of its forms; expected are those with"),
+        ("tags: {BAD: bad}\n", "", "the key 'tags' is missing"),
     ],
 )
 def test_faults_are_named(tmp_path: Path, old: str, new: str, said: str) -> None:

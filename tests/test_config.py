@@ -40,8 +40,8 @@ def test_a_link_into_the_archive_is_seen_through(content: dict, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"archive": None}, "archive: None is not of type"),
-        ({"archive": ["a", "b"]}, "archive: .* is not of type"),
+        ({"archive": None}, "archive: null is given, a text is expected"),
+        ({"archive": ["a", "b"]}, r'archive: \["a", "b"\] is given, a text is expected'),
         ({"tables": "a/{x}"}, "can't have any of"),
         ({"report": {"title": float("nan")}}, "neither text nor a number"),
         ({"nonsense": 1}, "nonsense"),
@@ -56,3 +56,59 @@ def test_an_empty_host_is_the_hostname_and_a_number_is_a_name(content: dict) -> 
 
     assert config.check({**content, "host": None})["host"] == socket.gethostname()
     assert config.check({**content, "archive": 2024})["archive"] == "2024"
+
+
+NO_ADDRESS = '"ftp://host" is given, an address that begins with http:// or https:// is expected'
+WRITTEN = """\
+archive: a
+tables: b
+reports: c
+sweep:
+  app: x
+  variants: [plain]
+  rates: [100]
+  runs: 2
+  duration: 2
+  oder: blocks
+target:
+  kind: local
+  variants:
+    plain: {url: ftp://ada:secret@host, expect: {status: 200, body_contains: x}}
+  processes:
+    app:
+      port: 99999999
+      command: [serve, 8080]
+"""
+
+
+def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(config, "CONFIG", tmp_path / "config.yaml")
+    (tmp_path / "config.yaml").write_text(WRITTEN)
+    with pytest.raises(LoadstoneError) as raised:
+        config.check(yaml.safe_load(WRITTEN))
+    assert str(raised.value).splitlines()[1:] == [
+        "  sweep.oder (line 10): this key is not known; did you mean order?",
+        "  sweep.duration (line 9): the number 2 is given, a duration such as 10s, 1m30s or 500ms is expected",
+        "  target.processes.app (line 17): the key 'ready' is missing",
+        '  target.processes.app.command.1 (line 18): the number 8080 is given, a text (in quotes: "8080") is expected',
+        "  target.processes.app.port (line 17): the number 99999999 is given, at most 65535 is expected",
+        "  target.variants.plain.url (line 14): " + NO_ADDRESS,
+    ]
+
+
+def test_a_value_of_the_command_line_has_no_line(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(config, "CONFIG", tmp_path / "config.yaml")
+    (tmp_path / "config.yaml").write_text("archive: a\ntables: b\nreports: c\nreport: {}\n")
+    with pytest.raises(LoadstoneError, match="report: the number 3 is given, a mapping is expected"):
+        config.check({"archive": "a", "tables": "b", "reports": "c", "report": 3})
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [("a: [b", "line [12],"), ("a: 1\n\tb: 2", "line 2, column 1"), ("a: 1\nb: x: y", "line 2, column 5")],
+)
+def test_broken_yaml_is_named_with_file_and_line(tmp_path, text: str, where: str) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    with pytest.raises(LoadstoneError, match=rf"config.yaml is not valid YAML \({where}"):
+        config.readable(str(file))

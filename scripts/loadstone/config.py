@@ -2,15 +2,15 @@
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
-from jsonschema import Draft202012Validator
 
+from loadstone import faults, redact
 from loadstone.archive import parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.metadata import parse_duration
@@ -19,16 +19,21 @@ from loadstone.variants import Variants
 # Tags of the catalogue that leave runs out unless the configuration says otherwise.
 EXCLUDING = ("FAILED", "INVALID", "INCONSISTENT")
 
+CONFIG = Path("config/config.yaml")
 SCHEMAS = Path(__file__).resolve().parents[2] / "config" / "schemas"
 
 
-def validate(content: object, schema: str, name: str) -> None:
-    """Check decoded YAML against a schema of ``config/schemas``; raises LoadstoneError that lists every fault."""
-    validator = Draft202012Validator(json.loads((SCHEMAS / schema).read_text()))
-    faults = sorted(validator.iter_errors(content), key=lambda fault: list(map(str, fault.absolute_path)))
-    if faults:
-        lines = [f"  {'.'.join(map(str, fault.absolute_path)) or 'top level'}: {fault.message}" for fault in faults]
-        raise LoadstoneError(f"{name} is not valid:\n" + "\n".join(lines))
+def validate(content: object, schema: str, name: str, file: Path | None = None) -> None:
+    """Check decoded YAML against a schema of ``config/schemas``; raises LoadstoneError that lists every fault.
+
+    `file` is where it was written, for the lines of the faults; the one that `name` names unless given.
+    """
+    try:
+        written = (file or Path(name)).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        written = None
+    if found := faults.texts(content, json.loads((SCHEMAS / schema).read_text()), written):
+        raise LoadstoneError(f"{name} is not valid:\n" + "\n".join(f"  {fault}" for fault in found))
 
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +47,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
             checked[key] = str(checked[key])
     if checked.get("host", "") is None:
         del checked["host"]
-    validate(checked, "config.schema.json", "the configuration (config/config.yaml and --config)")
+    validate(checked, "config.schema.json", "the configuration (config/config.yaml and --config)", CONFIG)
     checked["tags"] = {"exclude": list(EXCLUDING), "include": []} | checked.get("tags", {})
     checked["host"] = checked.get("host") or socket.gethostname()
     _check_folders(checked)
@@ -64,13 +69,13 @@ def _check_folders(config: Mapping[str, Any]) -> None:
 
 def _check_sweep(config: Mapping[str, Any]) -> None:
     sweep, target = config["sweep"], config.get("target", {"variants": {}, "processes": {}})
-    faults = [
+    found = [
         f"  sweep.variants: {name!r} is not declared under target.variants"
         for name in sweep["variants"]
         if name not in target["variants"]
     ]
     for name, variant in target["variants"].items():
-        faults += [
+        found += [
             f"  target.variants.{name}.processes: {process!r} is not declared under target.processes"
             for process in variant.get("processes", [])
             if process not in target.get("processes", {})
@@ -78,17 +83,32 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         declared = target.get("processes", {})
         ports = {declared[used]["port"] for used in variant.get("processes", []) if used in declared}
         if ports and (port := _loopback_port(variant["url"])) is not None and port not in ports:
-            faults.append(f"  target.variants.{name}.url: none of its processes declares the port {port}")
+            found.append(f"  target.variants.{name}.url: none of its processes declares the port {port}")
+    found += [f"  {where}: {_NO_USERS}" for where, url in _addresses(target) if redact.has_user(url)]
     if not parse_duration(sweep["duration"]):
-        faults.append("  sweep.duration: must be longer than zero")
+        found.append("  sweep.duration: must be longer than zero")
     for rate in sweep["rates"]:
         if rate * (parse_duration(sweep["duration"]) or 0) < 1:
-            faults.append(f"  sweep.rates: {rate} requests/s for {sweep['duration']} is less than one request")
+            found.append(f"  sweep.rates: {rate} requests/s for {sweep['duration']} is less than one request")
     warmup = sweep.get("warmup", {})
     if warmup.get("min_rate", 0) > warmup.get("max_rate", 100):
-        faults.append("  sweep.warmup: min_rate is above max_rate")
-    if faults:
-        raise LoadstoneError("the configuration contradicts itself:\n" + "\n".join(faults))
+        found.append("  sweep.warmup: min_rate is above max_rate")
+    if found:
+        raise LoadstoneError("the configuration contradicts itself:\n" + "\n".join(found))
+
+
+_NO_USERS = (
+    "names a user, which would be written into archive and pages; give it as a header, "
+    'such as headers: {Authorization: "Basic ..."}'
+)
+
+
+def _addresses(target: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every address that a target declares, with its key."""
+    for name, variant in target["variants"].items():
+        yield f"target.variants.{name}.url", variant.get("url", "")
+    for name, process in target.get("processes", {}).items():
+        yield f"target.processes.{name}.ready", process.get("ready", "")
 
 
 def _loopback_port(url: str) -> int | None:
@@ -133,7 +153,20 @@ def read_yaml(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise LoadstoneError(f"{path} cannot be read: {error}") from None
     except yaml.YAMLError as error:
-        raise LoadstoneError(f"{path} is not valid YAML: {error}") from None
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        what = " ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None)))) or error
+        raise LoadstoneError(f"{path} is not valid YAML{where}: {what}") from None
+
+
+def readable(path: str) -> str:
+    """The same path; what is there is known to hold YAML. Snakemake says neither file nor line of what it can't read.
+
+    Raises LoadstoneError.
+    """
+    if Path(path).exists():
+        read_yaml(Path(path))
+    return path
 
 
 def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:

@@ -1,5 +1,6 @@
 """What every entry point of a rule does around its one call: a log, and errors for people instead of tracebacks."""
 
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from loadstone.errors import LoadstoneError
 from loadstone.process import end_with_parents, exit_on_sigterm
+
+_INTERRUPTED = 128 + signal.SIGINT  # as shells have it
 
 Log = Callable[[str], None]
 
@@ -26,8 +29,9 @@ class _WithoutPandas(MetaPathFinder):
 def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
     """A log function that writes to the rule's log file and, if `show`, to the terminal.
 
-    A LoadstoneError ends the program with exit code 1 and its text; anything else leaves its traceback in the log
-    as well. SIGTERM, or the death of the Snakemake that started it, ends it with all clean-up done.
+    A LoadstoneError ends the program with exit code 1 and its text, Ctrl-C without one; anything else leaves its
+    traceback in the log as well. SIGTERM, or the death of the Snakemake that started it, ends it with all clean-up
+    done.
     """
     exit_on_sigterm()
     end_with_parents()
@@ -46,6 +50,9 @@ def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
         except LoadstoneError as error:
             log(f"error: {error}")
             raise SystemExit(1) from None
+        except KeyboardInterrupt:
+            log("interrupted")
+            raise SystemExit(_INTERRUPTED) from None
         except Exception:  # noqa: BLE001 - into the log, whatever it is
             log(traceback.format_exc())
             raise SystemExit(1) from None

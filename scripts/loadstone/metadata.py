@@ -49,6 +49,7 @@ class Metadata:
 
     `inferred` says of each column of table ``runs`` that does not rest on the file's own word why it has its value.
     `suffixes` maps the kinds of files that a run leaves to the ends of their names, `streams` are its side attacks.
+    `tools` maps the programs that took part to their versions.
     """
 
     version: str = "1"
@@ -70,6 +71,8 @@ class Metadata:
     order: str | None = None
     load_model: str = "open"
     generator: str = "vegeta"
+    generator_version: str | None = None
+    tools: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     request: dict[str, Any] = field(default_factory=dict)
     target: dict[str, Any] = field(default_factory=dict)
@@ -147,7 +150,9 @@ def parse(content: dict[str, Any]) -> Metadata:
         order=found.text("order", "kind"),
         load_model=found.text("loadModel") or MODES.get(mode, mode),
         generator=found.text("generator", "name") or mode,
-        labels={str(key): str(value) for key, value in found.mapping("labels").items() if _is_text(f"{key}{value}")},
+        generator_version=found.text("generator", "version") or None,
+        tools=found.texts("tools"),
+        labels=found.texts("labels"),
         request=found.mapping("req"),
         target=found.mapping("target"),
         timeout=found.text("testOptions", "timeout"),
@@ -281,6 +286,9 @@ class _Fields:
         if value is not None and seconds is None:
             self._wrong(keys, value)
         return seconds
+
+    def texts(self, *keys: str) -> dict[str, str]:
+        return {str(key): str(value) for key, value in self.mapping(*keys).items() if _is_text(f"{key}{value}")}
 
     def mapping(self, *keys: str) -> dict[str, Any]:
         value = self.get(*keys)

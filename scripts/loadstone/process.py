@@ -33,9 +33,8 @@ def find(program: str) -> str:
         folders = [str(_PROJECT_TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         found = shutil.which(program, path=os.pathsep.join(folders))
     if found is None:
-        raise LoadstoneError(
-            f"the program {program!r} was not found; `make setup` installs what Loadstone brings along"
-        )
+        brought = "" if os.sep in program else "; `make setup` installs what Loadstone brings along"
+        raise LoadstoneError(f"the program {program!r} was not found{brought}")
     return found
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone import __version__, archive, metadata
+from loadstone import __version__, archive, changed, metadata
 from loadstone.archive import Campaign, CampaignListing, Cell
 from loadstone.durable import sync, write_new
 from loadstone.errors import LoadstoneError
@@ -38,26 +38,42 @@ def open_sweep(config: Mapping[str, Any], tools: Mapping[str, str], log: Callabl
     if "sweep" not in config:
         raise LoadstoneError("the configuration declares no sweep (see config/README.md)")
     sweep, root = config["sweep"], Path(config["archive"])
-    declaration = _digest({"sweep": sweep, "target": identity(config["target"], sweep["variants"])})
     if (still_open := _still_open(root, sweep["app"], config["host"])) is not None:
-        return _resume(still_open, declaration, log)
-    seed = sweep.get("seed")
-    seed = secrets.randbits(32) if seed is None else seed
-    plan = order(sweep["variants"], sweep["rates"], sweep["runs"], sweep.get("order", "blocks"), seed)
+        return _resume(still_open, config, log)
     timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
     campaign = Campaign(root, sweep["app"], config["host"], timestamp)
+    cells = _plan(config, tools, campaign)
+    _write_plan(campaign, cells)
+    total = sum(len(content["order"]["positions"]) for content in cells.values())
+    log(f"opened {campaign}: {total} runs of {len(sweep['variants'])} variants at {len(sweep['rates'])} rates")
+    return campaign
+
+
+def _plan(
+    config: Mapping[str, Any], tools: Mapping[str, str], campaign: Campaign
+) -> dict[tuple[float, str], dict[str, Any]]:
+    """The metadata of every cell of the configured sweep."""
+    sweep = config["sweep"]
+    seed = sweep.get("seed")
+    seed = secrets.randbits(32) if seed is None else seed
     common = {
         "seed": seed,
         "tools": {"loadstone": __version__, **tools},
-        "target": {"declaration": declaration},
+        "target": {"declaration": _declarations(config)[0]},
     }
+    plan = order(sweep["variants"], sweep["rates"], sweep["runs"], sweep.get("order", "blocks"), seed)
     cells = {(rate, variant): _metadata(config, common, campaign, rate, variant) for rate, variant in plan}
     for cell, positions in plan.items():
         cells[cell]["order"]["positions"] = positions
-    _write_plan(campaign, cells)
-    total = sum(map(len, plan.values()))
-    log(f"opened {campaign}: {total} runs of {len(sweep['variants'])} variants at {len(sweep['rates'])} rates")
-    return campaign
+    return cells
+
+
+def _declarations(config: Mapping[str, Any]) -> tuple[str, str]:
+    """What ``target.declaration`` says of the configured sweep: with marks for credentials, and as it was before."""
+    identities = identity(config["target"], config["sweep"]["variants"])
+    marked = {name: changed.recordable(each) for name, each in identities.items()}
+    digests = [_digest({"sweep": config["sweep"], "target": each}) for each in (marked, identities)]
+    return digests[0], digests[1]
 
 
 def order(
@@ -208,17 +224,39 @@ def _still_open(root: Path, app: str, host: str) -> Campaign | None:
     return None
 
 
-def _resume(campaign: Campaign, declaration: str, log: Callable[[str], None]) -> Campaign:
+def _resume(campaign: Campaign, config: Mapping[str, Any], log: Callable[[str], None]) -> Campaign:
     listing = archive.scan_campaign(campaign)
     lacking = len(missing(listing))
     recorded = {metadata.read(cell.cell.path / archive.METADATA).target.get("declaration") for cell in listing.cells}
-    if recorded != {declaration}:
+    if len(recorded) != 1 or not recorded <= set(_declarations(config)):
+        what = _changed_declaration(listing, config)
         raise LoadstoneError(
-            f"the campaign {campaign} is still open ({lacking} runs missing) and was opened from another declaration.\n"
-            f"Finish it with the former configuration, or give it up: touch '{campaign.path / archive.ABANDONED}'"
+            f"the campaign {campaign} is still open ({lacking} runs missing) and was opened from another declaration:\n"
+            + "".join(f"  {phrase}\n" for phrase in what)
+            + f"Finish it with the former configuration, or give it up: touch '{campaign.path / archive.ABANDONED}'"
         )
     log(f"{campaign} is still open with {lacking} runs missing; `snakemake --cores all` goes on with it")
     return campaign
+
+
+def _changed_declaration(listing: CampaignListing, config: Mapping[str, Any]) -> list[str]:
+    """What is declared otherwise than in the plan of an open campaign."""
+    was = {(cell.cell.rate, cell.cell.variant_dir): _content(cell.cell) for cell in listing.cells}
+    planned = _plan(config, {}, listing.campaign)
+    now = {(rate_text(rate), variant): content for (rate, variant), content in planned.items()}
+    phrases = changed.in_plan(was, now)
+    for variant in dict.fromkeys(variant for _, variant in was.keys() & now.keys()):
+        cell = next(cell.cell for cell in listing.cells if cell.cell.variant_dir == variant)
+        described = metadata.read(cell.path / archive.METADATA)
+        phrases += [f"target variant {variant}: {phrase}" for phrase in changes(described, config["target"], variant)]
+    return phrases or ["something that its metadata do not tell"]
+
+
+def _content(cell: Cell) -> Any:
+    try:
+        return json.loads((cell.path / archive.METADATA).read_bytes())
+    except (OSError, ValueError):
+        return {}
 
 
 def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, Any]]) -> None:
@@ -247,7 +285,7 @@ def _metadata(
     sweep, declared = config["sweep"], config["target"]["variants"][variant]
     warmup = sweep.get("warmup", {"duration": "0s", "max_rate": 0})
     mode = sweep.get("generator", "vegeta")
-    identified = variant_identity(config["target"], variant)
+    identified = changed.recordable(variant_identity(config["target"], variant))
     return {
         "version": metadata.VERSION,
         "testMode": mode,
@@ -286,7 +324,17 @@ def _metadata(
 
 def identity_digest(target: Mapping[str, Any], variant: str) -> str:
     """What ``target.identity`` in a cell's metadata must equal for its runs to be collected now."""
-    return _digest(variant_identity(target, variant))
+    return _digest(changed.recordable(variant_identity(target, variant)))
+
+
+def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str) -> list[str]:
+    """What is declared otherwise than when the campaign was opened, one phrase each; none: its runs are comparable."""
+    now = variant_identity(target, variant)
+    # Before credentials were kept out of the archive, the digest was of the identity as it is.
+    if planned.target.get("identity") in (identity_digest(target, variant), _digest(now)):
+        return []
+    recorded = {**planned.target, "request": planned.request}
+    return changed.since(recorded, now) or ["something that its metadata do not tell"]
 
 
 def _digest(content: object) -> str:

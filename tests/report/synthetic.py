@@ -26,6 +26,7 @@ class Made:
     requests: int
     base_ms: float = 0.3
     failing: str | None = None
+    saturated: str | None = None  # takes 200 times as long at the highest rate
     excluded: tuple[str, int] | None = None
     missing: tuple[str, int] | None = None
     warmup_s: float = 0.5
@@ -67,6 +68,8 @@ def _requests(made: Made, rate: float, position: int, run: int) -> dict[str, np.
     number = np.arange(-warm, made.requests)
     cold = 1 + 2 * np.exp(-np.maximum(number + warm, 0) / max(rate * 0.3, 1))
     median = made.base_ms * (1 + 0.8 * position) * (1 + (rate / (max(made.rates) * 1.3)) ** 3) * cold
+    if made.saturated == made.variants[position] and rate == max(made.rates):
+        median = median * 200
     latency_ns = (median * random.lognormal(0, 0.25, len(number)) * 1e6).astype(np.int64)
     failing = made.failing is not None and made.variants[position] == made.failing and rate >= max(made.rates) / 2
     failed = (random.random(len(number)) < 0.06) & failing & (number >= 0)

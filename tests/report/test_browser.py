@@ -4,7 +4,10 @@ import re
 from itertools import pairwise
 
 import pytest
-from report.conftest import ENDING, SCRIPT
+from loadstone.archive import Campaign
+from loadstone.report import site
+from report.conftest import ENDING, SCRIPT, VARIANTS
+from report.synthetic import Made, write
 
 CONSTANT = ["latency", "success", "time-p50", "time-p90", "sequence", "cdf", "histogram"]
 
@@ -76,6 +79,29 @@ def test_the_axes_change_their_type(made_site, watched):
     assert types["Log", "time-p50"] == ["linear", "log"]
     # A share may be zero.
     assert types["Log", "failed"] == types["Log", "errors-1"] == ["log", "linear"]
+    assert watched.complaints == []
+
+
+def test_latency_is_logarithmic_by_itself_where_one_variant_saturates(tmp_path, watched):
+    campaign = Campaign(tmp_path / "archive", "demo", "full", "2026-11-21T11:30:00+00:00")
+    write(
+        tmp_path / "tables", campaign, Made(["plain", "envoy"], [10.0, 40.0], runs=2, requests=200, saturated="envoy")
+    )
+    site.write_assets(tmp_path / "reports")
+    page = site.build_campaign(campaign, tmp_path / "tables", tmp_path / "reports", VARIANTS, {})
+    watched.open(page.as_uri())
+    scales = "[view.scale('x').type, view.scale('y').type]"
+    assert watched.page.locator("input[name=axes][value=lin-log]").is_checked()
+    assert watched.view("latency", scales) == ["linear", "log"]
+    assert "#" not in watched.page.url
+    # What the reader chooses stays, in the address too.
+    watched.do(choose(watched.page, "Linear"))
+    assert watched.view("latency", scales) == ["linear", "linear"] and "axes=linear" in watched.page.url
+    watched.do(choose(watched.page, "p99"))
+    assert watched.view("latency", scales) == ["linear", "linear"]
+    watched.open("about:blank")
+    watched.open(f"{page.as_uri()}#axes=linear")
+    assert watched.view("latency", scales) == ["linear", "linear"]
     assert watched.complaints == []
 
 
@@ -183,6 +209,16 @@ def test_hollow_points_are_those_that_are_not_estimable(made_site, watched):
     assert watched.page.locator("#latency .plot svg path[fill='var(--paper)']").count() == 0
 
 
+def test_the_p99_of_successful_requests_is_hollow_too_where_too_few_support_it(made_site, watched):
+    watched.open(made_site.page("hostile").as_uri() + "#stat=p99")
+    rows = watched.view("success", "view.data('rows')")
+    assert rows and not any(row["estimable"] for row in rows)
+    assert watched.page.locator("#success .plot svg path[fill='var(--paper)']").count() == len(rows)
+    watched.open("about:blank")
+    watched.open(made_site.page("good").as_uri() + "#stat=p99")
+    assert all(row["estimable"] for row in watched.view("success", "view.data('rows')"))
+
+
 def test_names_beside_the_lines_do_not_cover_each_other(made_site, watched):
     watched.open(made_site.page("hostile").as_uri())
     for figure in ("latency", "failed"):
@@ -201,6 +237,19 @@ def test_no_page_scrolls_sideways(made_site, watched, name, width):
     for plot in watched.page.locator(".plot svg").all():
         box = plot.bounding_box()
         assert box["width"] > 200 and box["x"] >= 0 and box["x"] + box["width"] <= width + 1
+
+
+@pytest.mark.parametrize("name", ["good", "hostile"])
+def test_load_variant_median_and_p99_need_no_scrolling_on_a_phone(made_site, watched, name):
+    watched.page.set_viewport_size({"width": 400, "height": 800})
+    watched.open(made_site.page(name).as_uri())
+    heads = watched.page.locator("#cells-table thead th").all()
+    shown = [
+        head.inner_text().split()[0]
+        for head in heads
+        if (box := head.bounding_box()) and box["x"] + box["width"] <= 400
+    ]
+    assert {"Load", "Variant", "Median", "p99"} <= set(shown)
 
 
 def test_charts_follow_the_window(made_site, watched):

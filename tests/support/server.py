@@ -1,4 +1,4 @@
-"""A small web server as a target: `python server.py PORT LOG [--wrong] [--die-after N] [--drip] [--slow-start S]`.
+"""A small web server as a target: `python server.py PORT LOG [options]`.
 
 Writes a line per request to LOG. Answers /ready, everything else with a fixed page.
 """
@@ -19,6 +19,7 @@ def main() -> None:
     parser.add_argument("--slow-start", type=float, default=0.0)
     parser.add_argument("--drip", action="store_true")
     parser.add_argument("--status", type=int, default=200)
+    parser.add_argument("--token", default="")
     options = parser.parse_args()
     time.sleep(options.slow_start)
     served = 0
@@ -36,7 +37,8 @@ def main() -> None:
                 if options.die_after and served > options.die_after:
                     os._exit(7)
             body = b"another page" if options.wrong else b"the page"
-            self.send_response(options.status if self.path != "/ready" else 200)
+            status = options.status if self.headers.get("Authorization", "") == options.token else 401
+            self.send_response(status if self.path != "/ready" else 200)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("X-Name", "wrong" if options.wrong else "right")
             self.end_headers()

@@ -23,12 +23,7 @@ FACT = {
 
 
 def problems(project) -> list[str]:
-    return [
-        row["problem"]
-        for row in project.rows(
-            "SELECT problem FROM problems WHERE problem NOT LIKE 'has no summary%' ORDER BY problem"
-        )
-    ]
+    return [row["problem"] for row in project.rows("SELECT problem FROM problems ORDER BY problem")]
 
 
 # --- the predecessor's patterns --------------------------------------------------------------------------------------

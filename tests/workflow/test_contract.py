@@ -1,6 +1,8 @@
 """What other tools rely on: the layout, the tables and their columns, and figures that equal independent ones."""
 
+import html
 import json
+import re
 import subprocess
 
 import duckdb
@@ -139,3 +141,15 @@ def test_declared_comparisons_of_other_archives_do_no_harm(collected) -> None:
     assert "- id: bookinfo_shiver_1\n" in declared
     assert not (collected.path / "reports/comparisons").exists()
     assert "bookinfo_shiver_1" in (collected.path / "reports/index.html").read_text()
+
+
+def test_the_commands_at_the_end_of_a_page_work_when_pasted(collected) -> None:
+    (page,) = (collected.path / "reports/campaigns").glob("*.html")
+    commands = html.unescape(re.search(r"<footer>.*<pre[^>]*><code>(.*?)</code>", page.read_text(), re.DOTALL)[1])
+    assert len(commands.splitlines()) == 2
+    for command in commands.splitlines():
+        done = subprocess.run(["sh", "-c", command], cwd=collected.path, capture_output=True, text=True, check=True)
+    assert "envoy" in done.stdout and "p99_ns" in done.stdout
+    named = re.findall(r"<code>(\w+\.sql)</code>", page.read_text())
+    assert len(named) > 8
+    assert all((collected.path / "scripts/loadstone/sql" / name).is_file() for name in named)

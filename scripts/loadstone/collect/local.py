@@ -148,7 +148,9 @@ def _require_free(name: str, port: int) -> None:
         if connection.status == psutil.CONN_LISTEN and connection.laddr[1] == port:
             owner = f" by process {connection.pid}" if connection.pid else ""
             raise LoadstoneError(
-                f"port {port} of the process {name!r} is already in use{owner}; end it or declare another port"
+                f"port {port} of the process {name!r} is already in use{owner}. End that one and start again: what is "
+                "collected stays, and the campaign goes on. (Another port is another declaration, for which the open "
+                "campaign would have to be given up.)"
             )
 
 

@@ -54,6 +54,7 @@ def collect_run(cell: Cell, run: int, target: Mapping[str, Any], *, host: str, l
     """
     planned = metadata.read(cell.path / archive.METADATA)
     _check_plan(cell, planned, target)
+    planned.request = sweep.request(target["variants"][cell.variant_dir])  # the archive's lacks credentials
     with exclusive(f"run {run} of {cell}", log) as lock, Minder(keep_open=[lock]) as minder:
         if _is_collected(cell, run):
             log(f"run {run} of {cell} is already collected")
@@ -161,12 +162,13 @@ def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> Non
             f"{cell} is planned, but the configuration declares no target variant {variant!r}. "
             f"Declare it, or give the campaign up: touch '{cell.campaign.path / archive.ABANDONED}'"
         )
-    if planned.target.get("identity") != sweep.identity_digest(target, variant):
+    if otherwise := sweep.changes(planned, target, variant):
         raise LoadstoneError(
-            f"{cell}: the target variant {variant!r} is declared otherwise (request, expected answer, command or a "
-            "file it names) than when the campaign was opened; its runs would not be comparable. Restore the "
-            f"declaration, or give the campaign up (touch "
-            f"'{cell.campaign.path / archive.ABANDONED}') and open a new one"
+            f"{cell}: the target variant {variant!r} is declared otherwise than when the campaign was opened, so its "
+            "runs would not be comparable:\n"
+            + "".join(f"  {phrase}\n" for phrase in otherwise)
+            + f"Put that back, or give the campaign up (touch '{cell.campaign.path / archive.ABANDONED}') and open a "
+            "new one"
         )
 
 

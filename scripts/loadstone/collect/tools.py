@@ -1,32 +1,74 @@
-"""Versions of the programs that a sweep uses, for its metadata."""
+"""The programs that a sweep uses: whether they and their files are there, and their versions for its metadata."""
 
+import os
 import platform
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from loadstone.errors import LoadstoneError
 from loadstone.process import find, output_of
 
 # Only of programs known to answer: an unknown one might start serving.
 _ASKED = {"vegeta": "-version", "envoy": "--version", "nginx": "-v", "haproxy": "-v", "traefik": "version"}
 
 
+# Arguments that end so are files which a program reads, and hardly ever the path of an address (/api.json).
+_READ = frozenset((".yaml", ".yml", ".toml", ".conf", ".cfg", ".ini", ".lua", ".py", ".wasm", ".pem", ".crt", ".key"))
+
+
 def versions(config: Mapping[str, Any]) -> dict[str, str]:
     """Program name -> what it says of its version: the generator and the target's processes.
 
-    A program that can't be asked has an empty text. Raises LoadstoneError when a program is not there.
+    A program that can't be asked has an empty text. Raises LoadstoneError that names every program and every file of
+    a command that is not there.
     """
-    sweep, target = config.get("sweep", {}), config.get("target", {})
+    sweep = config.get("sweep", {})
     programs = {"vegeta": "vegeta", "serial": "serial"} if sweep.get("generator") == "serial" else {"vegeta": "vegeta"}
-    for name in sweep.get("variants", []):
-        for process in target.get("variants", {}).get(name, {}).get("processes", []):
-            program = target["processes"][process]["command"][0]
-            programs[Path(program).name] = program
+    commands = _commands(config)
+    programs |= {Path(command[0]).name: command[0] for command in commands.values()}
+    _require(programs, commands)
     paths = {name: find(program) for name, program in programs.items()}
     answers = {name: output_of([path, _ASKED[name]]) if name in _ASKED else "" for name, path in paths.items()}
     if "serial" in answers:  # built from the same library as vegeta
         answers["serial"] = answers["vegeta"]
     return {"python": platform.python_version()} | {name: _version(text) for name, text in answers.items()}
+
+
+def _commands(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """The command of each process of this machine that the sweep's variants need."""
+    target = config.get("target", {})
+    declared = [target.get("variants", {}).get(name, {}) for name in config.get("sweep", {}).get("variants", [])]
+    needed = dict.fromkeys(process for variant in declared for process in variant.get("processes", []))
+    return {process: target["processes"][process]["command"] for process in needed}
+
+
+def _require(programs: Mapping[str, str], commands: Mapping[str, Sequence[str]]) -> None:
+    lacking = []
+    for program in programs.values():
+        try:
+            find(program)
+        except LoadstoneError as error:
+            lacking.append(f"{error}{_seen_from(program) if os.sep in program else ''}")
+    for process, command in commands.items():
+        for argument in command[1:]:
+            text = argument.partition("=")[2] if argument.startswith("-") else argument
+            if Path(text).suffix in _READ and not re.search(r"\s|://", text) and not _exists(Path(text)):
+                lacking.append(f"the process {process!r} names the file {text}, which is not there{_seen_from(text)}")
+    if lacking:
+        raise LoadstoneError("the sweep can't be opened:\n" + "\n".join(f"  {text}" for text in lacking))
+
+
+def _seen_from(path: str) -> str:
+    return "" if Path(path).is_absolute() else f" (relative paths count from {Path.cwd()})"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long for a name, or not ours to look at
+        return True
 
 
 def _version(text: str) -> str:

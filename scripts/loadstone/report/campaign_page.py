@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from loadstone.archive import METADATA, Campaign, scan_campaign
-from loadstone.metadata import Metadata, read
-from loadstone.report import charts, colours, known
-from loadstone.report.numbers import Unit, counted, duration, page_unit, rate_name, rate_text, significant
+from loadstone.archive import Campaign
+from loadstone.metadata import Metadata
+from loadstone.report import charts, known, measured, page_data
+from loadstone.report.measured import Described
+from loadstone.report.numbers import Unit, counted, duration, joined, page_unit, rate_name, rate_text, significant, span
 from loadstone.report.queries import Questions, Row
 from loadstone.variants import Style, Variants
 
@@ -45,6 +46,7 @@ class CampaignPage:
     rates: list[float]
     cells: list[Row]
     errors: list[Row]
+    codes: list[Row]  # other than 200 that count as success
     runs: list[Row]
     missing: list[Row]
     problems: list[Row]
@@ -54,7 +56,12 @@ class CampaignPage:
     suggestions: list[Row]
     planned: int | None
     planned_collected: int | None
-    metadata: list[Metadata]
+    described: list[Described]
+    measured: Mapping[str, Any]
+
+    @property
+    def metadata(self) -> list[Metadata]:
+        return [cell.metadata for cell in self.described]
 
     @property
     def loadable_rates(self) -> list[float]:
@@ -73,14 +80,19 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants) -> Camp
     if not any(cell["n_excluded"] for cell in put_back):
         put_back = []
     overview = next(iter(questions.rows("page_campaigns")), None)
+    unit = page_unit(cell["p50_ns"] for cell in cells or put_back)
+    styles = distinct(variants.styles(campaign.app, overview["variants"] if overview else ()))
+    runs = questions.rows("page_runs")
+    described = measured.describe(campaign, variants)
     return CampaignPage(
         campaign=campaign,
-        unit=page_unit(cell["p50_ns"] for cell in cells or put_back),
-        styles=distinct(variants.styles(campaign.app, overview["variants"] if overview else ())),
+        unit=unit,
+        styles=styles,
         rates=overview["rates"] if overview else [],
         cells=cells,
         errors=questions.rows("page_errors", put_back=False),
-        runs=questions.rows("page_runs"),
+        codes=questions.rows("page_codes"),
+        runs=runs,
         missing=questions.rows("page_missing"),
         problems=questions.rows("page_problems", shown=SHOWN),
         streams=questions.rows("page_streams"),
@@ -89,7 +101,14 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants) -> Camp
         suggestions=questions.rows("page_suggestions", shown=SHOWN),
         planned=overview["planned"] if overview else None,
         planned_collected=overview["planned_collected"] if overview else None,
-        metadata=[read(listing.cell.path / METADATA) for listing in scan_campaign(campaign).cells],
+        described=described,
+        measured=measured.context(
+            questions,
+            described,
+            {style.name: style.label for style in styles},
+            unit,
+            open_load=any(run["load_model"] == "open" for run in runs),
+        ),
     )
 
 
@@ -97,9 +116,11 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
     """The variables of ``campaign.html``; `entry` is what the catalogue says of the campaign."""
     labels = {style.name: style.label for style in page.styles}
     order = {style.name: position for position, style in enumerate(page.styles)}
-    return known.context(page.campaign, page.runs, page.suggestions, variants, entry) | {
+    people_say = known.context(page.campaign, page.runs, page.suggestions, variants, entry)
+    return {**people_say, **page.measured} | {
+        "title": f"{page.campaign.app} on {page.campaign.host}, {when(page.campaign)}",
+        "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
-        "name": name,
         "when": when(page.campaign),
         "facts": facts(page),
         "rests_on": rests_on(page),
@@ -118,10 +139,11 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "n_excluded": len(page.excluded),
         "missing": page.missing,
         "problems": page.problems,
+        "codes": page.codes,
         "streams": page.streams,
         "latency": latency_in(page.unit),
         "interval": lambda cell, name: interval(cell, name, page.unit),
-        "data": page_data(page, name),
+        "data": script_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, page.rates),
     }
 
@@ -151,21 +173,13 @@ def distinct(styles: list[Style]) -> list[Style]:
     ]
 
 
-def page_data(page: CampaignPage, name: str) -> dict[str, Any]:
-    """What the page's script reads: latencies in the page's unit, shares as fractions."""
+def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
+    """What the page's script reads."""
     rates = [rate_name(rate) for rate in page.loadable_rates]
     return {
         "folder": name,
         "unit": page.unit.symbol,
-        "variants": [
-            {
-                "name": style.name,
-                "label": style.label,
-                "light": colours.on_light(style.colour),
-                "dark": colours.on_dark(style.colour),
-            }
-            for style in page.styles
-        ],
+        "variants": page_data.variants(page.styles),
         "rates": rates,
         "rate": rates[len(rates) // 2] if rates else None,
         "statistic": "p50",
@@ -180,30 +194,9 @@ def page_data(page: CampaignPage, name: str) -> dict[str, Any]:
 
 
 def _cell(cell: Row, unit: Unit) -> dict[str, Any]:
-    """One cell for the script. Each estimate is [value, low, high, estimable]."""
-    percentiles = ("p50", "p90", "p99")
-    every = {
-        name: [*(unit.of(cell[f"{name}{part}_ns"]) for part in ("", "_low", "_high")), cell[f"{name}_estimable"]]
-        for name in percentiles
-    }
-    successful = {name: [unit.of(cell[f"ok_{name}_ns"]), None, None, True] for name in percentiles}
-    return {
-        "rate": cell["rate"],
-        "variant": cell["variant"],
-        "runs": cell["n_runs"],
-        "requests": cell["n_requests"],
-        "ok_requests": cell["ok_n_requests"],
-        "all": every | {"mean": _spread(cell["run_mean_ns"], cell["run_std_ns"], unit)},
-        "ok": successful | {"mean": _spread(cell["ok_run_mean_ns"], cell["ok_run_std_ns"], unit)},
-        "failed": [cell["error_fraction"], cell["error_fraction_std"]],
-    }
-
-
-def _spread(mean_ns: float | None, std_ns: float | None, unit: Unit) -> list[float | bool | None]:
-    if mean_ns is None:
-        return [None, None, None, False]
-    spread = std_ns or 0.0
-    return [unit.of(mean_ns), unit.of(mean_ns - spread), unit.of(mean_ns + spread), True]
+    means = {"mean": (cell["run_mean_ns"], cell["run_std_ns"])}
+    ok_means = {"mean": (cell["ok_run_mean_ns"], cell["ok_run_std_ns"])}
+    return page_data.cell(cell, unit, means, ok_means)
 
 
 def latency_in(unit: Unit) -> Any:
@@ -247,38 +240,23 @@ def rests_on(page: CampaignPage) -> str:
 def facts(page: CampaignPage) -> list[tuple[str, str]]:
     """Headline facts as (term, description); what neither tables nor metadata say is not listed."""
     runs, cells = page.runs, page.metadata
-    models = _texts(LOAD_MODELS.get(run["load_model"], run["load_model"]) for run in runs)
+    models = joined(LOAD_MODELS.get(run["load_model"], run["load_model"]) for run in runs)
     labels = {f"{key}: {value}" for run in runs for key, value in (run["labels"] or {}).items()}
     per_cell = sorted({cell["n_runs"] for cell in page.cells})
     found = [
         ("Application", page.campaign.app),
         ("Host", page.campaign.host),
         ("Opened", f"{when(page.campaign)} ({page.campaign.timestamp})"),
-        ("Load generator", _texts(run["generator"] for run in runs)),
         ("Load model", models),
-        ("Load", f"{_range(page.rates)} requests/s" if page.rates else ""),
-        ("Runs per cell", _range(per_cell)),
+        ("Load", f"{span(page.rates)} requests/s" if page.rates else ""),
+        ("Runs per cell", span(per_cell)),
         ("Requests", f"{sum(run['requests'] or 0 for run in runs):,}" if runs else ""),
         ("Duration of a run", _durations(run["duration_s"] for run in runs)),
         ("Warm-up", _warmup(cells)),
-        ("Order", _order(cells)),
-        ("Time limit of a request", _texts(cell.timeout for cell in cells)),
-        ("Replicas", _texts(str(run["replicas"]) for run in runs if run["replicas"] is not None)),
+        ("Replicas", joined(str(run["replicas"]) for run in runs if run["replicas"] is not None)),
         ("Labels", ", ".join(sorted(labels))),
     ]
     return [(term, text) for term, text in found if text]
-
-
-def _texts(values: Iterable[str | None]) -> str:
-    return ", ".join(dict.fromkeys(value for value in values if value))
-
-
-def _range(values: Iterable[float | None]) -> str:
-    known = sorted({value for value in values if value is not None})
-    if not known:
-        return ""
-    first, last = rate_text(known[0]), rate_text(known[-1])
-    return first if first == last else f"{first} to {last}"
 
 
 def _durations(seconds: Iterable[float | None]) -> str:
@@ -292,17 +270,9 @@ def _warmup(cells: list[Metadata]) -> str:
     lengths = {cell.warmup_duration_s for cell in cells}
     if not lengths - {None, 0.0}:
         return "none" if lengths == {0.0} else ""
-    rates = _range(cell.warmup_rate for cell in cells)
+    rates = span(cell.warmup_rate for cell in cells)
     lasting = " or ".join(duration(length) for length in sorted(lengths - {None}, key=float))  # type: ignore[arg-type]
     return f"{lasting} at {rates} requests/s" if rates else lasting
-
-
-def _order(cells: list[Metadata]) -> str:
-    kinds = {cell.order for cell in cells} - {None}
-    seeds = {cell.seed for cell in cells} - {None}
-    seed = f", shuffled with seed {seeds.pop()}" if len(seeds) == 1 and kinds != {"fixed"} else ""
-    words = {"blocks": f"complete blocks{seed}", "fixed": "fixed: by run, then rate, then variant"}
-    return ", ".join(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
 
 
 _WIDEST = 100

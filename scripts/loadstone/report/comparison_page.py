@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.archive import Campaign, slug
 from loadstone.comparisons import ALLOWANCES, Comparison
-from loadstone.report import charts, colours
+from loadstone.report import charts, page_data
 from loadstone.report.campaign_page import LOAD_MODELS, SHOWN, distinct, interval, latency_in, when
 from loadstone.report.numbers import Unit, counted, page_unit, rate_text
 from loadstone.report.queries import Questions, Row
@@ -71,7 +71,9 @@ def context(page: ComparisonPage) -> dict[str, Any]:
     selection, specifications = page.selection, charts.specifications(page.styles, page.unit, page.rates)
     return {
         "comparison": page.comparison,
-        "where": f"{page.comparison.app} on {' and '.join(page.comparison.hosts)}",
+        "title": page.comparison.title,
+        "heading": page.comparison.title,
+        "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
         "facts": facts(page),
         "rests_on": rests_on(page),
         "refusals": selection.refusals,
@@ -91,7 +93,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in page.rows)],
         "latency": latency_in(page.unit),
         "interval": lambda row, name: interval(row, name, page.unit) if row[f"{name}_ns"] is not None else "",
-        "data": page_data(page),
+        "data": script_data(page),
         "specs": {name: specifications[name] for name in CHARTS},
     }
 
@@ -158,20 +160,12 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
     ]
 
 
-def page_data(page: ComparisonPage) -> dict[str, Any]:
-    """What the page's script reads: latencies in the page's unit, shares as fractions."""
+def script_data(page: ComparisonPage) -> dict[str, Any]:
+    """What the page's script reads."""
     return {
         "folder": page.comparison.id,
         "unit": page.unit.symbol,
-        "variants": [
-            {
-                "name": style.name,
-                "label": style.label,
-                "light": colours.on_light(style.colour),
-                "dark": colours.on_dark(style.colour),
-            }
-            for style in page.styles
-        ],
+        "variants": page_data.variants(page.styles),
         "rates": [],
         "rate": None,
         "statistic": "p50" if any(row["p50_ns"] is not None for row in page.rows) else "summaries",
@@ -194,13 +188,6 @@ def page_data(page: ComparisonPage) -> dict[str, Any]:
 
 
 def _cell(row: Row, unit: Unit) -> dict[str, Any]:
-    """One row for the script. Each estimate is [value, low, high, estimable]."""
-    percentiles = ("p50", "p90", "p99")
-    every = {
-        name: [*(unit.of(row[f"{name}{part}_ns"]) for part in ("", "_low", "_high")), bool(row[f"{name}_estimable"])]
-        for name in percentiles
-    }
-    successful = {name: [unit.of(row[f"ok_{name}_ns"]), None, None, True] for name in percentiles}
     means = {
         "summaries": (row["vegeta_summaries_mean_ns"], row["vegeta_summaries_std_ns"]),
         "raw": (row["all_raw_data_mean_ns"], row["all_raw_data_std_ns"]),
@@ -209,20 +196,4 @@ def _cell(row: Row, unit: Unit) -> dict[str, Any]:
         "summaries": (row["ok_run_mean_ns"], row["ok_run_std_ns"]),
         "raw": (row["all_raw_data_ok_mean_ns"], row["all_raw_data_ok_std_ns"]),
     }
-    return {
-        "rate": row["rate"],
-        "variant": row["variant"],
-        "runs": row["n_runs"],
-        "requests": row["n_requests"] or 0,
-        "ok_requests": row["ok_n_requests"] or 0,
-        "all": every | {name: _spread(*values, unit) for name, values in means.items()},
-        "ok": successful | {name: _spread(*values, unit) for name, values in ok_means.items()},
-        "failed": [row["error_fraction"], row["error_fraction_std"]],
-    }
-
-
-def _spread(mean_ns: float | None, std_ns: float | None, unit: Unit) -> list[float | bool | None]:
-    if mean_ns is None:
-        return [None, None, None, False]
-    low_ns = max(0.0, mean_ns - (std_ns or 0.0))
-    return [unit.of(mean_ns), unit.of(low_ns), unit.of(mean_ns + (std_ns or 0.0)), True]
+    return page_data.cell(row, unit, means, ok_means)

@@ -87,3 +87,14 @@ def rate_name(rate: float) -> str:
 def rate_text(rate: float | None) -> str:
     """The same for reading, thousands separated: ``"1,000"``."""
     return "–" if rate is None else f"{rate:,.9f}".rstrip("0").rstrip(".")
+
+
+def joined(texts: Iterable[str | None]) -> str:
+    """Texts as a list in one line, each once, in their order; empty ones are left out."""
+    return ", ".join(dict.fromkeys(filter(None, texts)))
+
+
+def span(values: Iterable[float | None]) -> str:
+    """From the least to the greatest of some numbers: ``20 to 400``, ``3``, or nothing."""
+    known = sorted({value for value in values if value is not None})
+    return " to ".join(dict.fromkeys(map(rate_text, (*known[:1], *known[-1:]))))

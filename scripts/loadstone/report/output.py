@@ -1,6 +1,7 @@
 """How data and templates become files: escaped, and each replaced in one step."""
 
 import json
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +12,8 @@ from markupsafe import Markup
 
 from loadstone import __version__, durable
 from loadstone.report import numbers
+
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 
 _ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("loadstone.report"),
@@ -46,6 +49,19 @@ _ENVIRONMENT.filters.update(
     rate=numbers.rate_text,
 )
 _ENVIRONMENT.globals.update(version=__version__, counted=numbers.counted)
+
+
+def about_site(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
+    """What every page says of the site; `options` is the configuration's ``report``, `tables` where the tables are.
+
+    `database` is part of a command to be pasted: only a plain path below the project's folder is shown as it is.
+    """
+    database = tables.parent / "loadstone.duckdb"
+    plain = _PLAIN_PATH.fullmatch(str(database)) and not database.is_absolute()
+    return {
+        "site_title": str(options.get("title", "Load-test results")),
+        "database": str(database) if plain else "results/loadstone.duckdb",
+    }
 
 
 def write_page(path: Path, template: str, context: Mapping[str, Any]) -> None:

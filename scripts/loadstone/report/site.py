@@ -19,7 +19,7 @@ from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
 from loadstone.report import campaign_page, comparison_page, index_page, rate_data
 from loadstone.report.numbers import rate_name
-from loadstone.report.output import as_json, asset, write_page, write_text
+from loadstone.report.output import about_site, as_json, asset, write_page, write_text
 from loadstone.report.queries import asking
 from loadstone.tables import layout
 from loadstone.variants import Variants
@@ -60,7 +60,9 @@ def build_campaign(
             written.add(target.name)
     _remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"
-    write_page(path, "campaign.html", campaign_page.context(page, name, variants, entry or {}) | _site(options))
+    write_page(
+        path, "campaign.html", campaign_page.context(page, name, variants, entry or {}) | about_site(options, tables)
+    )
     return path
 
 
@@ -77,7 +79,7 @@ def build_comparison(
     with asking(tables, list(campaigns)) as questions:
         page = comparison_page.gather(questions, comparison, campaigns, variants)
     path = reports / "comparisons" / f"{comparison.id}.html"
-    write_page(path, "comparison.html", comparison_page.context(page) | _site(options))
+    write_page(path, "comparison.html", comparison_page.context(page) | about_site(options, tables))
     return path
 
 
@@ -106,7 +108,9 @@ def build_index(
     content |= {"purposes": purposes or {}, "outside": outside[: index_page.SHOWN], "n_outside": len(outside)}
     compared = index_page.compared(comparisons, campaigns)
     write_page(
-        path, "index.html", content | {"comparisons": compared, "dumps": index_page.traced(dumps)} | _site(options)
+        path,
+        "index.html",
+        content | {"comparisons": compared, "dumps": index_page.traced(dumps)} | about_site(options, tables),
     )
     _remove_others(reports / "comparisons", {f"{entry['id']}.html" for entry in compared if entry["n_held"]})
     _remove_others(reports / "traces", {f"{dump.slug}.html" for dump in dumps})
@@ -144,10 +148,6 @@ def _ends_with(path: Path, text: str) -> bool:
             return file.read() == text.encode()
     except OSError:
         return False
-
-
-def _site(options: Mapping[str, Any]) -> dict[str, str]:
-    return {"site_title": str(options.get("title", "Load-test results"))}
 
 
 def _remove_others(folder: Path, wanted: set[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from loadstone.archive import slug
 from loadstone.dumps import Dump
 from loadstone.report.numbers import share, significant
-from loadstone.report.output import write_page
+from loadstone.report.output import about_site, write_page
 from loadstone.report.queries import Row, asking
 from loadstone.tables.layout import text
 
@@ -53,9 +53,10 @@ def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[s
     path = reports / "traces" / f"{dump.slug}.html"
     campaign = dump.campaign
     context = {
-        "site_title": str(options.get("title", "Load-test results")),
+        **about_site(options, tables),
+        "title": f"Traces of {source}",
+        "heading": f"Traces of {source}",
         "dump": dump,
-        "source": source,
         "campaign_page": f"campaigns/{slug(campaign)}.html" if campaign else None,
         "kinds": _kinds(rows, calls),
         "overview": overview,

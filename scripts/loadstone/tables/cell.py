@@ -259,8 +259,6 @@ class _CellReader:
             if run not in main:
                 # What the tool reported of such a run can be compared with what it reported of others.
                 self._problem(run, "", "has no results", fault=run not in summaries)
-            elif run not in summaries:
-                self._problem(run, main[run].name, "has no summary that can be read")
             name = main[run].name if run in main else f"{run}.summary.json" if run in summaries else ""
             self.record.runs.append(
                 self.key

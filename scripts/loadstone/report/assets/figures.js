@@ -1,6 +1,6 @@
 /* What each chart of a campaign page draws: its rows, its table's columns and the same in words.
  *
- * loadstone.figures(page, reader) gives the charts by name and the texts of numbers. `page` is the page's data, `reader`
+ * loadstone.figures(page, reader) gives the charts by name, the axes and the texts of numbers. `page` is the page's data, `reader`
  * tells what its reader has chosen: state(), rate() (the loaded data of the chosen rate, if any) and run() (the chosen
  * run of it). Nothing here touches the document.
  */
@@ -27,18 +27,25 @@ window.loadstone.figures = function figures(page, reader) {
   const shown = (name) => !reader.state().hide.includes(name);
   const byVariant = (one, other) => order.get(one.variant) - order.get(other.variant) || one.load - other.load;
 
-  const BEYOND = 3;
+  const BEYOND = 3, DECADES = 1.5;
 
   // What counts, or everything with the left-out runs put back.
   const source = () => (page.put_back && reader.state().of === "all" ? page.put_back : page);
+
+  // On a linear axis one variant that saturates would press all others flat.
+  function axes() {
+    if (reader.state().axes) return reader.state().axes;
+    const values = source().cells.map((cell) => cell.all[reader.state().stat][0]).filter((value) => value > 0);
+    return Math.max(...values) / Math.min(...values) > 10 ** DECADES ? "lin-log" : "linear";
+  }
 
   // --- What each chart draws --------------------------------------------------------------------------------------------
 
   function interval(part, [, low, high, estimable], runs) {
     const spread = page.spreads[reader.state().stat];
     if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${range(low, high)}` : "one run only";
-    if (part === "ok") return "not computed for code 200 alone";
     if (!estimable) return "not estimable: too few requests beyond it";
+    if (part === "ok") return "not computed for code 200 alone";
     if (low === null) return "none: it takes more than one run";
     return high > 100 * low ? "too few runs: they differ too much" : `95 %: ${range(low, high)}`;
   }
@@ -201,5 +208,5 @@ window.loadstone.figures = function figures(page, reader) {
     return `${count(requests)} requests: median ${latency(found.p50)}, 99th percentile ${latency(found.p99)}, maximum ${latency(found.max)}.`;
   }
 
-  return { charts: CHARTS, count, latency, percent };
+  return { charts: CHARTS, axes, count, latency, percent };
 };

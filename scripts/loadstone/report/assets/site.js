@@ -1,8 +1,9 @@
 /* Draws a campaign page's charts, makes its controls work and keeps what is chosen in the address.
  *
- * The page brings two elements of JSON: #page-data (loadstone/report/campaign_page.py, page_data) and #chart-specs
- * (loadstone/report/charts.py, specifications); what the charts draw is in figures.js. What one rate needs comes from a script of its own, loaded when the
- * rate is chosen, which calls loadstone.receive: a page opened from a file may load scripts but not read files.
+ * The page brings two elements of JSON: #page-data (script_data of loadstone/report/campaign_page.py and
+ * comparison_page.py) and #chart-specs (loadstone/report/charts.py, specifications); what the charts draw is in
+ * figures.js. What one rate needs comes from a script of its own, loaded when the rate is chosen, which calls
+ * loadstone.receive: a page opened from a file may load scripts but not read files.
  * Text from the archive only ever becomes textContent, a chart's data or an attribute's value.
  */
 (function () {
@@ -13,12 +14,13 @@
   const order = new Map(page.variants.map((variant, position) => [variant.name, position]));
   const views = new Map();
   const figures = window.loadstone.figures(page, { state: () => state, rate: () => loaded(), run: () => chosenRun() });
-  const { charts: CHARTS, count, latency, percent } = figures;
+  const { charts: CHARTS, axes, count, latency, percent } = figures;
 
   // --- What is chosen ------------------------------------------------------------------------------------------------
 
+  // Without a choice of axes, the latencies decide.
   const DEFAULTS = {
-    stat: page.statistic, axes: "linear", rate: page.rate, scale: "linear", of: "counting",
+    stat: page.statistic, axes: "", rate: page.rate, scale: "linear", of: "counting",
     variant: page.variants.length ? page.variants[0].name : "", run: "", hide: [],
   };
   const CHOICES = {
@@ -51,7 +53,9 @@
 
   function choose(changes) {
     const names = Object.keys(changes).filter((name) => String(state[name]) !== String(changes[name]));
+    const before = axes();
     state = { ...state, ...changes };
+    if (axes() !== before) names.push("axes");
     toAddress();
     showControls();
     if (names.length) update(names);
@@ -67,8 +71,8 @@
 
   function scaleOf(kind, inspected) {
     if (inspected) return kind === "latency" ? state.scale : "linear";
-    if (kind === "load") return state.axes === "log" ? "log" : "linear";
-    return kind === "latency" && state.axes !== "linear" ? "log" : "linear";
+    if (kind === "load") return axes() === "log" ? "log" : "linear";
+    return kind === "latency" && axes() !== "linear" ? "log" : "linear";
   }
 
   function setScale(spec, channel, type) {
@@ -264,7 +268,8 @@
   // --- Controls -----------------------------------------------------------------------------------------------------------
 
   function showControls() {
-    document.querySelectorAll("input[type=radio]").forEach((input) => { input.checked = state[input.name] === input.value; });
+    const chosen = { ...state, axes: axes() };
+    document.querySelectorAll("input[type=radio]").forEach((input) => { input.checked = chosen[input.name] === input.value; });
     document.querySelectorAll("input[name=hide]").forEach((input) => { input.checked = !state.hide.includes(input.value); });
     document.querySelectorAll("select[name=rate], select[name=variant]").forEach((select) => { select.value = state[select.name]; });
     document.querySelectorAll("#put-back").forEach((note) => { note.hidden = state.of !== "all"; });

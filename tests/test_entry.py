@@ -1,0 +1,47 @@
+"""What an entry point shows of an error or an interruption, in its log and on the terminal."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import PROJECT
+
+PROGRAM = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from loadstone.entry import job
+from loadstone.errors import LoadstoneError
+with job(sys.argv[2]) as log:
+    try:
+        log("ready")
+        {body}
+    finally:
+        log("cleaned up")
+"""
+
+
+def start(tmp_path: Path, body: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PROGRAM.format(body=body), str(PROJECT / "scripts"), str(tmp_path / "job.log")]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def test_ctrl_c_shows_no_traceback_and_cleans_up(tmp_path: Path) -> None:
+    process = start(tmp_path, "time.sleep(600)")
+    assert process.stderr is not None and process.stderr.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate()[1]
+    assert (process.returncode, rest) == (130, "cleaned up\ninterrupted\n")
+    assert "Traceback" not in (tmp_path / "job.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("body", "shown", "has_traceback"),
+    [("raise LoadstoneError('no licence')", "error: no licence", False), ("1 / 0", "ZeroDivisionError", True)],
+)
+def test_only_what_nobody_foresaw_has_a_traceback(tmp_path: Path, body, shown, has_traceback) -> None:
+    process = start(tmp_path, body)
+    error = process.communicate()[1]
+    assert process.returncode == 1 and shown in error
+    assert ("Traceback" in error) is ("Traceback" in (tmp_path / "job.log").read_text()) is has_traceback
