@@ -25,8 +25,8 @@ demo: setup ## Measure four variants of a small web application on this machine,
 test: setup browser cluster ## Run every test
 	@$(RUN) pytest
 
-bench: setup ## Run the benchmarks, each as a ratio to its peer
-	@$(RUN) python tests/bench/run.py
+bench: setup ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign
+	@$(RUN) python tests/bench/run.py $(NAME)
 
 lint: setup ## Check style, types and workflow
 	@$(RUN) ruff check .

@@ -22,7 +22,7 @@ include: "rules/common.smk"
 pathvars:
     tables=config["tables"],
     reports=config["reports"],
-    database=str(Path(config["tables"]).parent / "loadstone.duckdb"),
+    database=str(database_of(Path(config["tables"]))),
 
 
 wildcard_constraints:
@@ -59,6 +59,7 @@ rule all:
     input:
         left_behind,
         completions,
+        records,
         "<database>",
         "<reports>/index.html",
 
@@ -73,12 +74,14 @@ rule attacks:
 rule tables:
     """Only the tables and the database."""
     input:
+        records,
         "<database>",
 
 
 rule report:
     """Analysis and report of what is there; never attacks."""
     input:
+        records,
         "<database>",
         "<reports>/index.html",
 

@@ -20,6 +20,8 @@ tools=$root/.tools
 
 export HOME="${HOME:-$tools/home}"
 export UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS=true
+# Every job of the workflow is a Python of its own: where PYTHONDONTWRITEBYTECODE is set, each would compile all it imports.
+export UV_COMPILE_BYTECODE=1
 export PLAYWRIGHT_BROWSERS_PATH="$tools/browsers"
 
 say() { printf 'setup: %s\n' "$*"; }

@@ -27,9 +27,25 @@ rule analyse:
         "../scripts/analyse.py"
 
 
+rule inventory:
+    """Which campaigns, comparisons and trace dumps there are, so that one that went away is noticed for ever after."""
+    output:
+        "<tables>/.inventory/{nth}",
+    log:
+        "logs/inventory/{nth}.log",
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        held=held,
+    script:
+        "../scripts/inventory.py"
+
+
 rule database:
     """Views of every table, over exactly the campaigns that the archive holds."""
     input:
+        inventory,
         analysed,
         compared,
         traced,

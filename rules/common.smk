@@ -19,8 +19,9 @@ from loadstone.lock import hold
 from loadstone.report import progress_page
 from loadstone.report.progress_page import ProgressPage
 from loadstone.state import State, key_of
-from loadstone.tables.schema import VERSION as TABLES_VERSION
+from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import campaign_key
+from loadstone.tables.owner import database_of
 
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
@@ -168,6 +169,13 @@ def converted(wildcards):
     return STATE.done(campaign, pending=pending)
 
 
+def records(wildcards):
+    """What all tables were made from. Targets name it too: when Snakemake's own records are lost, it looks only there
+    for what is missing."""
+    campaigns = [STATE.done(key, pending=attacking() and key in STATE.lacking) for key in STATE.listings]
+    return [*campaigns, *traced(wildcards), inventory(wildcards)]
+
+
 def analysed(wildcards):
     """The runs and cells of every campaign."""
     return [f"<tables>/{table}/{part(campaign)}" for campaign in STATE.listings for table in ("runs", "cells")]
@@ -296,6 +304,16 @@ def dump_of_slug(wildcards):
 
 def trace_pages(wildcards):
     return [f"<reports>/traces/{slug}.html" for slug in DUMP_SLUGS]
+
+
+def inventory(wildcards):
+    """The record of what the database shows, as it is or as it will be."""
+    return STATE.inventory(comparisons_made(wildcards), sorted(DUMPS))
+
+
+def held(wildcards):
+    """What stands in that record."""
+    return STATE.holding(comparisons_made(wildcards), sorted(DUMPS))
 
 
 def every_dump(wildcards):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from loadstone.archive import Campaign, decode, scan_campaign
 from loadstone.entry import job
-from loadstone.state import mark_done
+from loadstone.state import made_from, mark_done
 from loadstone.tables.convert import convert_campaign
 from loadstone.variants import Variants
 
@@ -13,7 +13,7 @@ with job(snakemake.log[0]) as log:
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
     campaign = Campaign(Path(params.folders["archive"]), *key)
     # Before the results are read: what changes meanwhile is converted the next time.
-    digest = scan_campaign(campaign).digest()
+    digest = made_from(scan_campaign(campaign))
     canonical = Variants(params.variants).canonical
     convert_campaign(campaign, Path(params.folders["tables"]), canonical, workers=snakemake.threads, log=log)
     mark_done(Path(snakemake.output[0]), digest)

@@ -11,6 +11,8 @@ from loadstone.sweep import unfinished
 from loadstone.tables.database import left_out
 from loadstone.variants import Variants
 
+SHOWN = 5  # things outside all campaigns on the terminal
+
 with job(snakemake.log[0]) as log:
     params = snakemake.params
     archive, reports = Path(params.folders["archive"]), Path(params.folders["reports"])
@@ -29,6 +31,9 @@ with job(snakemake.log[0]) as log:
         outside=others,
         dumps=[Dump(archive, **fields) for fields in params.dumps],
     )
-    for text in (*others, *unfinished(found), *left_out(Path(params.folders["tables"]), found)):
+    every = Path(snakemake.log[0]).with_name("outside.txt")
+    every.write_text("\n".join(others) + "\n", encoding="utf-8", errors="backslashreplace")
+    rest = [f"{len(others) - SHOWN} more belong to no campaign: {every}"] if len(others) > SHOWN else []
+    for text in (*others[:SHOWN], *rest, *unfinished(found), *left_out(Path(params.folders["tables"]), found)):
         log(text)
     log(f"report: {reports / 'index.html'}")

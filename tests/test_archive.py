@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, decode, encode, parse_name, scan_campaign, slug
+from support.rawfiles import write_cell
 
 HOSTILE = ["a b", "a'b\"c", "<script>alert(1)</script>", "{run}", "a=b%20c", "*?[x]", "ünïcode", "-rf", "a;b&c", "x\ny"]
 
@@ -67,6 +68,27 @@ def test_slugs_are_plain_and_differ(name: str, tmp_path: Path) -> None:
     one, other = (slug(Campaign(tmp_path, app, "host", "2026-01-01T00:00:00Z")) for app in (name, name + "_"))
     assert one != other
     assert all(letter.isascii() and (letter.isalnum() or letter in "._-") for letter in one + other)
+
+
+def test_links_that_lead_round_in_circles_are_no_folders(tmp_path: Path) -> None:
+    cell = write_cell(tmp_path / "archive", {"1.results.json.zst": b""}).path
+    for depth, folder in enumerate([cell.parent, *cell.parent.parents][:5]):
+        (folder / "itself").symlink_to(".", target_is_directory=True)
+        (folder / "circle").symlink_to("circle")
+        (folder / "up").symlink_to("../" * (4 - depth) or ".", target_is_directory=True)
+    (found,) = archive.campaigns(tmp_path / "archive")
+    listing = scan_campaign(found)
+    assert [each.cell.path for each in listing.cells] == [cell]
+    named = [path for path, _ in (*listing.problems, *archive.outside(tmp_path / "archive"))]
+    assert len(named) == len(set(named)) == 15
+
+
+def test_slugs_differ_where_capitals_are_not_told_from_small_letters(tmp_path: Path) -> None:
+    keys = [("shop", "lab"), ("Shop", "lab"), ("shop", "LAB"), ("SHOP", "lab")]
+    times = ["2026-01-01T00:00:00Z", "2026-01-01t00:00:00z"]
+    slugs = [slug(Campaign(tmp_path, *key, time)) for key in keys for time in times]
+    assert len({each.casefold() for each in slugs}) == len(slugs)
+    assert slugs[0] == "shop_lab_2026-01-01T000000Z"
 
 
 def test_campaigns_sort_by_instant_not_by_text(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from loadstone import stats
 from scipy.signal import lfilter
+from scipy.special import stdtrit
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 SPREAD_OF_RUNS, SPREAD_WITHIN, PERSISTENCE = 0.15, 0.4, 0.8
@@ -36,7 +37,7 @@ def test_intervals_cover_the_truth_and_are_not_absurdly_wide(runs, truth):
             hits[name] += found[name][0] <= value <= found[name][1]
         ratios.append(found["p50"][1] / found["p50"][0])
     # What Student's t would give if each run's true median were known.
-    ideal = np.exp(2 * stats.stdtrit(runs - 1, 0.975) * SPREAD_OF_RUNS / np.sqrt(runs))
+    ideal = np.exp(2 * stdtrit(runs - 1, 0.975) * SPREAD_OF_RUNS / np.sqrt(runs))
     assert {name: count / simulations >= 0.93 for name, count in hits.items()} == dict.fromkeys(truth, True), hits
     assert np.median(ratios) < ideal**1.5
 

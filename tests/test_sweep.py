@@ -26,6 +26,15 @@ VERSION_4 = {
 }
 
 
+def test_these_are_the_keys_of_the_real_version_4(shared: Path) -> None:
+    for name in ("4.json", "4-low-rate.json"):
+        real = json.loads((shared / "prose/metadata-examples" / name).read_text())
+        assert_types(real, VERSION_4)
+        assert list(real) == list(VERSION_4)
+        for key, kinds in VERSION_4.items():
+            assert not isinstance(kinds, dict) or set(real[key]) == set(kinds)
+
+
 @pytest.fixture
 def declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
     monkeypatch.chdir(PROJECT)
@@ -45,7 +54,9 @@ def assert_types(content: dict, expected: dict) -> None:
             assert type(content[key]) is kind, key
 
 
-def test_every_key_of_version_4_is_written_with_its_type(declared: dict) -> None:
+@pytest.mark.parametrize("generator", ["vegeta", "serial"])
+def test_every_key_of_version_4_is_written_with_its_type(declared: dict, generator: str) -> None:
+    declared["sweep"]["generator"] = generator
     campaign = opened(declared)
     files = list(campaign.path.glob("*/*/metadata.json"))
     assert len(files) == 12
@@ -53,6 +64,9 @@ def test_every_key_of_version_4_is_written_with_its_type(declared: dict) -> None
         content = json.loads(file.read_text())
         assert_types(content, VERSION_4)
         assert content["version"] == "5"
+        assert content["testMode"] == generator
+        assert all(type(value) is str for values in content["req"]["header"].values() for value in values)
+        assert [key for key in content if key in VERSION_4] == list(VERSION_4), "in the order of version 4"
         assert content["testOptions"]["rate"] == file.parts[-3]
         assert content["workloadInfo"]["variant"] == file.parts[-2]
         assert content["timestamp"] == campaign.timestamp

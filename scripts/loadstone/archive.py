@@ -55,7 +55,17 @@ class Campaign:
     @property
     def is_open(self) -> bool:
         """Whether runs may still be collected: neither completed nor given up by its owner."""
-        return not ((self.path / COMPLETION).exists() or (self.path / ABANDONED).exists())
+        return not (self.is_completed or self.is_abandoned)
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether all planned runs were collected."""
+        return _is_there(self.path / COMPLETION)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether its owner gave it up."""
+        return _is_there(self.path / ABANDONED)
 
     def __str__(self) -> str:
         return f"{self.app}/{self.host}/{self.timestamp}"
@@ -222,7 +232,7 @@ def outside(root: Path) -> Iterator[tuple[str, str]]:
 
 def scan_campaign(campaign: Campaign) -> CampaignListing:
     """List one campaign: one stat per file, nothing opened. What can't be read is named in `problems`."""
-    listing = CampaignListing(campaign, completed=(campaign.path / COMPLETION).exists())
+    listing = CampaignListing(campaign, completed=campaign.is_completed)
 
     def entries(folder: Path) -> list[os.DirEntry[str]]:
         try:
@@ -321,12 +331,25 @@ def _visible(path: Path) -> list[os.DirEntry[str]]:
         )
 
 
-def _is_dir(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is, or links to, a folder; a link that runs in circles is none."""
+def _is_there(path: Path) -> bool:
+    """Whether something has this name; not in a folder that can't be entered."""
     try:
-        return entry.is_dir()
+        return path.exists()
     except OSError:
         return False
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is, or links to, a folder; a link to a folder that it lies in leads round in circles."""
+    try:
+        if not entry.is_dir():
+            return False
+    except OSError:
+        return False
+    if not entry.is_symlink():
+        return True
+    target, folder = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
+    return not Path(folder).is_relative_to(target)
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -336,13 +359,15 @@ def _relative(path: Path, root: Path) -> str:
 def slug(campaign: Campaign) -> str:
     """A campaign's name in file names and addresses of the site: letters, digits, ``.``, ``_`` and ``-`` only.
 
-    Names that had other characters than a plain name or a timestamp has get a short hash, so that no two meet.
+    Names that had other characters than a plain name or a timestamp has get a short hash, so that no two meet; so do
+    those with capitals, since not every file system tells them from small letters.
     """
     timestamp = campaign.timestamp.replace(":", "")
     parts = (campaign.app, campaign.host, timestamp)
     plain = [re.sub(r"[^A-Za-z0-9._+-]+", "-", part).strip(".-")[:60] for part in parts]
     text = "_".join(plain).replace("+", "p")
-    if list(parts) == plain and not any("_" in part for part in parts):
+    usual = (campaign.app.lower(), campaign.host.lower(), timestamp.upper())
+    if parts == usual and list(parts) == plain and not any("_" in part for part in parts):
         return text
     key = f"{campaign.app}\0{campaign.host}\0{campaign.timestamp}".encode("utf-8", "surrogateescape")
     return f"{text}_{hashlib.sha256(key).hexdigest()[:8]}"

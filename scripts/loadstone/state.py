@@ -1,12 +1,14 @@
 """What the workflow has to do, read off the archive and the tables; nothing here changes anything.
 
-Work is asked for under names that do not exist yet, so that neither mtimes nor the workflow engine's own records
-decide about it: the tables of a campaign are ``<tables>/.done/<campaign>/<nth>``, a file that holds the digest of
-what they were made from; the collection of a missing run is ``<campaign>/<rate>/<variant>/<run>.<nth>``, below a
-folder of such markers. ``nth`` is one more than the last that exists, as long as there is work to do. A marker that
-exists means that the run was tried; whether it was collected, the archive alone says.
+Work is asked for under names that do not exist yet, so that neither mtimes nor the workflow engine's own records decide
+about it: the tables of a campaign are ``<tables>/.done/<campaign>/<nth>``, a file that holds the digest of what they
+were made from; that campaigns came or went is ``<tables>/.inventory/<nth>``; the collection of a missing run is
+``<campaign>/<rate>/<variant>/<run>.<nth>``, below a folder of such markers. ``nth`` is one more than the last that
+exists, as long as there is work to do. A marker that exists means that the run was tried; whether it was collected,
+the archive alone says.
 """
 
+import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +20,7 @@ from loadstone.dumps import Dump
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
 from loadstone.sweep import PlannedRun
+from loadstone.tables import VERSION, owner
 
 Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carry them
 
@@ -33,6 +36,7 @@ class State:
         self.listings: dict[Key, CampaignListing] = {}
         if self.root.exists() and not self.root.is_dir():
             raise LoadstoneError(f"the archive {self.root} is not a folder")
+        owner.check(self.tables)
         if not self.root.exists() and any(self.tables.glob(".done/*/*/*/*")):
             raise LoadstoneError(
                 f"the archive {self.root} does not exist, but the tables in {self.tables} were made from one: is it "
@@ -98,11 +102,19 @@ class State:
         """
         folder = self.tables / ".done" / Path(*key)
         known = (self.tables / ".manifest" / Path(*key)).with_name(f"{key[2]}.json").exists()
-        return _true_or_fresh(folder, self.listing(key).digest()) if known and not pending else _fresh(folder, "")
+        return _true_or_fresh(folder, made_from(self.listing(key))) if known and not pending else _fresh(folder, "")
 
     def traced(self, dump: Dump) -> str:
         """The same for the rows of one trace dump."""
         return _true_or_fresh(self.tables / ".dumps" / dump.key, dump.digest())
+
+    def inventory(self, *more: object) -> str:
+        """The record of what archive and configuration hold: of the campaigns, and of whatever `more` names."""
+        return _true_or_fresh(self.tables / ".inventory", self.holding(*more))
+
+    def holding(self, *more: object) -> str:
+        """What stands in that record."""
+        return hashlib.sha256(repr((sorted(self.listings), *more)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
     def _marker_folder(self, campaign: Campaign) -> Path:
         return self.markers / Path(*key_of(campaign))
@@ -111,6 +123,11 @@ class State:
 def key_of(campaign: Campaign) -> Key:
     """A campaign as wildcards carry it."""
     return encode(campaign.app), encode(campaign.host), encode(campaign.timestamp)
+
+
+def made_from(listing: CampaignListing) -> str:
+    """What stands for the tables of a campaign: its content, and the version of tables that are made from it."""
+    return f"{listing.digest()} {VERSION}"
 
 
 def mark_done(done: Path, digest: str) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit  # of scipy.stats, which takes half a second to import
 
 Interval = tuple[float, float]
 
@@ -71,6 +70,9 @@ def intervals(
 
 
 def _interval(value: float, replicates: NDArray[np.float64], runs: int, confidence: float) -> Interval:
+    # Here, since most jobs need no interval and it takes as long to import as all else; scipy.stats takes thrice that.
+    from scipy.special import stdtrit  # noqa: PLC0415
+
     error = float(np.std(np.log(replicates), ddof=1)) * np.sqrt(runs / (runs - 1))
     factor = float(np.exp(stdtrit(runs - 1, (1 + confidence) / 2) * error))
     return value / factor, value * factor

@@ -182,7 +182,7 @@ def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
         listing = archive.scan_campaign(campaign)
         if lacking := len(missing(listing)):
             remedy = "`snakemake --cores all` on its host collects them"
-            if (campaign.path / archive.ABANDONED).exists():
+            if campaign.is_abandoned:
                 remedy = f"given up by its {archive.ABANDONED}"
             elif listing.completed:
                 remedy = f"its {archive.COMPLETION} says it is complete: remove that file to have them collected"

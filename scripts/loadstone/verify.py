@@ -225,6 +225,7 @@ class _Verifier:
             "/".join([*self.group, *key, name]): source.sha256
             for key, record in records.items()
             for name, source in record.sources.items()
+            if source.sha256 is not None
         }
 
     def verify(self) -> Findings:

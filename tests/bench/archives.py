@@ -1,29 +1,25 @@
 """Archives as large as real ones: from raw results to the site, one run more, and nothing to do at all.
 
 Each archive is made from one real attack on the demo's application, whose results are linked as many times as the
-archive has runs. `BENCHMARKS` are functions that take an empty folder and yield `Row`s; run this file for them alone.
+archive has runs.
 """
 
 import json
 import os
-import re
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "scripts")]
-
-from loadstone import archive  # noqa: E402 - found by the line above
-from loadstone.archive import Campaign, Cell  # noqa: E402
-from loadstone.state import State  # noqa: E402
-from support import rawfiles  # noqa: E402
-from support.checkout import PROJECT, copy_project, free_ports  # noqa: E402
+from bench.measuring import Row, Took, timed
+from loadstone import archive
+from loadstone.archive import Campaign, Cell
+from loadstone.state import State, made_from
+from loadstone.tables import layout
+from support import rawfiles
+from support.checkout import PROJECT, copy_project, free_ports
 
 # The largest sweep of the archive that this is built for: 27 rates, 5 variants, 10 runs of 10 s, 5.5 million requests.
 RATES = [10, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200, *range(250, 1001, 50)]
@@ -32,18 +28,6 @@ RUNS = 10
 DURATION_S = 10
 
 _TOOLS = {"PATH": f"{PROJECT}/.venv/bin:{PROJECT}/.tools/bin:{os.environ['PATH']}"}
-# Without compiled modules every process of the workflow would compile all that it imports.
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | _TOOLS
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the result. `met` is None where there is no target."""
-
-    what: str
-    measured: str
-    target: str = ""
-    met: bool | None = None
 
 
 # --- one real attack -------------------------------------------------------------------------------------------------
@@ -122,39 +106,25 @@ def build_campaign(folder: Path) -> tuple[Campaign, dict[int, dict[str, Path]], 
     return campaign, originals, json_bytes
 
 
-def snakemake(checkout: Path, folder: Path, *arguments: str) -> tuple[float, float, str]:
-    """Seconds of clock and of processor that one Snakemake took over the archive in `folder`, and what it printed."""
+def snakemake(checkout: Path, folder: Path, *arguments: str) -> tuple[Took, str]:
+    """What one Snakemake over the archive in `folder` took, and what it printed."""
     overrides = [f"{name}={folder / name}" for name in ("archive", "tables", "reports")]
     command = [PROJECT / ".venv/bin/snakemake", *arguments, "--config", *overrides]
-    before, started = _cpu_s(), time.perf_counter()
-    done = subprocess.run(
-        command,
-        check=False,
-        cwd=checkout,
-        env=_ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    took_s = time.perf_counter() - started
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with timed() as took:
+        done = subprocess.run(command, check=False, cwd=checkout, env=os.environ | _TOOLS, **output)
     if done.returncode:
         raise RuntimeError(done.stdout[-5000:])
-    return took_s, _cpu_s() - before, done.stdout
+    return took, done.stdout
 
 
-def _cpu_s() -> float:
-    """Processor time of all programs that have ended."""
-    times = os.times()
-    return times.children_user + times.children_system
-
-
-def decompress(files: Sequence[Path]) -> tuple[float, float]:
-    """Seconds of processor and of clock for ``zstd -dc`` of all files, as many at once as there are processors."""
-    before, started = _cpu_s(), time.perf_counter()
+def decompress(files: Sequence[Path]) -> Took:
+    """``zstd -dc`` of all files, as many at once as there are processors."""
     names = "\0".join(map(str, files))
     command = ["xargs", "-0", "-n", "50", "-P", str(os.cpu_count()), "sh", "-c", 'zstd -dc "$@" >/dev/null', "sh"]
-    subprocess.run(command, input=names, text=True, check=True)
-    return _cpu_s() - before, time.perf_counter() - started
+    with timed() as took:
+        subprocess.run(command, input=names, text=True, check=True)
+    return took
 
 
 def large_campaign(folder: Path) -> Iterator[Row]:
@@ -164,15 +134,17 @@ def large_campaign(folder: Path) -> Iterator[Row]:
     files = sorted(campaign.path.glob("*/*/*.results.json.zst"))
     requests = sum(RATES) * DURATION_S * len(VARIANTS) * RUNS
     yield Row("input", f"{len(files):,} runs, {requests / 1e6:.2f} million requests, {json_bytes / 1e9:.0f} GB of JSON")
+    took, _ = snakemake(checkout, folder, "--cores", "all", "report")
+    yield Row("raw results to tables and report", str(took), "under 120 s", took.clock_s < 120)
     if shutil.which("zstd"):
-        cpu_s, took_s = decompress(files)
-        yield Row("zstd -dc of the same files", f"{took_s:.0f} s, {cpu_s:.0f} s of CPU")
-    took_s, cpu_s, _ = snakemake(checkout, folder, "--cores", "all", "report")
-    shown = f"{took_s:.0f} s, {cpu_s:.0f} s of CPU"
-    yield Row("raw results to tables and report", shown, "under 120 s", took_s < 120)
+        peer = decompress(files)
+        yield Row("zstd -dc of the same files", str(peer))
+        yield Row("times its CPU", f"{took.cpu_s / peer.cpu_s:.2f}")
     link(originals[max(RATES)], Cell(campaign, str(max(RATES)), VARIANTS[-1]), RUNS + 1)
-    took_s, cpu_s, _ = snakemake(checkout, folder, "--cores", "all", "report")
-    yield Row("one run added", f"{took_s:.1f} s, {cpu_s:.1f} s of CPU", "under 15 s", took_s < 15)
+    took, _ = snakemake(checkout, folder, "--cores", "all", "report")
+    yield Row("one run added", str(took), "under 15 s", took.clock_s < 15)
+    peer, _ = snakemake(checkout, folder, "--cores", "all", "report")
+    yield Row("times the CPU of the same with nothing to do", f"{took.cpu_s / peer.cpu_s:.1f}")
 
 
 # --- nothing to do ---------------------------------------------------------------------------------------------------
@@ -208,16 +180,18 @@ def _pretend(folder: Path, checkout: Path) -> None:
     wanted = [Path(state.done(key, pending=False)) for key in keys]
     for path, key in zip(wanted, keys, strict=True):
         path.parent.mkdir(parents=True)
-        path.write_text(state.listings[key].digest())
+        path.write_text(made_from(state.listings[key]))
     later = [
         folder / f"tables/{table}/app={app}/host={host}/timestamp={timestamp}/part.parquet"
         for app, host, timestamp in keys
         for table in ("runs", "cells", "cells_all", "suggestions")
     ]
+    later += [layout.manifest_file(folder / "tables", listing.campaign) for listing in state.listings.values()]
     later += [folder / f"reports/campaigns/{slug}.html" for slug in state.slugs]
     for path in [*later, folder / "loadstone.duckdb", folder / "reports/index.html"]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+    snakemake(checkout, folder, "--cores", "1", str(folder / "tables/.inventory/1"))
     snakemake(checkout, folder, "--cores", "1", "--touch", "report")
 
 
@@ -225,16 +199,16 @@ def nothing_to_do(folder: Path, campaigns: int, limit_s: int) -> Iterator[Row]:
     """How long a dry run takes that finds nothing to do."""
     checkout = copy_project(folder / "checkout")
     build_finished(folder, checkout, campaigns)
-    times, cpus = [], []
+    (folder / "empty").mkdir()
+    peer, _ = snakemake(checkout, folder / "empty", "-n", "report")
+    yield Row("snakemake -n over an empty archive", str(peer))
     for target in ("report", "all"):
-        took_s, cpu_s, output = snakemake(checkout, folder, "-n", target)
-        if not re.search("Nothing to be done", output):
+        took, output = snakemake(checkout, folder, "-n", target)
+        if "Nothing to be done" not in output:
             raise RuntimeError(f"there was something to do:\n{output[-3000:]}")
-        times.append(took_s)
-        cpus.append(cpu_s)
-    shown = f"{times[0]:.1f} s and {times[1]:.1f} s, {cpus[0]:.1f} s and {cpus[1]:.1f} s of CPU"
-    what = f"snakemake -n with nothing to do, {100 * campaigns:,} runs in {campaigns:,} campaigns"
-    yield Row(what, shown, f"under {limit_s} s", max(times) < limit_s)
+        what = f"-n {target} with nothing to do, {100 * campaigns:,} runs in {campaigns:,} campaigns"
+        yield Row(what, str(took), f"under {limit_s} s", took.clock_s < limit_s)
+        yield Row("times its CPU over an empty archive", f"{took.cpu_s / peer.cpu_s:.1f}")
 
 
 def ten_thousand(folder: Path) -> Iterator[Row]:
@@ -248,21 +222,3 @@ def hundred_thousand(folder: Path) -> Iterator[Row]:
 
 
 BENCHMARKS = [large_campaign, ten_thousand, hundred_thousand]
-
-
-def main() -> int:
-    """Run those named on the command line, or all, and print what they found."""
-    missed = False
-    for benchmark in BENCHMARKS:
-        if sys.argv[1:] and benchmark.__name__ not in sys.argv[1:]:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            for row in benchmark(Path(folder)):
-                verdict = {None: "", True: "met", False: "MISSED"}[row.met]
-                print(f"{row.what:<75} {row.measured:<50} {row.target:<14} {verdict}", flush=True)
-                missed |= row.met is False
-    return int(missed)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

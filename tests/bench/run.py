@@ -1,17 +1,14 @@
-"""The benchmarks: what reading costs beside its peers, all measured in one run, interleaved, on the same file.
+"""The benchmarks, each beside a peer of the same run: `python tests/bench/run.py [NAME...]`, all without a name.
 
-Absolute times mean little on a shared machine; the ratios are compared with their targets. Exit status 1 when one is
-missed. A further benchmark is a function that yields `Row`s, named in `BENCHMARKS`.
+Absolute times mean little on a shared machine; ratios and processor times say more. Exit status 1 when a target is
+missed. A further benchmark is a function that takes an empty folder and yields `Row`s, named in `BENCHMARKS`.
 """
 
 import json
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -20,8 +17,9 @@ import zstandard
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "scripts")]
 
-from bench import collecting, sampling  # noqa: E402
-from loadstone import archive  # noqa: E402 - found by the line above
+from bench import archives, collecting, sampling  # noqa: E402 - found by the line above
+from bench.measuring import Row, best_s, show  # noqa: E402
+from loadstone import archive  # noqa: E402
 from loadstone.tables.cell import read_cell  # noqa: E402
 from support import bigfiles  # noqa: E402
 from support.rawfiles import compress, write_cell  # noqa: E402
@@ -39,32 +37,6 @@ COPY (
     )
 ) TO 'out.parquet' (COMPRESSION zstd)
 """
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the result. `met` is None where there is no target."""
-
-    what: str
-    measured: str
-    target: str = ""
-    met: bool | None = None
-
-
-def times_s(contestants: dict[str, Callable[[], object]], repetitions: int) -> dict[str, float]:
-    """The best time of each; they take turns, the first of which is not counted.
-
-    The best, as in `timeit`: on a shared machine all that lies above it is the work of others, and the longer a step
-    takes the more of that it gets, so that medians are unfair to it.
-    """
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    for turn in range(repetitions + 1):
-        for name, run in contestants.items():
-            started = time.perf_counter()
-            run()
-            if turn:
-                times[name].append(time.perf_counter() - started)
-    return {name: min(found) for name, found in times.items()}
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -126,9 +98,9 @@ def reading(folder: Path) -> Iterator[Row]:
     alone, unpack = decompressing(file)
     whole = step(folder / "archive", folder / "tables")
     # Apart from the others: it leaves so much memory to be freed that whatever comes next is slower for it.
-    slow = times_s({"predecessor": pipe, "step": whole}, 3)
+    slow = best_s({"predecessor": pipe, "step": whole}, 3)
     duckdbs = {"duckdb": duckdb_json(file, folder, 1), "duckdb2": duckdb_json(file, folder, 2)}
-    found = times_s({"step": whole, "zstd": unpack, **duckdbs}, 25)
+    found = best_s({"step": whole, "zstd": unpack, **duckdbs}, 25)
     own = found["step"]
     yield Row("raw to Parquet, whole step", f"{own * 1e3:.1f} ms")
     ratio = slow["predecessor"] / slow["step"]
@@ -170,20 +142,8 @@ def undisturbed(_: Path) -> Iterator[Row]:
         yield Row(f"ms of {what}, p99, while CPU and memory are sampled", f"{own:.3f}, {peer:.3f} without")
 
 
-BENCHMARKS = [reading, memory, attacking, undisturbed]
-
-
-def main() -> int:
-    """Run every benchmark and print the table."""
-    missed = False
-    verdicts = {None: "", True: "met", False: "MISSED"}
-    for benchmark in BENCHMARKS:
-        with tempfile.TemporaryDirectory() as folder:
-            for row in benchmark(Path(folder)):
-                print(f"{row.what:<62} {row.measured:>34}  {row.target:<12} {verdicts[row.met]}", flush=True)
-                missed |= row.met is False
-    return int(missed)
+BENCHMARKS = [reading, memory, attacking, undisturbed, *archives.BENCHMARKS]
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(show(BENCHMARKS, sys.argv[1:]))

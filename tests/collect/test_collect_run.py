@@ -51,6 +51,52 @@ def test_a_serial_run_sends_one_after_another_and_stamps_the_start(bench) -> Non
     assert (metadata["testMode"], metadata["loadModel"]) == ("serial", "serial")
 
 
+LINE = {
+    "attack": str,
+    "seq": int,
+    "code": int,
+    "timestamp": str,
+    "latency": int,
+    "bytes_out": int,
+    "bytes_in": int,
+    "error": str,
+    "body": str,
+    "method": str,
+    "url": str,
+    "headers": dict,
+}
+SUMMARY = {
+    "latencies": {"total", "mean", "50th", "90th", "95th", "99th", "max", "min"},
+    "bytes_in": {"total", "mean"},
+    "bytes_out": {"total", "mean"},
+    **dict.fromkeys(("earliest", "latest", "end"), str),
+    **dict.fromkeys(("duration", "wait", "requests"), int),
+    "status_codes": {"200"},
+    "errors": list,
+}
+
+
+@pytest.mark.parametrize("generator", ["vegeta", "serial"])
+def test_what_a_run_leaves_is_named_and_shaped_as_version_4_had_it(bench, generator: str) -> None:
+    it = bench(generator=generator)
+    it.collect()
+    metadata = json.loads((it.cell.path / "metadata.json").read_text())
+    kinds = ("warmups", "results", "summary")
+    assert [metadata[f"{kind}FileSuffix"] for kind in kinds] == [
+        ".warmups.json.zst",
+        ".results.json.zst",
+        ".summary.json",
+    ]
+    for kind in ("warmups", "results"):
+        for line in it.lines(f"1{metadata[f'{kind}FileSuffix']}"):
+            assert {key: type(value) for key, value in line.items()} == LINE
+            assert all(type(values) is list for values in line["headers"].values())
+    summary = json.loads((it.cell.path / f"1{metadata['summaryFileSuffix']}").read_text())
+    for key, expected in SUMMARY.items():
+        assert set(summary[key]) == expected if isinstance(expected, set) else type(summary[key]) is expected, key
+    assert all(isinstance(summary[key], int | float) for key in ("rate", "throughput", "success"))
+
+
 def _ns(text: str) -> int:
     return int(np.datetime64(text.replace("Z", ""), "ns").astype(int))
 

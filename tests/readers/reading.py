@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from loadstone.readers import READERS, SCHEMA, Problems
+from support import arrow
 
 
 def read(path: Path) -> tuple[pa.Table, Problems]:
@@ -18,4 +19,4 @@ def rows(path: Path) -> list[dict]:
     """The rows of a file without problems."""
     table, problems = read(path)
     assert problems.texts() == []
-    return table.to_pylist()
+    return arrow.rows(table)

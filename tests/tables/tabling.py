@@ -8,6 +8,7 @@ from loadstone import archive
 from loadstone.tables import database
 from loadstone.tables.analyse import analyse_campaign
 from loadstone.tables.convert import convert_campaign
+from support import arrow
 
 ALIASES = {"envoy": "istio"}
 
@@ -44,8 +45,7 @@ class Project:
     def rows(self, query: str) -> list[dict[str, Any]]:
         """The answer to a query on the views."""
         with database.connect(self.tables) as connection:
-            found: list[dict[str, Any]] = connection.sql(query).to_arrow_table().to_pylist()
-        return found
+            return arrow.rows(connection.sql(query).to_arrow_table())
 
     def row(self, query: str) -> dict[str, Any]:
         """The same for one row."""

@@ -4,11 +4,13 @@ import json
 import os
 import shutil
 import time
+from datetime import UTC, datetime, timedelta
 
 import pyarrow.parquet as pq
 import pytest
 from loadstone.errors import LoadstoneError
 from loadstone.tables import manifest
+from loadstone.tables.convert import convert_campaign
 from loadstone.tables.layout import cell_file
 from support import rawfiles
 from support.rawfiles import lines, write_cell
@@ -47,9 +49,8 @@ def test_every_column_of_a_real_attack(project, attack):
     assert (first["variant_dir"], first["stream"], first["code"]) == ("envoy", "main", 200)
     run = project.row("SELECT * FROM runs")
     assert {name: run[name] for name in KEY} == KEY
-    assert run["started_at"] == project.row("SELECT min(sent_at) t FROM requests WHERE phase = 'test'")["t"].floor(
-        "us"
-    ).tz_localize("UTC")
+    first_ns = project.row("SELECT min(sent_at) t FROM requests WHERE phase = 'test'")["t"]
+    assert run["started_at"] == datetime.fromtimestamp(0, UTC) + timedelta(microseconds=first_ns // 1000)
     assert dict(run["labels"]) == {"pods": "10"}
     assert run["source"] == (cell.path / "1.results.bin").relative_to(project.archive).as_posix()
     assert (run["evidence"], run["requests"], run["expected_requests"], run["complete"]) == ("raw", 100, 100, True)
@@ -313,7 +314,7 @@ def test_another_canonical_name_reads_the_cell_again(project, three_cells):
 
 
 def test_another_version_of_the_tables_reads_all_again(project, three_cells, monkeypatch):
-    monkeypatch.setattr(manifest, "_VERSION", [0, 0])
+    monkeypatch.setattr(manifest, "VERSION", 0)
     assert len(project.convert()) == 3
 
 
@@ -330,6 +331,29 @@ def test_an_interrupted_conversion_is_not_taken_for_done(project, three_cells, m
         with pytest.raises(ZeroDivisionError):
             project.convert()
     assert project.convert() == ["50/plain", "100/plain"]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["a file", "a cell"])
+def test_what_vanishes_between_listing_and_reading_is_named(project, three_cells, whole):
+    """What is to be read is told before any of it is read; that moment is used."""
+    shutil.rmtree(project.tables)
+    cell = three_cells[1]
+
+    def remove(text: str) -> None:
+        if text.startswith("reading "):
+            shutil.rmtree(cell.path, ignore_errors=True) if whole else (cell.path / "1.results.json.zst").unlink(True)
+
+    convert_campaign(cell.campaign, project.tables, lambda _, folder: folder, workers=1, log=remove)
+    project.analyse()
+    named = {row["source"].rpartition("/")[2] for row in project.rows("FROM problems") if "No such" in row["problem"]}
+    assert "1.results.json.zst" in named
+    excluded = project.rows("SELECT run FROM runs WHERE rate = 100 AND excluded ORDER BY run")
+    assert [row["run"] for row in excluded] == ([1, 2, 3] if whole else [1])
+    assert project.convert() == ([] if whole else ["100/plain"])
+    project.analyse()
+    counting = project.rows("SELECT run FROM runs WHERE rate = 100 AND NOT excluded ORDER BY run")
+    assert [row["run"] for row in counting] == ([] if whole else [2, 3])
+    assert project.row("SELECT count(*) AS n FROM runs WHERE rate <> 100")["n"] == 6
 
 
 def test_worker_processes_give_the_same_tables(project, three_cells, monkeypatch):

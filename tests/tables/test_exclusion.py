@@ -200,8 +200,13 @@ def test_ten_thousand_stray_files_are_all_named_and_cost_little(project):
 # --- suggestions from tables -----------------------------------------------------------------------------------------
 
 
+def alike(run: int) -> bytes:
+    """As `RUN`, but other bytes: those would be a copy."""
+    return rawfiles.compress(lines([2_000_000 + run] * 100))
+
+
 def test_suggestions_come_from_requests_and_from_summaries(project):
-    files = {f"{run}.results.json.zst": RUN for run in range(1, 6)}
+    files = {f"{run}.results.json.zst": alike(run) for run in range(1, 6)}
     jumpy = rawfiles.compress(lines([40_000_000] * 50 + [5_000_000] * 50))
     write_cell(project.archive, files | {"4.results.json.zst": SLOW, "5.results.json.zst": jumpy})
     report = {"latencies": {"mean": 1_000_000}, "requests": 100, "success": 1.0, "status_codes": {"200": 100}}
@@ -220,7 +225,7 @@ def test_suggestions_come_from_requests_and_from_summaries(project):
 
 
 def test_following_a_suggestion_marks_it_as_followed(project):
-    write_cell(project.archive, {f"{run}.results.json.zst": SLOW if run == 4 else RUN for run in range(1, 6)})
+    write_cell(project.archive, {f"{run}.results.json.zst": SLOW if run == 4 else alike(run) for run in range(1, 6)})
     analyse(project, tags=[{"tag": "outlier", "run": "4"}], excluding=["outlier"])
     assert project.row("SELECT kind, tagged FROM suggestions") == {"kind": "outlying run", "tagged": True}
     assert project.row("SELECT n_runs, n_excluded FROM cells") == {"n_runs": 4, "n_excluded": 1}

@@ -1,8 +1,10 @@
 """Which tags are proposed, on what evidence; and that what is printed can be pasted."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -11,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loadstone.catalogue import load_catalogue
 from loadstone.tables.exclusion import matches
-from loadstone.tables.suggest import Profile, Suggestion, lines, suggest
+from loadstone.tables.suggest import Profile, Suggestion, suggest
+from loadstone.tables.suggest import lines as catalogue_lines
+from support.rawfiles import compress, lines, write_cell
 
 MS = 1e6
 CAMPAIGN = {"app": "bookinfo", "host": "moone", "timestamp": "2024-04-09T20:14:12-04:00"}
@@ -99,11 +103,13 @@ def test_halves_of_a_run_and_of_a_cell() -> None:
 
 
 def test_the_real_runs_without_warm_up_are_found_and_those_with_one_are_not(shared: Path) -> None:
-    table = pq.read_table(shared / "prose/series.parquet").to_pandas()
-    table = table[table.file == "1.results.json.zst"]
+    table = pq.read_table(shared / "prose/series.parquet", filters=[("file", "=", "1.results.json.zst")])
+    series: dict[tuple[str, int, str], list[float]] = {}
+    for row in table.sort_by("seq").to_pylist():
+        series.setdefault((row["timestamp"], row["rate"], row["variant"]), []).append(row["latency_ms"])
     found = {}
-    for (timestamp, rate, variant), series in table.groupby(["timestamp", "rate", "variant"], observed=True):
-        ordered = series.sort_values("seq").latency_ms.to_numpy() * MS
+    for (timestamp, rate, variant), latencies_ms in series.items():
+        ordered = np.array(latencies_ms) * MS
         half = len(ordered) // 2
         profile = run(
             1,
@@ -145,7 +151,7 @@ def pasted(folder: Path, text: str) -> list[dict[str, Any]]:
     ],
 )
 def test_what_is_printed_can_be_pasted_and_means_the_same(tmp_path: Path, suggestion: Suggestion) -> None:
-    text = lines(suggestion, CAMPAIGN)
+    text = catalogue_lines(suggestion, CAMPAIGN)
     assert "\n" not in text
     (row,) = pasted(tmp_path, text)
     assert row.pop("reason") == suggestion.evidence
@@ -164,6 +170,21 @@ def test_what_is_printed_can_be_pasted_and_means_the_same(tmp_path: Path, sugges
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_any_variants_name_survives_the_paste(name: str) -> None:
-    (row,) = yaml.safe_load(lines(Suggestion("failed run", "FAILED", name, name, 1.0, 1), CAMPAIGN))
+    (row,) = yaml.safe_load(catalogue_lines(Suggestion("failed run", "FAILED", name, name, 1.0, 1), CAMPAIGN))
     assert row["reason"] == name
     assert matches(row, {"variant": name, "variant_dir": "", "rate": 1.0, "run": 1})
+
+
+def test_a_copied_run(project) -> None:
+    """Two runs of the same bytes are one that is counted twice; a link is left out anyway and needs no word."""
+    cell = write_cell(project.archive, {"1.results.json.zst": compress(lines([MS] * 100))})
+    (cell.path / "2.results.json.zst").write_bytes(compress(lines([MS] * 99 + [2 * MS])))
+    (cell.path / "3.results.json.zst").write_bytes((cell.path / "1.results.json.zst").read_bytes())
+    (cell.path / "4.results.json.zst").symlink_to("1.results.json.zst")
+    project.make()
+    (found,) = project.rows("SELECT run, kind, tag, evidence FROM suggestions WHERE kind = 'copied run'")
+    assert (found["run"], found["tag"]) == (3, "INVALID")
+    original = (cell.path / "1.results.json.zst").relative_to(project.archive).as_posix()
+    digest = hashlib.sha256((cell.path / "3.results.json.zst").read_bytes()).hexdigest()
+    assert found["evidence"] == f"its results are byte for byte those of {original} (SHA-256 {digest})"
+    assert project.rows("SELECT run FROM runs WHERE NOT excluded ORDER BY run") == [{"run": n} for n in (1, 2, 3)]

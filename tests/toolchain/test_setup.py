@@ -84,7 +84,7 @@ def test_interrupted_then_twice_at_once_without_go(copy: Path, tmp_path: Path) -
     assert "uv.lock" not in waited
 
     for command in (
-        [".venv/bin/python", "-c", "import loadstone, pandas, snakemake"],
+        [".venv/bin/python", "-c", "import loadstone, duckdb, snakemake"],
         [".venv/bin/envoy", "--version"],
         [".tools/bin/vegeta", "-version"],
     ):

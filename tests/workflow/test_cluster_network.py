@@ -32,7 +32,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def answering(networked_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane, and a server that answers at every address of a pod or Service, saying at which."""
-    server = ThreadingHTTPServer(("0.0.0.0", PORT), _Handler)  # noqa: S104 - a network of its own
+    server = ThreadingHTTPServer(("0.0.0.0", PORT), _Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield networked_plane
     server.shutdown()

@@ -31,7 +31,7 @@ def declared(collected):
     file.write_text(file.read_text() + ENTRY.format(host=json.dumps(host), timestamp=timestamp))
     before = collected.contents()
     planned = collected.jobs("--cores", "all", "report")
-    assert planned == {"compare": 1, "comparison_page": 1, "database": 1, "index": 1, "report": 1}
+    assert planned == {"inventory": 1, "compare": 1, "comparison_page": 1, "database": 1, "index": 1, "report": 1}
     collected.run("--cores", "all", "report")
     assert collected.contents() == before
     assert set(collected.jobs("--cores", "all", "report")) <= {"report"}

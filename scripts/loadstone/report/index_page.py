@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from loadstone.archive import ABANDONED, Campaign, slug
+from loadstone.archive import Campaign, slug
 from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
 from loadstone.report.campaign_page import LOAD_MODELS, distinct
@@ -110,4 +110,4 @@ def _by_campaign(rows: list[Row]) -> defaultdict[Key, list[Row]]:
 def _state(campaign: Campaign) -> str:
     if campaign.is_open:
         return "open: runs may still be added"
-    return "given up" if (campaign.path / ABANDONED).exists() else "complete"
+    return "given up" if campaign.is_abandoned else "complete"

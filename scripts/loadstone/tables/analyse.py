@@ -76,7 +76,8 @@ def analyse_campaign(
         facts = _rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
         planned = _rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
         asking = _Asking(connection, tables, Answers(tables, campaign))
-        judged = _judged(asking, facts, known, mismatch.links(campaign.root, facts))
+        links = mismatch.links(campaign.root, facts)
+        judged = _judged(asking, facts, known, links, mismatch.copies(facts, links))
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
@@ -116,7 +117,9 @@ def _judged(
     facts: Sequence[_Row],
     known: Known,
     links: Mapping[str, str],
+    copies: Mapping[str, str],
 ) -> list[Judged]:
+    """`links` and `copies` name by the source of a run that of the other whose file or content it has."""
     measured: dict[tuple[str, int], _Row] = {}
     for file in sorted({fact["requests_file"] for fact in facts if fact["requests_file"]}):
         for row in asking.measured(file):
@@ -150,11 +153,11 @@ def _judged(
             "excluded": verdict.excluded,
             "exclusion_reason": "; ".join(verdict.reasons) or None,
         }
-        runs.append(Judged(row, _profile(fact, counted, verdict)))
+        runs.append(Judged(row, _profile(fact, counted, verdict, copies.get(fact["source"]))))
     return runs
 
 
-def _profile(fact: _Row, counted: _Row, verdict: Verdict) -> Profile:
+def _profile(fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None) -> Profile:
     """`counted` holds what `runs.sql` or the tool's summary says of the run."""
     return Profile(
         variant=fact["variant"],
@@ -169,6 +172,8 @@ def _profile(fact: _Row, counted: _Row, verdict: Verdict) -> Profile:
         second_half_mean_ns=counted.get("second_half_mean_ns"),
         tags=verdict.tags,
         trouble=fact["trouble"],
+        copy_of=copy_of,
+        results_sha256=fact["results_sha256"],
     )
 
 

@@ -106,8 +106,7 @@ class _CellReader:
     def _hash(self) -> None:
         """Before anything is read: a file that changes meanwhile then differs from its hash and is read again."""
         for name, (size, mtime_ns) in present(self.listing).items():
-            if (digest := sha256(self.cell.path / name)) is not None:
-                self.record.sources[name] = Source(size, mtime_ns, digest)
+            self.record.sources[name] = Source(size, mtime_ns, sha256(self.cell.path / name))
 
     # --- metadata and checksums ---------------------------------------------------------------------------------------
 
@@ -153,7 +152,7 @@ class _CellReader:
             for line in lines:
                 if (match := _CHECKSUM.fullmatch(line)) is None:
                     self._problem(file.run, file.name, "holds a line that is no checksum")
-                elif (source := self.record.sources.get(match[2])) is None:
+                elif (source := self.record.sources.get(match[2])) is None or source.sha256 is None:
                     self._problem(file.run, file.name, f"names {layout.text(match[2])}, which is not there")
                 elif source.sha256 != match[1].lower():
                     text = f"has changed since it was collected (its checksum differs from {file.name})"
@@ -300,6 +299,10 @@ class _CellReader:
                 text = f"run {run} of {self.cell.variant_dir} at {self.cell.rate}/s failed {failures.times(len(files))}"
                 self._problem(run, files[-1].name, layout.text(f"{text} and has no result: {reason}"))
 
+    def _sha256(self, file: RawFile | None) -> str | None:
+        source = self.record.sources.get(file.name) if file else None
+        return source.sha256 if source else None
+
     def _describe_runs(self, main: dict[int, RawFile]) -> None:
         described = self.metadata
         summaries = {row["run"] for row in self.record.summaries if row["stream"] == MAIN_STREAM}
@@ -325,6 +328,7 @@ class _CellReader:
                     "generator_cpus": told.generator_cpus,
                     "trouble": trouble(told.incidents),
                     "expected_requests": described.expected_requests,
+                    "results_sha256": self._sha256(main.get(run)),
                     "source": self._source(name),
                 }
             )

@@ -6,27 +6,24 @@ Kept beside the tables, so that a cell is read again only when its content chang
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone import readers
 from loadstone.archive import METADATA, Campaign, CellListing
 from loadstone.durable import replace
 from loadstone.readers.stream import open_raw
-from loadstone.tables import schema
+from loadstone.tables import VERSION
 from loadstone.tables.layout import manifest_file, prepare_folder
-
-_VERSION = [schema.VERSION, readers.VERSION]
 
 
 @dataclass
 class Source:
-    """One raw file as it was when it was read; `sha256` of its bytes."""
+    """One raw file as it was when it was read; `sha256` of its bytes, None where it could not be read."""
 
     size: int
     mtime_ns: int
-    sha256: str
+    sha256: str | None
 
 
 @dataclass
@@ -65,7 +62,7 @@ def load(tables: Path, campaign: Campaign) -> dict[tuple[str, str], CellRecord]:
     """Records by rate and variant folder. Empty when there are none, or none of this version of the tables."""
     try:
         content = json.loads(manifest_file(tables, campaign).read_bytes())
-        if content["version"] != _VERSION:
+        if content["version"] != VERSION:
             return {}
         return {record.key: record for record in map(_record, content["cells"])}
     except (OSError, ValueError, KeyError, TypeError):
@@ -76,8 +73,8 @@ def save(tables: Path, campaign: Campaign, records: Mapping[tuple[str, str], Cel
     """Replace a campaign's manifest in one step."""
     path = manifest_file(tables, campaign)
     prepare_folder(tables, path.parent)
-    content = {"version": _VERSION, "cells": [asdict(record) for record in records.values()]}
-    replace(path, json.dumps(content).encode())
+    content = {"version": VERSION, "cells": list(records.values())}
+    replace(path, json.dumps(content, default=vars).encode())
 
 
 def _record(content: dict[str, Any]) -> CellRecord:
@@ -96,7 +93,8 @@ def present(listing: CellListing) -> dict[str, tuple[int, int]]:
 def change(record: CellRecord, listing: CellListing) -> str:
     """Why a cell has to be read again, in words; empty when its content is what was read.
 
-    A file with another mtime alone is hashed; when its content is the same, `record` takes the new mtime over.
+    A file with another mtime alone, or that could not be read, is hashed; when its content is the same, `record` takes
+    the new mtime over.
     """
     now = present(listing)
     if new := sorted(now.keys() - record.sources.keys()):
@@ -106,7 +104,7 @@ def change(record: CellRecord, listing: CellListing) -> str:
     changed = [name for name, (size, _) in now.items() if size != record.sources[name].size]
     for name, (_, mtime_ns) in now.items():
         source = record.sources[name]
-        if name not in changed and mtime_ns != source.mtime_ns:
+        if name not in changed and (mtime_ns != source.mtime_ns or source.sha256 is None):
             if sha256(listing.cell.path / name) != source.sha256:
                 changed.append(name)
             else:

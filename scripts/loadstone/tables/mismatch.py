@@ -38,12 +38,23 @@ def links(root: Path, facts: Sequence[_Row]) -> dict[str, str]:
     return found
 
 
+def copies(facts: Sequence[_Row], links: Mapping[str, str]) -> dict[str, str]:
+    """Source of a run -> that of an earlier one whose results are the same bytes; `links` are no copies."""
+    found: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for fact in facts:
+        source, digest = fact["source"], fact["results_sha256"]
+        if digest and source not in links and (original := first.setdefault(digest, source)) != source:
+            found[source] = original
+    return found
+
+
 def unfinished(campaign: Campaign, planned: Sequence[_Row], known: Known) -> str | None:
     """Why a campaign may never have been completed. One whose plan is in the archive is simply still open."""
-    if not known.completion_file or (campaign.path / COMPLETION).exists():
+    if not known.completion_file or campaign.is_completed:
         return None
     lacking = sum(not run["collected"] for run in planned)
-    if (campaign.path / ABANDONED).exists():
+    if campaign.is_abandoned:
         return f"{ABANDONED} is there, and {lacking} of {len(planned)} planned runs are missing" if lacking else None
     return None if planned else f"{COMPLETION} is missing, which is written when all runs are collected"
 

@@ -55,6 +55,8 @@ class Profile:
     second_half_mean_ns: float | None = None
     tags: Sequence[str] = ()
     trouble: str | None = None  # what happened to its target, in words
+    copy_of: str | None = None  # path of an earlier run's results, which are the same bytes
+    results_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[
         cell = list(group)
         found += _cut_short(cell)
         found += _troubled(cell)
+        found += _copied(cell)
         sound = [profile for profile in cell if profile.sound]
         for check in (_failures, _outliers, _halves):
             found += check(sound)
@@ -146,6 +149,14 @@ def _troubled(cell: Sequence[Profile]) -> Iterator[Suggestion]:
         return
     for profile, text in troubled:
         yield _of_run(profile, "troubled target", "doubtful", text)
+
+
+def _copied(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    """Requests are stamped in nanoseconds: no two attacks leave the same bytes, and one counted twice is no second."""
+    for profile in cell:
+        if profile.copy_of is not None:
+            text = f"its results are byte for byte those of {profile.copy_of} (SHA-256 {profile.results_sha256})"
+            yield _of_run(profile, "copied run", "INVALID", text)
 
 
 def _failures(cell: Sequence[Profile]) -> Iterator[Suggestion]:

@@ -1,0 +1,26 @@
+"""What the workflow is asked to make."""
+
+from pathlib import Path
+
+from loadstone import archive, state
+from loadstone.state import State, made_from, mark_done
+from loadstone.tables import manifest
+from support.rawfiles import write_cell
+
+
+def test_tables_of_another_version_are_made_again(tmp_path: Path, monkeypatch) -> None:
+    write_cell(tmp_path / "archive", {})
+    (campaign,) = archive.campaigns(tmp_path / "archive")
+
+    def done() -> str:
+        look = State(
+            {"archive": tmp_path / "archive", "tables": tmp_path / "tables", "host": "here"}, tmp_path / "none"
+        )
+        return look.done(state.key_of(campaign), pending=False)
+
+    first = done()
+    manifest.save(tmp_path / "tables", campaign, {})
+    mark_done(Path(first), made_from(archive.scan_campaign(campaign)))
+    assert done() == first
+    monkeypatch.setattr(state, "VERSION", -1)
+    assert done() != first
