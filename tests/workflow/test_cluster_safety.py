@@ -90,8 +90,9 @@ def test_killed_at_once_the_next_invocation_puts_back_first_and_goes_on(
     assert shop.state() == before and record_of(shop) is None
 
 
+# A minute each: `make test` leaves them out, .ci/run takes some.
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(int(os.environ.get("LOADSTONE_KILLS", "30"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("LOADSTONE_KILLS", "0"))))
 def test_killed_at_any_moment(seed: int, shop: Shop, checkout: Checkout) -> None:
     before = shop.state()
     process = checkout.start("--cores", "all", "attacks")
