@@ -18,6 +18,9 @@ COMPLETION = "completion_time.txt"
 ABANDONED = "abandoned.txt"
 
 MAIN_STREAM = "main"
+# Of `<run>.resources.csv.zst`; ASKED_AT may follow.
+RESOURCE_COLUMNS = ("sampled_at", "scope", "name", "cpu_millicores", "memory_mib")
+ASKED_AT = "asked_at"
 FORMATS = "json|csv|bin"
 _NAME = re.compile(
     r"(?P<run>[1-9]\d*)"

@@ -14,7 +14,7 @@ import yaml
 CONDA_NAMES = {"duckdb": "python-duckdb", "kubernetes": "python-kubernetes"}
 IMPORT_NAMES = {"yaml": "pyyaml", "vl_convert": "vl-convert-python"}
 # Comes with a package that is named.
-BROUGHT_BY = {"numpy": "scipy", "markupsafe": "jinja2", "jsonschema": "altair"}
+BROUGHT_BY = {"numpy": "scipy", "markupsafe": "jinja2", "jsonschema": "altair", "urllib3": "kubernetes"}
 
 ENVIRONMENTS = ("collect", "pipeline", "report")
 

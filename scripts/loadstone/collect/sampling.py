@@ -16,10 +16,10 @@ from typing import Any
 
 import zstandard
 
+from loadstone.archive import ASKED_AT, RESOURCE_COLUMNS
 from loadstone.collect.target import Job, Sample, Target, UnsampledError
 from loadstone.collect.usage import Machine, ProcessTrees, available_cpus
 from loadstone.metadata import parse_duration
-from loadstone.readers.resources import ASKED_AT, COLUMNS
 
 GENERATOR = "generator"  # its name in samples: of its processes, and of the machine that it runs on
 
@@ -104,7 +104,7 @@ class Sampler:
         """Take samples on a clock, and once more at the end when half an interval has passed since the last."""
         try:
             with self._file.open("x", newline="", encoding="utf-8", errors="backslashreplace") as file:
-                csv.writer(file).writerow([*COLUMNS, ASKED_AT])
+                csv.writer(file).writerow([*RESOURCE_COLUMNS, ASKED_AT])
                 started_s = last_s = time.monotonic()
                 self._take(measured, file)
                 end_s = started_s + self._sends_s + self.every_s / 2

@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from loadstone.archive import ASKED_AT
+from loadstone.archive import RESOURCE_COLUMNS as COLUMNS
 from loadstone.readers.base import Problems
 from loadstone.readers.stream import read_lines
-
-COLUMNS = ["sampled_at", "scope", "name", "cpu_millicores", "memory_mib"]
-ASKED_AT = "asked_at"
 
 
 def read(path: Path, problems: Problems) -> Iterator[dict[str, Any]]:
