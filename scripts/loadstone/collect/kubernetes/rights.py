@@ -1,5 +1,6 @@
 """What a session must be allowed to do: asked of the cluster before the first change, and written as Roles."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from loadstone.collect.kubernetes.record import KINDS
 from loadstone.errors import LoadstoneError
 
 _NAME = "loadstone"
+_POLL_S, _STARTING_S = 0.5, 10.0
 
 
 @dataclass(frozen=True, order=True)
@@ -86,7 +88,14 @@ def check(cluster: Cluster, declared: Declared) -> None:
 
 def lacking(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
     """Those that the cluster does not grant."""
-    return [right for right in rights if not _is_allowed(cluster, right)]
+    missing, given_up = list(rights), time.monotonic() + _STARTING_S
+    while True:
+        # A server that has just started denies what it has not read the roles of yet.
+        was_ready = cluster.is_ready()
+        missing = [right for right in missing if not _is_allowed(cluster, right)]
+        if was_ready or not missing or time.monotonic() > given_up:
+            return missing
+        time.sleep(_POLL_S)
 
 
 def roles(declared: Declared, subject: Object) -> list[Object]:
