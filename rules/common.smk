@@ -99,12 +99,12 @@ SESSION = []
 
 def open_session():
     """Before the first job: a keeper for the cluster, when this invocation may attack one or has one to put back."""
-    if not has_cluster() or not attacking():
+    if not has_cluster() or not attacking() or workflow.touch:
         return
     lacking = {run.cell.variant_dir for runs in STATE.lacking.values() for run in runs}
     needed = lacking & set(config["target"]["variants"])
     if needed or session.has_records():
-        SESSION.append(session.start(config["target"], config["host"], needed))
+        SESSION.append(session.start(config["target"], config["host"], needed, logger.info))
 
 
 def close_session():

@@ -9,7 +9,7 @@ from datetime import datetime
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 
-from loadstone.errors import LoadstoneError
+from loadstone.errors import LoadstoneError, printable
 from loadstone.process import end_with_parents, exit_on_sigterm
 
 _INTERRUPTED = 128 + signal.SIGINT  # as shells have it
@@ -43,7 +43,7 @@ def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
         def log(text: str) -> None:
             file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
             if show:
-                print(text, file=sys.stderr, flush=True)
+                print(printable(text), file=sys.stderr, flush=True)
 
         try:
             yield log

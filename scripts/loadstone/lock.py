@@ -3,6 +3,7 @@
 import fcntl
 import getpass
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,22 +19,43 @@ _POLL_S = 0.2
 
 
 @contextmanager
-def exclusive(purpose: str, log: Callable[[str], None], path: Path = MACHINE_LOCK) -> Iterator[int]:
+def exclusive(
+    purpose: str, log: Callable[[str], None], path: Path = MACHINE_LOCK, limit_s: float = math.inf
+) -> Iterator[int]:
     """Hold the machine's attack lock; yields its descriptor. Waits, and says for whom, while another holds it.
+
+    Raises LoadstoneError after `limit_s` in vain.
 
     The kernel lets go of the lock when the last copy of the descriptor is closed, so hand it down to what must be
     gone before the next attack.
     """
-    said = None
+    said, given_up = None, time.monotonic() + limit_s
     while isinstance(taken := _try(purpose, path), str):
         if taken != said:
             log(f"waiting: {taken} holds this machine")
             said = taken
+        if time.monotonic() > given_up:
+            raise LoadstoneError(f"{taken} did not let go in time")
         time.sleep(_POLL_S)
     try:
         yield taken
     finally:
         os.close(taken)
+
+
+def is_held(path: Path) -> bool:
+    """Whether anybody holds a lock now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def hold(purpose: str, path: Path) -> int:

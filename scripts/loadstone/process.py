@@ -145,20 +145,17 @@ class Detached:
     `order` is its first line of input, as JSON. Neither a Ctrl-C nor the death of this process ends it.
     """
 
-    def __init__(self, module: str, order: Mapping[str, Any]) -> None:
+    def __init__(self, module: str, order: Mapping[str, Any], keep_open: Sequence[int] = ()) -> None:
         scripts = str(Path(__file__).resolve().parents[1])
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno(),
             start_new_session=True,
+            pass_fds=keep_open,
             env={**os.environ, "PYTHONPATH": scripts},
         )
         self._order = json.dumps(order).encode() + b"\n"
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def begin(self) -> None:
         """Give it its order; until then it waits."""

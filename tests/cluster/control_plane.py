@@ -9,11 +9,9 @@ import contextlib
 import hashlib
 import json
 import os
-import random
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from pathlib import Path
 
 import yaml
 from loadstone.process import Minder, Program
+from support.checkout import free_ports
 
 from cluster.api import Api, ApiError, wait_until
 from cluster.recorder import Recorder
@@ -56,7 +55,9 @@ class ControlPlane:
         self.calls = Recorder(folder / "audit.log", self._mark)
         self._certificates = folder / "certificates"
         self._token = secrets.token_hex(24)
-        self._ports = dict(zip(("etcd", "peer", "api", "kcm", "scheduler", "kwok", "metrics"), _ports(7), strict=True))
+        self._ports = dict(
+            zip(("etcd", "peer", "api", "kcm", "scheduler", "kwok", "metrics"), free_ports(7), strict=True)
+        )
         self._programs: dict[str, Program] = {}
         self.address = f"https://127.0.0.1:{self._ports['api']}"
         self.api = Api(self.address, self._token, None)
@@ -309,16 +310,3 @@ class ControlPlane:
     def _remove_data(self) -> None:
         for name in ("etcd", "certificates"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-
-
-def _ports(count: int) -> list[int]:
-    """Free ports of loopback below those that the kernel gives to outgoing connections.
-
-    A client that tries again while its server is away could get such a port as its own, and keep the server from it.
-    """
-    found: list[int] = []
-    while len(found) < count:
-        port = random.randint(12_000, 30_000)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            found += [port] if port not in found else []
-    return found

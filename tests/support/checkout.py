@@ -2,12 +2,14 @@
 
 import hashlib
 import os
+import random
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +146,13 @@ class Checkout:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback on which nobody listens now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Ports of loopback on which nobody listens now, below those that the kernel gives to outgoing connections.
+
+    A client could get such a port as its own, and keep a server that is started again from it.
+    """
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randint(12_000, 30_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found += [port] if port not in found else []
+    return found

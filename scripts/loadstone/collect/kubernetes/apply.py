@@ -1,50 +1,85 @@
 """Bringing a cluster into a wanted state, and back. Repeatable: what is as wanted is not touched."""
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED, Field, get, rewritten, value_text
-from loadstone.collect.kubernetes.client import DEPLOYMENT, Cluster, ConflictError, NotFoundError
+from loadstone.collect.kubernetes.client import DEPLOYMENT, Cluster, ClusterError, ConflictError, NotFoundError
 from loadstone.collect.kubernetes.record import Changed, Record
 
 Wanted = Callable[[Field], Any]
+_TRY_S, _PAUSE_S = 5.0, 0.2
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Who changes a cluster, as long as it is his: `fence` is called before each write, and raises when it is not."""
+
+    cluster: Cluster
+    fence: Callable[[], object]
 
 
 @dataclass
 class Outcome:
-    """Texts for people: what was written, and what was left because others had changed it."""
+    """Texts for people: what was written, left because others had changed it, or refused by the cluster."""
 
     written: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
         self.written += other.written
         self.left += other.left
+        self.refused += other.refused
 
 
-def put_back(cluster: Cluster, record: Record) -> Outcome:
-    """Everything as it was before the record's session, except what others changed meanwhile."""
+def put_back(writer: Writer, record: Record) -> Outcome:
+    """Everything as it was before the record's session, except what others changed meanwhile; as much as is allowed."""
     outcome = Outcome()
     for changed in record.objects:
-        outcome.add(_write(cluster, changed, _others(changed), lambda each: each.before))
-        outcome.add(_write(cluster, changed, _replicas(changed), lambda each: each.before))
+        for fields in (_others(changed), _replicas(changed)):
+            try:
+                outcome.add(_write(writer, changed, fields, lambda each: each.before))
+            except ClusterError as error:
+                if error.is_transient:
+                    raise
+                outcome.refused.append(f"{changed}: {error}")
     return outcome
 
 
-def idle(cluster: Cluster, record: Record) -> Outcome:
+def deviations(cluster: Cluster, record: Record, variant: str) -> tuple[list[str], dict[str, Any]]:
+    """(what is not as measuring a variant wants it, in words; the generation of each object that is measured)."""
+    found, generations = [], {}
+    for changed in record.objects:
+        held = cluster.get(changed.kind, changed.namespace, changed.name)
+        if held is None or held["metadata"]["uid"] != changed.uid:
+            found.append(f"{changed} is gone, or was made anew by somebody")
+            continue
+        values = [(each, get(held, each.path), each.wanted(variant)) for each in changed.fields]
+        found += [
+            f"{changed}: {each} is {value_text(value)} instead of {value_text(want)}"
+            for each, value, want in values
+            if value != want
+        ]
+        generations[str(changed)] = held["metadata"].get("generation")
+    return found, generations
+
+
+def idle(writer: Writer, record: Record) -> Outcome:
     """No variant up, nothing patched, Flux suspended."""
-    return _all(cluster, record, lambda each: each.wanted(None), down_first=True)
+    return _all(writer, record, lambda each: each.wanted(None), down_first=True)
 
 
-def prepare(cluster: Cluster, record: Record, variant: str) -> Outcome:
+def prepare(writer: Writer, record: Record, variant: str) -> Outcome:
     """All that is not the variant's down, the variant's changes in force; its own pods are not wanted yet."""
-    return _all(cluster, record, lambda each: _prepared(each, variant), down_first=True)
+    return _all(writer, record, lambda each: _prepared(each, variant), down_first=True)
 
 
-def raise_up(cluster: Cluster, record: Record, variant: str) -> Outcome:
+def raise_up(writer: Writer, record: Record, variant: str) -> Outcome:
     """The variant's pods, and those of its dependencies."""
-    return _all(cluster, record, lambda each: each.wanted(variant), down_first=False)
+    return _all(writer, record, lambda each: each.wanted(variant), down_first=False)
 
 
 def pods(record: Record, variant: str | None, *, prepared: bool = False) -> dict[tuple[str, str], int]:
@@ -66,49 +101,61 @@ def _prepared(each: Field, variant: str) -> Any:
     return each.ours.get(STOPPED, each.wanted(None))
 
 
-def _all(cluster: Cluster, record: Record, wanted: Wanted, *, down_first: bool) -> Outcome:
+def _all(writer: Writer, record: Record, wanted: Wanted, *, down_first: bool) -> Outcome:
     deployments = [changed for changed in record.objects if changed.kind is DEPLOYMENT]
     steps: list[Callable[[Changed], list[Field]]] = [_replicas, _others] if down_first else [_others, _replicas]
     outcome = Outcome()
     # Flux first: it would undo the rest.
     for changed in record.objects:
         if changed.kind is not DEPLOYMENT:
-            outcome.add(_write(cluster, changed, changed.fields, wanted))
+            outcome.add(_write(writer, changed, changed.fields, wanted))
     for fields_of in steps:
         for changed in deployments:
-            outcome.add(_write(cluster, changed, fields_of(changed), wanted))
+            outcome.add(_write(writer, changed, fields_of(changed), wanted))
     return outcome
 
 
-def _write(cluster: Cluster, changed: Changed, fields: Iterable[Field], wanted: Wanted) -> Outcome:
+def _write(writer: Writer, changed: Changed, fields: Iterable[Field], wanted: Wanted) -> Outcome:
     """Give one object's fields their wanted values, as long as each has a value that is known."""
     fields = list(fields)
     if not fields:
         return Outcome()
-    # The number of pods through the subresource: it needs no right to change anything else.
-    subresource = "scale" if changed.kind is DEPLOYMENT and fields[0].path == REPLICAS else ""
+    given_up = time.monotonic() + writer.cluster.patience_s
     while True:
-        held = cluster.get(changed.kind, changed.namespace, changed.name, subresource)
-        if held is None:
-            return Outcome(left=[f"{changed} is gone"])
-        if held["metadata"]["uid"] != changed.uid:
-            return Outcome(left=[f"{changed} was made anew by somebody"])
-        if subresource:  # it leaves out a zero
-            held.setdefault("spec", {}).setdefault("replicas", 0)
-        found, written, left = rewritten(held, fields, wanted)
-        outcome = Outcome(
-            [f"{changed}: {each} {value_text(wanted(each))}" for each in written],
-            [f"{changed}: {each} is now {value_text(get(held, each.path))}, by somebody else" for each in left],
-        )
-        if not written:
-            return outcome
         try:
-            cluster.replace(changed.kind, changed.namespace, found, subresource)
-        except ConflictError:
-            continue
+            return _try_to_write(writer, changed, fields, wanted)
         except NotFoundError:
             return Outcome(left=[f"{changed} is gone"])
-        return outcome
+        except ClusterError as error:
+            if time.monotonic() > given_up or not (error.is_transient or isinstance(error, ConflictError)):
+                raise
+        time.sleep(_PAUSE_S)
+
+
+def _try_to_write(writer: Writer, changed: Changed, fields: list[Field], wanted: Wanted) -> Outcome:
+    # With little patience: between two tries it is asked anew whether the cluster is ours.
+    cluster = writer.cluster.with_patience(min(_TRY_S, writer.cluster.patience_s))
+    # The number of pods through the subresource: it needs no right to change anything else.
+    subresource = "scale" if changed.kind is DEPLOYMENT and fields[0].path == REPLICAS else ""
+    held = cluster.get(changed.kind, changed.namespace, changed.name, subresource)
+    if held is None:
+        return Outcome(left=[f"{changed} is gone"])
+    if held["metadata"]["uid"] != changed.uid:
+        return Outcome(left=[f"{changed} was made anew by somebody"])
+    if subresource:  # it leaves out a zero
+        held.setdefault("spec", {}).setdefault("replicas", 0)
+    found, written, left = rewritten(held, fields, wanted)
+    if written:
+        writer.fence()
+        cluster.replace(changed.kind, changed.namespace, found, subresource)
+    return Outcome(
+        [f"{changed}: {each} {value_text(wanted(each))}" for each in written],
+        [
+            f"{changed}: {each} is now {value_text(get(held, each.path))}, by somebody else; "
+            f"before the sweep it was {value_text(each.before)}"
+            for each in left
+        ],
+    )
 
 
 def _replicas(changed: Changed) -> list[Field]:

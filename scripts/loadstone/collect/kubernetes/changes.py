@@ -16,8 +16,8 @@ Object = dict[str, Any]
 # Keys of mappings; a tuple ("name", x) stands for the element of a list whose ``name`` is x.
 Path = tuple[Any, ...]
 
-_KEPT_BY_SERVER = {("metadata", "annotations", "deployment.kubernetes.io/revision")}
-_COMPARED = (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
+_KEPT_BY_SERVER = {"deployment.kubernetes.io/revision"}
+_MAPPINGS = (("metadata", "labels"), ("metadata", "annotations"))  # absent is as good as empty
 
 
 class _Absent(Enum):
@@ -33,6 +33,7 @@ SUSPEND: Path = ("spec", "suspend")
 # Names that no variant can have.
 IDLE, STOPPED = "/idle", "/stopped"
 _SHOWN = 120
+_ORDERED = ("containers", "initContainers", "env", "volumes")  # lists of which the elements are merged by name
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,10 @@ def differences(before: Object, afters: Mapping[str, Object]) -> list[Field]:
     """
     paths: set[Path] = set()
     for after in afters.values():
-        for path in _COMPARED:
-            _compare(path, get(before, path), get(after, path), paths)
-    paths -= _KEPT_BY_SERVER
+        _compare(("spec",), get(before, ("spec",)), get(after, ("spec",)), paths)
+        for path in _MAPPINGS:
+            was, now = (_mapping(each, path) for each in (before, after))
+            paths |= {(*path, key) for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
     outermost = [path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))]
     found = []
     for path in sorted(outermost, key=str):
@@ -115,6 +117,24 @@ def differences(before: Object, afters: Mapping[str, Object]) -> list[Field]:
         ours = {name: get(after, path) for name, after in afters.items()}
         changed = {name: value for name, value in ours.items() if value != former}
         found.append(Field(path, copy.deepcopy(former), copy.deepcopy(changed)))
+    return found
+
+
+def in_order(patch: Any, before: Any) -> Any:
+    """A strategic merge patch that leaves named elements of lists where they are, and puts new ones behind them."""
+    if not isinstance(patch, dict):
+        return patch
+    found = {}
+    for key, value in patch.items():
+        there = before.get(key) if isinstance(before, dict) else None
+        if key not in _ORDERED or not isinstance(value, list):
+            found[key] = in_order(value, there)
+            continue
+        known = {each["name"]: each for each in there or []}
+        found[key] = [in_order(each, known.get(each.get("name"))) for each in value]
+        gone = {each.get("name") for each in value if each.get("$patch") == "delete"}
+        names = dict.fromkeys([*known, *(each["name"] for each in value if "name" in each)])
+        found[f"$setElementOrder/{key}"] = [{"name": name} for name in names if name not in gone]
     return found
 
 
@@ -167,6 +187,11 @@ def put(content: Object, path: Path, value: Any) -> bool:
     else:
         holder[last] = copy.deepcopy(value)
     return True
+
+
+def _mapping(content: Object, path: Path) -> Object:
+    found = get(content, path)
+    return {key: found[key] for key in found if key not in _KEPT_BY_SERVER} if isinstance(found, dict) else {}
 
 
 def _compare(path: Path, before: Any, after: Any, found: set[Path]) -> None:

@@ -178,9 +178,9 @@ class Cluster:
     def patch(self, kind: Kind, namespace: str, name: str, body: Object, *, dry_run: bool = False) -> Object:
         """A strategic merge patch (of kinds that are not Kubernetes' own: a JSON merge patch).
 
-        Returns the whole object as it is (or would be) then.
+        Returns the whole object as it is (or would be) then. A field that does not exist is refused.
         """
-        query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if dry_run else {})
+        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"} | ({"dryRun": "All"} if dry_run else {})
         return self._call("PATCH", kind.path(namespace, name), query, body, kind.patch_type)
 
     def delete(self, kind: Kind, namespace: str, name: str, uid: str | None = None) -> None:

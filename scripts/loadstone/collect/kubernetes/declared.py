@@ -37,6 +37,7 @@ class Change:
     namespace: str
     deployment: str
     patch: dict[str, Any]
+    containers: tuple[str, ...] = ()  # that must be there
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,11 @@ class Declared:
     variants: Mapping[str, Variant]
 
     @classmethod
-    def of(cls, target: Mapping[str, Any], host: str) -> "Declared":
-        """Raises LoadstoneError when a number of replicas is not declared for this host."""
+    def of(cls, target: Mapping[str, Any], host: str, *, only_cluster: bool = False) -> "Declared":
+        """Raises LoadstoneError when a number of replicas is not declared for this host.
+
+        `only_cluster` leaves out the variants.
+        """
         return cls(
             context=target.get("context"),
             namespace=target.get("namespace", "loadstone"),
@@ -91,7 +95,7 @@ class Declared:
             ready_timeout_s=parse_duration(target.get("ready_timeout")) or 300.0,
             sampled=tuple(target.get("resources", {}).get("namespaces", [])),
             flux=tuple(Flux(each["kind"], each["namespace"], each["name"]) for each in target.get("flux", [])),
-            variants={name: _variant(target, name, host) for name in target["variants"]},
+            variants={} if only_cluster else {name: _variant(target, name, host) for name in target["variants"]},
         )
 
 
@@ -106,7 +110,10 @@ def _variant(target: Mapping[str, Any], name: str, host: str) -> Variant:
         dependencies.append(Dependency(each, scaled, dependency.get("restart", False)))
     count = replicas_for(declared.get("replicas", target.get("replicas", 1)), host)
     scaled = _scaled(namespace, declared.get("deployments"), count)
-    changes = tuple(Change(namespace, each["deployment"], _patch(each)) for each in declared.get("changes", []))
+    changes = tuple(
+        Change(namespace, each["deployment"], _patch(each), (*each.get("image", ()), *each.get("env", ())))
+        for each in declared.get("changes", [])
+    )
     return Variant(name, scaled, tuple(dependencies), changes)
 
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -18,47 +19,59 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.collect.kubernetes import apply, rights, session
+from loadstone.collect.kubernetes.apply import Writer
 from loadstone.collect.kubernetes.client import Cluster, ClusterError
 from loadstone.collect.kubernetes.declared import Declared
 from loadstone.collect.kubernetes.lease import Lease, LeaseLostError
 from loadstone.collect.kubernetes.record import Record, Records
+from loadstone.collect.kubernetes.session import State
 from loadstone.collect.kubernetes.survey import survey
-from loadstone.errors import LoadstoneError
+from loadstone.errors import LoadstoneError, printable
 from loadstone.lock import exclusive
 
 Log = Callable[[str], None]
 LEASE_NAME = "loadstone"
 _POLL_S = 0.3
 
+_JOB_S = 30.0  # that a job may take to notice that all is over
+
 PUT_BACK, LEFT_SOME, NOT_PUT_BACK, REFUSED = 0, 3, 4, 5
 
 
 class Keeper:
-    """One session on one cluster. `ended` is set when the workflow is over."""
+    """One session on one cluster. `ended` is set when the workflow is over; `say` hears how it stands."""
 
-    def __init__(self, declared: Declared, ended: threading.Event, log: Log) -> None:
+    def __init__(
+        self, declared: Declared, ended: threading.Event, log: Log, say: Callable[[State], None], own_id: str = ""
+    ) -> None:
         self.declared = declared
         self.ended = ended
         self.log = log
+        self.say = say
+        self.id = own_id or str(uuid.uuid4())
         self.cluster = Cluster(declared.context, patience_s=declared.patience_s, log=log)
         self.records = Records(self.cluster, declared.namespace, session.record_path(self.cluster.host))
-        self.holder = f"{_user()}@{socket.gethostname()} {uuid.uuid4()}"
-        self.left: list[str] = []
+        self.holder = f"{_user()}@{socket.gethostname()} {self.id}"
+        self.code = PUT_BACK
 
     def keep(self, needed: list[str]) -> int:
         """Hold the cluster for measuring the variants `needed` until the end; an exit code."""
-        rights.check(self.cluster, self.declared)
+        if needed:
+            rights.check(self.cluster, self.declared)
         with self._leased() as lease:
             if lease is None:
                 return PUT_BACK
-            self.put_back()
+            writer = Writer(self.cluster, lambda: _renewed(lease))
+            while (left := self.records.find()) is not None:
+                self.log(f"putting back what {left.holder} left on {self.cluster.host} (since {left.since})")
+                self._put_back(writer, left)
             if needed and not self.ended.is_set():
-                self._hold(lease, needed)
+                self._hold(lease, writer, needed)
             else:
-                session.say(session.DONE)
-            return LEFT_SOME if self.left else PUT_BACK
+                self.say(State(self.id, session.DONE))
+            return self.code
 
-    def _hold(self, lease: Lease, needed: list[str]) -> None:
+    def _hold(self, lease: Lease, writer: Writer, needed: list[str]) -> None:
         found = survey(self.cluster, self.declared, needed)
         for note in found.notes:
             self.log(note)
@@ -66,40 +79,49 @@ class Keeper:
         record = Record(str(uuid.uuid4()), self.holder, since, self.cluster.host, found.objects)
         self.records.write(record)
         try:
-            apply.idle(self.cluster, record)
+            apply.idle(writer, record)
             self.log(f"holding {self.cluster.host}: {_counted(record)} will be put back at the end")
-            self._until_end(lease)
+            self._until_end(lease, record)
         finally:
-            if lease.lost.is_set():
-                session.say(session.LOST, f"the Lease of {self.cluster.host} was taken over by {lease.holder()}")
-            else:
-                # A job of ours may be at work for a moment longer.
-                with exclusive("putting the cluster back", self.log, path=session.JOB_LOCK.resolve()):
-                    self.put_back()
+            self._finish(lease, writer, record)
 
-    def _until_end(self, lease: Lease) -> None:
-        said = ""
-        while not self.ended.wait(_POLL_S):
-            now = session.READY if lease.is_held() else session.UNSURE
-            if lease.lost.is_set():
-                return
-            if now != said:
-                session.say(now)
-                said = now
+    def _until_end(self, lease: Lease, record: Record) -> None:
+        said = 0.0
+        while not self.ended.wait(_POLL_S) and not lease.lost.is_set():
+            if (held_until := lease.held_until()) != said:
+                self.say(State(self.id, session.HELD, "", self.cluster.host, record.id, held_until))
+                said = held_until
 
-    def put_back(self) -> None:
-        """Put back what the record says, if there is one."""
-        record = self.records.find()
-        if record is None:
+    def _finish(self, lease: Lease, writer: Writer, record: Record) -> None:
+        """Put back, unless another has the cluster: then he has put it back."""
+        if lease.lost.is_set():
+            self.say(State(self.id, session.LOST, f"{self.cluster.host} was taken over by {lease.holder()}"))
+            self.code = NOT_PUT_BACK
             return
-        if record.holder != self.holder:
-            self.log(f"putting back what {record.holder} left on {self.cluster.host} (since {record.since})")
-        outcome = apply.put_back(self.cluster, record)
-        self.records.clear([record.id])
+        self.say(State(self.id, session.LOST, "the sweep is over"))
+        with contextlib.ExitStack() as stack:
+            try:
+                # A job of ours may be at work for a moment longer.
+                lock = exclusive("putting the cluster back", self.log, session.JOB_LOCK.resolve(), _JOB_S)
+                stack.enter_context(lock)
+            except (OSError, LoadstoneError) as error:
+                self.log(f"putting back although {error}")
+            self._put_back(writer, record)
+
+    def _put_back(self, writer: Writer, record: Record) -> None:
+        """Raises LoadstoneError, with the record kept, when the cluster refuses any of it."""
+        outcome = apply.put_back(writer, record)
+        if outcome.refused:
+            raise LoadstoneError(
+                f"not all could be put back on {self.cluster.host}; what was refused is still recorded:\n  "
+                + "\n  ".join(outcome.refused)
+            )
+        self.records.clear(record)
         if outcome.left:
             self.log("left as it is, for others have changed it meanwhile:\n  " + "\n  ".join(outcome.left))
-            self.left += outcome.left
-        self.log(f"{self.cluster.host} is as it was: {_counted(record)}, {len(outcome.written)} fields put back")
+            self.code = LEFT_SOME
+        how = "as it was, but for what others have changed" if outcome.left else "as it was"
+        self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {len(outcome.written)} fields put back")
 
     @contextlib.contextmanager
     def _leased(self) -> Iterator[Lease | None]:
@@ -121,15 +143,22 @@ class Keeper:
                 lease.release()
 
 
+def _renewed(lease: Lease) -> None:
+    """Raises LeaseLostError, or ClusterError, unless the Lease is surely held."""
+    if not lease.is_held():
+        lease.renew()
+
+
 def restore(config: Mapping[str, Any], log: Log) -> None:
     """Put a cluster back after a session that could not; waits, and says for whom, while another one holds it.
 
-    Raises LoadstoneError when something is left as others have changed it.
+    Raises LoadstoneError when something is left as others have changed it, or is refused.
     """
     target = config.get("target", {})
     if target.get("kind") != "kubernetes":
         raise LoadstoneError("the configuration declares no Kubernetes target: there is nothing to put back")
-    keeper = Keeper(Declared.of(target, config["host"]), threading.Event(), log)
+    declared = Declared.of(target, config["host"], only_cluster=True)
+    keeper = Keeper(declared, threading.Event(), log, lambda _: None)
     if keeper.records.find() is None:
         log(f"nothing is to be put back on {keeper.cluster.host}")
     elif keeper.keep([]) != PUT_BACK:
@@ -167,23 +196,44 @@ def main() -> int:
         ended.set()
 
     threading.Thread(target=wait_for_end_of_input, daemon=True).start()
-    log_file = Path("logs/cluster.log")
-    log_file.parent.mkdir(parents=True, exist_ok=True)
-    with log_file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
+    with contextlib.ExitStack() as stack:
+        log = _log_to(Path("logs/cluster.log"), stack)
 
-        def log(text: str) -> None:
-            file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
-            with contextlib.suppress(OSError):  # nobody may be listening any more
-                print(text, file=sys.stderr, flush=True)
+        def say(state: State) -> None:
+            try:
+                session.say(state)
+            except OSError as error:  # jobs stop when they hear nothing more; putting back must not
+                log(f"the jobs can't be told how the cluster stands: {error}")
 
         try:
-            return Keeper(Declared.of(order["target"], order["host"]), ended, log).keep(order["needed"])
+            declared = Declared.of(order["target"], order["host"], only_cluster=not order["needed"])
+            return Keeper(declared, ended, log, say, order["id"]).keep(order["needed"])
         except LoadstoneError as error:
             log(f"error: {error}")
-            if session.has_records():
-                log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, puts it back")
-            session.say(session.FAILED, "the cluster can't be used: see above")
-            return NOT_PUT_BACK if session.has_records() else REFUSED
+        except Exception:  # noqa: BLE001 - into the log, whatever it is
+            log(traceback.format_exc())
+        say(State(order["id"], session.FAILED, "the cluster can't be used: see above"))
+        if not session.has_records():
+            return REFUSED
+        log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, puts it back")
+        return NOT_PUT_BACK
+
+
+def _log_to(path: Path, stack: contextlib.ExitStack) -> Log:
+    """A log to a file and the terminal that never fails: nobody may be listening, and the disk may be full."""
+    file = None
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = stack.enter_context(path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1))
+
+    def log(text: str) -> None:
+        with contextlib.suppress(OSError):
+            print(printable(text), file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            if file is not None:
+                file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
+
+    return log
 
 
 if __name__ == "__main__":

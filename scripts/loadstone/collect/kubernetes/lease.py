@@ -24,6 +24,7 @@ from loadstone.collect.kubernetes.client import (
     NotFoundError,
     Object,
 )
+from loadstone.collect.kubernetes.session import clock
 from loadstone.errors import LoadstoneError
 
 Log = Callable[[str], None]
@@ -112,7 +113,7 @@ class Lease:
 
     def _write(self, found: Object | None, spec: Object) -> None:
         """Hold it from now on: the time counts from before the call, so ours is over before another sees it expire."""
-        begun = _clock()
+        begun = clock()
         held = {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": max(math.ceil(self.duration_s), 1),
@@ -149,7 +150,11 @@ class Lease:
 
     def is_held(self) -> bool:
         """Whether nobody else can hold it now, by what is known here; asks nobody."""
-        return not self.lost.is_set() and _clock() - self._renewed_at < self.duration_s
+        return clock() < self.held_until()
+
+    def held_until(self) -> float:
+        """Until when it is surely ours, by `session.clock`; minus infinity when it is not."""
+        return -math.inf if self.lost.is_set() else self._renewed_at + self.duration_s
 
     def renew(self) -> None:
         """Hold it for longer. Raises LeaseLostError when another has taken it, ClusterError when that can't be known.
@@ -246,11 +251,6 @@ class _Watched:
             self._version, self._since = found["metadata"]["resourceVersion"], time.monotonic()
         duration_s = spec.get("leaseDurationSeconds") or self._usual_s
         return time.monotonic() - self._since > duration_s
-
-
-def _clock() -> float:
-    """Seconds that count also while the machine sleeps, in which others see a Lease expire."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _now() -> str:

@@ -46,10 +46,16 @@ def explain(config: Mapping[str, Any], log: Log) -> None:
 
 
 def print_rights(config: Mapping[str, Any]) -> None:
-    """Write Roles and RoleBindings for a ServiceAccount ``loadstone`` to standard output, as YAML."""
+    """Write a ServiceAccount ``loadstone``, its namespace, Roles and RoleBindings to standard output, as YAML."""
     declared = Declared.of(_target(config), config["host"])
     subject = {"kind": "ServiceAccount", "name": "loadstone", "namespace": declared.namespace}
-    yaml.safe_dump_all(rights.roles(declared, subject), sys.stdout, sort_keys=False)
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": subject["name"], "namespace": declared.namespace},
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": declared.namespace}}
+    yaml.safe_dump_all([namespace, account, *rights.roles(declared, subject)], sys.stdout, sort_keys=False)
 
 
 def _target(config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,15 +10,16 @@ from loadstone.collect.target import RunFailedError
 Name = tuple[str, str]  # namespace and name of a deployment
 _POLL_S = 0.5
 _SHOWN = 10
+_OVER = ("Succeeded", "Failed")
 
 
-def wait_gone(cluster: Cluster, deployments: Iterable[Name], limit_s: float, check: Callable[[], None]) -> None:
+def wait_gone(cluster: Cluster, deployments: Iterable[Name], limit_s: float, check: Callable[[], object]) -> None:
     """Until no pod of these deployments is left, terminating ones included. Raises RunFailedError after `limit_s`."""
     wanted = dict.fromkeys(deployments, 0)
     _wait(cluster, wanted, limit_s, check, "were not gone", services=False)
 
 
-def wait_ready(cluster: Cluster, wanted: Mapping[Name, int], limit_s: float, check: Callable[[], None]) -> None:
+def wait_ready(cluster: Cluster, wanted: Mapping[Name, int], limit_s: float, check: Callable[[], object]) -> None:
     """Until each deployment has its wanted pods: updated, ready, no other left, and behind their Services.
 
     `check` is called at each look and may raise. Raises RunFailedError, with what the cluster says, after `limit_s`.
@@ -37,7 +38,7 @@ def lacking(cluster: Cluster, wanted: Mapping[Name, int], *, services: bool) -> 
             if name not in deployments:
                 found.append(f"the deployment {namespace}/{name} is gone")
                 continue
-            own = [pod for pod in pods if _selects(deployments[name]["spec"]["selector"], _labels(pod))]
+            own = selected(deployments[name], pods)
             mine += own
             found += [f"{namespace}/{name}: {what}" for what in _deployment_lacks(deployments[name], own, count)]
         if services and not found:
@@ -49,7 +50,7 @@ def _wait(
     cluster: Cluster,
     wanted: Mapping[Name, int],
     limit_s: float,
-    check: Callable[[], None],
+    check: Callable[[], object],
     failure: str,
     *,
     services: bool,
@@ -64,8 +65,8 @@ def _wait(
                 for each in _warnings(cluster, wanted)
                 if each["metadata"]["uid"] not in before or each.get("count") != before[each["metadata"]["uid"]]
             ]
-            shown = "\n  ".join(missing[:_SHOWN])
-            raise RunFailedError(f"the pods {failure} within {limit_s:.0f} s:\n  {shown}", tuple(said[-50:]))
+            shown = "; ".join(missing[:_SHOWN])
+            raise RunFailedError(f"the pods {failure} within {limit_s:.0f} s: {shown}", tuple(said[-50:]))
         time.sleep(_POLL_S)
 
 
@@ -110,7 +111,7 @@ def _services_lack(cluster: Cluster, namespace: str, pods: list[Object], mine: l
     slices = cluster.list(ENDPOINT_SLICE, namespace)
     found = []
     for service in cluster.list(SERVICE, namespace):
-        selector = service["spec"].get("selector")
+        selector = service["spec"].get("selector") if service["spec"].get("type") != "ExternalName" else None
         behind = [pod for pod in pods if selector and _selects({"matchLabels": selector}, _labels(pod))]
         if not any(pod in mine for pod in behind):
             continue
@@ -141,8 +142,14 @@ def is_ready(pod: Object) -> bool:
 
 
 def selected(deployment: Object, pods: Iterable[Object]) -> list[Object]:
-    """The pods that a deployment counts as its own."""
-    return [pod for pod in pods if _selects(deployment["spec"]["selector"], _labels(pod))]
+    """The pods of a deployment, without those that are over (an evicted one stays for days)."""
+    return [
+        pod
+        for pod in pods
+        if _selects(deployment["spec"]["selector"], _labels(pod))
+        and ("deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") not in _OVER)
+        and all(each["kind"] == "ReplicaSet" for each in pod["metadata"].get("ownerReferences") or [])
+    ]
 
 
 def warning_text(event: Object) -> str:

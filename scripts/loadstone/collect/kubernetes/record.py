@@ -5,7 +5,7 @@ id that the ConfigMap lists as restored makes a file of that id worthless, so th
 """
 
 import json
-from collections.abc import Iterable
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ NAME = "loadstone-record"
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (DEPLOYMENT, KUSTOMIZATION, HELM_RELEASE)}
 _KEY, _RESTORED = "record.json", "restored"
 _REMEMBERED = 200
+_PAUSE_S = 0.1
 _LARGEST_BYTES = 900_000  # a ConfigMap holds 1 MiB at most
 
 
@@ -108,9 +109,10 @@ class Records:
         if not self.file.exists():
             return None
         record = _decoded(self.file.read_text(encoding="utf-8", errors="replace"), str(self.file))
-        if record.id in data.get(_RESTORED, "").split() or record.server != self._cluster.host:
+        if record.id in data.get(_RESTORED, "").split():
+            self._remove_file()
             return None
-        return record
+        return record if record.server == self._cluster.host else None
 
     def write(self, record: Record) -> None:
         """Keep a record, on disk first. Raises LoadstoneError when it is too large for the cluster."""
@@ -124,20 +126,25 @@ class Records:
         replace(self.file, text.encode())
         self.file.chmod(0o600)  # environments may hold credentials
         sync(self.file)
+        sync(self.file.parent)
         self._update(lambda data: data | {_KEY: text})
 
-    def clear(self, ids: Iterable[str]) -> None:
-        """The cluster is as it was: nothing is to be put back any more."""
+    def clear(self, record: Record) -> None:
+        """What this record says is put back; one of another id stays."""
 
         def cleared(data: dict[str, str]) -> dict[str, str]:
-            known = [*data.get(_RESTORED, "").split(), *ids]
-            kept = {key: value for key, value in data.items() if key != _KEY}
+            known = [*data.get(_RESTORED, "").split(), record.id]
+            own = _KEY in data and _decoded(data[_KEY], "the record").id == record.id
+            kept = {key: value for key, value in data.items() if key != _KEY or not own}
             return kept | {_RESTORED: " ".join(dict.fromkeys(known[-_REMEMBERED:]))}
 
         self._update(cleared)
+        if self.file.exists() and _decoded(self.file.read_text(errors="replace"), str(self.file)).id == record.id:
+            self._remove_file()
+
+    def _remove_file(self) -> None:
         self.file.unlink(missing_ok=True)
-        if self.file.parent.exists():
-            sync(self.file.parent)
+        sync(self.file.parent)
 
     def _update(self, change: Any) -> None:
         while True:
@@ -149,6 +156,7 @@ class Records:
                 else:
                     self._cluster.replace(CONFIG_MAP, self._namespace, held | {"data": change(held.get("data") or {})})
             except ConflictError:
+                time.sleep(_PAUSE_S)
                 continue
             return
 

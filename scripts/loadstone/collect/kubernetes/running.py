@@ -2,12 +2,13 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from loadstone.collect.identity import identify
 from loadstone.collect.kubernetes import apply, ready, session
+from loadstone.collect.kubernetes.apply import Writer
 from loadstone.collect.kubernetes.client import DEPLOYMENT, POD, Cluster
 from loadstone.collect.kubernetes.declared import Declared, Variant
 from loadstone.collect.kubernetes.incidents import Watched
@@ -61,50 +62,71 @@ def running(job: Job) -> Iterator[KubernetesTarget]:
     declared = Declared.of(job.target, job.cell.campaign.host)
     variant = declared.variants[job.cell.variant_dir]
     cluster = Cluster(declared.context, patience_s=declared.patience_s, log=job.log)
-    record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
-    if record is None:
-        raise LoadstoneError(f"nothing is recorded of {cluster.host}; start again")
+    writer = Writer(cluster, lambda: session.fence(declared.patience_s))
     with exclusive(f"run {job.run} of {job.cell}", job.log, path=session.JOB_LOCK.resolve()):
+        record = _own_record(cluster, declared)
         try:
             deadline = time.monotonic() + declared.ready_timeout_s
-            _bring_up(cluster, record, variant, declared.ready_timeout_s)
+            _bring_up(writer, record, variant, declared.ready_timeout_s)
             identity = _identified(job, deadline)
+            before = _as_wanted(cluster, record, variant, {})
             seen = {"identity": identity, "cluster": _seen(cluster, record, variant)}
             yield KubernetesTarget(cluster, declared, variant, seen)
+            # Had anybody else had the cluster meanwhile, or changed it and back, the results would be of nothing.
+            session.fence(declared.patience_s)
+            _as_wanted(cluster, record, variant, before)
         except RunFailedError:
             with contextlib.suppress(RunFailedError):  # what failed first says more
-                _bring_down(cluster, record, declared.ready_timeout_s)
+                _bring_down(writer, record, declared.ready_timeout_s)
             raise
         try:
-            _bring_down(cluster, record, declared.ready_timeout_s)
+            _bring_down(writer, record, declared.ready_timeout_s)
         except LoadstoneError as error:  # the attack is over and stands by its own data; the next run sees to the rest
             job.log(f"the variant {variant.name} is not down yet: {error}")
 
 
-def _bring_up(cluster: Cluster, record: Record, variant: Variant, limit_s: float) -> None:
-    _demand(apply.prepare(cluster, record, variant.name))
+def _own_record(cluster: Cluster, declared: Declared) -> Record:
+    """What this session's keeper has recorded. Raises LoadstoneError when the cluster holds another's record."""
+    state = session.fence(declared.patience_s)
+    if state.server != cluster.host:
+        raise LoadstoneError(f"the kubeconfig now means {cluster.host}, but the sweep holds {state.server}")
+    record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
+    if record is None or record.id != state.record:
+        raise LoadstoneError(f"what {cluster.host} has recorded is not of this sweep; start again")
+    return record
+
+
+def _as_wanted(cluster: Cluster, record: Record, variant: Variant, before: dict[str, Any]) -> dict[str, Any]:
+    """Generations of what is measured. Raises RunFailedError when somebody has changed it, if only for a while."""
+    found, generations = apply.deviations(cluster, record, variant.name)
+    found += [f"{name} was changed, and back" for name, was in before.items() if generations.get(name, was) != was]
+    if found:
+        raise RunFailedError("somebody else changed the cluster during the run: " + "; ".join(found))
+    return generations
+
+
+def _bring_up(writer: Writer, record: Record, variant: Variant, limit_s: float) -> None:
+    _demand(lambda: apply.prepare(writer, record, variant.name), limit_s)
     prepared = apply.pods(record, variant.name, prepared=True)
-    ready.wait_gone(cluster, [name for name, count in prepared.items() if not count], limit_s, session.check)
-    _demand(apply.raise_up(cluster, record, variant.name))
-    ready.wait_ready(cluster, _wanted(record, variant), limit_s, session.check)
+    gone = [name for name, count in prepared.items() if not count]
+    ready.wait_gone(writer.cluster, gone, limit_s, session.check)
+    _demand(lambda: apply.raise_up(writer, record, variant.name), limit_s)
+    ready.wait_ready(writer.cluster, apply.pods(record, variant.name), limit_s, session.check)
 
 
-def _bring_down(cluster: Cluster, record: Record, limit_s: float) -> None:
-    _demand(apply.idle(cluster, record))
+def _bring_down(writer: Writer, record: Record, limit_s: float) -> None:
+    _demand(lambda: apply.idle(writer, record), 0)
     gone = [name for name, count in apply.pods(record, None).items() if not count]
-    ready.wait_gone(cluster, gone, limit_s, session.check)
+    ready.wait_gone(writer.cluster, gone, limit_s, session.check)
 
 
-def _wanted(record: Record, variant: Variant) -> dict[tuple[str, str], int]:
-    """Pods of all deployments that the session scales, in the namespaces of the variant."""
-    pods = apply.pods(record, variant.name)
-    return {name: count for name, count in pods.items() if name[0] in variant.namespaces}
-
-
-def _demand(outcome: apply.Outcome) -> None:
-    """What others have changed is not ours to overwrite, nor to measure."""
-    if outcome.left:
-        raise RunFailedError("somebody else changes the cluster during the sweep:\n  " + "\n  ".join(outcome.left))
+def _demand(step: Callable[[], apply.Outcome], limit_s: float) -> None:
+    """Repeat a step until nobody else's change is in its way: such is not ours to overwrite, nor to measure."""
+    deadline = time.monotonic() + limit_s
+    while left := step().left:
+        if time.monotonic() >= deadline:
+            raise RunFailedError("somebody else changes the cluster during the sweep: " + "; ".join(left))
+        time.sleep(_POLL_S)
 
 
 def _identified(job: Job, deadline: float) -> dict[str, Any]:

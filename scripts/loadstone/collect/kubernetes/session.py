@@ -1,108 +1,125 @@
 """The session of one invocation: its keeper holds the cluster, its jobs measure in it.
 
 The keeper is a process of its own (`loadstone.collect.kubernetes.keeper`), so that it outlives the workflow and puts
-the cluster back whatever happened to that. It says in a file of the workflow's folder how it stands.
+the cluster back whatever happened to that. It lives as long as its lock is held, and says in a file how it stands and
+until when the cluster is surely ours. Jobs change nothing without `fence`.
 """
 
 import json
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
+from loadstone.lock import exclusive, is_held
 from loadstone.process import Detached
 
 Log = Callable[[str], None]
 
 # Relative to the workflow's folder: one workflow at a time works there.
-_STATE = Path(".snakemake/loadstone.session.json")
-JOB_LOCK = Path(".snakemake/loadstone.session.lock")
-_RECORDS = Path("results/.cluster")
+_FOLDER = Path("results/.cluster")
+_STATE = _FOLDER / ".session.json"
+_KEEPER_LOCK = _FOLDER / ".keeper.lock"
+JOB_LOCK = _FOLDER / ".job.lock"
+# Of the environment of all jobs of one invocation, so that they heed no other's keeper.
+_ID = "LOADSTONE_SESSION"
 _POLL_S = 0.2
 
-WAITING, READY, UNSURE, LOST, FAILED, DONE = "waiting", "ready", "unsure", "lost", "failed", "done"
+WAITING, HELD, LOST, FAILED, DONE = "waiting", "held", "lost", "failed", "done"
 
 
 @dataclass(frozen=True)
 class State:
-    """How a keeper stands. `text` explains FAILED and LOST."""
+    """How a keeper stands. `text` explains FAILED and LOST; `held_until` is by `clock`."""
 
+    id: str
     name: str
-    text: str
-    pid: int
-    created: float
-
-    def write(self) -> None:
-        """Leave it for the jobs."""
-        replace(_STATE, json.dumps(self.__dict__).encode())
-
-    def is_alive(self) -> bool:
-        """Whether the process that wrote it still runs."""
-        try:
-            return psutil.Process(self.pid).create_time() == self.created
-        except psutil.Error:
-            return False
+    text: str = ""
+    server: str = ""
+    record: str = ""
+    held_until: float = 0.0
 
 
-def say(name: str, text: str = "") -> None:
+def clock() -> float:
+    """Seconds that count also while the machine sleeps; the same for all processes."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def say(state: State) -> None:
     """Called by the keeper: how it stands now."""
-    _say(name, text, os.getpid())
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    replace(_STATE, json.dumps(asdict(state)).encode())
 
 
-def _say(name: str, text: str, pid: int) -> None:
-    State(name, text, pid, psutil.Process(pid).create_time()).write()
+def start(target: Mapping[str, Any], host: str, needed: Iterable[str], log: Log) -> Detached:
+    """Start a keeper that prepares the cluster for measuring the variants `needed`; none: only puts it back.
 
-
-def start(target: Mapping[str, Any], host: str, needed: Iterable[str]) -> Detached:
-    """Start a keeper that prepares the cluster for measuring the variants `needed`; none: only puts it back."""
-    order = {"target": target, "host": host, "needed": sorted(needed)}
-    keeper = Detached("loadstone.collect.kubernetes.keeper", order)
-    _say(WAITING, "", keeper.pid)
+    Waits while the keeper of a former command is still putting back.
+    """
+    own = str(uuid.uuid4())
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    with exclusive("a sweep", log, path=_KEEPER_LOCK) as held:
+        order = {"id": own, "target": target, "host": host, "needed": sorted(needed)}
+        keeper = Detached("loadstone.collect.kubernetes.keeper", order, keep_open=[held])
+    os.environ[_ID] = own
+    say(State(own, WAITING))
     keeper.begin()
     return keeper
 
 
 def has_records() -> bool:
     """Whether an earlier session of this folder left anything to be put back."""
-    return any(_RECORDS.glob("*.json"))
+    return any(_FOLDER.glob("[!.]*.json"))
 
 
 def record_path(server: str) -> Path:
     """The file in which this folder keeps the record of one cluster."""
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in server.partition("://")[2])
-    return _RECORDS / f"{safe[:100] or 'cluster'}.{os.getuid()}.json"
+    return _FOLDER / f"cluster-{safe[:100]}.{os.getuid()}.json"
 
 
-def join() -> None:
-    """Wait until the keeper has the cluster, and has put back what was left. Raises LoadstoneError when it can't."""
+def join() -> State:
+    """Wait until the keeper has the cluster, or has put back what was left. Raises LoadstoneError when it can't."""
+    while (state := check()).name == WAITING:
+        time.sleep(_POLL_S)
+    return state
+
+
+def fence(limit_s: float) -> State:
+    """Return only while the cluster is surely ours: its Lease was renewed, and nobody had it since we did.
+
+    Waits for that as long as `limit_s`, as the API server may be away. Raises LoadstoneError when it can't be known.
+    """
+    given_up = time.monotonic() + limit_s
     while True:
-        state = _read()
-        if state.name in (READY, DONE):
-            return
-        check(state)
+        state = check()
+        if state.name == HELD and clock() < state.held_until:
+            return state
+        if time.monotonic() > given_up:
+            raise LoadstoneError(
+                f"whether {state.server} is still ours can't be known: its Lease was not renewed in time"
+            )
         time.sleep(_POLL_S)
 
 
-def check(state: State | None = None) -> None:
-    """Raise LoadstoneError when the cluster is not ours any more."""
-    state = state or _read()
+def check() -> State:
+    """How the keeper stands. Raises LoadstoneError when the cluster is not ours any more, or never was."""
+    try:
+        state = State(**json.loads(_STATE.read_text()))
+    except FileNotFoundError:
+        state = None
+    if state is None or state.id != os.environ.get(_ID):
+        raise LoadstoneError("no session of this command holds the cluster; collect with `snakemake --cores all`")
     if state.name in (FAILED, LOST):
         raise LoadstoneError(state.text)
-    if not state.is_alive():
+    if state.name != DONE and not is_held(_KEEPER_LOCK):
         raise LoadstoneError(
             "the process that keeps the cluster has ended; start again: the cluster is put back first, and what is "
             "collected stays"
         )
-
-
-def _read() -> State:
-    try:
-        return State(**json.loads(_STATE.read_text()))
-    except FileNotFoundError:
-        raise LoadstoneError("no session holds the cluster; collect with `snakemake --cores all`") from None
+    return state

@@ -11,10 +11,11 @@ from loadstone.collect.kubernetes.changes import (
     Field,
     differences,
     get,
+    in_order,
     value_text,
 )
 from loadstone.collect.kubernetes.client import AUTOSCALER, DEPLOYMENT, Cluster, ClusterError, Object
-from loadstone.collect.kubernetes.declared import Declared, Scaled, Variant
+from loadstone.collect.kubernetes.declared import Change, Declared, Scaled, Variant
 from loadstone.collect.kubernetes.record import KINDS, Changed
 from loadstone.errors import LoadstoneError
 
@@ -66,7 +67,7 @@ class _Surveyor:
         if variant.name not in self.needed:
             return
         for change in variant.changes:
-            self._change(variant, (change.namespace, change.deployment), change.patch)
+            self._change(variant, change)
 
     def dependencies(self, variant: Variant) -> None:
         for dependency in variant.dependencies:
@@ -81,16 +82,20 @@ class _Surveyor:
                 if dependency.restart:
                     values[STOPPED] = 0
 
-    def _change(self, variant: Variant, key: Name, patch: Object) -> None:
+    def _change(self, variant: Variant, change: Change) -> None:
         """Ask the server what the patch would make of the object."""
+        key = (change.namespace, change.deployment)
         known = self.after.setdefault(key, {}).get(variant.name)
         try:
             if known is not None:
                 raise LoadstoneError("it is declared twice for one deployment; join the two into one")
-            before = self.objects.get(key) or self.cluster.get(DEPLOYMENT, *key)
-            if before is None:
-                raise LoadstoneError("there is no such deployment")
-            after = self.cluster.patch(DEPLOYMENT, *key, patch, dry_run=True)
+            if variant.name not in self.replicas.get(key, {}):
+                raise LoadstoneError("that is none of the deployments of the variant")
+            before = self.objects[key]
+            there = [each["name"] for each in _containers(before)]
+            if strange := [name for name in change.containers if name not in there]:
+                raise LoadstoneError(f"it has no container {strange[0]}, but {', '.join(there)}")
+            after = self.cluster.patch(DEPLOYMENT, *key, in_order(change.patch, before), dry_run=True)
             if get(after, REPLICAS) != get(before, REPLICAS):
                 raise LoadstoneError("it sets spec.replicas; declare `replicas` instead")
         except LoadstoneError as error:
@@ -98,7 +103,6 @@ class _Surveyor:
                 raise
             self._fault(variant.name, f"its change of the deployment {'/'.join(key)} can't be made: {error}")
             return
-        self.objects[key] = before
         self.after[key][variant.name] = after
 
     def autoscalers(self) -> None:
@@ -168,3 +172,8 @@ def difference_text(changed: Changed, variant: str | None) -> list[str]:
         if want != each.before:
             lines.append(f"{each}: {value_text(each.before)} -> {value_text(want)}")
     return lines
+
+
+def _containers(deployment: Object) -> list[Object]:
+    spec = deployment["spec"]["template"]["spec"]
+    return [*spec.get("containers", []), *spec.get("initContainers", [])]
