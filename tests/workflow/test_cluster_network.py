@@ -39,7 +39,9 @@ def answering(networked_plane: ControlPlane) -> Iterator[ControlPlane]:
     server.server_close()
 
 
-def test_a_sweep_against_services(answering: ControlPlane, pristine: Path, tmp_path: Path) -> None:
+def test_a_sweep_against_services(
+    answering: ControlPlane, pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     variants = {}
     for name in ("plain", "istio"):
         space = Namespace(answering, name)
@@ -58,7 +60,8 @@ def test_a_sweep_against_services(answering: ControlPlane, pristine: Path, tmp_p
 
     checkout.run("--cores", "all")
 
-    with duckdb.connect(str(checkout.path / "results/loadstone.duckdb"), read_only=True) as database:
+    monkeypatch.chdir(checkout.path)
+    with duckdb.connect("results/loadstone.duckdb", read_only=True) as database:
         found = database.sql(
             "SELECT variant, run, requests, complete, excluded, replicas FROM runs ORDER BY ALL"
         ).fetchall()
