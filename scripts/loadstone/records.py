@@ -20,6 +20,8 @@ class RunRecord:
     load_1min: float | None = None
     body_sha256: str | None = None  # of the answer before the attack
     body_bytes: float | None = None
+    server_version: str | None = None  # of the cluster
+    images: tuple[str, ...] = ()  # of its pods, as ``container: image``, each once
 
 
 def read(path: Path) -> RunRecord:
@@ -38,7 +40,20 @@ def read(path: Path) -> RunRecord:
         load_1min=_number(content, "machine", "load_1min"),
         body_sha256=_text(content, "identity", "body_sha256"),
         body_bytes=_number(content, "identity", "body_bytes"),
+        server_version=_text(content, "cluster", "server_version"),
+        images=_images(_at(content, "cluster", "pods")),
     )
+
+
+def _images(pods: Any) -> tuple[str, ...]:
+    found = {
+        f"{container}: {image}"
+        for pod in (pods if isinstance(pods, list) else [])
+        if isinstance(images := _at(pod, "images"), dict)
+        for container, image in images.items()
+        if isinstance(image, str) and len(image) < 1000
+    }
+    return tuple(sorted(found))
 
 
 def _at(content: Any, *keys: str) -> Any:

@@ -121,7 +121,7 @@ def test_an_old_archive_says_once_what_was_not_recorded_and_has_no_empty_table(t
     assert said.count("Not recorded:") == 1
     assert (
         "Not recorded: the load generator's version, other programs' versions, the machine and its load, the order of "
-        "runs, the target's commands."
+        "runs, what the target was."
     ) in said
     assert "GET https://10.0.0.9/page?u=test" in said and "Highest load" not in said and "CPUs" not in said
     # The requests themselves tell how late they were sent.
@@ -160,3 +160,22 @@ def test_a_record_that_says_nothing_is_no_error(tmp_path, content):
     (tmp_path / "1.run.json").write_bytes(content)
     assert records.read(tmp_path / "1.run.json") == records.RunRecord()
     assert records.read(tmp_path / "2.run.json") == records.RunRecord()
+
+
+def test_what_a_variant_is_in_its_cluster_is_shown_and_images_that_changed_are_warned_of(tmp_path, project):
+    def of_cluster(image):
+        pods = [{"pod": "shop/web-1", "node": "n", "images": {"app": image}}]
+        return record(cluster={"server_version": "v1.36.3", "pods": pods})
+
+    changes = [
+        {"deployment": "web", "image": {"app": "shop:2"}, "env": {"app": {"API_TOKEN": "sesame", "MODE": "fast"}}}
+    ]
+    target = {"expect": {"status": 200}, "cluster": {"namespace": "shop", "replicas": 2, "changes": changes}}
+    files = {"1.results.json.zst": run(), "2.results.json.zst": run()}
+    files |= {"1.run.json": of_cluster("shop:2"), "2.run.json": of_cluster("shop:3")}
+    rawfiles.write_cell(project.archive, files, req=REQUEST, target=target)
+    text = words(page(tmp_path, project))
+    assert "Kubernetes v1.36.3" in text
+    assert "namespace: shop" in text and "app: shop:2" in text and "MODE: fast" in text and "'app: shop:3'" in text
+    assert "sesame" not in text
+    assert "The images of the pods changed between runs of a cell" in text

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+import yaml
+
 from loadstone import records, redact
 from loadstone.archive import METADATA, Campaign, CellListing, scan_campaign
 from loadstone.metadata import Metadata, parse_duration, read
@@ -24,6 +26,7 @@ LATE_NS = 1_000_000
 LATE_SHARE = 0.1
 
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+[\w.+-]*")
+_LONGEST = 4000  # characters shown of what was declared of a cluster
 _NAMED = 5  # cells whose answers differed; beyond that their number is given
 
 
@@ -67,7 +70,12 @@ def context(
     facts = [*_generator(cells, recorded), *_machine(recorded), *_sequence(cells, recorded)]
     variants = list(_requests(cells, labels))
     absent = _absent(cells, recorded, variants)
-    warnings = [*_late(fidelity, labels, unit), *_busy(recorded), *_changed_bodies(cells, labels)]
+    warnings = [
+        *_late(fidelity, labels, unit),
+        *_busy(recorded),
+        *_changed_bodies(cells, labels),
+        *_changed_images(cells, labels),
+    ]
     return {
         "measured_facts": [(term, content) for term, content in facts if content],
         "warnings": warnings,
@@ -99,6 +107,7 @@ def _generator(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Ite
     ours = dict.fromkeys(record.loadstone for record in recorded)
     yield "Collected by", joined(f"Loadstone {version}" for version in ours if version)
     yield "Programs", joined(tools)
+    yield "Kubernetes", joined(record.server_version for record in recorded)
 
 
 def _short(version: str) -> str:
@@ -144,6 +153,7 @@ def _requests(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator
                 "request": _request(cell.metadata.request),
                 "expect": _expected(cell.metadata.target.get("expect")),
                 "commands": _commands(cell.metadata.target),
+                "cluster": _cluster(cell),
             }
             if described["request"] and described not in shown:
                 shown.append(described)
@@ -182,6 +192,25 @@ def _commands(target: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _cluster(cell: Described) -> str:
+    """What was declared of the variant's deployments, and the images of its pods; empty for another kind of target."""
+    declared = cell.metadata.target.get("cluster")
+    if not isinstance(declared, dict):
+        return ""
+    images = sorted({image for record in cell.records.values() for image in record.images})
+    shown = {**declared, "replicas": cell.metadata.replicas} | ({"images": images} if images else {})
+    return redact.text(yaml.safe_dump(_hidden(shown), sort_keys=False, allow_unicode=True))[:_LONGEST].rstrip()
+
+
+def _hidden(value: Any) -> Any:
+    """The same without credentials of environments."""
+    if isinstance(value, list):
+        return [_hidden(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _hidden(each) for key, each in redact.hidden(value).items()}
+    return value
+
+
 def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests: Sequence[Any]) -> str:
     """What nobody wrote down, in one list."""
     said = {
@@ -190,7 +219,7 @@ def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests:
         "the machine and its load": any(record.cpus is not None for record in recorded),
         "the order of runs": any(cell.metadata.order for cell in cells),
         "requests": bool(requests),
-        "the target's commands": any(row["commands"] for row in requests),
+        "what the target was": any(row["commands"] or row["cluster"] for row in requests),
     }
     return joined(what for what, is_there in said.items() if not is_there)
 
@@ -243,14 +272,31 @@ def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> It
         sizes = sorted({record.body_bytes for record in cell.records.values() if record.body_bytes is not None})
         if len(bodies) > 1:
             size = f", of {sizes[0]:,.0f} to {sizes[-1]:,.0f} bytes" if len(sizes) > 1 else ", of the same size"
-            where = f"{labels.get(cell.variant, cell.variant)} at {rate_text(cell.rate)} requests/s"
-            places.append(f"{where} ({len(bodies)} different bodies{size})")
+            places.append(f"{_place(cell, labels)} ({len(bodies)} different bodies{size})")
     if places:
-        more = f", and {counted(len(places) - _NAMED, 'more cell')}" if len(places) > _NAMED else ""
         yield (
             "The answer's body changed between runs of a cell, so they may not have measured the same work: "
-            f"{'; '.join(places[:_NAMED])}{more}."
+            f"{_listed(places)}."
         )
+
+
+def _changed_images(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[str]:
+    places = [
+        _place(cell, labels)
+        for cell in cells
+        if len({record.images for record in cell.records.values() if record.images}) > 1
+    ]
+    if places:
+        yield f"The images of the pods changed between runs of a cell: {_listed(places)}."
+
+
+def _place(cell: Described, labels: Mapping[str, str]) -> str:
+    return f"{labels.get(cell.variant, cell.variant)} at {rate_text(cell.rate)} requests/s"
+
+
+def _listed(places: Sequence[str]) -> str:
+    more = f", and {counted(len(places) - _NAMED, 'more cell')}" if len(places) > _NAMED else ""
+    return f"{'; '.join(places[:_NAMED])}{more}"
 
 
 def _with_loads(fidelity: Sequence[Row], cells: Iterable[Described], order: Sequence[str]) -> list[Row]:
