@@ -152,6 +152,46 @@ def test_the_keeper_killed_the_sweep_stops_and_the_next_puts_back(shop: Shop, ch
     assert len(checkout.results()) == 4 and shop.state() == before
 
 
+def test_a_run_during_which_somebody_changed_the_cluster_does_not_count(
+    shop: Shop, pristine: Path, tmp_path: Path, served: Gateway
+) -> None:
+    before = shop.state()
+    changes = {"variants": ["plain"], "runs": 1, "duration": "4s"}
+    checkout = shop_sweep(pristine, tmp_path / "checkout", shop, served.url, **SMALL | changes)
+    checkout.run("--cores", "1", "open")
+    process = checkout.start("--cores", "all", "attacks")
+    wait_until(lambda: len(served.asked) > 10 or process.poll() is not None, "the attack")
+    shop.spaces["istio"].scale("back", 1)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert f"{shop.name('istio')}/back: spec.replicas is 1 instead of 0" in output
+    (failure,) = checkout.archive.rglob("1.failure.1.json")
+    assert "somebody else changed the cluster during the run" in failure.read_text()
+    assert len(checkout.results()) == 1, "it was tried again"
+    assert shop.state() == before
+
+
+def test_what_the_cluster_refuses_to_put_back_stops_nothing_else(
+    plane: ControlPlane, shop: Shop, checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = Declared.of(shop.target("http://x/"), "here")
+    grant(shop, declared, ())
+    before = shop.state()
+    with monkeypatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(shop.control.token_kubeconfig(tmp_path / "kubeconfig", "loadstone")))
+        process = checkout.start("--cores", "all", "attacks")
+        wait_up(shop, "plain", process)
+        shop.plane.api.delete("RoleBinding", shop.name("istio"), "loadstone")
+        output, _ = process.communicate(timeout=300)
+    assert process.returncode != 0 and "what was refused is still recorded" in output, output
+    assert record_of(shop) is not None
+    left = {purpose for purpose, state in shop.state().items() if state != before[purpose]}
+    assert left == {"istio"}
+    checkout.run("--cores", "1", "restore")
+    grant(shop, declared, ())
+    assert shop.state() == before and record_of(shop) is None
+
+
 def test_restore_from_another_checkout(
     shop: Shop, checkout: Checkout, pristine: Path, tmp_path: Path, served: Gateway
 ) -> None:
