@@ -19,7 +19,7 @@ rule plan:
 
 
 rule rights:
-    """Print the Roles and RoleBindings that a sweep needs."""
+    """Print the namespace, ServiceAccount, Roles and RoleBindings that a sweep needs."""
     log:
         "logs/rights.log",
     localrule: True

@@ -1,15 +1,13 @@
 """The record that collecting leaves beside a run (``<run>.run.json``): what happened to its target meanwhile."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loadstone.readers.base import Problems
-from loadstone.readers.stream import explain, open_bytes
+from loadstone.readers.stream import read_object
 
-_LONGEST_BYTES = 16 << 20
 _MOST = 1e9  # far beyond any figure
 _TEXTS = ("kind", "object", "container", "reason", "text")
 
@@ -24,19 +22,8 @@ class RunRecord:
 
 def read(path: Path, problems: Problems) -> RunRecord | None:
     """What the tables take from a run's record; None when it can't be read."""
-    try:
-        with open_bytes(path) as stream:
-            content = stream.read(_LONGEST_BYTES)
-    except OSError as error:
-        explain(error, problems)
-        return None
-    try:
-        record = json.loads(content)
-    except (ValueError, RecursionError):
-        problems.damaged = "it is not JSON"
-        return None
-    if not isinstance(record, dict):
-        problems.damaged = "it is no record of a run"
+    record = read_object(path, problems, "record of a run")
+    if record is None:
         return None
     told, sampling = record.get("incidents"), record.get("sampling")
     cpus = sampling.get("generator_cpus") if isinstance(sampling, dict) else None

@@ -1,5 +1,6 @@
 """Raw bytes as whole lines within bounded memory, compressed or not, with every way in which a file can end early."""
 
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from loadstone.readers.base import Problems
 # A megabyte stays in the processor's cache between decompressing and parsing.
 _CHUNK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 64 << 20
+_LARGEST_OBJECT_BYTES = 16 << 20
 
 ReadInto = Callable[[memoryview], int | None]
 
@@ -106,6 +108,23 @@ def explain(error: OSError, problems: Problems) -> None:
         problems.truncated = "the compressed data end early"
     else:
         problems.damaged = str(error)
+
+
+def read_object(path: Path, problems: Problems, what: str) -> dict[str, Any] | None:
+    """A file that holds one JSON object, `what` it is to be; None, with the reason in `problems`, when it does not."""
+    try:
+        with open_bytes(path) as stream:
+            content = json.loads(stream.read(_LARGEST_OBJECT_BYTES))
+    except OSError as error:
+        explain(error, problems)
+        return None
+    except (ValueError, RecursionError):
+        problems.damaged = "it is not JSON"
+        return None
+    if not isinstance(content, dict):
+        problems.damaged = f"it is no {what}"
+        return None
+    return content
 
 
 def whole_lines(read_into: ReadInto, problems: Problems) -> Iterator[tuple[bytearray, int]]:

@@ -1,15 +1,13 @@
 """Vegeta's report as JSON (``vegeta report -type json``): what the tool itself says of a run."""
 
-import json
 import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from loadstone.readers.base import Problems
-from loadstone.readers.stream import explain, open_bytes
+from loadstone.readers.stream import read_object
 
-_LONGEST_BYTES = 16 << 20
 _MOST = 1e18  # far beyond any figure, within 64 bits
 _LATENCIES = {
     "mean_ns": "mean",
@@ -27,18 +25,10 @@ def read(path: Path, problems: Problems) -> dict[str, Any] | None:
 
     Latencies in ns as estimated by vegeta, `throughput` in successes/s, `success` as a share. What is absent is None.
     """
-    try:
-        with open_bytes(path) as stream:
-            content = stream.read(_LONGEST_BYTES)
-    except OSError as error:
-        explain(error, problems)
+    report = read_object(path, problems, "report of vegeta")
+    if report is None:
         return None
-    try:
-        report = json.loads(content)
-    except (ValueError, RecursionError):
-        problems.damaged = "it is not JSON"
-        return None
-    if not isinstance(report, dict) or not isinstance(report.get("latencies"), dict):
+    if not isinstance(report.get("latencies"), dict):
         problems.damaged = "it is no report of vegeta"
         return None
     codes = report.get("status_codes")
