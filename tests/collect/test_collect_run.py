@@ -175,7 +175,7 @@ def test_a_collected_run_is_left_alone(bench) -> None:
     it = bench()
     it.cell.results(1).write_bytes(b"precious")
     it.collect()
-    assert it.said[-1] == f"run 1 of {it.cell} is already collected"
+    assert it.told == [f"run 1 of {it.cell} is already collected"]
     assert it.cell.results(1).read_bytes() == b"precious"
     assert it.served() == 0
 
@@ -251,7 +251,7 @@ def test_results_in_any_format_and_links_to_storage_that_is_away_count_as_collec
     it = bench()
     (it.cell.path / name).symlink_to("/nowhere/at/all")
     it.collect()
-    assert it.said[-1] == f"run 1 of {it.cell} is already collected"
+    assert it.told == [f"run 1 of {it.cell} is already collected"]
     assert it.served() == 0
 
 

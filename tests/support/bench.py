@@ -51,6 +51,11 @@ class Bench:
         logs, log, on_phase = self.folder / "logs", self.said.append, self.phases.append
         collect_run(self.cell, run, self.target, host="here", logs=logs, log=log, on_phase=on_phase)
 
+    @property
+    def told(self) -> list[str]:
+        """What it said, but for waiting for others who had the machine."""
+        return [line for line in self.said if not line.startswith("waiting: ")]
+
     def lines(self, name: str) -> list[dict[str, Any]]:
         with zstandard.open(self.cell.path / name) as file:
             return [json.loads(line) for line in file.read().splitlines()]
