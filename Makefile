@@ -1,7 +1,7 @@
 # Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench lint format browser cluster clean-tools
+.PHONY: help setup k6 artillery ask demo test bench lint format browser cluster storage generators clean-tools
 
 # Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
 export PYTHON
@@ -17,13 +17,23 @@ help: ## Say what can be made
 setup: ## Install everything into this checkout: .venv/ and .tools/
 	@sh envs/setup.sh
 
+k6: setup ## Install the load generator k6, for sweeps with `generator: k6`
+	@sh envs/setup.sh k6
+
+artillery: setup ## Install the load generator Artillery, for sweeps with `generator: artillery`
+	@sh envs/setup.sh artillery
+
+ask: setup ## Install DuckDB for browsers, for the page on which readers ask the tables in SQL
+	@sh envs/setup.sh ask
+
 demo: setup ## Measure four variants of a small web application on this machine, and report
+	@LOADSTONE_OPTIONAL_GENERATORS=1 sh envs/setup.sh ask
 	@$(RUN) snakemake --cores 1 open
 	@$(RUN) snakemake --cores all
 	@echo "The report: $(CURDIR)/reports/index.html"
 
-test: setup browser cluster ## Run every test
-	@$(RUN) pytest
+test: setup browser cluster storage generators ## Run every test
+	@$(RUN) pytest --numprocesses 2 --dist loadfile # most of them wait; attacks wait for each other
 
 bench: setup ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign
 	@$(RUN) python tests/bench/run.py $(NAME)
@@ -43,8 +53,16 @@ format: setup ## Put every file into its usual form
 browser: setup # A Chromium for the tests of the report
 	@sh envs/setup.sh browser
 
+generators: setup # The load generators that only some sweeps need, and DuckDB for browsers
+	@LOADSTONE_OPTIONAL_GENERATORS=1 sh envs/setup.sh k6
+	@LOADSTONE_OPTIONAL_GENERATORS=1 sh envs/setup.sh artillery
+	@LOADSTONE_OPTIONAL_GENERATORS=1 sh envs/setup.sh ask
+
 cluster: setup # A Kubernetes control plane for tests, built once per user
 	@sh envs/setup.sh cluster
+
+storage: setup # An S3-compatible server for tests, built once per user
+	@sh envs/setup.sh storage
 
 clean-tools: ## Remove what setup installed; results, tables and reports stay
 	@if [ -d .tools ]; then chmod -R u+w .tools; fi

@@ -35,22 +35,20 @@ wildcard_constraints:
     nth=r"[1-9][0-9]*",
     dump="[^/]+",
     comparison=r"[A-Za-z0-9][A-Za-z0-9_.-]*",
+    kind="campaigns|comparisons|variants",
+    slug="[^/]+",
 
 
 onstart:
-    hold_folder()
-    open_session()
-    begin()
+    start_command()
 
 
 onsuccess:
-    end("the command has ended")
-    close_session()
+    end_command(success=True)
 
 
 onerror:
-    end("the command ended with an error")
-    close_session()
+    end_command(success=False)
 
 
 rule all:
@@ -59,9 +57,9 @@ rule all:
     input:
         left_behind,
         completions,
-        records,
-        "<database>",
-        "<reports>/index.html",
+        every_table,
+        whole_site,
+        pictures_reported,
 
 
 rule attacks:
@@ -74,23 +72,27 @@ rule attacks:
 rule tables:
     """Only the tables and the database."""
     input:
-        records,
-        "<database>",
+        every_table,
 
 
 rule report:
     """Analysis and report of what is there; never attacks."""
     input:
-        records,
-        "<database>",
-        "<reports>/index.html",
+        every_table,
+        whole_site,
+        pictures_reported,
 
 
 include: "rules/collect.smk"
 include: "rules/cluster.smk"
+include: "rules/import.smk"
 include: "rules/convert.smk"
 include: "rules/analyse.smk"
 include: "rules/compare.smk"
 include: "rules/traces.smk"
+include: "rules/ask.smk"
 include: "rules/report.smk"
+include: "rules/gate.smk"
+include: "rules/publish.smk"
+include: "rules/bundle.smk"
 include: "rules/verify.smk"

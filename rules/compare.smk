@@ -1,7 +1,7 @@
 """Tables of several campaigns -> one table and one page per comparison of config/comparisons.yaml.
 
 in:  runs and cells of the comparison's campaigns, as far as the archive holds them
-out: its rows of table comparisons; its page
+out: its rows of table comparisons; what may be concluded; its page
 """
 
 
@@ -10,7 +10,7 @@ rule compare:
     input:
         analysed_of_comparison,
     output:
-        "<tables>/comparisons/{comparison}.parquet",
+        [f"<tables>/{table}/{{comparison}}.parquet" for table in COMPARED],
     log:
         "logs/compare/{comparison}.log",
     benchmark:
@@ -22,6 +22,7 @@ rule compare:
         comparison=declaration,
         campaigns=campaigns_of_comparison,
         tables_version=TABLES_VERSION,
+        settings=settings_of_comparison,
     script:
         "../scripts/compare.py"
 
@@ -43,7 +44,7 @@ rule comparison_page:
         comparison=declaration,
         campaigns=campaigns_of_comparison,
         variants=VARIANTS.declared,
-        options=config.get("report", {}),
+        options=PAGE,
         version=loadstone.__version__,
     script:
         "../scripts/comparison_page.py"

@@ -17,7 +17,7 @@ rule convert:
         f"benchmarks/convert/{KEY}/{{nth}}.tsv"
     conda:
         "../envs/pipeline.yaml"
-    threads: workflow.cores
+    threads: every_core
     params:
         folders=FOLDERS,
         variants=VARIANTS.names(),

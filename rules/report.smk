@@ -1,8 +1,23 @@
 """Tables -> the site.
 
-in:  runs and cells of each campaign
-out: one page per campaign and the start page
+in:  runs and cells of each campaign; the history of all
+out: one page per campaign, one per variant through time, and the start page; when asked for, the charts of pages as figures for papers
 """
+
+
+rule shared_assets:
+    """What all pages load: the library that draws, and the site's own scripts and style."""
+    output:
+        SHARED,
+    log:
+        "logs/report/assets.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        folders=FOLDERS,
+        made_of=output.assets_digest(),
+    script:
+        "../scripts/shared_assets.py"
 
 
 rule campaign_page:
@@ -21,10 +36,34 @@ rule campaign_page:
         catalogued=catalogued_of_slug,
         folders=FOLDERS,
         variants=VARIANTS.declared,
-        options=config.get("report", {}),
+        options=PAGE,
         version=loadstone.__version__,
     script:
         "../scripts/campaign_page.py"
+
+
+rule variant_pages:
+    """All in one job, for each takes less than starting one does."""
+    input:
+        HISTORY,
+    output:
+        "<reports>/variants.html",
+        expand("<reports>/variants/{slug}.html", slug=VARIANT_SLUGS),
+    log:
+        "logs/report/variants.log",
+    benchmark:
+        "benchmarks/report/variants.tsv"
+    conda:
+        "../envs/report.yaml"
+    params:
+        folders=FOLDERS,
+        campaigns=archive_keys,
+        names=[list(name) for name in VARIANT_SLUGS.values()],
+        variants=VARIANTS.declared,
+        options=config.get("report", {}),
+        version=loadstone.__version__,
+    script:
+        "../scripts/variant_pages.py"
 
 
 rule index:
@@ -33,9 +72,11 @@ rule index:
         pages,
         comparison_pages,
         trace_pages,
+        variant_pages,
         "<database>",
+        "<reports>/ask.html",
     output:
-        "<reports>/index.html",
+        PAGES_OVER_ALL,
     log:
         "logs/report/index.log",
     conda:
@@ -51,3 +92,36 @@ rule index:
         version=loadstone.__version__,
     script:
         "../scripts/index_page.py"
+
+
+rule page_figures:
+    """Every chart of one page, as PDF and SVG."""
+    input:
+        "<reports>/{kind}/{slug}.html",
+    output:
+        report(
+            directory("<reports>/figures/{kind}/{slug}"),
+            patterns=["{name}.svg"],
+            caption="../scripts/loadstone/report/captions/figure.rst",
+            category="{kind}",
+            subcategory="{slug}",
+            labels={"figure": "{name}"},
+        ),
+    log:
+        "logs/figures/{kind}/{slug}.log",
+    benchmark:
+        "benchmarks/figures/{kind}/{slug}.tsv"
+    conda:
+        "../envs/report.yaml"
+    params:
+        figures=config.get("figures", {}),
+        version=loadstone.__version__,
+    script:
+        "../scripts/page_figures.py"
+
+
+rule figures:
+    """Every chart of campaign, comparison and variant pages, for papers. Never attacks."""
+    input:
+        every_table,
+        figures_of_pages,

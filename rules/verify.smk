@@ -1,6 +1,6 @@
-"""Is the archive still what was collected?
+"""Is the archive still what was collected, or a bundle what it says?
 
-in:  every file of the archive, the checksums beside its runs
+in:  every file of the archive, the checksums beside its runs; or the bundle that `verify` of the configuration names
 out: none; what is seen for the first time is recorded below <tables>/.checksums
 """
 
@@ -12,7 +12,10 @@ rule verify:
     localrule: True
     conda:
         "../envs/pipeline.yaml"
+    threads: every_core
     params:
         folders=FOLDERS,
+        bundle=config["verify"],
+        snakefile=str(Path(workflow.basedir, "Snakefile")),
     script:
         "../scripts/verify.py"

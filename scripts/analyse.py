@@ -3,14 +3,17 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
-from loadstone.entry import job
+from loadstone.computing import job
 from loadstone.tables.analyse import analyse_campaign
+from loadstone.tables.scope import settings
 from loadstone.tables.suggest import told
 
 with job(snakemake.log[0]) as log:
     names, folders, known = snakemake.wildcards, snakemake.params.folders, snakemake.params.known
     key = [decode(part) for part in (names.app, names.host, names.timestamp)]
     campaign = Campaign(Path(folders["archive"]), *key)
-    suggestions = analyse_campaign(campaign, Path(folders["tables"]), **known)
+    suggestions = analyse_campaign(
+        campaign, Path(folders["tables"]), **known, settings=settings(snakemake.params.settings)
+    )
     for text in told(suggestions, campaign):
         log(text)

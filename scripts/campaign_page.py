@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
-from loadstone.entry import job
+from loadstone.computing import job
 from loadstone.report.site import build_campaign
 from loadstone.variants import Variants
 

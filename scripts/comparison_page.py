@@ -4,7 +4,7 @@ from pathlib import Path
 
 from loadstone import comparisons
 from loadstone.archive import Campaign, decode
-from loadstone.entry import job
+from loadstone.computing import job
 from loadstone.report.site import build_comparison
 from loadstone.variants import Variants
 

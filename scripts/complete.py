@@ -4,6 +4,7 @@ from pathlib import Path
 
 from loadstone.archive import Campaign, decode
 from loadstone.collect.attempt import Attempts
+from loadstone.collect.kubernetes import session
 from loadstone.entry import job
 from loadstone.report.progress_page import ProgressPage
 from loadstone.sweep import complete
@@ -14,6 +15,9 @@ with job(snakemake.log[0]) as log:
     campaign = Campaign(Path(params.folders["archive"]), *key)
     page = ProgressPage(Path(params.folders["reports"]), **params.page, log=log)
     attempts = Attempts(campaign.root, **params.sweep, show=page.show, log=log)
-    attempts.retry(campaign, Path(snakemake.log[0]).with_suffix(""))
+    try:
+        attempts.retry(campaign, Path(snakemake.log[0]).with_suffix(""))
+    finally:
+        session.tries_over(f"{names.app}/{names.host}/{names.timestamp}")
     complete(campaign, log)
     Path(snakemake.output[0]).touch()

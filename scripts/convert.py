@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode, scan_campaign
-from loadstone.entry import job
+from loadstone.computing import job
 from loadstone.state import made_from, mark_done
 from loadstone.tables.convert import convert_campaign
 from loadstone.variants import Variants

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
+from loadstone.computing import job
 from loadstone.dumps import Dump
-from loadstone.entry import job
-from loadstone.tables import owner
+from loadstone.tables import history, owner
 from loadstone.tables.database import build_database, prune, prune_comparisons
 from loadstone.tables.traces import prune_dumps
 
@@ -16,5 +16,6 @@ with job(snakemake.log[0]) as log:
     prune(tables, campaigns)
     prune_comparisons(tables, params.comparisons)
     prune_dumps(tables, [Dump(Path(params.folders["archive"]), **fields) for fields in params.dumps])
+    history.write(campaigns, tables, {tuple(key): note for *key, note in params.notes}, **params.settings)
     build_database(tables, Path(snakemake.output[0]), project_root=Path.cwd())
     owner.claim(tables)

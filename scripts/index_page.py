@@ -4,9 +4,9 @@ from pathlib import Path
 
 from loadstone import comparisons
 from loadstone.archive import campaigns, outside
+from loadstone.computing import job
 from loadstone.dumps import Dump
-from loadstone.entry import job
-from loadstone.report.site import build_index, write_assets
+from loadstone.report.site import build_index
 from loadstone.sweep import unfinished
 from loadstone.tables.database import left_out
 from loadstone.variants import Variants
@@ -17,7 +17,6 @@ with job(snakemake.log[0]) as log:
     params = snakemake.params
     archive, reports = Path(params.folders["archive"]), Path(params.folders["reports"])
     found = list(campaigns(archive)) if archive.exists() else []
-    write_assets(reports)
     others = [*params.not_in_archive, *(f"{path} {why}" for path, why in outside(archive))]
     declared = [comparisons.from_config(entry) for entry in params.comparisons]
     build_index(

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from loadstone.computing import job
 from loadstone.dumps import Dump
-from loadstone.entry import job
 from loadstone.report.trace_page import build_trace_page
 
 with job(snakemake.log[0]) as log:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from loadstone.computing import job
 from loadstone.dumps import Dump
-from loadstone.entry import job
 from loadstone.state import mark_done
 from loadstone.tables.traces import convert_dump
 

@@ -1,17 +1,17 @@
 """Entry point of the rule verify."""
 
+import sys
 from pathlib import Path
 
-from loadstone.entry import job
-from loadstone.errors import LoadstoneError
-from loadstone.verify import RECORDS, verify
+from loadstone.bundling.rebuild import verify_bundle
+from loadstone.computing import job
+from loadstone.verify import verify_archive
 
 with job(snakemake.log[0]) as log:
-    archive, tables = (Path(snakemake.params.folders[name]) for name in ("archive", "tables"))
-    found = verify(archive, tables, log)
-    log(found.summary())
-    if not found.is_intact:
-        raise LoadstoneError(
-            f"the archive {archive} is not what was recorded of it; the files are named above. Restore them from a "
-            f"copy, or accept a campaign as it is by removing its file below {tables / RECORDS}"
-        )
+    params = snakemake.params
+    archive, tables = (Path(params.folders[name]) for name in ("archive", "tables"))
+    if params.bundle:
+        workflow = [sys.executable, "-m", "snakemake", "--snakefile", params.snakefile, "tables"]
+        verify_bundle(Path(params.bundle), tables, [*workflow, f"--cores={snakemake.threads}", "--directory"], log)
+    else:
+        verify_archive(archive, tables, log)

@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ sys.path.insert(0, str(PROJECT / "tests"))
 from support.checkout import copy_project  # noqa: E402
 
 pytest_plugins = ["cluster.fixtures"]
+
+# A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Shared machines are slow at times; a test never fails for that.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from loadstone import archive
-from loadstone.archive import Campaign, Cell, decode, encode, parse_name, scan_campaign, slug
+from loadstone.archive import Campaign, Cell, decode, encode, parse_name, scan_campaign
+from loadstone.slugs import slug
 from support.rawfiles import write_cell
 
 HOSTILE = ["a b", "a'b\"c", "<script>alert(1)</script>", "{run}", "a=b%20c", "*?[x]", "ünïcode", "-rf", "a;b&c", "x\ny"]
@@ -16,21 +17,32 @@ HOSTILE = ["a b", "a'b\"c", "<script>alert(1)</script>", "{run}", "a=b%20c", "*?
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("1.results.json.zst", (1, "main", "results", "json.zst")),
-        ("10.results.bin", (10, "main", "results", "bin")),
-        ("2.results.csv.zst", (2, "main", "results", "csv.zst")),
-        ("1.presidio.results.json.zst", (1, "presidio", "results", "json.zst")),
-        ("1.presidio.summary.json", (1, "presidio", "summary", "json")),
-        ("3.req_2.presidio.warmups.json.zst", (3, "presidio.req_2", "warmups", "json.zst")),
-        ("1.resources.csv.zst", (1, "main", "resources", "csv.zst")),
+        ("1.results.json.zst", (1, "main", "results", "results.json")),
+        ("10.results.bin", (10, "main", "results", "results.bin")),
+        ("2.results.csv.zst", (2, "main", "results", "results.csv")),
+        ("1.presidio.results.json.zst", (1, "presidio", "results", "results.json")),
+        ("1.presidio.summary.json", (1, "presidio", "summary", "summary.json")),
+        ("3.req_2.presidio.warmups.json.zst", (3, "presidio.req_2", "warmups", "warmups.json")),
+        ("1.resources.csv.zst", (1, "main", "resources", "resources.csv")),
         ("1.run.json", (1, "main", "run", "run.json")),
         ("1.sha256", (1, "main", "sha256", "sha256")),
         ("12.failure.3.json", (12, "main", "failure", "json")),
+        ("1.artillery.json", (1, "main", "results", "artillery.json")),
+        ("1.k6.json.zst", (1, "main", "results", "k6.json")),
+        ("1.k6.csv", (1, "main", "results", "k6.csv")),
+        ("1.hey.csv.zst", (1, "main", "results", "hey.csv")),
+        ("1.k6.summary.json", (1, "main", "summary", "k6.summary.json")),
+        ("1.k6.txt", (1, "main", "summary", "k6.txt")),
+        ("4.vegeta.txt", (4, "main", "summary", "vegeta.txt")),
+        ("1.hdr.csv.zst", (1, "main", "summary", "hdr.csv")),
+        ("1.resource-usage.log", (1, "main", "resources", "resource-usage.log")),
+        ("1.resource-summary.txt.zst", (1, "main", "resources", "resource-summary.txt")),
+        ("1.figures.csv", (1, "main", "resources", "figures.csv")),
     ],
 )
 def test_file_names_are_read_from_the_left(name: str, expected: tuple) -> None:
     parsed = parse_name(name)
-    assert (parsed.run, parsed.stream, parsed.kind, parsed.suffix) == expected
+    assert (parsed.run, parsed.stream, parsed.kind, parsed.format) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,6 +59,11 @@ def test_file_names_are_read_from_the_left(name: str, expected: tuple) -> None:
         "1.failure.0.json",
         "1.failure.01.json",
         "1.failure.1.json.zst",
+        "0.artillery.json",
+        "1.artillery.json.gz",
+        "1.artilleryXjson",
+        "1.presidio.vegeta.txt",
+        "1.k6.results.txt",
     ],
 )
 def test_other_names_are_no_files_of_a_run(name: str) -> None:
@@ -89,6 +106,42 @@ def test_slugs_differ_where_capitals_are_not_told_from_small_letters(tmp_path: P
     slugs = [slug(Campaign(tmp_path, *key, time)) for key in keys for time in times]
     assert len({each.casefold() for each in slugs}) == len(slugs)
     assert slugs[0] == "shop_lab_2026-01-01T000000Z"
+
+
+def test_slugs_differ_where_timestamps_do_in_colons_alone(tmp_path: Path) -> None:
+    times = [
+        "2020-01-01T00:00:00+00:00",
+        "2020-01-01T000000+0000",
+        "2020-01-01T00:00:00+0000",
+        "2020-01-01T00:0000+00:00",
+        "2020-01-01T00:00+00:00",
+        "2020-01-01T0000+00:00",
+    ]
+    slugs = [slug(Campaign(tmp_path, "shop", "lab", time)) for time in times]
+    slugs += [slug(Campaign(tmp_path, app, "lab", times[0])) for app in ("a+b", "apb")]
+    assert len(set(slugs)) == len(slugs)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "expected"),
+    [
+        ("2020-01-01T00:00:00+00:00", "shop_lab_2020-01-01T000000p0000"),
+        ("2024-04-17T23:03:57-04:00", "shop_lab_2024-04-17T230357-0400"),
+        ("2025-01-02T11:48-05:00", "shop_lab_2025-01-02T1148-0500"),
+        ("2025-01-02T11:48:00.123Z", "shop_lab_2025-01-02T114800.123Z"),
+    ],
+)
+def test_slugs_of_usual_campaigns_have_no_hash(timestamp: str, expected: str, tmp_path: Path) -> None:
+    assert slug(Campaign(tmp_path, "shop", "lab", timestamp)) == expected
+
+
+def test_digits_of_other_scripts_are_no_rates_and_no_runs(tmp_path: Path) -> None:
+    assert archive.parse_rate("٣") is None
+    assert archive.parse_rate("1٣") is None
+    assert parse_name("1٣.results.json.zst") is None
+    (tmp_path / "app" / "host" / "2026-01-01T00:00:00Z" / "٣" / "plain").mkdir(parents=True)
+    (campaign,) = archive.campaigns(tmp_path)
+    assert not scan_campaign(campaign).cells
 
 
 def test_campaigns_sort_by_instant_not_by_text(tmp_path: Path) -> None:

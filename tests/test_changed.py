@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone import archive, config, metadata, redact, sweep
+from loadstone import archive, config, declared_target, metadata, redact, sweep
 from loadstone.errors import LoadstoneError
 
 SECRET = "Bearer open-sesame"
@@ -50,8 +50,8 @@ def test_a_credential_is_in_no_file_of_the_archive_and_sent_all_the_same(declare
     assert texts and not any("open-sesame" in text for text in texts)
     written = json.loads(texts[0])
     assert written["req"]["header"]["X-Case"] == ["1"]
-    assert sweep.request(declared["target"]["variants"]["only"])["header"]["Authorization"] == [SECRET]
-    assert sweep.changes(described(campaign), declared["target"], "only") == []
+    assert declared_target.request(declared["target"]["variants"]["only"])["header"]["Authorization"] == [SECRET]
+    assert declared_target.changes(described(campaign), declared["target"], "only") == []
     assert opened(declared) == campaign
 
 
@@ -77,7 +77,7 @@ def test_the_part_that_changed_is_named(declared, path: str, value: str, said: s
     for name in parents:
         target = target[name]
     target[last] = value
-    assert sweep.changes(planned, declared["target"], "only") == [said]
+    assert declared_target.changes(planned, declared["target"], "only") == [said]
     with pytest.raises(LoadstoneError) as raised:
         opened(declared)
     assert f"target variant only: {said}" in str(raised.value) and "open-sesame" not in str(raised.value)
@@ -86,12 +86,14 @@ def test_the_part_that_changed_is_named(declared, path: str, value: str, said: s
 def test_a_command_and_the_files_that_it_names(declared, tmp_path: Path) -> None:
     planned = described(opened(declared))
     (tmp_path / "server.conf").write_text("workers 2")
-    assert sweep.changes(planned, declared["target"], "only") == [f"the content of the file {tmp_path}/server.conf"]
+    assert declared_target.changes(planned, declared["target"], "only") == [
+        f"the content of the file {tmp_path}/server.conf"
+    ]
     (tmp_path / "server.conf").unlink()
-    assert sweep.changes(planned, declared["target"], "only") == [f"the file {tmp_path}/server.conf"]
+    assert declared_target.changes(planned, declared["target"], "only") == [f"the file {tmp_path}/server.conf"]
     (tmp_path / "server.conf").write_text("workers 1")
     declared["target"]["processes"]["app"]["command"][-1] = "b"
-    (phrase,) = sweep.changes(planned, declared["target"], "only")
+    (phrase,) = declared_target.changes(planned, declared["target"], "only")
     assert phrase.startswith("the command of the process 'app': './server --config") and phrase.endswith("--name b'")
 
 
@@ -118,19 +120,19 @@ def test_a_campaign_that_was_opened_with_its_credentials_goes_on(declared) -> No
     campaign = opened(declared)
     (file,) = campaign.path.glob("*/*/metadata.json")
     content = json.loads(file.read_text())
-    plain = copy.deepcopy(sweep.variant_identity(declared["target"], "only"))
+    plain = copy.deepcopy(declared_target.variant_identity(declared["target"], "only"))
     content["req"] = plain.pop("request")
     content["target"] |= plain | {
-        "identity": sweep._digest(sweep.variant_identity(declared["target"], "only")),
-        "declaration": sweep._digest(
-            {"sweep": declared["sweep"], "target": sweep.identity(declared["target"], ["only"])}
+        "identity": declared_target.digest(declared_target.variant_identity(declared["target"], "only")),
+        "declaration": declared_target.digest(
+            {"sweep": declared["sweep"], "target": declared_target.identity(declared["target"], ["only"])}
         ),
     }
     file.write_text(json.dumps(content))
-    assert sweep.changes(described(campaign), declared["target"], "only") == []
+    assert declared_target.changes(described(campaign), declared["target"], "only") == []
     assert opened(declared) == campaign
     declared["target"]["variants"]["only"]["headers"]["X-Case"] = "2"
-    assert sweep.changes(described(campaign), declared["target"], "only") == [
+    assert declared_target.changes(described(campaign), declared["target"], "only") == [
         "the request's header X-Case: '1' became '2'"
     ]
 
@@ -138,7 +140,7 @@ def test_a_campaign_that_was_opened_with_its_credentials_goes_on(declared) -> No
 def test_metadata_that_are_not_as_written_do_no_harm(declared) -> None:
     planned = described(opened(declared))
     planned.request, planned.target = {"header": 3}, {"commands": [], "identity": "x", "files": 7}
-    assert sweep.changes(planned, declared["target"], "only")
+    assert declared_target.changes(planned, declared["target"], "only")
 
 
 @pytest.mark.parametrize("where", ["url", "ready"])

@@ -44,6 +44,14 @@ def test_titles_timestamps_and_exclusions_are_the_published_ones(shared: Path) -
     assert graphs <= declared
 
 
+def test_a_baseline_and_a_margin_of_its_own(tmp_path: Path) -> None:
+    plain, told = load(tmp_path, ONE % "" + (ONE % ", baseline: istio, margin: 2%").replace("id: a", "id: b"))
+    assert (plain.baseline, plain.margin, told.baseline, told.margin) == (None, None, "istio", 0.02)
+    assert [comparisons.from_config(comparisons.to_config(each)) for each in (plain, told)] == [plain, told]
+    with pytest.raises(LoadstoneError, match="margin"):
+        load(tmp_path, ONE % ", margin: 200%")
+
+
 def test_no_file_and_an_empty_one_declare_nothing(tmp_path: Path) -> None:
     assert comparisons.load(tmp_path / "none.yaml") == []
     assert load(tmp_path, "# nothing yet\n") == []

@@ -45,11 +45,37 @@ def test_a_link_into_the_archive_is_seen_through(content: dict, tmp_path: Path) 
         ({"tables": "a/{x}"}, "can't have any of"),
         ({"report": {"title": float("nan")}}, "neither text nor a number"),
         ({"nonsense": 1}, "nonsense"),
+        ({"analysis": {"margin": "0%"}}, "analysis.margin"),
+        ({"analysis": {"margin": 5}}, "analysis.margin"),
+        ({"analysis": {"confidence": 95}}, "analysis.confidence"),
     ],
 )
 def test_wrong_values_are_named(content: dict, changes: dict, said: str) -> None:
     with pytest.raises(LoadstoneError, match=said):
         config.check({**content, **changes})
+
+
+@pytest.mark.parametrize(("declared", "share"), [("5%", 0.05), ("0.5%", 0.005), ("12.5%", 0.125), (0.1, 0.1)])
+def test_a_margin_is_a_share_however_it_is_written(content: dict, declared: str | float, share: float) -> None:
+    checked = config.check({**content, "analysis": {"margin": declared}})["analysis"]
+    assert config.share(checked["margin"]) == pytest.approx(share)
+    assert checked["confidence"] == 0.95
+    assert config.check({name: value for name, value in content.items() if name != "analysis"})["analysis"]
+
+
+def test_the_limit_of_send_lag_has_defaults_for_each_part(content: dict) -> None:
+    for given, expected in (
+        ({}, {}),
+        ({"lag_limit": {"time": "2.5ms"}}, {"time_ns": 2.5e6}),
+        ({"lag_limit": {"share": "25%"}}, {"share": 0.25}),
+        ({"lag_limit": {"time": "0s", "share": 0.5}}, {"time_ns": 0, "share": 0.5}),
+        ({"lag_limit": {"apart": "3ms"}}, {"apart_ns": 3e6}),
+    ):
+        defaults = {"time_ns": 1e6, "share": 0.1, "apart_ns": 10e6}
+        assert config.lag_limit(config.check({**content, "analysis": given})) == defaults | expected
+    for wrong in ({"time": 1}, {"share": "-1%"}, {"share": "ten"}, {"of": 1}):
+        with pytest.raises(LoadstoneError, match=r"analysis\.lag_limit"):
+            config.check({**content, "analysis": {"lag_limit": wrong}})
 
 
 def test_an_empty_host_is_the_hostname_and_a_number_is_a_name(content: dict) -> None:
@@ -129,3 +155,26 @@ def test_broken_yaml_is_named_with_file_and_line(tmp_path, text: str, where: str
     file.write_text(text)
     with pytest.raises(LoadstoneError, match=rf"config.yaml is not valid YAML \({where}"):
         config.readable(str(file))
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"publish": {}}, "publish: the key 'to' is missing"),
+        ({"publish": {"to": "ftp"}}, "publish.to"),
+        ({"publish": {"to": "folder"}}, "publish: the key 'path' is missing"),
+        ({"publish": {"to": "folder", "path": "reports/www"}}, "must lie apart"),
+        ({"publish": {"to": "folder", "path": "."}}, "must lie apart"),
+        ({"publish": {"to": "branch", "remote": "https://me:hunter2@127.0.0.1/x"}}, "publish.remote names a user"),
+        ({"publish": {"to": "branch", "remote": "--upload-pack=x"}}, "publish.remote"),
+        ({"publish": {"to": "branch", "prefix": "../x"}}, "publish.prefix"),
+        ({"publish": {"to": "s3", "bucket": "mine", "secret_key": "hunter2"}}, "publish.secret_key"),
+        ({"figures": {"width": "8 parsec"}}, "figures.width"),
+        ({"figures": {"font": "a;b"}}, "figures.font"),
+        ({"figures": {"formats": []}}, "figures.formats"),
+    ],
+)
+def test_what_can_not_be_published_or_drawn_is_named(content: dict, section: dict, said: str) -> None:
+    with pytest.raises(LoadstoneError) as error:
+        config.check({**content, **section})
+    assert said in str(error.value) and "hunter2" not in str(error.value)

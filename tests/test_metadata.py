@@ -26,7 +26,7 @@ def test_go_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds, rel=1e-12)
 
 
-@pytest.mark.parametrize("text", ["", "10", "s", "10 s", "10x", "1,5s", None, 10, "10s "])
+@pytest.mark.parametrize("text", ["", "10", "s", "10 s", "10x", "1,5s", None, 10, "10s ", "٣s"])
 def test_what_is_no_duration(text: object) -> None:
     assert parse_duration(text) is None
 
@@ -45,6 +45,7 @@ def test_the_real_examples_of_old_versions_are_understood(shared: Path) -> None:
         assert found.runs is None and found.positions == []
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of what ends where no stack is left
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b"[" * 100_000, b'"text"'])
 def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "metadata.json").write_bytes(content)
@@ -54,6 +55,13 @@ def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is missing"]
+
+
+def test_the_time_limit_of_iterations_is_no_duration() -> None:
+    stage = {"name": "test", "duration": "600s", "users": 3}
+    content = {"testOptions": {"duration": "10m"}, "loadModel": "closed", "measuredPhase": "test"}
+    timed, counted = (metadata.parse(content | {"stages": [stage | more]}) for more in ({}, {"iterations": 40}))
+    assert (timed.duration_s, counted.duration_s) == (600, None)
 
 
 def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from loadstone.errors import LoadstoneError
 from loadstone.lock import exclusive, hold
-from loadstone.process import Minder, Program, find, run
+from loadstone.process import Minder, Program, find, note_signals, run
 
 # A job that starts a shell which leaves a grandchild behind, both of which ignore SIGTERM, while holding a lock.
 JOB = """
@@ -97,3 +97,21 @@ def test_stopping_ends_a_stubborn_program(tmp_path: Path) -> None:
             time.sleep(0.01)
         program.stop(grace_s=0.2)
         assert program.exit_code() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_noted_and_do_what_they_did(number: signal.Signals) -> None:
+    former = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    came: list[int] = []
+    try:
+        for each in former:
+            signal.signal(each, lambda number, _: came.append(number))
+        noted = note_signals()
+        os.kill(os.getpid(), number)
+        assert noted == came == [number]
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        note_signals()
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)

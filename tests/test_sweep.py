@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import PROJECT
+from jsonschema import Draft202012Validator
 from loadstone import archive, config, metadata, sweep
 from loadstone.errors import LoadstoneError
 
@@ -52,6 +53,18 @@ def assert_types(content: dict, expected: dict) -> None:
             assert_types(content[key], kind)
         else:
             assert type(content[key]) is kind, key
+
+
+@pytest.mark.parametrize("generator", ["vegeta", "serial", "k6", "artillery"])
+def test_what_is_written_meets_the_published_schema(declared: dict, generator: str) -> None:
+    declared["sweep"]["generator"] = generator
+    schema = json.loads((config.SCHEMAS / "metadata-5.schema.json").read_text())
+    files = list(opened(declared).path.rglob("metadata.json"))
+    assert files
+    for path in files:
+        content = json.loads(path.read_text())
+        Draft202012Validator(schema).validate(content)
+        assert content.keys() <= schema["properties"].keys()
 
 
 @pytest.mark.parametrize("generator", ["vegeta", "serial"])

@@ -54,6 +54,52 @@ def test_a_wrong_file_is_named(tmp_path: Path, text: str, said: str) -> None:
         config.load_variants(file)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("app: {a: , b: {over: c}}", "app: b: over: 'c' is no canonical name of a variant of this app"),
+        ("app: {a: {aliases: [x]}, b: {over: [a, x]}}", "'x' is no canonical name"),
+        ("other: {x: }\napp: {b: {over: x}}", "'x' is no canonical name"),
+        ("app: {a: {over: a}}", "these variants are over each other: a over a$"),
+        (
+            "app: {z: {over: a}, a: {over: b}, b: {over: [c, d]}, c: , d: {over: a}}",
+            "(a over b over d over a|b over d over a over b|d over a over b over d)$",
+        ),
+        ("app: {a: {over: []}}", "over"),
+        ("app: {a: , b: {over: [a, a]}}", "over"),
+        ("app: {a: {over: 1}}", "over"),
+    ],
+)
+def test_wrong_layers_are_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "variants.yaml"
+    file.write_text(text)
+    with pytest.raises(LoadstoneError, match=said):
+        config.load_variants(file)
+
+
+def test_a_variant_is_over_one_or_several(tmp_path: Path) -> None:
+    file = tmp_path / "variants.yaml"
+    file.write_text("app: {b: {over: a}, a: , c: {over: [a, b]}}")
+    assert config.load_variants(file).over("app") == {"b": ("a",), "a": (), "c": ("a", "b")}
+    assert config.load_variants(file).over("unknown") == {}
+
+
+def test_the_shipped_layers_lead_down_to_plain() -> None:
+    variants = config.load_variants(PROJECT / "config/variants.yaml")
+    assert variants.over("demo") == {
+        "plain": (),
+        "envoy": ("plain",),
+        "passthrough-filter": ("envoy",),
+        "body-filter": ("passthrough-filter",),
+    }
+    over = variants.over("bookinfo")
+    for name in over:
+        lowest = name
+        while over[lowest]:
+            (lowest,) = over[lowest]
+        assert lowest == "plain"
+
+
 # --- the declared variants of bookinfo -------------------------------------------------------------------------------
 
 # Folder -> canonical name, over the years.

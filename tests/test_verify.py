@@ -217,11 +217,13 @@ def test_an_interrupted_verification_goes_on_where_it_was(recorded) -> None:
     assert len(recorded.verify().vanished) == 8
 
 
-def test_a_damaged_record_is_an_error_for_people(recorded) -> None:
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"group": ["demo"]}', '{"group": [], "files": {"a": 1}}'])
+def test_a_damaged_record_is_an_error_for_people_and_stays(recorded, text) -> None:
     (record,) = (recorded.tables / RECORDS).glob("demo/here/*.json")
-    record.write_text("{")
+    record.write_text(text)
     with pytest.raises(LoadstoneError, match="cannot be read"):
         recorded.verify()
+    assert record.read_text() == text
 
 
 def test_without_an_archive_there_is_an_error(tmp_path) -> None:

@@ -21,17 +21,31 @@ MAIN_STREAM = "main"
 # Of `<run>.resources.csv.zst`; ASKED_AT may follow.
 RESOURCE_COLUMNS = ("sampled_at", "scope", "name", "cpu_millicores", "memory_mib")
 ASKED_AT = "asked_at"
-FORMATS = "json|csv|bin"
 _NAME = re.compile(
-    r"(?P<run>[1-9]\d*)"
+    r"(?P<run>[1-9][0-9]*)"
     r"(?:\.(?P<part>req_\d+))?"
     r"(?:\.(?P<side>[a-z][a-z0-9-]*))??"
-    r"\.(?P<kind>warmups|results|summary|resources)"
-    rf"\.(?P<format>{FORMATS})(?P<zst>\.zst)?"
+    r"\.(?P<format>(?P<kind>warmups|results|summary|resources)\.(?:json|csv|bin))(?:\.zst)?"
 )
+# Files of other tools keep their own name behind the run: name -> what it is of the run, as `RawFile.kind` says.
+FOREIGN = {
+    "artillery.json": "results",
+    "k6.json": "results",
+    "k6.csv": "results",
+    "hey.csv": "results",
+    "k6.summary.json": "summary",
+    "k6.txt": "summary",
+    "vegeta.txt": "summary",
+    "hdr.csv": "summary",
+    "summary.csv": "summary",
+    "resource-usage.log": "resources",
+    "resource-summary.txt": "resources",
+    "figures.csv": "resources",
+}
+_FOREIGN = re.compile(rf"(?P<run>[1-9][0-9]*)\.(?P<format>{'|'.join(map(re.escape, FOREIGN))})(?:\.zst)?")
 _RUN_DIGITS = 9
-_RECORD = re.compile(r"(?P<run>[1-9]\d*)\.(?P<kind>run\.json|sha256)")
-_FAILURE = re.compile(r"(?P<run>[1-9]\d*)\.failure\.(?P<nth>[1-9]\d{0,8})\.json")
+_RECORD = re.compile(r"(?P<run>[1-9][0-9]*)\.(?P<kind>run\.json|sha256)")
+_FAILURE = re.compile(r"(?P<run>[1-9][0-9]*)\.failure\.(?P<nth>[1-9][0-9]{0,8})\.json")
 
 
 @dataclass(frozen=True, order=True)
@@ -102,14 +116,15 @@ class Cell:
 class RawFile:
     """One file of a run.
 
-    `kind` is ``results``, ``warmups``, ``summary``, ``resources``, ``run``, ``sha256`` or ``failure`` (the record of a
-    try that gave no result).
+    `kind` is ``results`` (single requests, or the file that a tool leaves in their place), ``warmups``, ``summary``
+    (the tool's own figures), ``resources``, ``run``, ``sha256`` or ``failure`` (the record of a try without a result).
+    `format` is the name behind run and stream without ``.zst``: ``results.json``, ``k6.summary.json``.
     """
 
     run: int
     stream: str
     kind: str
-    suffix: str
+    format: str
     name: str
     size: int = 0
     mtime_ns: int = 0
@@ -129,7 +144,7 @@ class CellListing:
         return sorted({file.run for file in self.files if file.kind in {"results", "summary", "warmups", "resources"}})
 
     def collected(self) -> set[int]:
-        """Numbers of the runs with main results, in whatever format."""
+        """Numbers of the runs with main results, in whatever format; figures alone are none."""
         return {file.run for file in self.files if file.kind == "results" and file.stream == MAIN_STREAM}
 
     def failures(self) -> dict[int, list[RawFile]]:
@@ -176,7 +191,8 @@ def parse_name(name: str) -> RawFile | None:
     """A file name inside a cell, read from the left; None when it is not a file of a run.
 
     ``1.results.json.zst`` is the main stream, ``1.presidio.results.json.zst`` a side attack and
-    ``1.req_0.presidio.results.json.zst`` its first part (stream ``presidio.req_0``).
+    ``1.req_0.presidio.results.json.zst`` its first part (stream ``presidio.req_0``). Of other tools' files there is
+    one of each per run: ``1.k6.summary.json``.
     """
     if len(name.partition(".")[0]) > _RUN_DIGITS:
         return None
@@ -186,10 +202,12 @@ def parse_name(name: str) -> RawFile | None:
     if failure := _FAILURE.fullmatch(name):
         return RawFile(int(failure["run"]), MAIN_STREAM, "failure", "json", name)
     match = _NAME.fullmatch(name)
+    if (match is None or match["side"]) and (foreign := _FOREIGN.fullmatch(name)):
+        return RawFile(int(foreign["run"]), MAIN_STREAM, FOREIGN[foreign["format"]], foreign["format"], name)
     if match is None or (match["part"] and not match["side"]):
         return None
     stream = ".".join(part for part in (match["side"], match["part"]) if part) or MAIN_STREAM
-    return RawFile(int(match["run"]), stream, match["kind"], match["format"] + (match["zst"] or ""), name)
+    return RawFile(int(match["run"]), stream, match["kind"], match["format"], name)
 
 
 def failure_number(name: str) -> int:
@@ -200,7 +218,7 @@ def failure_number(name: str) -> int:
 
 def parse_rate(name: str) -> float | None:
     """A rate folder's name in requests/s, or None when it is not a plain positive decimal number."""
-    return float(name) if re.fullmatch(r"\d+(\.\d+)?", name) and float(name) > 0 else None
+    return float(name) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", name) and float(name) > 0 else None
 
 
 def campaigns(root: Path) -> Iterator[Campaign]:
@@ -290,11 +308,10 @@ def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListi
     if entry.name == METADATA:
         cell.metadata = (status.st_size, status.st_mtime_ns)
     elif (parsed := parse_name(entry.name)) is not None and entry.is_file():
-        cell.files.append(
-            RawFile(
-                parsed.run, parsed.stream, parsed.kind, parsed.suffix, entry.name, status.st_size, status.st_mtime_ns
-            )
+        seen = RawFile(
+            parsed.run, parsed.stream, parsed.kind, parsed.format, entry.name, status.st_size, status.st_mtime_ns
         )
+        cell.files.append(seen)
     else:
         cell.strays.append(entry.name)
         listing.problems.append((_relative(Path(entry.path), listing.campaign.root), "is no file of a run"))
@@ -357,20 +374,3 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
 
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
-
-
-def slug(campaign: Campaign) -> str:
-    """A campaign's name in file names and addresses of the site: letters, digits, ``.``, ``_`` and ``-`` only.
-
-    Names that had other characters than a plain name or a timestamp has get a short hash, so that no two meet; so do
-    those with capitals, since not every file system tells them from small letters.
-    """
-    timestamp = campaign.timestamp.replace(":", "")
-    parts = (campaign.app, campaign.host, timestamp)
-    plain = [re.sub(r"[^A-Za-z0-9._+-]+", "-", part).strip(".-")[:60] for part in parts]
-    text = "_".join(plain).replace("+", "p")
-    usual = (campaign.app.lower(), campaign.host.lower(), timestamp.upper())
-    if parts == usual and list(parts) == plain and not any("_" in part for part in parts):
-        return text
-    key = f"{campaign.app}\0{campaign.host}\0{campaign.timestamp}".encode("utf-8", "surrogateescape")
-    return f"{text}_{hashlib.sha256(key).hexdigest()[:8]}"

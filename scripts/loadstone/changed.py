@@ -21,6 +21,12 @@ _PLAN = {
     "sweep.warmup.min_rate": ("min_warmup_rate",),
     "sweep.warmup.max_rate": ("max_warmup_rate",),
     "sweep.generator": ("generator", "name"),
+    "sweep.generators": ("generator", "count"),
+    "whether target.generators is declared": ("generator", "in"),
+    "the load's stages": ("stages",),
+    "the measured stage": ("measuredPhase",),
+    "the content of sweep.script.file": ("script", "sha256"),
+    "sweep.script.environment": ("script", "environment"),
     "sweep.order": ("order", "kind"),
     "sweep.labels": ("labels",),
 }

@@ -13,14 +13,36 @@ from loadstone.errors import LoadstoneError
 # What may be pooled when a comparison asks for it by name, and how a reader is told.
 ALLOWANCES = {
     "hosts": "runs of several hosts are pooled",
-    "load_models": "open, closed and serial load are pooled",
+    "load_models": "open, closed and serial load stand side by side; no figure is of two of them",
+    "generators": "several load generators stand side by side, whose latencies do not mean the same; no figure is of "
+    "two of them",
     "evidence": "the mean of a run without a summary is that of its requests, pooled with the summaries' means",
 }
 
 
 @dataclass(frozen=True)
+class Fit:
+    """A straight line asked for, over `x`: ``rate``, or a label whose values are numbers.
+
+    It is of what runs used (`of` cpu or memory, by the namespace or process `name`), or of a latency as reported.
+    """
+
+    x: str
+    of: str
+    name: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """Of what is fitted."""
+        return {"cpu": "millicores", "memory": "MiB"}.get(self.of, "ms")
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """One entry. Empty `variants` or `rates` (requests/s) stand for all; `exclude` holds fnmatch patterns."""
+    """One entry. Empty `variants` or `rates` (requests/s) stand for all; `exclude` holds fnmatch patterns.
+
+    Without a `baseline` variant or a `margin` (a share) those of the configuration count.
+    """
 
     id: str
     title: str
@@ -31,6 +53,9 @@ class Comparison:
     variants: tuple[str, ...] = ()
     rates: tuple[float, ...] = ()
     allow: frozenset[str] = field(default_factory=frozenset)
+    fits: tuple[Fit, ...] = ()
+    baseline: str | None = None
+    margin: float | None = None
 
     def campaigns(self, root: Path) -> list[Campaign]:
         """Every campaign that this may mean; those that the archive does not hold too."""
@@ -76,7 +101,16 @@ def from_config(entry: Mapping[str, Any]) -> Comparison:
         variants=tuple(entry.get("variants", ())),
         rates=tuple(float(rate) for rate in entry.get("rates", ())),
         allow=frozenset(entry.get("allow", ())),
+        fits=tuple(_fit(fit) for fit in entry.get("fits", ())),
+        baseline=entry.get("baseline"),
+        margin=config.share(entry["margin"]) if "margin" in entry else None,
     )
+
+
+def _fit(entry: Mapping[str, str]) -> Fit:
+    """CPU and memory are of something, latencies are not."""
+    used = entry["of"] in ("cpu", "memory")
+    return Fit(entry["x"], entry["of"], entry.get("name", "TOTAL") if used else None)
 
 
 def to_config(comparison: Comparison) -> dict[str, Any]:
@@ -91,6 +125,11 @@ def to_config(comparison: Comparison) -> dict[str, Any]:
         "variants": list(comparison.variants),
         "rates": list(comparison.rates),
         "allow": sorted(comparison.allow),
+        "fits": [{key: value for key, value in vars(fit).items() if value} for fit in comparison.fits],
+    } | {
+        name: value
+        for name, value in (("baseline", comparison.baseline), ("margin", comparison.margin))
+        if value is not None
     }
 
 

@@ -10,14 +10,32 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from loadstone import faults, redact
+from loadstone import faults, redact, shape
 from loadstone.archive import parse_timestamp
 from loadstone.errors import LoadstoneError
-from loadstone.metadata import parse_duration
+from loadstone.lattice import cycle
 from loadstone.variants import Variants
 
 # Tags of the catalogue that leave runs out unless the configuration says otherwise.
 EXCLUDING = ("FAILED", "INVALID", "INCONSISTENT")
+
+_ANALYSIS: dict[str, Any] = {"margin": "5%", "confidence": 0.95, "lag_limit": {}}
+_LAG_LIMIT = {"time": "1ms", "share": "10%", "apart": "10ms"}
+_GATE = {
+    "reference": "previous",
+    "candidate": "newest",
+    "statistics": ["p50", "p99", "error_fraction"],
+    "ratio": 1.1,
+    "error_fraction": "1%",
+    "runs": 3,
+    "cannot_tell": "pass",
+    "overrides": [],
+}
+
+_BUNDLE = {"path": "results/bundle.zip"}
+
+# Sections that tables depend on, besides variants, catalogue and comparisons.
+SETTINGS = ("analysis", "tags")
 
 CONFIG = Path("config/config.yaml")
 SCHEMAS = Path(__file__).resolve().parents[2] / "config" / "schemas"
@@ -49,11 +67,47 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
         del checked["host"]
     validate(checked, "config.schema.json", "the configuration (config/config.yaml and --config)", CONFIG)
     checked["tags"] = {"exclude": list(EXCLUDING), "include": []} | checked.get("tags", {})
+    checked["analysis"] = _ANALYSIS | checked.get("analysis", {})
+    checked["gate"] = _GATE | checked.get("gate", {})
+    _check_gate(checked["gate"])
+    checked["bundle"] = _BUNDLE | checked.get("bundle", {})
+    checked["verify"] = checked.get("verify", "")
     checked["host"] = checked.get("host") or socket.gethostname()
     _check_folders(checked)
+    _check_publish(checked)
+    _check_bundle(checked)
     if "sweep" in checked:
         _check_sweep(checked)
     return checked
+
+
+def _check_gate(gate: Mapping[str, Any]) -> None:
+    """A timestamp is what folders are named: one that is no time would silently name none."""
+    words = ("previous", "newest", "best of last ")
+    for key in ("reference", "candidate"):
+        if not gate[key].startswith(words) and parse_timestamp(gate[key]) is None:
+            raise LoadstoneError(
+                f"the configuration: gate.{key}: {gate[key]!r} is no time with an offset, such as "
+                "2024-04-09T20:14:12-04:00"
+            )
+    for position, override in enumerate(gate["overrides"]):
+        if not {"app", "variant"} & override.keys() or not {"ratio", "error_fraction"} & override.keys():
+            raise LoadstoneError(
+                f"the configuration: gate.overrides.{position}: needs an app or a variant, and what it allows: a ratio "
+                "or an error_fraction"
+            )
+
+
+def share(declared: str | float) -> float:
+    """A share as people write it, ``5%`` or ``0.05``."""
+    return float(declared.removesuffix("%")) / 100 if isinstance(declared, str) else float(declared)
+
+
+def lag_limit(config: Mapping[str, Any]) -> dict[str, float]:
+    """From which send lag on a run is limited by its generator: fields of `tables.sending.LagLimit`."""
+    declared = _LAG_LIMIT | config["analysis"]["lag_limit"]
+    times = {f"{name}_ns": shape.seconds(declared[name]) * 1e9 for name in ("time", "apart")}
+    return times | {"share": share(declared["share"])}
 
 
 def limits(config: Mapping[str, Any]) -> dict[str, int]:
@@ -71,6 +125,28 @@ def _check_folders(config: Mapping[str, Any]) -> None:
     for key in ("tables", "reports"):
         if set(config[key]) & set("{}<>"):
             raise LoadstoneError(f"the configuration: {key} can't have any of {{}}<> in its name: {config[key]}")
+
+
+def _check_publish(config: Mapping[str, Any]) -> None:
+    """What is published goes neither where it comes from nor is it called by a password."""
+    publish = config.get("publish", {})
+    for key in ("remote", "endpoint"):
+        if redact.has_user(publish.get(key, "")) and not publish[key].startswith("ssh://"):
+            raise LoadstoneError(f"the configuration: publish.{key} names a user; credentials belong into git or AWS_*")
+    if "path" in publish:
+        path = Path(publish["path"]).expanduser().resolve()
+        for key in ("archive", "tables", "reports"):
+            folder = Path(config[key]).resolve()
+            if path.is_relative_to(folder) or folder.is_relative_to(path):
+                raise LoadstoneError(f"the configuration: publish.path ({path}) and {key} ({folder}) must lie apart")
+
+
+def _check_bundle(config: Mapping[str, Any]) -> None:
+    """A bundle lies beside what it holds, never in it."""
+    path = Path(config["bundle"]["path"]).expanduser().resolve()
+    for key in ("archive", "tables", "reports"):
+        if path.is_relative_to(Path(config[key]).resolve()):
+            raise LoadstoneError(f"the configuration: bundle.path ({path}) lies in {key}; put it elsewhere")
 
 
 def _check_sweep(config: Mapping[str, Any]) -> None:
@@ -91,17 +167,25 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         ports = {declared[used]["port"] for used in variant.get("processes", []) if used in declared}
         if ports and (port := _loopback_port(variant["url"])) is not None and port not in ports:
             found.append(f"  target.variants.{name}.url: none of its processes declares the port {port}")
+        drawn = {header.lower() for header in variant.get("draw", {})}
+        found += [
+            f"  target.variants.{name}.draw: {header} has a value among headers too"
+            for header in variant.get("headers", {})
+            if header.lower() in drawn
+        ]
     found += [f"  {where}: {_NO_USERS}" for where, url in _addresses(target) if redact.has_user(url)]
-    if not parse_duration(sweep["duration"]):
-        found.append("  sweep.duration: must be longer than zero")
-    for rate in sweep["rates"]:
-        if rate * (parse_duration(sweep["duration"]) or 0) < 1:
-            found.append(f"  sweep.rates: {rate} requests/s for {sweep['duration']} is less than one request")
-    warmup = sweep.get("warmup", {})
-    if warmup.get("min_rate", 0) > warmup.get("max_rate", 100):
-        found.append("  sweep.warmup: min_rate is above max_rate")
+    found += [f"  sweep.{fault}" for fault in shape.faults(sweep)]
+    found += _draw_faults(sweep, target)
     if found:
         raise LoadstoneError("the configuration contradicts itself:\n" + "\n".join(found))
+
+
+def _draw_faults(sweep: Mapping[str, Any], target: Mapping[str, Any]) -> list[str]:
+    """One after another, there is no program yet that draws headers."""
+    drawing = [name for name in sweep["variants"] if target["variants"].get(name, {}).get("draw")]
+    if sweep.get("generator") != "serial":
+        return []
+    return [f"  target.variants.{name}.draw: needs another generator than serial" for name in drawing]
 
 
 _NO_USERS = (
@@ -188,7 +272,19 @@ def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
                     other = folders[app, folder]
                     raise LoadstoneError(f"{path}: {app}: the folder name {folder!r} stands for {other!r} and {name!r}")
             _check_history(f"{path}: {app}: {name}", [former["until"] for former in (fields or {}).get("history", ())])
-    return Variants(declared)
+    found = Variants(declared)
+    for app in declared:
+        _check_layers(f"{path}: {app}", found.over(app))
+    return found
+
+
+def _check_layers(where: str, over: dict[str, tuple[str, ...]]) -> None:
+    for name, belows in over.items():
+        for below in belows:
+            if below not in over:
+                raise LoadstoneError(f"{where}: {name}: over: {below!r} is no canonical name of a variant of this app")
+    if circle := cycle(over):
+        raise LoadstoneError(f"{where}: these variants are over each other: {' over '.join(circle)}")
 
 
 def _check_history(where: str, untils: list[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from loadstone.archive import Campaign, encode
 
 FOLDER = "_trace_dumps"
-_NAME = re.compile(r"traces-(\d{1,15})\.json(?:\.zst)?")
+_NAME = re.compile(r"traces-([0-9]{1,15})\.json(?:\.zst)?")
 _LONGEST_NAME = 150
 _VERSION = 1  # of what is read from a dump; raise it and all are read again
 

@@ -1,26 +1,46 @@
 """Writing files so that a name never stands for half a content, whatever is killed and whenever."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# How file systems say that they have no hard links.
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
 
 def write_new(path: Path, content: bytes) -> bool:
     """Give `content` a name, unless the name is taken: the existing file wins. True when this call made it.
 
-    Written beside, fsynced, then hard-linked, so it appears complete or not at all.
+    Written beside, fsynced, then given its name, so it appears complete or not at all.
     """
     with _beside(path) as temporary:
         temporary.write_bytes(content)
         sync(temporary)
         try:
-            os.link(temporary, path)
+            give_name(temporary, path)
         except FileExistsError:
             return False
     sync(path.parent)
     return True
+
+
+def give_name(staged: Path, path: Path) -> None:
+    """Give a whole file its name, unless that is taken: FileExistsError. `staged` is gone afterwards, or a link to it.
+
+    Storage without hard links (SMB, most of FUSE) has no other step that never replaces a file, so there a look comes
+    before a rename: our own writers wait for each other's locks.
+    """
+    try:
+        os.link(staged, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        staged.rename(path)
 
 
 def replace(path: Path, content: bytes) -> None:

@@ -24,7 +24,7 @@ _MOST_LOGS = 50
 
 # What a run does, in this order, in words; ``warmup`` and ``test`` are the phases of the tables.
 PHASES = {
-    "waiting": "waiting for this machine",
+    "waiting": "waiting until nobody else attacks",
     "target": "the target comes up",
     "warmup": "warm-up",
     "test": "attack",
@@ -52,8 +52,19 @@ class Failure:
         """The first pieces of evidence, one line each."""
         return [_line(text) for text in self.evidence[:_TOLD]]
 
+    @property
+    def whole(self) -> str:
+        """Error and evidence in all their lines, cut where they are very long; empty where `reason`, `told` say all."""
+        parts = [text.strip() for text in (self.error, *self.evidence)]
+        if parts == [_line(self.error), *self.told]:
+            return ""
+        found = "\n".join(filter(None, parts))
+        more = len(found) - _LONGEST_WHOLE
+        return found if more <= 0 else f"{found[:_LONGEST_WHOLE]}… and {more:,} more characters"
+
 
 _LONGEST_REASON = 400
+_LONGEST_WHOLE = 4000
 _TOLD = 3
 
 

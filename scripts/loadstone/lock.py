@@ -8,34 +8,48 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from loadstone.errors import LoadstoneError
+from loadstone.waiting import Waiting
 
 # The same for every user and checkout of the machine, whatever their TMPDIR.
 MACHINE_LOCK = Path("/tmp/loadstone.attack.lock")  # noqa: S108 - opened without following links
+WAITING = "waiting: "  # what a line says that begins so is over as soon as another follows
 _POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Of a lock: `text` says all about it; `who` is the same for each run of one sweep."""
+
+    who: object
+    text: str
 
 
 @contextmanager
 def exclusive(
-    purpose: str, log: Callable[[str], None], path: Path = MACHINE_LOCK, limit_s: float = math.inf
+    purpose: str,
+    log: Callable[[str], None],
+    path: Path = MACHINE_LOCK,
+    limit_s: float = math.inf,
+    *,
+    does: str = "holds this machine",
 ) -> Iterator[int]:
-    """Hold the machine's attack lock; yields its descriptor. Waits, and says for whom, while another holds it.
+    """Hold a lock; yields its descriptor. Waits, and says for whom and what that one `does`, while another holds it.
 
     Raises LoadstoneError after `limit_s` in vain.
 
     The kernel lets go of the lock when the last copy of the descriptor is closed, so hand it down to what must be
     gone before the next attack.
     """
-    said, given_up = None, time.monotonic() + limit_s
-    while isinstance(taken := _try(purpose, path), str):
-        if taken != said:
-            log(f"waiting: {taken} holds this machine")
-            said = taken
+    waiting, given_up = Waiting(log), time.monotonic() + limit_s
+    while isinstance(taken := _try(purpose, path), Holder):
+        waiting.say(taken.who, f"{WAITING}{taken.text} {does}")
         if time.monotonic() > given_up:
-            raise LoadstoneError(f"{taken} did not let go in time")
+            raise LoadstoneError(f"{taken.text} did not let go in time")
         time.sleep(_POLL_S)
     try:
         yield taken
@@ -62,19 +76,19 @@ def hold(purpose: str, path: Path) -> int:
     """Hold a lock until this process ends. Raises LoadstoneError that names the holder when it is taken."""
     path.parent.mkdir(parents=True, exist_ok=True)
     taken = _try(purpose, path)
-    if isinstance(taken, str):
-        raise LoadstoneError(f"{taken} is at work here; wait for it or end it")
+    if isinstance(taken, Holder):
+        raise LoadstoneError(f"{taken.text} is at work here; wait for it or end it")
     return taken
 
 
-def _try(purpose: str, path: Path) -> int | str:
+def _try(purpose: str, path: Path) -> "int | Holder":
     """The lock's descriptor, or who holds it."""
     descriptor = _open(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not _same_file(descriptor, path):
             os.close(descriptor)
-            return "somebody who is just leaving"
+            return Holder("leaving", "somebody who is just leaving")
         holder = {
             "pid": os.getpid(),
             "user": _user(),
@@ -124,9 +138,10 @@ def _same_file(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _describe(descriptor: int) -> str:
+def _describe(descriptor: int) -> Holder:
     try:
         holder = json.loads(os.pread(descriptor, 10_000, 0))
-        return "{purpose} by {user} (process {pid} in {folder}, since {since})".format(**holder)
+        text = "{purpose} by {user} (process {pid} in {folder}, since {since})".format(**holder)
+        return Holder((holder["user"], holder["folder"]), text)
     except (ValueError, KeyError, TypeError):
-        return "somebody else"
+        return Holder("unknown", "somebody else")

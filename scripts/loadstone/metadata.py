@@ -9,16 +9,20 @@ and is most likely wrong, is named in `Metadata.inferred`.
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from loadstone import stages
+from loadstone.stages import Stage
+
 VERSION = "5"
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
-_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|us|µs|μs|ns|m|s)")
-MODES = {"vegeta": "open", "serial": "serial"}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
+MODES = {"vegeta": "open", "serial": "serial", "k6": "open", "artillery": "open"}
+PACED = ("open", "serial")  # load models whose rate is one of requests, so that rate x duration requests are expected
 
 _LONGEST_S = 1e9
 _LARGEST = 2**31 - 1  # integers of the tables
@@ -43,13 +47,22 @@ _SUFFIX_KEYS = {
 }
 
 
+_SUPPOSED = {"load_model": "most runs are of open load", "generator": "most runs are of vegeta"}
+
+
 @dataclass
 class Metadata:
     """One cell's metadata. Rates in requests/s, durations in seconds; None where the file does not say.
 
     `inferred` says of each column of table ``runs`` that does not rest on the file's own word why it has its value.
     `suffixes` maps the kinds of files that a run leaves to the ends of their names, `streams` are its side attacks.
-    `tools` maps the programs that took part to their versions.
+    `tools` maps the programs that took part to their versions. `rate` is absent under closed load, which has `users`.
+    `measured_phase` is the tool's own name of the phase that statistics are about, `zone` the offset of times that
+    tools wrote without one, `unit` that of latencies; `imported` is there where Loadstone did not collect the runs.
+    `generators` is how many share the load, where the sweep asked for a number of them, `generators_in` is ``cluster``
+    where they are pods.
+    `stages` are there where load is more than a warm-up and a test at one rate (see `load`), `script` is the user's own
+    for k6.
     """
 
     version: str = "1"
@@ -72,21 +85,55 @@ class Metadata:
     load_model: str = "open"
     generator: str = "vegeta"
     generator_version: str | None = None
+    generators: int | None = None
+    generators_in: str | None = None
     tools: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    users: int | None = None
+    measured_phase: str | None = None
+    zone: str | None = None
+    unit: str | None = None
+    imported: dict[str, Any] = field(default_factory=dict)
     request: dict[str, Any] = field(default_factory=dict)
     target: dict[str, Any] = field(default_factory=dict)
     timeout: str | None = None
     results_file: str | None = None
     suffixes: dict[str, str] = field(default_factory=dict)
     streams: list[str] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    script: dict[str, Any] = field(default_factory=dict)
     inferred: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     @property
+    def load(self) -> list[Stage]:
+        """The stages of a run; a warm-up and a test at one rate unless the file names others."""
+        if self.stages:
+            return self.stages
+        rates = {stages.WARMUP: self.warmup_rate, stages.TEST: self.rate}
+        lengths = {stages.WARMUP: self.warmup_duration_s, stages.TEST: self.duration_s}
+        found = [Stage(name, lengths[name] or 0.0, rate or 0.0, rate or 0.0) for name, rate in rates.items()]
+        counted = [
+            replace(stage, requests=stages.integral(stage), measured=stage.name == stages.TEST) for stage in found
+        ]
+        return [stage for stage in counted if stage.sends or stage.measured]
+
+    @property
+    def load_s(self) -> float:
+        """Seconds of all stages of a run, as far as they are ended by time."""
+        return sum(stage.duration_s for stage in self.load if not stage.iterations)
+
+    @property
+    def measured(self) -> Stage | None:
+        """The stage whose requests count."""
+        return next((stage for stage in self.stages if stage.measured), None)
+
+    @property
     def expected_requests(self) -> int | None:
-        """Requests that a complete run holds: rate x duration; None when the metadata does not say."""
-        if self.rate is None or self.duration_s is None:
+        """Requests that a complete run holds: rate x duration; None when the metadata does not say, or users wait."""
+        if self.measured is not None:
+            return self.measured.requests
+        if self.rate is None or self.duration_s is None or self.load_model not in PACED:
             return None
         return planned_requests(self.rate, self.duration_s)
 
@@ -111,17 +158,23 @@ def read(path: Path) -> Metadata:
     """Read one ``metadata.json``. A missing or broken file gives an empty `Metadata` that says so in `problems`."""
     try:
         if path.exists() and not path.is_file():  # a named pipe would block for ever
-            return Metadata(problems=["metadata.json is no file"])
+            return nothing("metadata.json is no file")
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
-        return Metadata(problems=["metadata.json is missing"])
+        return nothing("metadata.json is missing")
     except OSError as error:
-        return Metadata(problems=[f"metadata.json cannot be read: {error.strerror}"])
+        return nothing(f"metadata.json cannot be read: {error.strerror}")
     except (ValueError, RecursionError):
-        return Metadata(problems=["metadata.json is not JSON"])
+        return nothing("metadata.json is not JSON")
     if not isinstance(content, dict):
-        return Metadata(problems=["metadata.json does not hold an object"])
+        return nothing("metadata.json does not hold an object")
     return parse(content)
+
+
+def nothing(problem: str) -> Metadata:
+    """What is known of a cell whose metadata could not be read, for the reason that `problem` names."""
+    reasons = {name: f"{problem}; {_SUPPOSED[name]}" for name in _SUPPOSED}
+    return Metadata(problems=[problem], inferred=reasons)
 
 
 def parse(content: dict[str, Any]) -> Metadata:
@@ -151,15 +204,26 @@ def parse(content: dict[str, Any]) -> Metadata:
         load_model=found.text("loadModel") or MODES.get(mode, mode),
         generator=found.text("generator", "name") or mode,
         generator_version=found.text("generator", "version") or None,
+        generators=found.integer("generator", "count"),
+        generators_in=found.text("generator", "in"),
         tools=found.texts("tools"),
         labels=found.texts("labels"),
+        users=found.integer("users"),
+        measured_phase=found.text("measuredPhase"),
+        zone=found.text("zone"),
+        unit=found.text("unit"),
+        imported=found.mapping("imported"),
         request=found.mapping("req"),
         target=found.mapping("target"),
         timeout=found.text("testOptions", "timeout"),
         results_file=found.text("resultsFile"),
         suffixes={kind: suffix for kind, suffix in suffixes.items() if suffix},
         streams=_side_streams(found),
+        script=found.mapping("script"),
+        stages=found.stages("stages", found.get("measuredPhase")),
     )
+    if metadata.measured is not None and metadata.measured.iterations:
+        metadata.duration_s = None  # what the file calls so is the longest that users have for their iterations
     metadata.problems = found.problems
     metadata.inferred = _inferred(found, metadata)
     return metadata
@@ -213,8 +277,9 @@ def _is_text(value: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
+def _is_count(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= _LARGEST and value == int(value)
 
 
 class _Fields:
@@ -226,16 +291,18 @@ class _Fields:
 
     def get(self, *keys: str) -> Any:
         value: Any = self.content
-        for key in keys:
+        for depth, key in enumerate(keys):
             if not isinstance(value, dict):
+                if value is not None:
+                    self._wrong(keys[:depth], value)
                 return None
             value = value.get(key)
         return value
 
     def _wrong(self, keys: tuple[str, ...], value: object) -> None:
-        self.problems.append(
-            f"metadata.json: {'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood"
-        )
+        problem = f"metadata.json: {'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood"
+        if problem not in self.problems:  # each key of a part that is no object meets it
+            self.problems.append(problem)
 
     def text(self, *keys: str) -> str | None:
         value = self.get(*keys)
@@ -276,7 +343,7 @@ class _Fields:
         if value is None:
             return []
         if isinstance(value, list) and len(value) <= MOST_RUNS and all(_is_count(item) for item in value):
-            return value
+            return list(map(int, value))
         self._wrong(keys, value)
         return []
 
@@ -286,6 +353,14 @@ class _Fields:
         if value is not None and seconds is None:
             self._wrong(keys, value)
         return seconds
+
+    def stages(self, key: str, measured: str | None) -> list[Stage]:
+        value = self.get(key)
+        try:
+            return [] if value is None else stages.parse(value, measured, parse_duration)
+        except (ValueError, OverflowError):
+            self._wrong((key,), value)
+            return []
 
     def texts(self, *keys: str) -> dict[str, str]:
         return {str(key): str(value) for key, value in self.mapping(*keys).items() if _is_text(f"{key}{value}")}

@@ -12,13 +12,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from types import FrameType
+from typing import IO, Any, Protocol
 
 import psutil
 
 from loadstone.errors import LoadstoneError
+
+# Programs that `make setup` leaves to those who use them.
+OPTIONAL = ("k6", "artillery")
 
 _PROJECT_TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "bin"
 
@@ -34,7 +39,12 @@ def find(program: str) -> str:
         folders = [str(_PROJECT_TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         found = shutil.which(program, path=os.pathsep.join(folders))
     if found is None:
-        brought = "" if os.sep in program else "; `make setup` installs what Loadstone brings along"
+        made = (
+            f"`make {program}` installs it"
+            if program in OPTIONAL
+            else "`make setup` installs what Loadstone brings along"
+        )
+        brought = "" if os.sep in program else f"; {made}"
         raise LoadstoneError(f"the program {program!r} was not found{brought}")
     return found
 
@@ -72,6 +82,27 @@ class Minder:
         self.close()
 
 
+class Sending(Protocol):
+    """A load generator at work: a `Program`, or several that are one. `started_s` may lie ahead."""
+
+    @property
+    def started_s(self) -> float: ...
+    @property
+    def command(self) -> list[str]: ...
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Of this machine."""
+
+    def exit_code(self) -> int | None:
+        """None while it runs. Raises RunFailedError when one of several has failed."""
+
+    def stop(self) -> None:
+        """End it, if it has not ended; nothing of it runs any more then."""
+
+    def tail(self) -> str:
+        """The last lines it printed."""
+
+
 class Program:
     """A running program with its process group. `log` receives what it prints."""
 
@@ -81,10 +112,22 @@ class Program:
         minder: Minder,
         log: Path,
         *,
-        stdin: IO[bytes] | None = None,
+        stdin: IO[bytes] | int | None = None,
         stdout: int | None = None,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str | None] | None = None,
+        core: int | None = None,
     ) -> None:
+        """Start it; `environment` sets variables besides this process' own, and unsets those that are None.
+
+        It runs on the processor `core` alone, if one is given.
+        """
+
+        def prepare() -> None:
+            minder.register_self()
+            if core is not None:
+                os.sched_setaffinity(0, {core})
+
+        variables = {**os.environ, **(environment or {})}
         self.command = [find(command[0]), *command[1:]]
         self.log = log
         self._minder = minder
@@ -96,13 +139,22 @@ class Program:
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=output if stdout is None else stdout,
                 stderr=output,
-                env={**os.environ, **(environment or {})},
-                preexec_fn=minder.register_self,  # noqa: PLW1509 - only setsid and write, both async-signal-safe
+                env={name: value for name, value in variables.items() if value is not None},
+                preexec_fn=prepare,  # noqa: PLW1509 - only setsid, write and sched_setaffinity, all async-signal-safe
             )
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return (self.pid,)
+
+    @property
+    def stdin(self) -> IO[bytes]:
+        assert self._process.stdin is not None
+        return self._process.stdin
 
     @property
     def stdout(self) -> IO[bytes]:
@@ -201,7 +253,30 @@ def output_of(command: Sequence[str]) -> str:
     return (done.stdout or done.stderr).decode(errors="replace") if done.returncode == 0 else ""
 
 
-def check(program: Program, code: int) -> None:
+@dataclass(frozen=True)
+class Answer:
+    """How a program ended that was asked something: what it printed, and what it said was wrong."""
+
+    code: int
+    output: bytes
+    errors: str
+
+
+def ask(
+    command: Sequence[str], *, stdin: IO[bytes] | None = None, environment: Mapping[str, str] | None = None
+) -> Answer:
+    """Run a program to its end and take what it prints; `environment` is added to this process' own."""
+    done = subprocess.run(
+        [find(command[0]), *command[1:]],
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        capture_output=True,
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+
+def check(program: Sending, code: int) -> None:
     """Raise LoadstoneError when `code` is not 0."""
     if code:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -237,6 +312,23 @@ def exit_on_sigterm() -> None:
         raise SystemExit(128 + number)
 
     signal.signal(signal.SIGTERM, leave)
+
+
+def note_signals() -> list[int]:
+    """The signals that ask this process to end, noted as they come; what they do stays as it is."""
+    noted: list[int] = []
+
+    def keep(number: int, handler: Callable[[int, FrameType | None], Any]) -> None:
+        def note(number: int, frame: FrameType | None) -> None:
+            noted.append(number)
+            handler(number, frame)
+
+        signal.signal(number, note)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if callable(handler := signal.getsignal(number)):
+            keep(number, handler)
+    return noted
 
 
 def _signal_group(group: int, number: int) -> None:

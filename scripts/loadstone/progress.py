@@ -7,11 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from loadstone import archive, metadata
+from loadstone import archive, declared_order, metadata
 from loadstone.archive import Campaign, Cell, RawFile
 from loadstone.journal import Command, Journal, Try, key_of
+from loadstone.metadata import Metadata
+from loadstone.stages import load_text
 
 _IN_SECONDS, _IN_MINUTES = 90, 90  # below which a time left is said in that unit
+REWRITTEN_S = 20.0  # how often what is shown is shown again while others keep a run waiting
 _FIRST_GUESS_S = 1.0  # around a run's attacks, before any was measured
 
 Place = tuple[str, str]  # rate and variant of a cell, as its folders are named
@@ -20,11 +23,12 @@ Run = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One cell's part of the plan. `planned_s` is how long a run's warm-up and attack take."""
+    """One cell's part of the plan. `planned_s` is how long a run's stages take, as far as time ends them."""
 
     cell: Cell
     positions: Sequence[int]
     planned_s: float
+    load_model: str = "open"
 
     @property
     def place(self) -> Place:
@@ -56,11 +60,18 @@ class Progress:
     now: Run | None = None
     since: datetime | None = None  # when `now` was started
     phase: str = ""
+    wait: str = ""  # for whom, while another holds what is needed
+    declared: list[str] = field(default_factory=list)  # folders of variants, as the sweep has them
     said: list[tuple[datetime, str]] = field(default_factory=list)
 
     @property
     def total(self) -> int:
         return sum(len(planned.positions) for planned in self.cells)
+
+    @property
+    def load_model(self) -> str:
+        """That of the campaign: a sweep has one."""
+        return self.cells[0].load_model if self.cells else "open"
 
     @property
     def lacking(self) -> list[Run]:
@@ -93,7 +104,7 @@ class Progress:
 
     def _rest(self) -> None:
         self.now = self.since = None
-        self.phase = ""
+        self.phase = self.wait = ""
 
     def left_s(self) -> float:
         """Seconds that the runs still to be tried will take, as long as those did that are done."""
@@ -140,20 +151,21 @@ class Progress:
         left_s = self.left_s()
         failed = f"; {len(self.unsuccessful)} failed so far" if self.unsuccessful else ""
         left = f"about {duration_text(left_s)} left, until {until_text(left_s)}"
-        return f"[{where}] {variant} at {rate}/s, run {run}; {left}{failed}"
+        return f"[{where}] {variant} at {load_text(rate, self.load_model)}, run {run}; {left}{failed}"
 
 
 def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozenset[Run] = frozenset()) -> Progress:
     """Where a campaign stands now; `retries` and `again` as in `Progress`."""
     listing = archive.scan_campaign(campaign)
     cells: list[PlannedCell] = []
+    plans: list[tuple[str, float, Metadata]] = []
     collected: set[Run] = set()
     failed: dict[Run, list[RawFile]] = {}
     for found in listing.cells:
         described = metadata.read(found.cell.path / archive.METADATA)
         positions = described.positions[: described.runs or 0]
-        seconds = (described.duration_s or 0.0) + (described.warmup_duration_s or 0.0)
-        cells.append(PlannedCell(found.cell, positions, seconds))
+        cells.append(PlannedCell(found.cell, positions, described.load_s, described.load_model))
+        plans.append((found.cell.variant_dir, float(found.cell.rate), described))
         place = found.cell.rate, found.cell.variant_dir
         collected |= {(*place, run) for run in found.collected() if run <= len(positions)}
         failed |= {(*place, run): files for run, files in found.failures().items()}
@@ -161,6 +173,7 @@ def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozense
     command = commands[-1] if commands and commands[-1].ended is None else None
     measured = dict(_measured(campaign, commands, collected, failed))
     progress = Progress(campaign, command, cells, collected, failed, measured, retries, again)
+    progress.declared = declared_order.of_cells(plans)
     if command is not None:
         mine = key_of(campaign)
         progress.said = list(command.said)
@@ -178,7 +191,7 @@ def failed_in_a_row(command: Command | None, root: Path) -> list[tuple[Try, Path
         cell = each.cell(root)
         if (record := cell.failure(each.run, each.nth)).exists():
             found.append((each, record))
-        elif cell.results(each.run).exists():
+        elif each.run in archive.scan_cell(cell).collected():
             break
     return found[::-1]
 

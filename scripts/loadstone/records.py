@@ -1,6 +1,7 @@
 """What ``<run>.run.json`` says of how a run was collected. Only campaigns that Loadstone collected have it."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ class RunRecord:
     body_bytes: float | None = None
     server_version: str | None = None  # of the cluster
     images: tuple[str, ...] = ()  # of its pods, as ``container: image``, each once
+    pods: tuple[tuple[str, int], ...] = ()  # namespace and how many pods it had there
+    in_cluster: bool = False
+    watched: bool = False  # whether somebody looked at what happened to it during the attack
 
 
 def read(path: Path) -> RunRecord:
@@ -42,7 +46,15 @@ def read(path: Path) -> RunRecord:
         body_bytes=_number(content, "identity", "body_bytes"),
         server_version=_text(content, "cluster", "server_version"),
         images=_images(_at(content, "cluster", "pods")),
+        pods=_pods(_at(content, "cluster", "pods")),
+        in_cluster=isinstance(_at(content, "cluster"), dict),
+        watched=isinstance(_at(content, "incidents"), list),
     )
+
+
+def _pods(pods: Any) -> tuple[tuple[str, int], ...]:
+    names = [_text(pod, "pod") for pod in (pods if isinstance(pods, list) else [])]
+    return tuple(sorted(Counter(name.partition("/")[0] for name in names if name).items()))
 
 
 def _images(pods: Any) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from loadstone.archive import Campaign, CampaignListing, Cell, encode
 from loadstone.dumps import Dump
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
+from loadstone.slugs import slug
 from loadstone.sweep import PlannedRun
 from loadstone.tables import VERSION, owner
 
@@ -48,7 +49,7 @@ class State:
             raise LoadstoneError(f"the archive {self.root} cannot be read: {error}") from None
         for campaign in found:
             self.listings[key_of(campaign)] = archive.scan_campaign(campaign)
-        self.slugs = {archive.slug(listing.campaign): key for key, listing in self.listings.items()}
+        self.slugs = {slug(listing.campaign): key for key, listing in self.listings.items()}
 
     def listing(self, key: Key) -> CampaignListing:
         """Raises LoadstoneError for a campaign that the archive does not hold."""

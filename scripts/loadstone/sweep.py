@@ -1,6 +1,5 @@
 """Sweeps: opening one (its plan goes into the archive), and what an open one still lacks."""
 
-import hashlib
 import json
 import random
 import secrets
@@ -12,10 +11,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone import __version__, archive, changed, metadata
+from loadstone import __version__, archive, changed, inputs, metadata, shape
 from loadstone.archive import Campaign, CampaignListing, Cell
+from loadstone.declared_target import (
+    changes,
+    digest,
+    identity,
+    identity_digest,
+    replicas_for,
+    variant_identity,
+)
 from loadstone.durable import sync, write_new
 from loadstone.errors import LoadstoneError
+from loadstone.shape import loads, warmup_rate
+from loadstone.stages import number_text
 
 # Keys of the configured sweep that are no part of its plan: they say how it is collected, not what.
 _HOW = ("retries", "give_up_after")
@@ -30,28 +39,34 @@ class PlannedRun:
     position: int
 
 
-def open_sweep(config: Mapping[str, Any], tools: Mapping[str, str], log: Callable[[str], None]) -> Campaign:
+def open_sweep(
+    config: Mapping[str, Any], tools: Mapping[str, str], log: Callable[[str], None], script_files: Sequence[str] = ()
+) -> Campaign:
     """Open the configured sweep: write a campaign's folders with one version 5 ``metadata.json`` per cell.
 
-    `tools` names the programs' versions. A campaign of the same app and host that is still open is left to be resumed
-    (and returned) when it was opened from the same declaration; otherwise that is a LoadstoneError.
+    `tools` names the programs' versions, `script_files` what the sweep's script reads besides itself. A campaign of the
+    same app and host that is still open is left to be resumed (and returned) when it was opened from the same
+    declaration; otherwise that is a LoadstoneError.
     """
-    if "sweep" not in config:
-        raise LoadstoneError("the configuration declares no sweep (see config/README.md)")
+    if (still_open := resumable(config)) is not None:
+        lacking = len(missing(archive.scan_campaign(still_open)))
+        log(f"{still_open} is still open with {lacking} runs missing; `snakemake --cores all` goes on with it")
+        return still_open
     sweep, root = config["sweep"], Path(config["archive"])
-    if (still_open := _still_open(root, sweep["app"], config["host"])) is not None:
-        return _resume(still_open, config, log)
     timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
     campaign = Campaign(root, sweep["app"], config["host"], timestamp)
-    cells = _plan(config, tools, campaign)
+    cells = _plan(config, tools, campaign, script_files)
     _write_plan(campaign, cells)
     total = sum(len(content["order"]["positions"]) for content in cells.values())
-    log(f"opened {campaign}: {total} runs of {len(sweep['variants'])} variants at {len(sweep['rates'])} rates")
+    log(
+        f"opened {campaign}: {total} runs of {len(sweep['variants'])} variants at {len(loads(sweep))} "
+        f"{'numbers of users' if 'users' in sweep else 'rates'}"
+    )
     return campaign
 
 
 def _plan(
-    config: Mapping[str, Any], tools: Mapping[str, str], campaign: Campaign
+    config: Mapping[str, Any], tools: Mapping[str, str], campaign: Campaign, script_files: Sequence[str] = ()
 ) -> dict[tuple[float, str], dict[str, Any]]:
     """The metadata of every cell of the configured sweep."""
     sweep = config["sweep"]
@@ -61,8 +76,9 @@ def _plan(
         "seed": seed,
         "tools": {"loadstone": __version__, **tools},
         "target": {"declaration": _declarations(config)[0]},
+        "script": inputs.script(sweep["script"], script_files) if "script" in sweep else None,
     }
-    plan = order(sweep["variants"], sweep["rates"], sweep["runs"], sweep.get("order", "blocks"), seed)
+    plan = order(sweep["variants"], loads(sweep), sweep["runs"], sweep.get("order", "blocks"), seed)
     cells = {(rate, variant): _metadata(config, common, campaign, rate, variant) for rate, variant in plan}
     for cell, positions in plan.items():
         cells[cell]["order"]["positions"] = positions
@@ -74,7 +90,7 @@ def _declarations(config: Mapping[str, Any]) -> tuple[str, str]:
     identities = identity(config["target"], config["sweep"]["variants"])
     marked = {name: changed.recordable(each) for name, each in identities.items()}
     planned = {key: value for key, value in config["sweep"].items() if key not in _HOW}
-    digests = [_digest({"sweep": planned, "target": each}) for each in (marked, identities)]
+    digests = [digest({"sweep": planned, "target": each}) for each in (marked, identities)]
     return digests[0], digests[1]
 
 
@@ -94,73 +110,6 @@ def order(
         for index, cell in enumerate(arranged):
             positions[cell].append(block * len(cells) + index + 1)
     return positions
-
-
-def warmup_rate(rate: float, warmup: Mapping[str, Any]) -> int:
-    """Requests/s of the warm-up: half the rate, rounded down, within the configured bounds (as in version 4)."""
-    return int(max(warmup.get("min_rate", 0), min(warmup.get("max_rate", 100), rate // 2)))
-
-
-def identity(target: Mapping[str, Any], variants: Sequence[str]) -> dict[str, Any]:
-    """What decides which server answers, per variant: see `variant_identity`."""
-    return {name: variant_identity(target, name) for name in variants}
-
-
-def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """Request, expected answer, and what is measured: processes on this machine, or deployments of a cluster."""
-    declared = target["variants"][variant]
-    found = {"kind": target["kind"], "request": request(declared), "expect": declared["expect"]}
-    if target["kind"] == "local":
-        return found | _processes_identity(target, declared)
-    used = {name: target["dependencies"][name] for name in declared.get("dependencies", [])}
-    cluster = {"namespace": variant, "replicas": target.get("replicas", 1)}
-    cluster |= {key: declared[key] for key in ("namespace", "deployments", "replicas", "changes") if key in declared}
-    return found | {"cluster": cluster | ({"dependencies": used} if used else {})}
-
-
-def _processes_identity(target: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Commands and environments of a variant's processes; files named in a command count by content."""
-    processes = {name: target["processes"][name] for name in declared.get("processes", [])}
-    commands = {name: process["command"] for name, process in processes.items()}
-    files = {}
-    for command in commands.values():
-        for argument in command:
-            for text in (argument, argument.partition("=")[2]):
-                if (digest := _file_digest(text)) is not None:
-                    files[text] = digest
-    environments = {name: process["environment"] for name, process in processes.items() if "environment" in process}
-    return {"commands": commands, "files": files} | ({"environments": environments} if environments else {})
-
-
-def _file_digest(text: str) -> str | None:
-    try:
-        path = Path(text)
-        return hashlib.sha256(path.read_bytes()).hexdigest() if text and path.is_file() else None
-    except (OSError, ValueError):  # too long for a name, or not ours to read
-        return None
-
-
-def request(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """The request that a variant declares, in the archive's form (``header`` maps to lists)."""
-    given = {name: [value] for name, value in declared.get("headers", {}).items()}
-    if "host" not in {name.lower() for name in given}:
-        given["Host"] = [declared["url"].split("/")[2].rpartition("@")[2]]
-    found = {"method": declared.get("method", "GET"), "url": declared["url"], "header": given}
-    return found | ({"body": declared["body"]} if "body" in declared else {})
-
-
-def replicas_for(declared: int | Mapping[str, int], host: str) -> int:
-    """A declared number of pods on a host: one number, or one by host, ``*`` being all others.
-
-    Raises LoadstoneError when none is declared for it.
-    """
-    if isinstance(declared, int):
-        return declared
-    if host not in declared and "*" not in declared:
-        raise LoadstoneError(
-            f"replicas are declared for {', '.join(declared)}, but not for the host {host!r} (nor '*')"
-        )
-    return declared.get(host, declared.get("*", 0))
 
 
 def missing(listing: CampaignListing) -> list[PlannedRun]:
@@ -227,7 +176,7 @@ def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
 
 def rate_text(rate: float) -> str:
     """A rate as its folder is named: ``100``, ``0.5``."""
-    return str(int(rate)) if rate == int(rate) else repr(float(rate))
+    return number_text(rate)
 
 
 def _still_open(root: Path, app: str, host: str) -> Campaign | None:
@@ -242,7 +191,16 @@ def _still_open(root: Path, app: str, host: str) -> Campaign | None:
     return None
 
 
-def _resume(campaign: Campaign, config: Mapping[str, Any], log: Callable[[str], None]) -> Campaign:
+def resumable(config: Mapping[str, Any]) -> Campaign | None:
+    """The open campaign that opening the configured sweep goes on with.
+
+    Raises LoadstoneError when none is declared, or that campaign was opened from another declaration.
+    """
+    if "sweep" not in config:
+        raise LoadstoneError("the configuration declares no sweep (see config/README.md)")
+    campaign = _still_open(Path(config["archive"]), config["sweep"]["app"], config["host"])
+    if campaign is None:
+        return None
     listing = archive.scan_campaign(campaign)
     lacking = len(missing(listing))
     recorded = {metadata.read(cell.cell.path / archive.METADATA).target.get("declaration") for cell in listing.cells}
@@ -253,7 +211,6 @@ def _resume(campaign: Campaign, config: Mapping[str, Any], log: Callable[[str], 
             + "".join(f"  {phrase}\n" for phrase in what)
             + f"Finish it with the former configuration, or give it up: touch '{campaign.path / archive.ABANDONED}'"
         )
-    log(f"{campaign} is still open with {lacking} runs missing; `snakemake --cores all` goes on with it")
     return campaign
 
 
@@ -301,25 +258,18 @@ def _metadata(
 ) -> dict[str, Any]:
     """One cell's version 5 metadata: the keys of version 4 in their order, then the others; positions still empty."""
     sweep, declared = config["sweep"], config["target"]["variants"][variant]
-    warmup = sweep.get("warmup", {"duration": "0s", "max_rate": 0})
     mode = sweep.get("generator", "vegeta")
     identified = changed.recordable(variant_identity(config["target"], variant))
     return {
         "version": metadata.VERSION,
         "testMode": mode,
         "timestamp": campaign.timestamp,
-        "min_warmup_rate": str(warmup.get("min_rate", 0)),
-        "max_warmup_rate": str(warmup.get("max_rate", 100)),
+        **_warmup_bounds(sweep),
         "warmupsFileSuffix": ".warmups.json.zst",
         "resultsFileSuffix": ".results.json.zst",
         "summaryFileSuffix": ".summary.json",
         "req": identified.pop("request"),
-        "warmupOptions": {"duration": warmup["duration"], "rate": str(warmup_rate(rate, warmup))},
-        "testOptions": {
-            "duration": sweep["duration"],
-            "rate": rate_text(rate),
-            "timeout": sweep.get("timeout", "30s"),
-        },
+        **_load(sweep, rate),
         "workloadInfo": {
             "variant": variant,
             "namespace": declared.get("namespace", variant),
@@ -332,28 +282,50 @@ def _metadata(
         "runs": sweep["runs"],
         "seed": common["seed"],
         "order": {"kind": sweep.get("order", "blocks"), "positions": []},
-        "generator": {"name": mode, "version": common["tools"].get(mode, "")},
-        "loadModel": metadata.MODES[mode],
+        "generator": _generator(config, common["tools"]),
+        "loadModel": shape.load_model(sweep),
+        **_stages(sweep, rate),
+        **({"script": common["script"]} if common["script"] else {}),
         "labels": dict(sweep.get("labels", {})),
         "tools": common["tools"],
         "target": {**common["target"], "identity": identity_digest(config["target"], variant), **identified},
     }
 
 
-def identity_digest(target: Mapping[str, Any], variant: str) -> str:
-    """What ``target.identity`` in a cell's metadata must equal for its runs to be collected now."""
-    return _digest(changed.recordable(variant_identity(target, variant)))
+def _generator(config: Mapping[str, Any], tools: Mapping[str, str]) -> dict[str, Any]:
+    """The load generator, and how many share the load, and where, if the sweep says it."""
+    sweep = config["sweep"]
+    name = sweep.get("generator", "vegeta")
+    found: dict[str, Any] = {"name": name, "version": tools.get(name, "")}
+    if "generators" in sweep:
+        found["count"] = sweep["generators"]
+        found |= {"in": "cluster"} if "generators" in config["target"] else {}
+    return found
 
 
-def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str) -> list[str]:
-    """What is declared otherwise than when the campaign was opened, one phrase each; none: its runs are comparable."""
-    now = variant_identity(target, variant)
-    # Before credentials were kept out of the archive, the digest was of the identity as it is.
-    if planned.target.get("identity") in (identity_digest(target, variant), _digest(now)):
-        return []
-    recorded = {**planned.target, "request": planned.request}
-    return changed.since(recorded, now) or ["something that its metadata do not tell"]
+def _warmup_bounds(sweep: Mapping[str, Any]) -> dict[str, str]:
+    warmup = sweep.get("warmup", {"max_rate": 0})
+    return {
+        "min_warmup_rate": str(warmup.get("min_rate", 0)),
+        "max_warmup_rate": str(warmup.get("max_rate", 100)),
+    }
 
 
-def _digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+def _load(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
+    """What version 4 says of the load: a warm-up and a test, each at one rate. Users have none."""
+    warmup = sweep.get("warmup", {"duration": "0s", "max_rate": 0})
+    test = {"duration": shape.measured_duration(sweep), "rate": rate_text(load), "timeout": sweep.get("timeout", "30s")}
+    if "users" in sweep:
+        del test["rate"]
+        return {"warmupOptions": {"duration": warmup["duration"]}, "testOptions": test, "users": int(load)}
+    rate = "0" if "shape" in sweep else str(warmup_rate(load, warmup))
+    return {"warmupOptions": {"duration": warmup["duration"], "rate": rate}, "testOptions": test}
+
+
+def _stages(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
+    """What the load is besides, where it is more than that or another tool's."""
+    if "shape" not in sweep and sweep.get("generator", "vegeta") in ("vegeta", "serial"):
+        return {}
+    stages = shape.planned(sweep, load)
+    measured = next(stage.name for stage in stages if stage.measured)
+    return {"stages": [stage.to_json() for stage in stages], "measuredPhase": measured}

@@ -49,6 +49,14 @@ class Variants:
             for app, variants in self.declared.items()
         }
 
+    def over(self, app: str) -> dict[str, tuple[str, ...]]:
+        """What each declared variant of an app is built upon, in declared order; nothing for the lowest."""
+        found = {}
+        for name, fields in self.declared.get(app, {}).items():
+            over = (fields or {}).get("over", ())
+            found[name] = (over,) if isinstance(over, str) else tuple(over)
+        return found
+
     def canonical(self, app: str, folder: str) -> str:
         """The canonical name of a variant's folder; an undeclared folder keeps its own name."""
         return self._canonical.get((app, folder), folder)
@@ -76,11 +84,12 @@ class Variants:
                 found.append(Relabelled(style.name, style.label, former, today.get(former)))
         return found
 
-    def styles(self, app: str, present: Iterable[str]) -> list[Style]:
-        """Styles of the variants that are present, declared ones first in declared order, the others by name."""
+    def styles(self, app: str, present: Iterable[str], planned: Iterable[str] = ()) -> list[Style]:
+        """Styles of the variants that are present: in declared order, then as folders were `planned`, then by name."""
         declared = self.declared.get(app, {})
         names = set(present)
-        ordered = [name for name in declared if name in names] + sorted(names - set(declared))
+        known = [*declared, *(self.canonical(app, folder) for folder in planned)]
+        ordered = [*(name for name in dict.fromkeys(known) if name in names), *sorted(names.difference(known))]
         taken = {(declared[name] or {}).get("colour") for name in ordered if name in declared}
         free = [colour for colour in PALETTE if colour not in taken] or list(PALETTE)
         styles = []

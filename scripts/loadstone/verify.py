@@ -30,7 +30,7 @@ _ABOVE = "above"  # name of the record of files that lie above the campaigns; ca
 _LONGEST_PAUSE_S = 24 * 3600
 _SAY_EVERY_S = 10.0
 _CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
-_SUMS = re.compile(r"([1-9]\d*)\.sha256")
+_SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
 Log = Callable[[str], None]
 Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for what lies above
@@ -75,6 +75,17 @@ class Findings:
         )
 
 
+def verify_archive(root: Path, tables: Path, log: Log) -> None:
+    """`verify` as a command: raises LoadstoneError unless the archive is as it was."""
+    found = verify(root, tables, log)
+    log(found.summary())
+    if not found.is_intact:
+        raise LoadstoneError(
+            f"the archive {root} is not what was recorded of it; the files are named above. Restore them from a "
+            f"copy, or accept a campaign as it is by removing its file below {tables / RECORDS}"
+        )
+
+
 def verify(root: Path, tables: Path, log: Log) -> Findings:
     """Hash every file of the archive and compare; what has no record yet gets one below `tables`.
 
@@ -111,14 +122,19 @@ def verify(root: Path, tables: Path, log: Log) -> Findings:
 def _grouped(root: Path) -> dict[Group, dict[str, Path]]:
     """Every regular file, by campaign and then by its path within the archive."""
     groups: dict[Group, dict[str, Path]] = {}
-    for path in _files(root, root, set()):
+    for path in files(root):
         parts = PurePosixPath(path).parts
         is_campaigns = len(parts) > 3 and not any(part.startswith("_") for part in parts[:3])
         groups.setdefault(parts[:3] if is_campaigns else (), {})[path] = root / path
     return groups
 
 
-def _files(root: Path, folder: Path, seen: set[tuple[int, int]]) -> Iterator[str]:
+def files(root: Path) -> Iterator[str]:
+    """Every file of an archive by its path within it; links are followed."""
+    yield from _files_below(root, root, set())
+
+
+def _files_below(root: Path, folder: Path, seen: set[tuple[int, int]]) -> Iterator[str]:
     """Paths below `folder`, relative to `root`; links are followed, every folder is entered once."""
     try:
         status = folder.stat()
@@ -140,7 +156,7 @@ def _files(root: Path, folder: Path, seen: set[tuple[int, int]]) -> Iterator[str
         except OSError:
             mode = 0
         if stat.S_ISDIR(mode):
-            yield from _files(root, Path(entry.path), seen)
+            yield from _files_below(root, Path(entry.path), seen)
         else:
             yield Path(entry.path).relative_to(root).as_posix()
 
@@ -163,8 +179,12 @@ def _recorded_groups(tables: Path) -> Iterator[Group]:
 
 
 def _read(path: Path) -> dict[str, object]:
+    """A record, empty where there is none. One that is no record any more would hide what changed: LoadstoneError."""
     try:
         content = json.loads(path.read_bytes())
+        if not (isinstance(content, dict) and isinstance(content.get("group"), list) and _is_listing(content)):
+            raise ValueError("it is no record of files")
+        return content
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -172,7 +192,11 @@ def _read(path: Path) -> dict[str, object]:
             f"{path} cannot be read ({error}); it holds what the archive's files were when they were first seen. "
             "Restore it, or remove it to record them anew"
         ) from None
-    return content if isinstance(content, dict) else {}
+
+
+def _is_listing(content: Mapping[str, object]) -> bool:
+    files = content.get("files")
+    return isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
 
 
 class _Progress:

@@ -16,8 +16,11 @@ from pathlib import Path
 from bench.measuring import Row, Took, timed
 from loadstone import archive
 from loadstone.archive import Campaign, Cell
+from loadstone.report import navigation
+from loadstone.report.output import shared_assets
+from loadstone.slugs import variant_slug
 from loadstone.state import State, made_from
-from loadstone.tables import layout
+from loadstone.tables import layout, schema
 from support import rawfiles
 from support.checkout import PROJECT, copy_project, free_ports
 
@@ -184,11 +187,15 @@ def _pretend(folder: Path, checkout: Path) -> None:
     later = [
         folder / f"tables/{table}/app={app}/host={host}/timestamp={timestamp}/part.parquet"
         for app, host, timestamp in keys
-        for table in ("runs", "cells", "cells_all", "suggestions")
+        for table in schema.ANALYSED
     ]
     later += [layout.manifest_file(folder / "tables", listing.campaign) for listing in state.listings.values()]
     later += [folder / f"reports/campaigns/{slug}.html" for slug in state.slugs]
-    for path in [*later, folder / "loadstone.duckdb", folder / "reports/index.html"]:
+    later += [folder / "tables/history/part.parquet", folder / "loadstone.duckdb"]
+    later += [folder / f"reports/variants/{variant_slug('bookinfo', name)}.html" for name in VARIANTS[:2]]
+    later += [folder / f"reports/assets/{name}" for name in ("vega.js", *shared_assets())]
+    later += [folder / "reports" / entry.path for entry in navigation.ENTRIES if entry.path != "index.html"]
+    for path in [*later, folder / "reports/index.html"]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     snakemake(checkout, folder, "--cores", "1", str(folder / "tables/.inventory/1"))

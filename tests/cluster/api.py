@@ -20,6 +20,7 @@ KINDS = {
     "EndpointSlice": ("discovery.k8s.io/v1", "endpointslices"),
     "Event": ("v1", "events"),
     "HelmRelease": ("helm.toolkit.fluxcd.io/v2", "helmreleases"),
+    "Job": ("batch/v1", "jobs"),
     "HorizontalPodAutoscaler": ("autoscaling/v2", "horizontalpodautoscalers"),
     "Kustomization": ("kustomize.toolkit.fluxcd.io/v1", "kustomizations"),
     "Lease": ("coordination.k8s.io/v1", "leases"),

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import yaml
 from loadstone.process import Minder, Program
 from support.checkout import free_ports
@@ -101,6 +102,8 @@ class ControlPlane:
         group = self._programs["kube-apiserver"].pid
         os.killpg(group, signal.SIGSTOP)
         try:
+            stopped = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+            wait_until(lambda: psutil.Process(group).status() in stopped, "the API server stands still")
             yield
         finally:
             os.killpg(group, signal.SIGCONT)

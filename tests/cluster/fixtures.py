@@ -9,6 +9,7 @@ import pytest
 from cluster.control_plane import ControlPlane, missing
 from cluster.namespace import Namespace
 from cluster.network import NoNetworkError, own_network
+from cluster.shop import Gateway, Shop, gateway
 
 
 def _require() -> None:
@@ -60,3 +61,14 @@ def networked_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
             yield plane
     except NoNetworkError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def served() -> Iterator[Gateway]:
+    with gateway() as found:
+        yield found
+
+
+@pytest.fixture
+def shop(plane: ControlPlane) -> Shop:
+    return Shop(plane)

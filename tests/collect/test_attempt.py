@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,11 @@ from typing import Any
 import pytest
 from loadstone import archive, sweep, verify
 from loadstone.archive import Cell
+from loadstone.collect import attempt
 from loadstone.collect.attempt import Attempts, GivenUpError
 from loadstone.errors import LoadstoneError
 from loadstone.journal import Journal
+from loadstone.lock import exclusive
 from loadstone.progress import Progress, look
 from support.bench import Bench
 
@@ -236,3 +240,25 @@ def test_the_time_left_follows_what_runs_took_not_what_they_were_planned_to(swep
     it.begin()  # kept over invocations, without the time between them
     assert look(it.campaign, it.journal).left_s() == pytest.approx(mean_s)
     assert look(it.campaign, Journal(it.folder / "lost")).left_s() == pytest.approx(1.2)
+
+
+def test_while_others_have_the_machine_it_is_shown_again_and_again_and_said_once(swept, monkeypatch) -> None:
+    monkeypatch.setattr(attempt, "REWRITTEN_S", 0.05)
+    it = swept()
+    waits: list[str] = []
+
+    def run() -> None:
+        attempts = it.attempts()
+        attempts._show = lambda seen: waits.append(seen.wait if seen.phase == "waiting" else "")
+        assert attempts.try_run(it.cell, 1, it.folder / "logs/1")
+
+    with exclusive("something else", it.said.append):
+        trying = threading.Thread(target=run)
+        trying.start()
+        while sum("something else by" in wait for wait in waits) < 5:
+            time.sleep(0.01)
+    trying.join()
+    assert len(it.journal.commands()[-1].tries) == 1
+    assert all(not text.startswith("waiting") for _, text in it.journal.commands()[-1].said)
+    assert len([line for line in it.said if line.startswith("waiting: something else by")]) == 1
+    assert waits[-1] == "" and not [thread for thread in threading.enumerate() if "_work" in thread.name]

@@ -194,7 +194,8 @@ def test_without_a_warm_up_there_is_none(bench) -> None:
     it = bench(warmup={"duration": "0s"})
     it.collect()
     assert not (it.cell.path / "1.warmups.json.zst").exists()
-    assert it.served() == 53
+    # Vegeta ends on time, so that on a busy machine the last ones are not sent.
+    assert it.served() == len(it.lines("1.results.json.zst")) + 3
 
 
 def test_a_fractional_rate(bench) -> None:

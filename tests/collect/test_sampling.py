@@ -177,8 +177,8 @@ def sampled(folder: Path, target: Any, until: threading.Event) -> tuple[Sampler,
         planned = Metadata(mode="serial")
         log = said.append
 
-    sampler = Sampler(Job, folder / "samples", 1.0)  # type: ignore[arg-type]
-    with sampler.during(target, psutil.Process().pid):
+    sampler = Sampler(Job, folder / "samples", 1.0, lambda _: True)  # type: ignore[arg-type]
+    with sampler.during(target, [psutil.Process().pid]):
         assert until.wait(60)
     return sampler, said
 

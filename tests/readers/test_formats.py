@@ -6,7 +6,7 @@ import psutil
 import pytest
 from loadstone import process
 from loadstone.errors import LoadstoneError
-from loadstone.readers import READERS, Problems
+from loadstone.readers import FORMATS, Problems, vegeta_gob
 from readers.reading import read, rows
 from support import rawfiles
 
@@ -29,7 +29,9 @@ def test_every_format_gives_the_same_rows(three):
     assert {row["code"] for row in expected} == {200, 204, 404, 503, 0}
     for suffix, path in three.items():
         assert rows(path) == expected, suffix
-    assert set(three) == set(READERS)
+    assert {suffix.removesuffix(".zst") for suffix in three} == {
+        name.removeprefix("results.") for name in FORMATS if name.startswith("results.")
+    }
 
 
 def test_the_counts_are_those_of_vegetas_own_report(three, attack):
@@ -63,6 +65,7 @@ def test_csv_of_vegeta_before_12_8_has_nine_columns(tmp_path):
         "error": 'a "quoted" error',
         "bytes_out": 1,
         "bytes_in": 2,
+        "answered_by": None,
     }
 
 
@@ -120,7 +123,7 @@ def test_a_truncated_compressed_binary_file(tmp_path, attack):
 
 def test_the_real_binary_file(shared):
     path = shared / "uds/ambient-k3d/20_10/vegeta-results.bin"
-    found = list(READERS["bin"](path, problems := Problems()))
+    found = list(vegeta_gob.read(path, problems := Problems()))
     codes = [code for batch in found for code in batch.column("code").to_pylist()]
     assert (len(codes), codes.count(200), codes.count(503)) == (173, 171, 2)
     assert problems.texts() == []
@@ -140,7 +143,7 @@ def test_a_consumer_that_stops_leaves_no_process(tmp_path, attack):
     path = tmp_path / "1.results.bin"
     path.write_bytes(attack.binary)
     descriptors, others = len(os.listdir("/proc/self/fd")), psutil.Process().children(recursive=True)
-    reading = READERS["bin"](path, Problems())
+    reading = vegeta_gob.read(path, Problems())
     next(reading)
     reading.close()
     assert psutil.Process().children(recursive=True) == others

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from loadstone.readers import SCHEMA, Problems, vegeta_json
+from loadstone.readers import ANSWERED_SCHEMA, Problems, vegeta_json
 from readers.reading import read, rows
 from support import arrow, rawfiles
 
@@ -17,7 +17,7 @@ def parsed(content: bytes) -> tuple[list[dict], Problems]:
     problems = Problems()
     buffer = bytearray(content if content.endswith(b"\n") else content + b"\n")
     batches = list(vegeta_json.parse(iter([(buffer, len(buffer))]), problems))
-    return arrow.rows(pa.Table.from_batches(batches, SCHEMA)), problems
+    return arrow.rows(pa.Table.from_batches(batches, ANSWERED_SCHEMA)), problems
 
 
 def expected(line: str) -> dict:
@@ -34,7 +34,7 @@ def expected(line: str) -> dict:
 
 
 def without_time(row: dict) -> dict:
-    return {name: value for name, value in row.items() if name != "sent_at"}
+    return {name: value for name, value in row.items() if name not in ("sent_at", "answered_by")}
 
 
 def test_a_real_attack_line_by_line(tmp_path, attack):

@@ -9,19 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from loadstone.archive import Campaign, slug
+from loadstone.archive import Campaign
+from loadstone.comparisons import Comparison
 from loadstone.report import site
+from loadstone.slugs import slug
 from loadstone.variants import Variants
-from report.synthetic import Made, write
+from report.concluded import write_many
+from report.synthetic import Made, write, write_compared
 
 SCRIPT = "<script>alert(1)</script>"
+TITLED = {"title": "Results of <us> & them"}
 ENDING = '</script><b>"x"</b><!--'
 
 VARIANTS = Variants(
     {"demo": {"plain": {"label": "Direct", "colour": "#0072B2"}, "envoy": {"label": "Envoy", "colour": "#E69F00"}}}
 )
 # As strict as it can be: no inline script or style, no eval, no request elsewhere.
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; base-uri 'none'"
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,10 @@ class Site:
 
     def page(self, name: str) -> Path:
         return self.reports / "campaigns" / f"{slug(self.campaigns[name])}.html"
+
+    @property
+    def pages(self) -> list[Path]:
+        return sorted(self.reports.rglob("*.html"))
 
     def data(self, name: str) -> Path:
         return self.reports / "campaigns" / slug(self.campaigns[name])
@@ -63,8 +71,8 @@ def made_site(tmp_path_factory) -> Site:
     write(tables, campaigns["hostile"], hostile)
     site.write_assets(reports)
     for campaign in campaigns.values():
-        site.build_campaign(campaign, tables, reports, VARIANTS, {})
-    site.build_index(list(campaigns.values()), tables, reports, VARIANTS, {"title": "Results of <us> & them"})
+        site.build_campaign(campaign, tables, reports, VARIANTS, TITLED)
+    site.build_index(list(campaigns.values()), tables, reports, VARIANTS, TITLED)
     return Site(reports, tables, campaigns)
 
 
@@ -76,8 +84,13 @@ def wide_site(tmp_path_factory) -> Site:
     rates = [20.0 * step for step in range(1, 28)]
     made = Made([f"variant-{letter}" for letter in "abcde"], rates, runs=10, requests=60, failing="variant-e")
     write(root / "tables", campaign, made)
+    write_many(root / "tables", campaign, list(made.variants), rates)
     site.write_assets(root / "reports")
     site.build_campaign(campaign, root / "tables", root / "reports", VARIANTS, {})
+    compared = Comparison("wide", "All of it", "demo", ("wide",), (campaign.timestamp,))
+    write_compared(root / "tables", campaign, compared.id)
+    write_many(root / "tables", campaign, list(made.variants), rates, compared.id)
+    site.build_comparison(compared, [campaign], root / "tables", root / "reports", VARIANTS, options={})
     return Site(root / "reports", root / "tables", {"wide": campaign})
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from loadstone.archive import Campaign, Cell
-from loadstone.tables import layout
-from loadstone.tables.schema import CELLS, PERCENTILES, PLANNED, PROBLEMS, REQUESTS, RUNS
+from loadstone.tables import database, layout, pictured
+from loadstone.tables.answers import Answers
+from loadstone.tables.run_requests import Source
+from loadstone.tables.schema import CELLS, COMPARISONS, PERCENTILES, PLANNED, PROBLEMS, REQUESTS, RUNS, TABLES
 
 EPOCH_NS = int(datetime(2026, 11, 21, 11, 30, tzinfo=UTC).timestamp()) * 1_000_000_000
 
@@ -33,7 +36,7 @@ class Made:
 
 
 def write(tables: Path, campaign: Campaign, made: Made) -> None:
-    """Write runs, requests, cells, planned and problems of one campaign."""
+    """Write runs, requests, cells, planned and problems of one campaign, and what charts show of them."""
     runs: list[dict[str, Any]] = []
     cells: list[dict[str, Any]] = []
     planned: list[dict[str, Any]] = []
@@ -50,6 +53,7 @@ def write(tables: Path, campaign: Campaign, made: Made) -> None:
             _write_requests(tables, Cell(campaign, f"{rate:g}", variant), key, samples)
             counting = [sample for run, sample in samples.items() if made.excluded != (variant, run)]
             cells.append(key | _cell([_tested(sample) for sample in counting], len(samples) - len(counting)))
+    _write_pictured(tables, campaign, runs)
     problems = [
         layout.campaign_key(campaign) | {"source": "x/<b>notes</b>.txt", "problem": "is no file of a <i>run</i>"}
     ]
@@ -60,6 +64,38 @@ def write(tables: Path, campaign: Campaign, made: Made) -> None:
         ("problems", problems, PROBLEMS),
     ):
         layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, schema)
+
+
+def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
+    """Rows of a comparison of everything in such a campaign: the figures of its cells, by all averages alike."""
+    with database.connect(tables, [campaign]) as connection:
+        cells = connection.sql("FROM cells").to_arrow_table().to_pylist()
+    rows = []
+    for cell in cells:
+        row = {name: value for name, value in cell.items() if name in COMPARISONS.names}
+        row |= {"comparison": comparison, "timestamps": [cell["timestamp"]], "load_model": "open", "evidence": "raw"}
+        row |= {"generator": "vegeta", "error_503_fraction": cell["error_fraction"], "error_0_fraction": 0.0}
+        for name in ("vegeta_summaries", "all_raw_data"):
+            figures = {"n_runs": cell["n_runs"], "mean_ns": cell["mean_ns"], "std_ns": cell["run_std_ns"]}
+            row |= {f"{name}_{each}": value for each, value in figures.items()}
+        row |= {"all_raw_data_ok_mean_ns": cell["ok_run_mean_ns"], "all_raw_data_ok_std_ns": cell["ok_run_std_ns"]}
+        rows.append(row)
+    layout.write_rows(tables, layout.comparison_file(tables, comparison), rows, COMPARISONS)
+
+
+def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, Any]]) -> None:
+    """What charts show besides figures, by the real code, from the requests that were written."""
+    drawn: dict[str, list[dict[str, Any]]] = {table: [] for table in pictured.TABLES}
+    with database.open_memory() as connection:
+        source = Source(connection, tables, Answers(tables, layout.answers_file(tables, campaign)))
+        for (rate, variant), group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
+            file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
+            own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]
+            counting = [run for run in own if not run["excluded"]]
+            for table, rows in pictured.of_cell(source, own, counting).items():
+                drawn[table] += rows
+    for table, rows in drawn.items():
+        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, TABLES[table])
 
 
 def _requests(made: Made, rate: float, position: int, run: int) -> dict[str, np.ndarray]:
@@ -107,7 +143,7 @@ def _run(made: Made, variant: str, run: int, rate: float) -> dict[str, Any]:
         "exclusion_reason": "incomplete: 3 of <b>9</b> requests" if excluded else None,
         "tags": [],
         "problems": [],
-        "source": "x",
+        "source": f"demo/here/now/{rate:g}/{variant}/{run}.results.json.zst",
     }
 
 
@@ -165,6 +201,9 @@ def _write_requests(tables: Path, cell: Cell, key: dict[str, Any], samples: dict
             "latency_ns": pa.array(sample["latency_ns"], pa.int64()),
             "code": pa.array(sample["code"], pa.int32()),
             "error": pa.array([""] * length, pa.string()),
+            "offset_ns": pa.nulls(length, pa.int64()),
+            "answered_by": pa.nulls(length, pa.string()),
+            "generator": pa.nulls(length, pa.int32()),
             "error_class": pa.array([name or None for name in classes.tolist()], pa.string()),
         }
         parts.append(pa.table([columns[field.name] for field in REQUESTS], schema=REQUESTS))

@@ -5,21 +5,40 @@ import json
 import pytest
 import vl_convert
 from loadstone.report import charts
+from loadstone.report.charts import Load
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
 from loadstone.variants import Style
 
 STYLES = [Style("plain", "Direct", "#0072B2"), Style("<script>", "<script>", "#E69F00")]
-CHARTS = ("latency", "success", "failed", "errors", "time", "cdf", "points", "bins", "histogram")
+CHARTS = (
+    "latency",
+    "success",
+    "failed",
+    "errors",
+    "time",
+    "cdf",
+    "points",
+    "bins",
+    "histogram",
+    "reported",
+    "percentiles",
+    "effects-ratio",
+    "effects-shift",
+    "effects-errors",
+    "layers",
+    "heat",
+    "curves",
+)
 
 
 @pytest.fixture(scope="module")
 def specifications():
-    return charts.specifications(STYLES, MILLISECONDS, [100.0, 300.0])
+    return charts.specifications(STYLES, MILLISECONDS, Load((100.0, 300.0)))
 
 
 def encodings(spec):
     yield spec.get("encoding", {})
-    for layer in spec.get("layer", []):
+    for layer in [*spec.get("layer", []), *([spec["spec"]] if "spec" in spec else [])]:
         yield from encodings(layer)
 
 
@@ -54,8 +73,20 @@ def test_every_axis_and_tooltip_of_a_latency_load_time_or_share_names_its_unit(s
             assert title.endswith(("(ms)", "(s)", "(requests/s)", "(%)")), title
 
 
+def test_the_load_of_users_is_called_so():
+    text = json.dumps(charts.specifications(STYLES, MILLISECONDS, Load((3.0,), "users")))
+    assert "Load (users)" in text and "requests/s" not in text
+
+
+def test_a_line_s_chart_says_what_its_axes_are():
+    made = charts.fit_specification(STYLES, "Number of pods", "CPU of nginx (millicores)")
+    assert vl_convert.vegalite_to_vega({"data": {"name": "rows"}} | made)["marks"]
+    titles = {encoding[axis]["title"] for encoding in encodings(made) for axis in ("x", "y") if axis in encoding}
+    assert titles == {"Number of pods", "CPU of nginx (millicores)"}
+
+
 def test_the_unit_follows_the_page():
-    text = json.dumps(charts.specifications(STYLES, MICROSECONDS, [1.0]), ensure_ascii=False)
+    text = json.dumps(charts.specifications(STYLES, MICROSECONDS, Load((1.0,))), ensure_ascii=False)
     assert "Latency (µs)" in text and "(ms)" not in text
 
 

@@ -79,12 +79,19 @@ def test_the_page_says_what_it_rests_on_and_what_was_left_out(site):
     assert BAD not in text and "&lt;/script&gt;" in text
 
 
-def test_the_start_page_links_comparisons_and_names_those_without_campaigns(site):
+def test_comparisons_are_linked_and_those_without_campaigns_are_named_aside(site):
     text = (site / "index.html").read_text()
     assert 'href="comparisons/mesh.html"' in text
-    assert "Of nothing that is here (<code>gone</code>)" in text
+    assert "Of nothing that is here" not in text
+    text += (listed := (site / "comparisons.html").read_text())
+    assert 'href="comparisons/mesh.html"' in listed
+    assert "Of nothing that is here (<code>gone</code>)" in listed
     assert "comparisons/gone.html" not in text
-    assert sorted(path.name for path in (site / "comparisons").iterdir()) == ["mesh.html"]
+    assert sorted(path.name for path in (site / "comparisons").iterdir()) == [
+        "mesh-ro-crate-metadata.json",
+        "mesh.html",
+        "mesh.sha256",
+    ]
     assert BAD not in text
 
 
@@ -95,7 +102,8 @@ def test_what_must_not_be_pooled_is_refused_in_words(tmp_path):
     assert "This comparison has no figures: its runs are of different load models (open, serial)" in text
     assert "allow: [load_models]" in text and "<figure" not in text
     text = (site / "comparisons/allowed.html").read_text()
-    assert "open, closed and serial load are pooled" in text and "<figure" in text
+    assert "no figure is of two of them" in text and "<figure" in text
+    assert "With a mesh (open)" in text and "With a mesh (serial)" in text
 
 
 @pytest.mark.parametrize("width", [1400, 400])
@@ -125,10 +133,28 @@ def test_runs_of_which_only_the_report_is_left_are_said_to_be_in_comparisons_alo
     project.make()
     (campaign,) = archive.campaigns(project.archive)
     page = build_campaign(campaign, project.tables, tmp_path / "reports", VARIANTS, {}).read_text()
-    assert "1 run; 0 left out; 1 run of which only the load generator&#39;s report is there, in no figure here." in page
+    assert "1 run; 0 left out; of 1 run there is only what the load generator reported, below as it reported it" in page
+    assert "As the tools reported it" in page and "all from vegeta&#39;s report" in page
     compare(comparison(), [campaign], project.tables)
     page = build_comparison(
         comparison(), [campaign], project.tables, tmp_path / "reports", VARIANTS, options={}
     ).read_text()
     assert "The figures rest on 2 runs; 0 left out; of 1 run there is only what the load generator reported." in page
     assert "the methods rest on different numbers of runs" in page and "of 1 run</span>" in page
+
+
+def test_reports_that_contradict_their_requests_are_counted_and_named(tmp_path):
+    project = Project(tmp_path)
+    for run in (1, 2):
+        write_run(project, run, LATE, "10", "istio", mode="vegeta", whole=True)
+    cell = shapes.cell(project.archive, LATE, "10", "istio")
+    (cell.path / "2.summary.json").write_bytes(shapes.summary(5.0, {"200": 100}))
+    project.make()
+    (campaign,) = archive.campaigns(project.archive)
+    compare(comparison(), [campaign], project.tables)
+    page = build_comparison(
+        comparison(), [campaign], project.tables, tmp_path / "reports", VARIANTS, options={}
+    ).read_text()
+    assert "on 2 runs; 0 left out; what was reported of 1 run contradicts itself or the requests." in page
+    assert "10 requests/s, With a mesh, run 2 (shiver, 2025-01-02 11:48): its report says that the mean is" in page
+    assert "Of 1 run the load generator's own report contradicts itself or the requests beside it" in page

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.report import site
+from loadstone.slugs import slug
 from loadstone.variants import Variants
 from report.test_site import Page, received
 from support import rawfiles
@@ -56,7 +57,7 @@ def made(tmp_path_factory):
 @pytest.fixture(scope="module")
 def path(made):
     _, campaign, reports = made
-    return reports / "campaigns" / f"{archive.slug(campaign)}.html"
+    return reports / "campaigns" / f"{slug(campaign)}.html"
 
 
 def test_percentiles_on_the_page_are_those_of_the_raw_files(path):
@@ -99,12 +100,12 @@ def test_the_page_counts_as_the_tables_do(made, path):
     )
     index = Page(reports / "index.html").text
     assert f"{planned['collected']} of {planned['planned']} planned" in index
-    assert f"{counts['excluded']} runs" in index and f"{counts['requests']:,}" in index
+    assert f"{counts['excluded']} left out" in index and f"{counts['requests']:,}" in index
 
 
 def test_two_folders_of_one_variant_keep_their_runs_apart(made):
     _, campaign, reports = made
-    _, data = received(reports / "campaigns" / archive.slug(campaign) / "100.js")
+    _, data = received(reports / "campaigns" / slug(campaign) / "100.js")
     runs = {(run["variant"], run["folder"], run["run"]): run for run in data["runs"]}
     assert runs["istio", "envoy", 1]["figures"]["p50"] == pytest.approx(np.median(latencies_ms(11, 100)), rel=1e-4)
     assert runs["istio", "istio", 1]["figures"]["p50"] == pytest.approx(np.median(latencies_ms(13, 100)), rel=1e-4)
@@ -127,3 +128,27 @@ def test_the_broken_archive_s_page_works_in_a_browser(made, path, watched):
     assert sorted(runs.all_inner_texts()) == ["Run 1@envoy", "Run 1@istio", "Run 2 (left out)"]
     drawn = json.dumps(watched.page.locator("svg text").all_text_contents())
     assert "<img src=x" in drawn
+
+
+def test_an_interval_that_tells_nothing_is_neither_in_the_table_nor_in_the_chart(tmp_path, watched):
+    project = Project(tmp_path)
+    slow = rawfiles.compress(rawfiles.lines(latencies_ms(2, 100) * 1e9))
+    runs = {f"{run}.results.json.zst": content(run, 100) for run in (1, 3)}
+    rawfiles.write_cell(project.archive, runs | {"2.results.json.zst": slow})
+    rawfiles.write_cell(project.archive, runs | {"2.results.json.zst": content(2, 100)}, variant="envoy")
+    project.make()
+    (campaign,) = archive.campaigns(project.archive)
+    site.write_assets(tmp_path / "reports")
+    page = site.build_campaign(campaign, project.tables, tmp_path / "reports", VARIANTS, {})
+    watched.open(page.as_uri())
+    row = watched.page.locator("#cells-table tbody tr").first
+    assert "too few runs" in row.inner_text()
+    drawn = {row["variant"]: row for row in watched.view("latency", "view.data('rows')")}
+    assert (drawn["plain"]["low"], drawn["plain"]["high"]) == (None, None)
+    assert drawn["plain"]["interval"] == "too few runs"
+    assert drawn["istio"]["low"] < drawn["istio"]["value"] < drawn["istio"]["high"] < 100
+    top = watched.view("latency", "view.scale('y').domain()[1]")
+    assert top < 3 * max(row["value"] for row in drawn.values())
+    watched.do(watched.page.locator("label", has_text="Mean").first.click)
+    assert all(row["low"] is not None for row in watched.view("latency", "view.data('rows')"))
+    assert watched.complaints == []

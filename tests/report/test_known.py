@@ -2,8 +2,9 @@
 
 import pyarrow.parquet as pq
 import pytest
-from loadstone.archive import Campaign, slug
+from loadstone.archive import Campaign
 from loadstone.report import site
+from loadstone.slugs import slug
 from loadstone.tables import layout
 from loadstone.tables.schema import CELLS, SUGGESTIONS
 from loadstone.variants import Variants
@@ -93,13 +94,14 @@ def test_suggested_tags_are_shown_with_their_line_and_capped(known):
     assert "followed already" not in page
 
 
-def test_the_start_page_names_purposes_and_lists_ten_thousand_strays_shortly(known):
-    index = (known.reports / "index.html").read_text()
+def test_the_start_page_names_purposes_and_ten_thousand_strays_are_listed_shortly(known):
+    index, quality = ((known.reports / f"{name}.html").read_text() for name in ("index", "quality"))
     assert "To see &lt;script&gt;" in index
-    assert "10,000 things in the archive or the catalogue that belong to no campaign" in index
-    assert index.count("file ") < 200
-    assert "… and 9,950 more" in index
+    assert "10,000 things in the archive or the catalogue that belong to no campaign" in quality
+    assert quality.count("file ") < 200
+    assert "… and 9,950 more" in quality
     assert "250 suggested tags" in index
+    assert quality.count("  - {tag: outlier, ") == 50 and "… and 200 more" in quality
 
 
 def test_the_cells_with_the_excluded_put_back_stand_beside_those_that_count(known):

@@ -48,9 +48,9 @@ def words(text):
 
 
 def run(lag_ns=0, **fields):
-    """A run at 100/s of 1 ms, of which every tenth request is late."""
+    """A run at 100/s of 1 ms, of which every fifth request is late."""
     lines = [
-        rawfiles.line(seq, sent_ns=rawfiles.START_NS + seq * 10_000_000 + (lag_ns if seq % 10 == 9 else 0), **fields)
+        rawfiles.line(seq, sent_ns=rawfiles.START_NS + seq * 10_000_000 + (lag_ns if seq % 5 == 4 else 0), **fields)
         for seq in range(100)
     ]
     return rawfiles.compress(b"".join(lines))
@@ -130,6 +130,16 @@ def test_an_old_archive_says_once_what_was_not_recorded_and_has_no_empty_table(t
     assert "found in the archive" not in said
 
 
+@pytest.mark.parametrize(
+    ("more", "said"), [({}, "Collected by"), ({"imported": {"records": ".run.json"}}, "Imported by")]
+)
+def test_who_brought_the_runs_in_is_said(tmp_path, project, more, said):
+    rawfiles.write_cell(project.archive, {"1.results.json.zst": run(), "1.run.json": record()}, **more)
+    text = words(page(tmp_path, project))
+    assert f"{said} Loadstone 0.1.0" in text
+    assert ("Collected by" in text) == (said == "Collected by")
+
+
 def test_serial_load_has_no_clock_to_keep(tmp_path, project):
     rawfiles.write_cell(project.archive, {"1.results.json.zst": run(3_000_000)}, testMode="serial")
     said = words(page(tmp_path, project))
@@ -171,6 +181,7 @@ def test_what_a_variant_is_in_its_cluster_is_shown_and_images_that_changed_are_w
         {"deployment": "web", "image": {"app": "shop:2"}, "env": {"app": {"API_TOKEN": "sesame", "MODE": "fast"}}}
     ]
     target = {"expect": {"status": 200}, "cluster": {"namespace": "shop", "replicas": 2, "changes": changes}}
+    target["cluster"]["deployments"] = {"web": None, "redis": 3}
     files = {"1.results.json.zst": run(), "2.results.json.zst": run()}
     files |= {"1.run.json": of_cluster("shop:2"), "2.run.json": of_cluster("shop:3")}
     rawfiles.write_cell(project.archive, files, req=REQUEST, target=target)
@@ -179,3 +190,5 @@ def test_what_a_variant_is_in_its_cluster_is_shown_and_images_that_changed_are_w
     assert "namespace: shop" in text and "app: shop:2" in text and "MODE: fast" in text and "'app: shop:3'" in text
     assert "sesame" not in text
     assert "The images of the pods changed between runs of a cell" in text
+    assert "Replicas 1 of each deployment, but redis 3" in text and "Pods during a run 1" in text
+    assert "pods: shop: 1 images:" in text

@@ -1,5 +1,6 @@
 """The progress page: made from real archives and journals, looked at in a browser."""
 
+import html
 import json
 import re
 import time
@@ -10,7 +11,7 @@ from loadstone import sweep
 from loadstone.archive import Campaign, Cell
 from loadstone.failures import record
 from loadstone.journal import Journal
-from loadstone.progress import Progress, look
+from loadstone.progress import REWRITTEN_S, Progress, look
 from loadstone.report import progress_page, site
 from loadstone.report.progress_page import ProgressPage
 from report.conftest import SCRIPT, VARIANTS
@@ -128,9 +129,62 @@ def test_a_page_that_nobody_writes_any_more_says_so(swept, watched) -> None:
     swept.file.write_text(text.replace(str(due), "1000"))
     watched.open(swept.file.as_uri())
     assert watched.page.locator("#stale").is_visible()
-    assert "most likely killed" in watched.page.locator("#stale").inner_text()
-    swept.page().show(swept.under_way("waiting"))  # for as long as another sweep takes
-    assert "data-due" not in swept.file.read_text()
+    written = re.search(r"<dd>(\d\d:\d\d:\d\d on .*?)</dd>", text)[1]
+    said = watched.page.locator("#stale").inner_text()
+    assert "The sweep seems to be dead" in said and f"since {written}" in said
+    shown = watched.page.locator("main").inner_text()
+    assert "Under way" not in shown and "Time left" not in shown and "Envoy at 300 requests/s, run 4" in shown
+    assert watched.page.title().startswith("Dead? 12 of 45")
+    assert re.search(
+        r"Unless it is written again before \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
+    )  # without script
+    assert watched.complaints == []
+
+
+def test_whom_it_waits_for_is_said_once(swept) -> None:
+    seen = swept.under_way("waiting")
+    seen.now = None
+    seen.wait = f"run 1 of it by ada (process 7 in {SCRIPT}, since noon) holds this machine"
+    swept.page().show(seen)
+    text = html.unescape(swept.file.read_text())
+    assert text.count("by ada") == 1 and f"Under way, but waiting: {seen.wait}." in text
+    due = int(text.partition('data-due="')[2].partition('"')[0]) / 1000
+    assert time.time() + REWRITTEN_S + 60 < due < time.time() + 600  # whoever waits writes the page again and again
+
+
+def test_there_is_a_way_to_the_start_page_only_when_there_is_one(swept) -> None:
+    swept.page().show(swept.under_way())
+    assert "index.html" not in swept.file.read_text() and "A &amp; B</p>" in swept.file.read_text()
+    (swept.reports / "index.html").touch()
+    swept.page().show(swept.under_way())
+    assert '<a href="index.html">Start</a>' in swept.file.read_text()
+    assert "campaigns.html" not in swept.file.read_text()
+
+
+def test_a_reason_in_full_can_be_opened_and_stays_open(swept, watched) -> None:
+    lines = "\n".join(f"line {number} {SCRIPT}" for number in range(1000))
+    swept.fail(2, swept.cell("300", "envoy"), f"no pod became ready\n{lines}")
+    swept.page().show(swept.under_way())
+    assert len(swept.file.read_text()) < 100_000
+    watched.open(swept.file.as_uri())
+    failed = watched.page.locator("section[aria-labelledby=failed]")
+    whole = failed.locator("details")
+    assert whole.count() == 1  # what one line says needs none
+    assert not whole.locator("pre").is_visible()
+    whole.locator("summary").click()
+    said = whole.locator("pre").inner_text()
+    assert said.startswith("no pod became ready\nline 0 <script>") and "line 50 " in said
+    assert re.search(r"… and [\d,]+ more characters$", said)
+    watched.page.reload()
+    watched.page.locator("details[data-key='300/envoy/2'][open]").wait_for()
+    assert watched.complaints == []
+
+
+def test_variants_go_as_the_sweep_declared_them(tmp_path: Path) -> None:
+    it = Sweep(tmp_path)
+    page = ProgressPage(it.reports, variants={}, options={}, log=it.said.append)
+    page.show(it.under_way())
+    assert re.findall(r'<th scope="col">(\w+)', it.file.read_text())[:2] == ["plain", "envoy"]
 
 
 def test_at_the_end_it_is_not_loaded_again(swept, watched) -> None:
@@ -200,7 +254,7 @@ def test_the_start_page_links_to_it_while_a_campaign_is_open(swept) -> None:
 
     def linked() -> bool:
         path = site.build_index([swept.campaign], tables, swept.reports, VARIANTS, {})
-        return 'href="progress.html"' in path.read_text()
+        return '<a href="progress.html">Progress of the sweep</a>' in path.read_text()
 
     assert not linked()
     swept.page().show(swept.under_way())

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone.archive import Campaign, Cell, slug
+from loadstone.archive import Campaign, Cell
 from loadstone.report import site
+from loadstone.slugs import slug
 from loadstone.tables import layout
 from loadstone.tables.database import connect
 from loadstone.tables.schema import RESOURCES

@@ -114,3 +114,20 @@ def test_the_serial_ones_are_serial_and_start_before_they_end(connection) -> Non
     assert reasons and all(reason.endswith("has no results") for (reason,) in reasons), "warm-up or side attacks alone"
     query = "SELECT min(latency_ns + epoch_ns(sent_at)) % 1000000000 FROM requests WHERE host = 'moone' AND seq = 0"
     assert connection.sql(query).fetchall() == [(0,)], "the file's own stamp, on the second, was the end"
+
+
+def test_the_shapes_of_the_runs_are_those_that_people_saw(connection) -> None:
+    """The prose run at 60 requests/s rose all the time, its neighbours did not; runs without a warm-up began slowly."""
+    rows = connection.execute(
+        "SELECT timestamp[:10], variant, rate, shape, half_ratio FROM run_shapes WHERE host = 'shiver' ORDER BY ALL"
+    ).fetchall()
+    shapes = {tuple(row[:3]): row[3] for row in rows}
+    neighbours = {variant: shape for (day, variant, rate), shape in shapes.items() if (day, rate) == ("2024-04-26", 60)}
+    assert neighbours.pop("filter") == "drifting up"
+    assert len(neighbours) == 3 and set(neighbours.values()) <= {"flat", "several modes"}
+    cold = {("2024-04-16", "filter", rate) for rate in (10, 60, 100)}
+    cold |= {("2024-04-01", "envoy", 10), ("2024-04-01", "envoy", 60), ("2024-03-31", "envoy", 100)}
+    assert {key for key, shape in shapes.items() if shape == "still warming up"} == cold
+    assert all(3 < row[4] < 9 for row in rows if tuple(row[:3]) in cold)
+    query = "SELECT timestamp[:10], variant, rate FROM suggestions WHERE tag = 'unsettled' ORDER BY ALL"
+    assert set(connection.execute(query).fetchall()) == cold | {("2024-04-26", "filter", 60)}

@@ -7,9 +7,9 @@ from typing import Any
 
 import psutil
 import zstandard
-from loadstone import sweep
+from loadstone import shape, sweep
 from loadstone.archive import Campaign, Cell
-from loadstone.collect import collect_run
+from loadstone.collect import collect_run, script_files
 
 from support.checkout import PROJECT, free_ports
 
@@ -17,7 +17,16 @@ from support.checkout import PROJECT, free_ports
 class Bench:
     """A sweep of one variant against one server, whose options can be changed."""
 
-    def __init__(self, folder: Path, *options: str, headers: dict[str, str] | None = None, **changes: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        headers: dict[str, str] | None = None,
+        request: dict[str, Any] | None = None,
+        query: str = "",
+        **changes: Any,
+    ) -> None:
+        """`request` are keys of the variant, `changes` of the sweep (None: left out)."""
         self.folder = folder
         self.hits = folder / "hits"
         self.hits.mkdir(parents=True)
@@ -31,7 +40,7 @@ class Bench:
             "processes": {"server": {"command": command, "port": port, "ready": f"{url}/ready"}},
             "variants": {
                 "only": {
-                    "url": f"{url}/page",
+                    "url": f"{url}/page{query}",
                     "headers": headers or {},
                     "processes": ["server"],
                     "expect": {"status": 200, "body_contains": "the page", "headers": {"X-Name": "right"}},
@@ -40,16 +49,19 @@ class Bench:
         }
         declared = {"app": "app", "variants": ["only"], "rates": [100], "runs": 2, "duration": "500ms", "timeout": "2s"}
         declared |= {"warmup": {"duration": "200ms", "min_rate": 50}} | changes
+        declared = {key: value for key, value in declared.items() if value is not None}
+        self.target["variants"]["only"] |= request or {}
+        self.script = declared.get("script")
         config = {"archive": str(folder / "archive"), "host": "here", "sweep": declared, "target": self.target}
-        self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None)
-        self.cell = Cell(self.campaign, sweep.rate_text(declared["rates"][0]), "only")
+        self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None, script_files.of_sweep(config))
+        self.cell = Cell(self.campaign, sweep.rate_text(shape.loads(declared)[0]), "only")
         self.said: list[str] = []
         self.phases: list[str] = []
         self._others = _children()
 
     def collect(self, run: int = 1) -> None:
         logs, log, on_phase = self.folder / "logs", self.said.append, self.phases.append
-        collect_run(self.cell, run, self.target, host="here", logs=logs, log=log, on_phase=on_phase)
+        collect_run(self.cell, run, self.target, host="here", logs=logs, log=log, script=self.script, on_phase=on_phase)
 
     @property
     def told(self) -> list[str]:
@@ -63,6 +75,12 @@ class Bench:
     def served(self) -> int:
         requests = self.hits / "requests"
         return len(requests.read_text().splitlines()) if requests.exists() else 0
+
+    def recorded(self) -> list[dict[str, Any]]:
+        """Requests as the server saw them (with `--record`), but for those that asked who it is."""
+        lines = [json.loads(line) for line in (self.hits / "recorded").read_text().splitlines()][3:]
+        keys = ("time_s", "method", "path", "headers", "body")
+        return [dict(zip(keys, line, strict=True)) | {"headers": dict(line[3])} for line in lines]
 
     def assert_nothing_left(self) -> None:
         files = {file.name for file in self.cell.path.iterdir()}

@@ -145,6 +145,19 @@ class Checkout:
             time.sleep(0.05)
 
 
+def kill_all(checkout: Checkout, process: subprocess.Popen[str]) -> None:
+    """Everything of a checkout at once, as a power loss would: Snakemake, its jobs, its keeper."""
+    found = checkout.processes()
+    for each in found:
+        with suppress(psutil.Error):
+            each.suspend()
+    for each in [*found, *checkout.processes()]:
+        with suppress(psutil.Error):
+            each.kill()
+    process.communicate()
+    checkout.wait_idle()
+
+
 def free_ports(count: int) -> list[int]:
     """Ports of loopback on which nobody listens now, below those that the kernel gives to outgoing connections.
 

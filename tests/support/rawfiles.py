@@ -147,10 +147,11 @@ def write_cell(
     variant: str = "plain",
     app: str = "demo",
     host: str = "here",
+    at: str = TIMESTAMP,
     **changes: Any,
 ) -> Cell:
     """One cell of an archive with the given files and metadata that fits, changed by `changes`."""
-    cell = Cell(Campaign(root, app, host, TIMESTAMP), rate, variant)
+    cell = Cell(Campaign(root, app, host, at), rate, variant)
     cell.path.mkdir(parents=True, exist_ok=True)
     (cell.path / "metadata.json").write_text(json.dumps(metadata(cell, **changes)))
     for name, content in files.items():

@@ -1,17 +1,21 @@
 """A small web server as a target: `python server.py PORT FOLDER [options]`.
 
-Writes a line per request to FOLDER/requests and one per start to FOLDER/starts. Answers /ready, everything else with a
-fixed page. `--fail-starts 2,3` ends the second and third start at once, before it is ready.
+Writes a line per request to FOLDER/requests and one per start to FOLDER/starts; with `--record`, a request's time of
+arrival (s), method, path, headers and body to FOLDER/recorded, as JSON. Answers /ready, everything else with a
+fixed page, or with `--redirect` /page with a redirect to it. `--slow-after 20` lets all but the first 20 wait for a
+minute. `--fail-starts 2,3` ends the second and third start at once, before it is ready.
 """
 
 import argparse
+import json
 import os
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
+    """Of the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
     parser.add_argument("folder", type=Path)
@@ -20,9 +24,16 @@ def main() -> None:
     parser.add_argument("--slow-start", type=float, default=0.0)
     parser.add_argument("--drip", action="store_true")
     parser.add_argument("--status", type=int, default=200)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--redirect", action="store_true")
     parser.add_argument("--token", default="")
     parser.add_argument("--fail-starts", default="")
-    options = parser.parse_args()
+    parser.add_argument("--slow-after", type=int, default=0)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
     with (options.folder / "starts").open("a+") as starts:
         starts.write("started\n")
         starts.seek(0)
@@ -38,15 +49,24 @@ def main() -> None:
 
         def do_GET(self) -> None:
             nonlocal served
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if options.record and self.path != "/ready":
+                seen = [time.time(), self.command, self.path, self.headers.items(), body.decode(errors="replace")]
+                with (options.folder / "recorded").open("a") as record:
+                    record.write(json.dumps(seen) + "\n")
             if self.path != "/ready":
                 served += 1
                 with (options.folder / "requests").open("a") as log:
                     log.write(f"{self.path} {self.headers['User-Agent']}\n")
+                time.sleep(60 if served > options.slow_after > 0 else 0)
                 if options.die_after and served > options.die_after:
                     os._exit(7)
             body = b"another page" if options.wrong else b"the page"
             status = options.status if self.headers.get("Authorization", "") == options.token else 401
-            self.send_response(status if self.path != "/ready" else 200)
+            redirects = options.redirect and self.path == "/page"
+            self.send_response(302 if redirects else status if self.path != "/ready" else 200)
+            if redirects:
+                self.send_header("Location", "/elsewhere")
             self.send_header("Content-Length", str(len(body)))
             self.send_header("X-Name", "wrong" if options.wrong else "right")
             self.end_headers()
@@ -56,6 +76,8 @@ def main() -> None:
                 self.wfile.flush()
             if not options.drip or self.path == "/ready":
                 self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass

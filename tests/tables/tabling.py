@@ -32,10 +32,10 @@ class Project:
         read = [line.removeprefix("reading ").partition(" (")[0] for line in self.log if line.startswith("reading ")]
         return ["/".join(path.split("/")[3:]) for path in read]
 
-    def analyse(self, tags: Sequence[Mapping[str, Any]] = (), excluding: Sequence[str] = ()) -> None:
-        """Analyse every campaign."""
+    def analyse(self, tags: Sequence[Mapping[str, Any]] = (), excluding: Sequence[str] = (), **known: Any) -> None:
+        """Analyse every campaign; `known` is what else people say of each."""
         for campaign in archive.campaigns(self.archive):
-            analyse_campaign(campaign, self.tables, tags, excluding)
+            analyse_campaign(campaign, self.tables, tags, excluding, **known)
 
     def make(self) -> None:
         """Both."""

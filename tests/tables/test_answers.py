@@ -14,9 +14,9 @@ def computed(monkeypatch) -> list[tuple[float, str]]:
     found: list[tuple[float, str]] = []
     compute = analyse._computed
 
-    def spy(asking, key, files, included):
-        found.append((key["rate"], key["variant"]))
-        return compute(asking, key, files, included)
+    def spy(asking, files, included):
+        found.append((included[0]["rate"], included[0]["variant"]))
+        return compute(asking, files, included)
 
     monkeypatch.setattr(analyse, "_computed", spy)
     return found

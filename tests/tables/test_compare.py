@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.comparisons import Comparison
-from loadstone.readers import READERS
+from loadstone.readers import FORMATS
 from loadstone.tables import database, layout
 from loadstone.tables.compare import compare
-from support import rawfiles, shapes
+from support import foreign, rawfiles, shapes
 from support.rawfiles import line
 
 EARLY, LATE, MOONE = "2024-04-26T01:47:38-04:00", "2025-01-02T11:48:47-05:00", "2024-04-09T20:14:12-04:00"
@@ -204,12 +204,50 @@ def test_hosts_are_pooled_only_when_asked_by_name(project):
     assert (found["host"], found["n_runs"], found["n_requests"]) == ("moone, shiver", 2, 200)
 
 
-def test_open_and_serial_load_are_pooled_only_when_asked_by_name(project):
-    write_run(project, 1, *run(), timestamp=EARLY, mode="serial")
-    write_run(project, 1, *run())
+def test_open_and_serial_load_stand_side_by_side_when_asked_by_name_and_never_share_a_figure(project):
+    serial, paced = run(), run()
+    write_run(project, 1, *serial, timestamp=EARLY, mode="serial")
+    write_run(project, 1, *paced)
     assert result(project, both()) == []
-    (found,) = result(project, both(allow=frozenset({"load_models"})))
-    assert (found["load_model"], found["n_runs"]) == ("open, serial", 2)
+    found = {row["load_model"]: row for row in result(project, both(allow=frozenset({"load_models"})))}
+    assert {model: row["n_runs"] for model, row in found.items()} == {"open": 1, "serial": 1}
+    for row, (latencies, _) in ((found["serial"], serial), (found["open"], paced)):
+        assert row["all_raw_data_mean_ns"] == pytest.approx(latencies.mean())
+        assert row["vegeta_summaries_mean_ns"] == pytest.approx(1.01 * latencies.mean())
+
+
+def write_other(project, text: str, timestamp: str, **generator) -> None:
+    """The only run of a cell, of another tool: ``1.<name>`` with the name in `generator`."""
+    cell = shapes.cell(project.archive, timestamp, "10", "istio", host="shiver")
+    described = shapes.version_4(timestamp, "shiver", "10", "istio")
+    described |= {"version": "5", "loadModel": "open", "generator": {"name": generator["name"]}}
+    shapes.write(cell, described, {f"1.{generator['file']}": text.encode()})
+
+
+def test_generators_that_measure_otherwise_stand_side_by_side_when_asked_by_name_and_never_share_a_figure(project):
+    write_run(project, 1, *run())
+    report = foreign.artillery([[2.0] * 50] * 4, arrivals=10).decode()
+    write_other(project, report, EARLY, name="artillery", file="artillery.json")
+    assert result(project, both()) == []
+    selection = compare(both(), list(archive.campaigns(project.archive)), project.tables)
+    assert "different load generators (artillery, vegeta)" in selection.refusals[0]
+    assert "allow: [generators]" in selection.refusals[0]
+    found = {row["generator"]: row for row in result(project, both(allow=frozenset({"generators"})))}
+    assert {tool: (row["n_runs"], row["resolution_ns"]) for tool, row in found.items()} == {
+        "artillery": (1, 1e6),
+        "vegeta": (1, 1),
+    }
+    assert found["artillery"]["all_raw_data_mean_ns"] == 2_000_000 != found["vegeta"]["all_raw_data_mean_ns"]
+
+
+def test_variants_of_different_generators_are_compared_only_when_asked_by_name(project):
+    write_run(project, 1, *run(), variant="plain")
+    write_other(project, foreign.HDR, LATE, name="wrk2", file="hdr.csv")
+    assert result(project, both(timestamps=(LATE,))) == []
+    found = result(project, both(timestamps=(LATE,), allow=frozenset({"generators"})))
+    assert [(row["variant"], row["generator"]) for row in found] == [("istio", "wrk2"), ("plain", "vegeta")]
+    assert found[0]["evidence"] == "histogram" and found[0]["all_raw_data_n_runs"] == 0
+    assert found[0]["error_503_fraction"] is None, "a table of latencies says nothing of codes"
 
 
 def test_summaries_and_requests_are_never_pooled_unasked(project):
@@ -262,8 +300,8 @@ def test_a_new_comparison_reads_no_raw_file(project, monkeypatch):
     for file in project.archive.rglob("*.*"):
         if file.is_file():
             file.write_bytes(b"")
-    monkeypatch.setattr("loadstone.tables.cell.READERS", {})
-    assert READERS
+    monkeypatch.setattr("loadstone.tables.run_files.FORMATS", {})
+    assert FORMATS
     compare(both(), list(archive.campaigns(project.archive)), project.tables)
     assert project.row("SELECT n_requests FROM comparisons") == {"n_requests": 200}
 

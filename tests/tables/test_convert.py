@@ -59,6 +59,23 @@ def test_every_column_of_a_real_attack(project, attack):
     assert (run["excluded"], run["exclusion_reason"], run["problems"], run["tags"]) == (False, None, [], [])
 
 
+def test_every_format_of_one_attack_gives_the_same_rows(project, attack):
+    contents = {"json": attack.json, "csv": attack.csv, "bin": attack.binary}
+    suffixes = [*contents, *(f"{suffix}.zst" for suffix in contents)]
+    files = {
+        f"{run}.results.{suffix}": contents.get(suffix) or rawfiles.compress(contents[suffix.removesuffix(".zst")])
+        for run, suffix in enumerate(suffixes, 1)
+    }
+    write_cell(project.archive, files)
+    project.make()
+    by_run = [
+        project.rows(f"SELECT * EXCLUDE (run) FROM requests WHERE run = {run} ORDER BY seq")
+        for run in range(1, len(suffixes) + 1)
+    ]
+    assert len(by_run[0]) == 100 and {row["code"] for row in by_run[0]} == {0, 200, 204, 404, 503}
+    assert all(rows == by_run[0] for rows in by_run)
+
+
 def test_summaries_are_what_vegeta_reported(project, attack):
     files = {"1.results.json": attack.json, "1.summary.json": json.dumps(attack.report, indent=2).encode()}
     write_cell(project.archive, files)

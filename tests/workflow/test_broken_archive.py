@@ -120,7 +120,7 @@ def test_a_removed_campaign_is_forgotten_without_snakemakes_records_too(pristine
     assert (
         {"inventory", "database", "index"}
         <= checkout.jobs("report").keys()
-        <= {"inventory", "database", "index", "report"}
+        <= {"inventory", "database", "ask_page", "variant_pages", "index", "report"}
     )
     checkout.run("--cores", "all", "report")
     monkeypatch.chdir(checkout.path)

@@ -78,10 +78,10 @@ def test_what_does_not_fit_together_is_told(years) -> None:
         TIMESTAMP: "the folder name 'mystery' is not in config/variants.yaml; it is shown under its own name",
         "2024-04-14T01:00:00-04:00": "has no entry in config/catalogue.yaml, which has others of this app",
     }
-    index = (years.path / "reports/index.html").read_text()
-    assert "bookinfo/shiver/2024-03-30T16:28:22-04:00 is in the catalogue, but not in the archive" in index
-    assert "more: the log of the rule index names all" in index
-    assert "52" in index
+    quality = (years.path / "reports/quality.html").read_text()
+    assert "bookinfo/shiver/2024-03-30T16:28:22-04:00 is in the catalogue, but not in the archive" in quality
+    assert "more: the log of the rule index names all" in quality
+    assert "52" in quality
 
 
 def test_putting_a_tag_back_reads_no_raw_file_and_touches_no_other_campaign(years) -> None:

@@ -6,31 +6,18 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 from cluster.api import wait_until
 from cluster.control_plane import ControlPlane
-from cluster.shop import MEASURED, Gateway, Shop, gateway, record_of, shop_sweep
+from cluster.shop import MEASURED, Gateway, Shop, record_of, shop_sweep
 from loadstone.collect.kubernetes.declared import Declared
 from loadstone.collect.kubernetes.rights import needed, roles
-from support.checkout import Checkout
+from support.checkout import Checkout, kill_all
 
 SMALL = {"variants": ["plain", "filter"], "rates": [30], "runs": 2}
-
-
-@pytest.fixture
-def served() -> Iterator[Gateway]:
-    with gateway() as found:
-        yield found
-
-
-@pytest.fixture
-def shop(plane: ControlPlane) -> Shop:
-    return Shop(plane)
 
 
 @pytest.fixture
@@ -38,19 +25,6 @@ def checkout(shop: Shop, pristine: Path, tmp_path: Path, served: Gateway) -> Che
     checkout = shop_sweep(pristine, tmp_path / "checkout", shop, served.url, **SMALL)
     checkout.run("--cores", "1", "open")
     return checkout
-
-
-def kill_all(checkout: Checkout, process: subprocess.Popen[str]) -> None:
-    """Everything of a checkout at once, as a power loss would: Snakemake, its jobs, its keeper."""
-    found = checkout.processes()
-    for each in found:
-        with suppress(psutil.Error):
-            each.suspend()
-    for each in [*found, *checkout.processes()]:
-        with suppress(psutil.Error):
-            each.kill()
-    process.communicate()
-    checkout.wait_idle()
 
 
 def wait_for(checkout: Checkout, process: subprocess.Popen[str], what: str) -> None:
@@ -146,6 +120,7 @@ def test_the_keeper_killed_the_sweep_stops_and_the_next_puts_back(shop: Shop, ch
     output, _ = process.communicate(timeout=300)
     assert process.returncode != 0
     assert "the process that keeps the cluster has ended" in output
+    assert "the process that keeps the cluster was killed by SIGKILL" in output and "needs your attention" in output
     assert len(checkout.results()) == collected, "nothing counts that was measured without a keeper"
     assert shop.state() != before
     checkout.run("--cores", "all", "attacks")
@@ -269,13 +244,13 @@ def test_the_api_server_away_for_a_while_at_any_stage(plane: ControlPlane, shop:
     process = checkout.start("--cores", "all", "attacks")
     wait_up(shop, "plain", process)  # readiness
     with plane.api_killed():
-        time.sleep(3)
+        time.sleep(10)
     wait_until(lambda: list(checkout.archive.rglob("test.bin")) or process.poll() is not None, "an attack")
     with plane.api_killed():
-        time.sleep(3)
+        time.sleep(10)
     wait_until(lambda: len(checkout.results()) == 4 or process.poll() is not None, "the last run", 600)
     with plane.api_killed():  # putting back
-        time.sleep(3)
+        time.sleep(10)
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     assert "answers again" in output

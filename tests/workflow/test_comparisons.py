@@ -31,7 +31,9 @@ def declared(collected):
     file.write_text(file.read_text() + ENTRY.format(host=json.dumps(host), timestamp=timestamp))
     before = collected.contents()
     planned = collected.jobs("--cores", "all", "report")
-    assert planned == {"inventory": 1, "compare": 1, "comparison_page": 1, "database": 1, "index": 1, "report": 1}
+    assert planned == dict.fromkeys(
+        ("inventory", "compare", "comparison_page", "database", "ask_page", "variant_pages", "index", "report"), 1
+    )
     collected.run("--cores", "all", "report")
     assert collected.contents() == before
     assert set(collected.jobs("--cores", "all", "report")) <= {"report"}
@@ -60,3 +62,15 @@ def test_a_wrong_declaration_is_named(declared, tmp_path) -> None:
     output = checkout.run("--cores", "1", "-n", "report", expect=1)
     assert "config/comparisons.yaml is not valid" in output and "0.id" in output and "0.timestamps" in output
     assert "Traceback" not in output
+
+
+def test_pages_that_were_deleted_are_made_again(declared, tmp_path) -> None:
+    checkout = declared.copy(tmp_path / "checkout")
+    checkout.run("--cores", "all", "report")
+    (campaign,) = (checkout.path / "reports/campaigns").glob("*.html")
+    comparison = checkout.path / "reports/comparisons/demo.html"
+    for page in (campaign, comparison):
+        page.unlink()
+        checkout.run("--cores", "all", "report")
+        assert page.exists()
+    assert set(checkout.jobs("--cores", "all", "report")) <= {"report"}

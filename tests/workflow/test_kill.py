@@ -3,6 +3,7 @@
 And the next invocation collects exactly what is missing.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -140,9 +141,14 @@ def test_a_full_disk_ends_with_a_clear_error_and_earlier_results_intact(checkout
         process = checkout.start("--cores", "all", "attacks")
         while process.poll() is None and not list((disk / "archive").rglob("1.results.json.zst")):
             time.sleep(0.01)
-        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
-        filler.write_bytes(b"\0" * max(0, free - one_run // 2))
-        output, _ = process.communicate(timeout=600)
+        output = None
+        with filler.open("ab") as file:
+            while output is None:  # what one run gives back must not be enough for the next
+                free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
+                file.write(b"\0" * max(0, free - one_run // 2))
+                file.flush()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    output, _ = process.communicate(timeout=0.05)
         assert process.returncode != 0
         assert "space" in output.lower(), output
         first = {str(file): file.read_bytes() for file in disk.rglob("[0-9]*.*") if ".part" not in str(file)}

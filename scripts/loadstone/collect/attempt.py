@@ -1,5 +1,6 @@
 """Trying the runs of a sweep: what fails is recorded and tried again at the end; too many in a row stop the sweep."""
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,14 +8,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone import archive, failures, progress, sweep
+from loadstone import archive, failures, metadata, progress, sweep
 from loadstone.archive import Campaign, Cell, encode
 from loadstone.collect.run import collect_run
 from loadstone.collect.target import RunFailedError
 from loadstone.collect.tools import versions
 from loadstone.errors import LoadstoneError
 from loadstone.journal import Journal, Try
-from loadstone.progress import Progress, Run
+from loadstone.lock import WAITING
+from loadstone.progress import REWRITTEN_S, Progress, Run
+from loadstone.stages import load_text
 
 _SHOWN = 50
 
@@ -34,6 +37,33 @@ class Limits:
     give_up_after: int = 3
 
 
+class Repeated:
+    """Does something every so many seconds, from a thread of its own, between `start` and `stop`."""
+
+    def __init__(self, what: Callable[[], None], every_s: float) -> None:
+        self._what = what
+        self._every_s = every_s
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """At first after that time."""
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return when nothing of it goes on any more."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while not self._stopped.wait(self._every_s):
+            self._what()
+
+
 class Attempts:
     """Tries runs, of the archive `root`, on the configured target of this host.
 
@@ -50,14 +80,17 @@ class Attempts:
         journal: str,
         show: Show,
         log: Log,
+        script: Mapping[str, Any] | None = None,
     ) -> None:
         self._root = root
         self._target = target
         self._host = host
+        self._script = script
         self._limits = Limits(**limits)
         self._journal = Journal(Path(journal))
         self._show = show
         self._tell = log
+        self._showing = threading.Lock()
 
     def try_run(
         self, cell: Cell, run: int, logs: Path, *, retries: int | None = None, again: frozenset[Run] = frozenset()
@@ -76,7 +109,12 @@ class Attempts:
         def log(text: str) -> None:
             self._log(text, seen)
 
+        # Others may keep us waiting for hours, in which the page is to show that somebody still writes it.
+        waiting = Repeated(lambda: self._shown(seen), REWRITTEN_S)
+
         def on_phase(phase: str) -> None:
+            waiting.stop()
+            seen.wait = ""
             if phase == "target":
                 started = self._journal.tried(cell, run, failures.next_number(cell, run))
                 about["started"] = started.at.isoformat()
@@ -84,24 +122,30 @@ class Attempts:
                 log(seen.line())
             about["phase"] = phase
             seen.phase = phase
-            self._show(seen)
+            self._shown(seen)
+            if phase == "waiting":
+                waiting.start()
 
         try:
-            collect_run(cell, run, self._target, host=self._host, logs=logs, log=log, on_phase=on_phase)
+            collect_run(
+                cell, run, self._target, host=self._host, logs=logs, log=log, script=self._script, on_phase=on_phase
+            )
         except RunFailedError as error:
             with suppress(LoadstoneError):
                 about["tools"] = versions({"sweep": {"variants": [cell.variant_dir]}, "target": self._target})
             record = failures.record(cell, run, str(error), error.evidence, about=about, logs=logs)
             seen.fail(record)
             log(f"run {run} of {cell} failed ({failures.PHASES[about['phase']]}): {error}")
-            self._show(seen)
+            self._shown(seen)
             self._check_budget()
             return False
         except LoadstoneError as error:
             self._journal.said(f"error: {error}")
             raise
+        finally:
+            waiting.stop()
         seen.succeed()
-        self._show(seen)
+        self._shown(seen)
         return True
 
     def retry(self, campaign: Campaign, logs: Path) -> None:
@@ -123,9 +167,15 @@ class Attempts:
 
     def _log(self, text: str, seen: Progress) -> None:
         self._tell(text)
+        if text.startswith(WAITING):  # true only as long as it lasts
+            seen.wait = text.removeprefix(WAITING)
+            self._shown(seen)
+            return
         self._journal.said(text)
         seen.said.append((datetime.now().astimezone(), text))
-        if seen.phase == "waiting":  # and so for whom
+
+    def _shown(self, seen: Progress) -> None:
+        with self._showing:
             self._show(seen)
 
     def _check_budget(self) -> None:
@@ -133,7 +183,7 @@ class Attempts:
         if len(failed) < self._limits.give_up_after:
             return
         lines = "\n".join(
-            f"  {_named(each)}: {_reason(record)}" for each, record in failed[-self._limits.give_up_after :]
+            f"  {_named(each, self._root)}: {_reason(record)}" for each, record in failed[-self._limits.give_up_after :]
         )
         text = (
             f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{lines}\n"
@@ -159,7 +209,7 @@ def missing_text(campaign: Campaign) -> str:
             if failed
             else "not tried"
         )
-        lines.append(f"  run {planned.run} of {planned.cell.variant_dir} at {planned.cell.rate}/s: {why}")
+        lines.append(f"  run {planned.run} of {planned.cell.variant_dir} at {_load(planned.cell)}: {why}")
     if len(lacking) > _SHOWN:
         lines.append(f"  and {len(lacking) - _SHOWN} more")
     return (
@@ -171,8 +221,12 @@ def missing_text(campaign: Campaign) -> str:
     )
 
 
-def _named(each: Try) -> str:
-    return f"run {each.run} of {each.variant_dir} at {each.rate}/s"
+def _named(each: Try, root: Path) -> str:
+    return f"run {each.run} of {each.variant_dir} at {_load(each.cell(root))}"
+
+
+def _load(cell: Cell) -> str:
+    return load_text(cell.rate, metadata.read(cell.path / archive.METADATA).load_model)
 
 
 def _reason(record: Path) -> str:

@@ -7,13 +7,14 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from loadstone import __version__, archive, metadata, sweep
+from loadstone import __version__, archive, declared_target, inputs, metadata
 from loadstone.archive import Cell
-from loadstone.collect import local, vegeta
+from loadstone.collect import local
+from loadstone.collect.generators import GENERATORS, Generator
 from loadstone.collect.kubernetes import session
 from loadstone.collect.sampling import Sampler
 from loadstone.collect.staging import Staging
@@ -21,7 +22,11 @@ from loadstone.collect.target import Job, OnPhase, RunFailedError, Target, Up, i
 from loadstone.errors import LoadstoneError
 from loadstone.lock import exclusive
 from loadstone.metadata import Metadata
-from loadstone.process import Minder, Program, check
+from loadstone.process import Minder, Sending, check
+from loadstone.stages import Attack, Stage
+
+# For a program to start, and to write down what it has measured.
+_PATIENCE_S = 60
 
 Log = Callable[[str], None]
 
@@ -43,17 +48,20 @@ def collect_run(
     host: str,
     logs: Path,
     log: Log,
+    script: Mapping[str, Any] | None = None,
     on_phase: OnPhase = ignore,
 ) -> None:
     """Collect run `run` of `cell` as its metadata plans it, unless the archive already holds it.
 
-    `target` and `host` are the configuration's; `logs` a folder for what the programs print. Waits for the machine's
-    attack lock; `on_phase` is told what is done now. Raises LoadstoneError, with nothing left running and nothing under
-    a final name, when it fails: a RunFailedError when that need not hold for the next try.
+    `target`, `host` and `script` (``sweep.script``) are the configuration's; `logs` a folder for what the programs
+    print. Waits for the machine's attack lock; `on_phase` is told what is done now. Raises LoadstoneError, with nothing
+    left running and nothing under a final name, when it fails: a RunFailedError when that need not be so next time.
     """
     planned = metadata.read(cell.path / archive.METADATA)
     _check_plan(cell, planned, target)
-    planned.request = sweep.request(target["variants"][cell.variant_dir])  # the archive's lacks credentials
+    _check_script(cell, planned, script or {})
+    declared = target["variants"][cell.variant_dir]
+    planned.request, draws = declared_target.sent(declared), inputs.draws(declared)  # the archive's lack credentials
     on_phase("waiting")
     if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
         session.join()
@@ -69,7 +77,7 @@ def collect_run(
             on_phase("target")
             try:
                 staging.prepare()
-                _attack(Job(cell, run, planned, target, minder, logs, log, on_phase), staging)
+                _attack(Job(cell, run, planned, target, minder, logs, log, on_phase, draws, script or {}), staging)
             except BaseException as error:
                 staging.discard()
                 if isinstance(error, OSError):
@@ -82,37 +90,23 @@ def _attack(job: Job, staging: Staging) -> None:
     """Target up, identity, warm-up, attack, target down; then its results in the archive's formats, sealed."""
     planned = job.planned
     record: dict[str, Any] = {"started": _now(), "run": job.run, "position": planned.positions[job.run - 1]}
-    attack = vegeta.Attack(planned.mode, planned.request, job.timeout, job.minder, job.attack_log)
-    phases = {"warmup": (planned.warmup_rate or 0, planned.warmup_duration_s or 0)}
-    phases["test"] = (planned.rate or 0, planned.duration_s or 0)
-    outputs: dict[str, Path] = {}
-    sampler = Sampler(job, staging.path / "samples", phases["test"][1])
+    if planned.generator not in GENERATORS:
+        raise LoadstoneError(f"{job.cell}: no load generator is called {planned.generator!r}")
+    generator = GENERATORS[planned.generator](job, staging.path)
+    attacks = generator.attacks()
+    measured = next(attack.measured for attack in attacks if attack.measured)
+    is_new = session.is_new if job.target["kind"] == "kubernetes" else _always
+    sampler = Sampler(job, staging.path / "samples", measured.duration_s, is_new)
     with _running(job.target["kind"])(job) as up:
-        record |= {**up.seen, "ready": _now()}
-        for phase, (rate, duration_s) in phases.items():
-            if metadata.planned_requests(rate, duration_s) < 1:
-                continue
-            job.on_phase(phase)
-            if phase == "test":
-                up.watch()
-            started = _now()
-            outputs[phase] = staging.path / f"{phase}.bin"
-            program = attack.start(rate, duration_s, outputs[phase])
-            with sampler.during(up, program.pid) if phase == "test" else nullcontext():
-                _attack_to_end(job, program, up, rate, duration_s)
-            seen = {"phase": phase, "rate": rate, "duration_s": duration_s, "started": started}
-            record.setdefault("phases", []).append(seen)
+        record |= {**up.seen, "ready": _now(), "phases": []}
+        for attack in attacks:
+            record["phases"] += _send(job, generator, attack, up, sampler)
         record["incidents"] = up.incidents()
     # Only now, with the target stopped, does anything else use the machine.
     job.on_phase("results")
-    files = {".summary.json": staging.path / "summary"}
-    report = vegeta.summarise(outputs["test"], files[".summary.json"], job.minder, job.attack_log)
-    if not report.get("requests"):
-        raise RunFailedError(f"run {job.run} of {job.cell}: the attack sent no request; see {job.attack_log}")
-    for phase, output in outputs.items():
-        suffix = ".warmups.json.zst" if phase == "warmup" else ".results.json.zst"
-        files[suffix] = output.with_suffix(".encoded")
-        vegeta.encode(output, files[suffix], job.minder, job.attack_log)
+    results = generator.finish()
+    files = results.files
+    record |= results.said
     if (samples := sampler.compressed()) is not None:
         files[".resources.csv.zst"] = samples
     record["sampling"] = sampler.record()
@@ -122,31 +116,99 @@ def _attack(job: Job, staging: Staging) -> None:
     staging.seal(files)
 
 
-def _attack_to_end(job: Job, program: Program, target: Target, rate: float, duration_s: float) -> None:
-    """Wait for one attack while the target is watched."""
-    is_open = job.planned.mode == "vegeta"
+def _send(job: Job, generator: Generator, attack: Attack, target: Target, sampler: Sampler) -> list[dict[str, Any]]:
+    """Send the stages of one program while the target is watched; what the run's record says of each."""
+    measured = attack.measured
+    before_s = attack.duration_s if measured is None else attack.start_s(measured)
+    if before_s:
+        job.on_phase("warmup")
+    else:
+        _begin(job, target)
+    program = generator.start(attack)
+    # Several generators start at an agreed moment, which may lie ahead.
+    started = datetime.now().astimezone() + timedelta(seconds=program.started_s - time.monotonic())
     try:
-        code = _watch(program, target, duration_s + job.timeout_s + 30 if is_open else None)
+        watching = _Watching(program, target, _limit_s(job, attack))
+        if measured and before_s:
+            watching.wait(before_s)
+            _begin(job, target)
+        with sampler.during(target, program.pids) if measured else nullcontext():
+            code = watching.wait()
     finally:
         program.stop()
+    _check_end(program, code, generator)
+    _check_length(program, attack, job.planned.load_model)
+    return [_sent(stage, started + timedelta(seconds=attack.start_s(stage))) for stage in attack.stages]
+
+
+def _begin(job: Job, target: Target) -> None:
+    """The measured stage begins."""
+    job.on_phase("test")
+    target.watch()
+
+
+def _sent(stage: Stage, started: datetime) -> dict[str, Any]:
+    """What the run's record says of a stage: its load, and when it began."""
+    said = {"phase": stage.name, "rate": stage.rate, "to": None if stage.to == stage.rate else stage.to}
+    said |= {"users": stage.users, "iterations": stage.iterations, "duration_s": stage.duration_s}
+    return {key: value for key, value in said.items() if value is not None} | {"started": started.isoformat()}
+
+
+def _limit_s(job: Job, attack: Attack) -> float | None:
+    """When a program that has not ended is given up. One after another, requests take as long as they take."""
+    return None if job.planned.load_model == "serial" else attack.duration_s + job.timeout_s + _PATIENCE_S
+
+
+class _Watching:
+    """A load generator and its target while it sends."""
+
+    def __init__(self, program: Sending, target: Target, limit_s: float | None) -> None:
+        self._program = program
+        self._target = target
+        self._limit_s = limit_s
+
+    def wait(self, until_s: float | None = None) -> int:
+        """Until the program ends, or has run for so long; its exit code (0 while it runs).
+
+        Raises RunFailedError when the target dies, or the program does not end in time.
+        """
+        while (code := self._program.exit_code()) is None:
+            self._target.check_alive()
+            passed_s = time.monotonic() - self._program.started_s
+            if until_s is not None and passed_s >= until_s:
+                return 0
+            if self._limit_s is not None and passed_s > self._limit_s:
+                raise RunFailedError(f"the attack did not end within {self._limit_s:.0f} s")
+            time.sleep(0.02)
+        self._target.check_alive()
+        return code
+
+
+def _check_end(program: Sending, code: int, generator: Generator) -> None:
+    """Raise LoadstoneError unless the program has sent all that it was to send."""
     if code < 0:  # most likely for lack of memory at this rate
         raise RunFailedError(f"the load generator was killed by {signal.Signals(-code).name}:\n{program.tail()}")
-    check(program, code)
-    # vegeta takes an interrupt for a wish to end early, and succeeds.
-    took_s, least_s = time.monotonic() - program.started_s, duration_s - 1 / rate
-    if is_open and took_s < 0.95 * least_s:
-        raise RunFailedError(f"the attack ended after {took_s:.1f} s instead of {duration_s:g} s; was it interrupted?")
+    if code not in generator.succeeds_with:
+        check(program, code)
 
 
-def _watch(program: Program, target: Target, limit_s: float | None) -> int:
-    deadline = None if limit_s is None else time.monotonic() + limit_s
-    while (code := program.exit_code()) is None:
-        target.check_alive()
-        if deadline is not None and time.monotonic() > deadline:
-            raise RunFailedError(f"the attack did not end within {limit_s:.0f} s")
-        time.sleep(0.02)
-    target.check_alive()
-    return code
+def _check_length(program: Sending, attack: Attack, load_model: str) -> None:
+    """Raise RunFailedError when it ended early: vegeta takes an interrupt for a wish to do so, and succeeds."""
+    least_s = 0.0 if load_model == "serial" else _least_s(attack)
+    took_s = time.monotonic() - program.started_s
+    if took_s < 0.95 * least_s:
+        raise RunFailedError(
+            f"the attack ended after {took_s:.1f} s instead of {attack.duration_s:g} s; was it interrupted?"
+        )
+
+
+def _least_s(attack: Attack) -> float:
+    """Seconds until the last request is due, at least; 0 where requests, not time, end the attack."""
+    last = attack.stages[-1]
+    if last.rate is None:
+        return 0.0 if last.iterations else attack.duration_s
+    slowest = max(min(last.rate, last.to or 0.0), 1 / last.duration_s)
+    return attack.duration_s - 1 / slowest
 
 
 def _is_collected(cell: Cell, run: int) -> bool:
@@ -168,19 +230,21 @@ def _check_open(cell: Cell, run: int, host: str) -> None:
 def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> None:
     if planned.problems:
         raise LoadstoneError(f"{cell}: " + "; ".join(planned.problems))
-    variant = cell.variant_dir
-    if variant not in target.get("variants", {}):
+    declared_target.check_declared([cell], target)
+
+
+def _always(_: str) -> bool:
+    return True
+
+
+def _check_script(cell: Cell, planned: Metadata, script: Mapping[str, Any]) -> None:
+    """A user's script must be the one that the campaign was opened with."""
+    now = inputs.script(script, planned.script.get("files", ())) if script else {}
+    if planned.generator == "k6" and (phrases := inputs.changes(planned.script, now)):
         raise LoadstoneError(
-            f"{cell} is planned, but the configuration declares no target variant {variant!r}. "
-            f"Declare it, or give the campaign up: touch '{cell.campaign.path / archive.ABANDONED}'"
-        )
-    if otherwise := sweep.changes(planned, target, variant):
-        raise LoadstoneError(
-            f"{cell}: the target variant {variant!r} is declared otherwise than when the campaign was opened, so its "
-            "runs would not be comparable:\n"
-            + "".join(f"  {phrase}\n" for phrase in otherwise)
-            + f"Put that back, or give the campaign up (touch '{cell.campaign.path / archive.ABANDONED}') and open a "
-            "new one"
+            f"{cell}: sweep.script is declared otherwise than when the campaign was opened ({'; '.join(phrases)}), so "
+            "its runs would not be comparable. Put that back, or give the campaign up "
+            f"(touch '{cell.campaign.path / archive.ABANDONED}') and open a new one"
         )
 
 

@@ -1,14 +1,14 @@
 """Sampling what a target and the load generator use while a run is attacked, into ``<run>.resources.csv``.
 
 A thread of its own takes the samples, for a cluster's answer may keep it waiting. Nothing that goes wrong here fails
-the run: it is said once, and noted in the run's record.
+the run: it is said, and noted in the run's record.
 """
 
 import csv
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,26 +39,39 @@ def interval_s(target: Mapping[str, Any], duration_s: float) -> float:
 
 
 class Sampler:
-    """Samples of one run's attack; `file` receives them as CSV."""
+    """Samples of one run's attack; `file` receives them as CSV.
 
-    def __init__(self, job: Job, file: Path, duration_s: float) -> None:
+    What goes wrong is said once, and only when `is_new` says that no run before has said it.
+    """
+
+    def __init__(self, job: Job, file: Path, duration_s: float, is_new: Callable[[str], bool]) -> None:
         self.every_s = interval_s(job.target, duration_s)
         # A generator on a clock sends nothing more then, it only waits for answers: that is not what the load costs.
-        self._sends_s = duration_s if job.planned.mode == "vegeta" else math.inf
+        # Artillery takes seconds until it begins.
+        timed = job.planned.load_model == "open" and job.planned.generator != "artillery"
+        self._sends_s = duration_s if timed else math.inf
         self._file = file
         self._log = job.log
+        self._is_new = is_new
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._rounds = 0
+        self._is_here = True
         self._problems: dict[str, dict[str, Any]] = {}
 
     @contextmanager
-    def during(self, target: Target, generator: int) -> Iterator[None]:
-        """Sample until the block ends, or the load has been sent. `generator` is the load generator's process id."""
+    def during(self, target: Target, generator: Sequence[int]) -> Iterator[None]:
+        """Sample until the block ends, or the load has been sent. `generator` are the load generators' process ids.
+
+        Without any the load comes from other machines, of which nothing is sampled.
+        """
+        self._is_here = bool(generator)
         if not self.every_s:
             yield
             return
-        measured = [target.sample, ProcessTrees({GENERATOR: generator}).sample, Machine(GENERATOR).sample]
+        measured = [target.sample]
+        if generator:
+            measured += [ProcessTrees({GENERATOR: generator}).sample, Machine(GENERATOR).sample]
         thread = threading.Thread(target=self._work, args=(measured,), name="sampling", daemon=True)
         try:
             thread.start()
@@ -80,7 +93,7 @@ class Sampler:
             return {
                 "every_s": self.every_s,
                 "rounds": self._rounds,
-                "generator_cpus": available_cpus(),
+                "generator_cpus": available_cpus() if self._is_here else None,
                 "problems": problems,
             }
 
@@ -144,7 +157,7 @@ class Sampler:
                 self._problems[text] = {"text": text, "first": _text(datetime.now(UTC)), "times": 1}
             else:
                 known["times"] += 1
-        if known is None:
+        if known is None and self._is_new(text):
             self._log(text)
 
 

@@ -1,4 +1,4 @@
-"""How a run's files get into the archive: staged beside their final names, sealed, then hard-linked.
+"""How a run's files get into the archive: staged beside their final names, sealed, then given these.
 
 A sealed staging folder holds a complete run; if the job dies before all links are made, the next one finishes them.
 An unsealed one is what an interrupted attack left, and is thrown away. The main results are linked last: they are
@@ -6,14 +6,13 @@ what makes a run collected.
 """
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from loadstone.archive import Cell, parse_name
-from loadstone.durable import sync
+from loadstone.archive import MAIN_STREAM, Cell, parse_name, scan_cell
+from loadstone.durable import give_name, sync
 
 _SEAL = "SEALED"
 
@@ -53,16 +52,15 @@ class Staging:
 
     def publish(self, log: Callable[[str], None]) -> None:
         """Link every file to its final name, the main results last. Repeatable; an existing run wins as a whole."""
-        results = self.cell.results(self.run)
         staged = sorted(file for file in self.path.iterdir() if file.name != _SEAL)
-        staged.sort(key=lambda file: file.name == results.name)
-        if not results.exists():
+        staged.sort(key=_is_main)
+        if self.run not in scan_cell(self.cell).collected():
             for file in staged:
                 final = self.cell.path / file.name
                 if final.exists() and not final.samefile(file):
                     self._set_aside(final, log)
                 if not final.exists():
-                    os.link(file, final)
+                    give_name(file, final)
             sync(self.cell.path)
         self.discard()
 
@@ -77,6 +75,12 @@ class Staging:
         kept = folder / f"{leftover.name}.{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
         leftover.rename(kept)
         log(f"{leftover.name} belonged to results that are gone; kept as {kept.relative_to(self.cell.path)}")
+
+
+def _is_main(file: Path) -> bool:
+    """Whether a file is what makes its run collected."""
+    named = parse_name(file.name)
+    return named is not None and (named.kind, named.stream) == ("results", MAIN_STREAM)
 
 
 def _sha256(path: Path) -> str:

@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,7 +39,10 @@ class RunFailedError(LoadstoneError):
 
 @dataclass(frozen=True)
 class Job:
-    """What collecting one run needs to know; `logs` is the folder for what programs print."""
+    """What collecting one run needs to know; `logs` is the folder for what programs print.
+
+    `draws` are headers of which each request takes one of the values; `script` is the user's own for k6, as declared.
+    """
 
     cell: Cell
     run: int
@@ -49,6 +52,8 @@ class Job:
     logs: Path
     log: Log
     on_phase: OnPhase = ignore
+    draws: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    script: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def attack_log(self) -> Path:

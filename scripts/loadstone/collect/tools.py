@@ -11,7 +11,15 @@ from loadstone.errors import LoadstoneError
 from loadstone.process import find, output_of
 
 # Only of programs known to answer: an unknown one might start serving.
-_ASKED = {"vegeta": "-version", "envoy": "--version", "nginx": "-v", "haproxy": "-v", "traefik": "version"}
+_ASKED = {
+    "vegeta": "-version",
+    "k6": "version",
+    "artillery": "--version",
+    "envoy": "--version",
+    "nginx": "-v",
+    "haproxy": "-v",
+    "traefik": "version",
+}
 
 
 # Arguments that end so are files which a program reads, and hardly ever the path of an address (/api.json).
@@ -24,16 +32,26 @@ def versions(config: Mapping[str, Any]) -> dict[str, str]:
     A program that can't be asked has an empty text. Raises LoadstoneError that names every program and every file of
     a command that is not there.
     """
-    sweep = config.get("sweep", {})
-    programs = {"vegeta": "vegeta", "serial": "serial"} if sweep.get("generator") == "serial" else {"vegeta": "vegeta"}
     commands = _commands(config)
+    programs = {name: name for name in _generators(config)}
     programs |= {Path(command[0]).name: command[0] for command in commands.values()}
     _require(programs, commands)
     paths = {name: find(program) for name, program in programs.items()}
     answers = {name: output_of([path, _ASKED[name]]) if name in _ASKED else "" for name, path in paths.items()}
-    if "serial" in answers:  # built from the same library as vegeta
-        answers["serial"] = answers["vegeta"]
+    for name in {"serial", "paced"} & answers.keys():  # built from the same library as vegeta
+        answers[name] = answers["vegeta"]
     return {"python": platform.python_version()} | {name: _version(text) for name, text in answers.items()}
+
+
+def _generators(config: Mapping[str, Any]) -> list[str]:
+    """The programs that make the load: vegeta, with what is beside it, or another tool."""
+    sweep, variants = config.get("sweep", {}), config.get("target", {}).get("variants", {})
+    generator = sweep.get("generator", "vegeta")
+    if generator not in ("vegeta", "serial"):
+        return [generator]
+    drawing = any(variants.get(name, {}).get("draw") for name in sweep.get("variants", []))
+    paced = ["paced"] if "shape" in sweep or drawing or "generators" in sweep else []
+    return ["vegeta", *(["serial"] if generator == "serial" else paced)]
 
 
 def _commands(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
@@ -72,5 +90,7 @@ def _exists(path: Path) -> bool:
 
 
 def _version(text: str) -> str:
+    if found := re.search(r"^Artillery: +(\S+)$", text, re.MULTILINE):  # behind a picture made of letters
+        return found[1]
     first = next((line for line in text.splitlines() if line.strip()), "")
     return first.partition("ersion:")[2].strip()[:200] or first.strip()[:200]

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,10 +17,10 @@ _LIST_EVERY_S = 5.0
 
 
 class ProcessTrees:
-    """Processes with all their children, by name; `roots` are their process ids."""
+    """Processes with all their children, by name; `roots` are their process ids, one or several that are one thing."""
 
-    def __init__(self, roots: Mapping[str, int]) -> None:
-        self._trees = {name: _Tree(pid) for name, pid in roots.items()}
+    def __init__(self, roots: Mapping[str, int | Sequence[int]]) -> None:
+        self._trees = {name: _Tree([pids] if isinstance(pids, int) else pids) for name, pids in roots.items()}
 
     def sample(self) -> list[Sample]:
         """CPU since the last call, and resident memory (pages that processes share count once for each).
@@ -36,8 +36,8 @@ class ProcessTrees:
 
 
 class _Tree:
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
         self._processes: list[psutil.Process] = []
         self._listed_s = -_LIST_EVERY_S
         self._cpu_s: dict[psutil.Process, float] = {}
@@ -65,11 +65,11 @@ class _Tree:
         now_s = time.monotonic()
         if now_s - self._listed_s < _LIST_EVERY_S:
             return
-        try:
-            root = psutil.Process(self._pid)
-            self._processes = [root, *root.children(recursive=True)]
-        except psutil.Error:
-            self._processes = []
+        self._processes = []
+        for pid in self._pids:
+            with contextlib.suppress(psutil.Error):
+                root = psutil.Process(pid)
+                self._processes += [root, *root.children(recursive=True)]
         self._listed_s = now_s
 
 

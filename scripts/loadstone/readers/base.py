@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +19,9 @@ SCHEMA = pa.schema(
         ("bytes_in", pa.int64()),
     ]
 )
+
+# The same of tools that keep responses: who gave an answer that is no success, see `loadstone.readers.answered`.
+ANSWERED_SCHEMA = SCHEMA.append(pa.field("answered_by", pa.string()))
 
 _NAMED_LINES = 5
 
@@ -51,8 +55,67 @@ class Problems:
             lines = ", ".join(map(str, self.corrupt_lines))
             more = ", ..." if self.corrupt_records > len(self.corrupt_lines) else ""
             plural = "s" if self.corrupt_records > 1 else ""
-            found.append(f"holds {self.corrupt_records} corrupt record{plural} (line{plural} {lines}{more})")
+            where = f" (line{plural} {lines}{more})" if lines else ""  # not every format has lines
+            found.append(f"holds {self.corrupt_records} corrupt record{plural}{where}")
         return found
 
 
 Reader = Callable[[Path, Problems], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure that a tool printed of a run.
+
+    `section` is what it is about within the run (a period's start, a phase, a scenario, a group; empty: all of it),
+    `metric` and `statistic` are in the tool's own words (``http_req_duration``, ``p(95)``). `value` is in `unit`:
+    ``ns``, ``bytes``, ``bytes/s``, ``requests/s``, ``millicores``, ``MiB``, ``share`` (0 to 1), or empty for a count.
+    `text` is as printed.
+    """
+
+    section: str
+    metric: str
+    statistic: str
+    value: float
+    unit: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How many requests took more than `lower_ns` and at most `upper_ns`."""
+
+    lower_ns: float
+    upper_ns: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase as the tool was told it: requests/s (or users) at its start and at its end; None: not said."""
+
+    name: str
+    duration_s: float | None = None
+    rate: float | None = None
+    to_rate: float | None = None
+
+
+@dataclass
+class Report:
+    """What one file of a tool says of a run besides single requests.
+
+    `summary` holds columns of table ``summaries`` behind its key; what the tool does not say is absent. `samples` are
+    rows as `loadstone.readers.resources.read` yields them. `said` is what else the tables and checks need, by name:
+    ``load_model``, ``version``, ``started_at`` (ISO 8601 with offset), ``duration_s``, ``users``.
+    """
+
+    summary: dict[str, Any] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    histogram: list[Bin] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    phases: list[Phase] = field(default_factory=list)
+    said: dict[str, str] = field(default_factory=dict)
+
+
+# None when the file can't be read at all; `Problems` then says why.
+ReportReader = Callable[[Path, Problems], Report | None]

@@ -33,6 +33,8 @@ def read(path: Path, problems: Problems) -> Iterator[dict[str, Any]]:
             problems.corrupt(records.line_num)
             continue
         if record is None:
+            if header is None and not problems.damaged:
+                problems.truncated = problems.truncated or "it is empty"
             return
         if header is None:
             header = record

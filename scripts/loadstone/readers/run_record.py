@@ -1,4 +1,4 @@
-"""The record that collecting leaves beside a run (``<run>.run.json``): what happened to its target meanwhile."""
+"""The record that collecting or importing leaves beside a run (``<run>.run.json``): what happened, and when."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +14,16 @@ _TEXTS = ("kind", "object", "container", "reason", "text")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """`incidents`: the columns of the table of that name behind its key. What is absent is None."""
+    """`senders` tell of several load generators.
+
+    `incidents`: the columns of the table of that name behind its key. What is absent is None.
+    """
 
     incidents: list[dict[str, Any]]
     generator_cpus: float | None
+    started: str | None = None
+    description: str | None = None
+    senders: tuple[dict[str, Any], ...] = ()
 
 
 def read(path: Path, problems: Problems) -> RunRecord | None:
@@ -27,7 +33,29 @@ def read(path: Path, problems: Problems) -> RunRecord | None:
         return None
     told, sampling = record.get("incidents"), record.get("sampling")
     cpus = sampling.get("generator_cpus") if isinstance(sampling, dict) else None
-    return RunRecord(list(_incidents(told if isinstance(told, list) else [])), _positive(cpus))
+    incidents = list(_incidents(told if isinstance(told, list) else []))
+    about = _text(record.get("started")), _text(record.get("description"))
+    return RunRecord(incidents, _positive(cpus), *about, tuple(_senders(record.get("generators"))))
+
+
+def _senders(told: object) -> Iterator[dict[str, Any]]:
+    """What is said of each of several generators, as `loadstone.tables.schema_findings.SENDER` has it."""
+    for each in told if isinstance(told, list) else []:
+        number = each.get("generator") if isinstance(each, dict) else None
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < _MOST:
+            continue
+        processor, pod, node = each.get("processor"), _text(each.get("pod")), _text(each.get("node"))
+        place = f"processor {processor}" if isinstance(processor, int) else None
+        names = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
+        yield {
+            "generator": number,
+            "place": f"{pod} on {node}" if pod and node else place,
+            **{name: _nanoseconds(each.get(name)) for name in names},
+        }
+
+
+def _nanoseconds(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62 else None
 
 
 def _incidents(told: list[Any]) -> Iterator[dict[str, Any]]:

@@ -148,3 +148,23 @@ def whole_lines(read_into: ReadInto, problems: Problems) -> Iterator[tuple[bytea
     if filled:
         buffer[filled:] = b"\n"
         yield buffer, filled + 1
+
+
+class TextLines:
+    """Text lines out of what `read_lines` yields, each with its line feed; `read` counts them, for a corrupt record.
+
+    `errors` is how bytes that are no UTF-8 are decoded, as `bytes.decode` has it.
+    """
+
+    def __init__(self, chunks: Iterator[tuple[bytearray, int]], errors: str) -> None:
+        self.read = 0
+        self._errors = errors
+        self._lines = (line for buffer, end in chunks for line in bytes(buffer[: end - 1]).split(b"\n"))
+
+    def __iter__(self) -> "TextLines":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.read += 1
+        return line.decode("utf-8", self._errors) + "\n"

@@ -15,7 +15,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loadstone.readers.base import SCHEMA, Problems
+from loadstone.readers import answered
+from loadstone.readers.base import ANSWERED_SCHEMA, Problems
 from loadstone.readers.stream import read_lines
 
 _BATCH_ROWS = 1 << 14
@@ -30,15 +31,23 @@ _TIME = (
 )
 _PLAIN = rb"[ !#-\[\]-~]*"  # ASCII without quote and backslash: text that JSON writes as it is
 _HEAD = re.compile(
-    rb'\{"attack":"' + _PLAIN + rb'","seq":([0-9]{1,18}),"code":([0-9]{1,9}),"timestamp":"(' + _TIME + rb')",'
+    rb'\{"attack":"(?:generator-([0-9]{1,6})|'
+    + _PLAIN
+    + rb')","seq":([0-9]{1,18}),"code":([0-9]{1,9}),"timestamp":"('
+    + _TIME
+    + rb')",'
     rb'"latency":([0-9]{1,18}),"bytes_out":([0-9]{1,18}),"bytes_in":([0-9]{1,18}),"error":"(' + _PLAIN + rb')",'
-    rb'"body":"'
+    rb'"body":"(\x00)?'  # the last group never matches: it keeps a place for who gave the answer
 )
+_GENERATOR = re.compile(r"generator-([0-9]{1,6})")
+_SHARED_SCHEMA = ANSWERED_SCHEMA.append(pa.field("generator", pa.int32()))
 _BEHIND_BODY = b',"method":"'
 _LEAP_DAY = re.compile(_TIME.replace(rb"(?:0[13-9]|1[0-2])-(?:29|30)", rb"(?:0[1-9]|1[0-2])-(?:29|30)"))
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
-_Row = tuple[bytes, ...]
+_CODE = 2  # of the fields that _HEAD finds
+_FAILED = 400
+_Row = tuple[bytes | None, ...]
 
 
 class _Line(msgspec.Struct):
@@ -49,13 +58,17 @@ class _Line(msgspec.Struct):
     bytes_out: _Count = 0
     bytes_in: _Count = 0
     error: str | None = None
+    attack: object = None
 
 
 _decode = msgspec.json.Decoder(_Line).decode
 
 
 def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
-    """Batches of `SCHEMA` from ``.json`` or ``.json.zst``, in the file's order (that of completion)."""
+    """Batches of `ANSWERED_SCHEMA` from ``.json`` or ``.json.zst``, in the file's order (that of completion).
+
+    Where requests name one of several generators, as ``generator-3``, its number is the column ``generator``.
+    """
     return parse(read_lines(path, problems), problems)
 
 
@@ -84,15 +97,19 @@ def _parse_chunk(buffer: bytearray, end: int, rows: list[_Row], lines_before: in
             behind_body = find(b'"', head.end(), end) + 1
             line_end = find(b"\n", behind_body, end)
             if starts_with(_BEHIND_BODY, behind_body) and starts_with(b"}}", line_end - 2):
-                rows.append(head.groups())
+                row = head.groups()
+                if row[_CODE] >= b"4":  # as text, so perhaps; `_answered` looks closer, at all but most of the body
+                    start = buffer[position : min(head.end() + answered.HEAD, behind_body - 1)]
+                    row = _answered(row, bytes(start + buffer[behind_body - 1 : line_end]))
+                rows.append(row)
                 position = line_end + 1
                 continue
         line_end = find(b"\n", position, end)
         line = bytes(buffer[position:line_end])
         position = line_end + 1
-        row = _decode_line(line)
-        if row is not None:
-            rows.append(row)
+        decoded = _decode_line(line)
+        if decoded is not None:
+            rows.append(_answered(decoded, line))
             continue
         others += 1
         if line.strip():
@@ -113,16 +130,23 @@ def _decode_line(line: bytes) -> _Row | None:
         return None
     numbers = (record.seq, record.code, round(record.latency), record.bytes_out, record.bytes_in)
     seq, code, latency_ns, bytes_out, bytes_in = (str(number).encode() for number in numbers)
-    return seq, code, stamp, latency_ns, bytes_out, bytes_in, error
+    named = _GENERATOR.fullmatch(record.attack) if isinstance(record.attack, str) else None
+    return named and named[1].encode(), seq, code, stamp, latency_ns, bytes_out, bytes_in, error, None
+
+
+def _answered(row: _Row, line: bytes) -> _Row:
+    """A row with who gave the answer, when that is no success and the line tells."""
+    told = answered.of_line(line) if int(row[_CODE] or 0) >= _FAILED else None
+    return (*row[:-1], told.encode()) if told else row
 
 
 def _batch(rows: list[_Row]) -> pa.RecordBatch:
-    columns = dict(
-        zip(
-            ("seq", "code", "sent_at", "latency_ns", "bytes_out", "bytes_in", "error"),
-            (pa.array(column, pa.binary()).cast(pa.string()) for column in zip(*rows, strict=True)),
-            strict=True,
-        )
-    )
+    names = ("generator", "seq", "code", "sent_at", "latency_ns", "bytes_out", "bytes_in", "error", "answered_by")
+    columns = {
+        name: pa.array(column, pa.binary()).cast(pa.string())
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
     columns["sent_at"] = pc.cast(columns["sent_at"], pa.timestamp("ns", "UTC"))
-    return pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in SCHEMA], schema=SCHEMA)
+    # Nearly all runs are of one generator, and name none.
+    schema = ANSWERED_SCHEMA if columns["generator"].null_count == len(rows) else _SHARED_SCHEMA
+    return pa.RecordBatch.from_arrays([columns[each.name].cast(each.type) for each in schema], schema=schema)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.readers.base import Problems
+from loadstone.readers.base import Problems, Report
 from loadstone.readers.stream import read_object
 
 _MOST = 1e18  # far beyond any figure, within 64 bits
@@ -20,17 +20,24 @@ _LATENCIES = {
 }
 
 
-def read(path: Path, problems: Problems) -> dict[str, Any] | None:
-    """The columns of the `summaries` table behind its key; None when the file can't be read.
+def report(path: Path, problems: Problems) -> Report | None:
+    """What vegeta reports of a run; None when the file can't be read.
 
     Latencies in ns as estimated by vegeta, `throughput` in successes/s, `success` as a share. What is absent is None.
+    `said` may hold ``duration_s``, from the first request's start to the last's.
     """
-    report = read_object(path, problems, "report of vegeta")
-    if report is None:
+    found = read_object(path, problems, "report of vegeta")
+    if found is None:
         return None
-    if not isinstance(report.get("latencies"), dict):
+    if not isinstance(found.get("latencies"), dict):
         problems.damaged = "it is no report of vegeta"
         return None
+    duration_ns = _number(found.get("duration"))
+    said = {} if duration_ns is None else {"duration_s": repr(duration_ns / 1e9)}
+    return Report(summary=_summary(found), said=said)
+
+
+def _summary(report: dict[str, Any]) -> dict[str, Any]:
     codes = report.get("status_codes")
     requests = _number(report.get("requests"))
     return {

@@ -1,40 +1,58 @@
 """What a campaign page says: its cells, errors and runs from the tables, and its plan from the archive's metadata."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone import declared_order, generators
 from loadstone.archive import Campaign
 from loadstone.failures import Failure
 from loadstone.metadata import Metadata
-from loadstone.report import charts, known, measured, page_data, resources_section
+from loadstone.report import (
+    causes_section,
+    charts,
+    coarse,
+    conclusions,
+    incidents_section,
+    known,
+    measured,
+    page_data,
+    pictured_section,
+    reported_section,
+    resources_section,
+    run_findings,
+    senders_section,
+    variant_page,
+)
+from loadstone.report.campaign_facts import facts, rests_on
+from loadstone.report.charts import Load
+from loadstone.report.conclusions import Conclusions
+from loadstone.report.incidents_section import Incidents
 from loadstone.report.measured import Described
 from loadstone.report.numbers import (
     Unit,
-    counted,
-    duration,
-    joined,
+    load_unit,
     page_unit,
     rate_name,
     rate_text,
-    significant,
-    span,
     when,
 )
-from loadstone.report.queries import Questions, Row
+from loadstone.report.pictured_section import Pictured
+from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.reported_section import Reported
+from loadstone.report.run_findings import RunFindings
+from loadstone.report.words import SHOWN, distinct, interval, latency_in
 from loadstone.variants import Style, Variants
 
-SHOWN = 200  # problems and left-out runs listed one by one; beyond that their number is given
-
 STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
-LOAD_MODELS = {
-    "open": "open: requests sent on a clock",
-    "closed": "closed: each user waits for the answer",
-    "serial": "serial: one request after another",
-}
 ERRORS = {
-    "http_503": "HTTP 503, service unavailable",
-    "http_5xx": "HTTP 5xx other than 503",
+    "http_503_by_proxy": "HTTP 503 by a proxy",
+    "http_503_by_service": "HTTP 503 by the service",
+    "http_503": "HTTP 503, not told by whom",
+    "http_5xx_by_proxy": "HTTP 5xx other than 503 by a proxy",
+    "http_5xx_by_service": "HTTP 5xx other than 503 by the service",
+    "http_5xx": "HTTP 5xx other than 503, not told by whom",
+    "http_4xx_by_proxy": "HTTP 4xx by a proxy",
     "http_4xx": "HTTP 4xx",
     "http_other": "Other HTTP codes",
     "timeout": "No answer in time",
@@ -64,6 +82,7 @@ class CampaignPage:
     failures: list[Row]
     streams: list[Row]
     resources: list[Row]
+    incidents: Incidents
     put_back: list[Row]  # cells and errors with the left-out runs put back; empty where none is left out
     put_back_errors: list[Row]
     suggestions: list[Row]
@@ -71,6 +90,12 @@ class CampaignPage:
     planned_collected: int | None
     described: list[Described]
     measured: Mapping[str, Any]
+    reported: Reported
+    run_findings: RunFindings
+    causes: Mapping[str, Any]
+    senders: dict[str, Any]
+    concluded: Conclusions
+    pictured: Pictured
 
     @property
     def metadata(self) -> list[Metadata]:
@@ -78,25 +103,43 @@ class CampaignPage:
 
     @property
     def loadable_rates(self) -> list[float]:
-        """Rates at which any run left results, and which so have a data file."""
-        return sorted({run["rate"] for run in self.runs if run["rate"] is not None})
+        """Rates at which any run left requests or samples, and which so have a data file."""
+        sampled = {row["rate"] for row in self.resources}
+        return sorted(sampled | set(self.raw_rates))
+
+    @property
+    def raw_rates(self) -> list[float]:
+        """Rates at which any run left requests."""
+        return sorted({run["rate"] for run in self.runs if run["evidence"] == "raw" and run["requests"]})
+
+    @property
+    def load_unit(self) -> str:
+        """What the numbers of loads count."""
+        return load_unit(run["load_model"] for run in self.runs)
 
     @property
     def excluded(self) -> list[Row]:
         return [run for run in self.runs if run["excluded"]]
 
 
-def gather(questions: Questions, campaign: Campaign, variants: Variants) -> CampaignPage:
-    """Ask for everything but what is loaded per rate. `questions` must be about this campaign alone."""
-    cells = questions.rows("page_cells", put_back=False)
-    put_back = questions.rows("page_cells", put_back=True)
+def gather(questions: Questions, campaign: Campaign, variants: Variants, confidence: float) -> CampaignPage:
+    """Ask for everything but what is loaded per rate. `questions` must be about this campaign alone.
+
+    `confidence` is that of all intervals.
+    """
+    cells = coarse.rounded(questions.rows("page_cells", put_back=False))
+    put_back = coarse.rounded(questions.rows("page_cells", put_back=True))
     if not any(cell["n_excluded"] for cell in put_back):
         put_back = []
     overview = next(iter(questions.rows("page_campaigns")), None)
-    unit = page_unit(cell["p50_ns"] for cell in cells or put_back)
-    styles = distinct(variants.styles(campaign.app, overview["variants"] if overview else ()))
-    runs = questions.rows("page_runs")
+    reported = reported_section.gather(questions)
+    unit = page_unit([cell["p50_ns"] for cell in cells or put_back] or [row["p50_ns"] for row in reported.rows])
     described = measured.describe(campaign, variants)
+    planned = declared_order.of_cells((cell.folder, cell.rate, cell.metadata) for cell in described)
+    styles = distinct(variants.styles(campaign.app, overview["variants"] if overview else (), planned))
+    names = [style.name for style in styles]
+    runs = in_order(questions.rows("page_runs"), names)
+    failures = in_order(questions.rows("page_failures", shown=SHOWN), names)
     return CampaignPage(
         campaign=campaign,
         unit=unit,
@@ -106,14 +149,15 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants) -> Camp
         errors=questions.rows("page_errors", put_back=False),
         codes=questions.rows("page_codes"),
         runs=runs,
-        missing=questions.rows("page_missing"),
-        problems=questions.rows("page_problems", shown=SHOWN),
-        failures=questions.rows("page_failures", shown=SHOWN),
+        missing=in_order(questions.rows("page_missing"), names),
+        problems=in_order(questions.rows("page_problems", shown=SHOWN), names),
+        failures=sorted(failures, key=lambda row: bool(row["collected"])),
         streams=questions.rows("page_streams"),
         resources=resources_section.gather(questions),
+        incidents=incidents_section.gather(questions),
         put_back=put_back,
         put_back_errors=questions.rows("page_errors", put_back=True) if put_back else [],
-        suggestions=questions.rows("page_suggestions", shown=SHOWN),
+        suggestions=in_order(questions.rows("page_suggestions", shown=SHOWN), names),
         planned=overview["planned"] if overview else None,
         planned_collected=overview["planned_collected"] if overview else None,
         described=described,
@@ -124,6 +168,12 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants) -> Camp
             unit,
             open_load=any(run["load_model"] == "open" for run in runs),
         ),
+        reported=reported,
+        run_findings=run_findings.gather(questions),
+        causes=causes_section.context(questions, {style.name: style.label for style in styles}),
+        senders=senders_section.context(questions),
+        concluded=conclusions.gather(questions, confidence),
+        pictured=pictured_section.gather(questions),
     )
 
 
@@ -132,19 +182,41 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
     labels = {style.name: style.label for style in page.styles}
     order = {style.name: position for position, style in enumerate(page.styles)}
     people_say = known.context(page.campaign, page.runs, page.suggestions, variants, entry)
-    return {**people_say, **page.measured, **resources_section.context(page.resources, labels)} | {
+    recorded = [record for cell in page.described for record in cell.records.values()]
+    happened = incidents_section.context(page.incidents, recorded, labels)
+    sections = {
+        **conclusions.context(page.concluded, page.styles, page.unit, coarse.step(page.runs, page.unit)),
+        **people_say,
+        **page.measured,
+        **resources_section.context(page.resources, labels),
+        **happened,
+        **run_findings.context(page.run_findings, labels, page.unit),
+        **page.causes,
+        **page.senders,
+        **reported_section.context(page.reported, labels, page.unit),
+    }
+    load = Load(tuple(page.rates), page.load_unit)
+    return sections | {
         "title": f"{page.campaign.app} on {page.campaign.host}, {when(page.campaign)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
         "when": when(page.campaign),
         "facts": facts(page),
         "rests_on": rests_on(page),
+        "incidents_notice": incidents_section.notice(happened, len(page.runs)),
         "unit": page.unit,
         "styles": page.styles,
+        "variant_pages": variant_page.pages_of(page.campaign.app, order),
         "positions": order,
         "labels": labels,
         "statistics": {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99"},
-        "rates": [(rate_name(rate), rate_text(rate)) for rate in page.loadable_rates],
+        "load_unit": page.load_unit,
+        "rates": [(rate_name(rate), rate_text(rate)) for rate in page.raw_rates],
+        "sampled_rates": [(rate_name(rate), rate_text(rate)) for rate in page.loadable_rates],
+        "curve_rates": pictured_section.choices(page.pictured),
+        "timed": any(generators.is_timed(run["generator"]) for run in page.runs if run["evidence"] == "raw"),
+        "reported_chart": reported_section.has_loads(page.reported),
+        "codes_told": not page.cells or any(cell["error_fraction"] is not None for cell in page.cells),
         "variant_choices": [(style.name, style.label) for style in page.styles],
         "cells": sorted(page.cells, key=lambda cell: (cell["rate"], order[cell["variant"]])),
         "put_back": beside(page, order),
@@ -158,9 +230,10 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "failures": [row | {"said": _said(row)} for row in page.failures],
         "streams": page.streams,
         "latency": latency_in(page.unit),
+        "spread": lambda cell, name: coarse.spread(cell[name], page.unit, cell["resolution_ns"]),
         "interval": lambda cell, name: interval(cell, name, page.unit),
         "data": script_data(page, name),
-        "specs": charts.specifications(page.styles, page.unit, page.rates),
+        "specs": charts.specifications(page.styles, page.unit, load),
     }
 
 
@@ -184,21 +257,19 @@ def beside(page: CampaignPage, order: Mapping[str, int]) -> list[tuple[Row | Non
     return [(counting.get((cell["rate"], cell["variant"])), cell) for cell in changed]
 
 
-def distinct(styles: list[Style]) -> list[Style]:
-    """The same styles; variants that share a label are told apart by their name."""
-    labels = [style.label for style in styles]
-    return [
-        Style(style.name, f"{style.label} ({style.name})", style.colour) if labels.count(style.label) > 1 else style
-        for style in styles
-    ]
-
-
 def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
     """What the page's script reads."""
     rates = [rate_name(rate) for rate in page.loadable_rates]
     return {
         "folder": name,
         "resources": resources_section.script_data(page.resources),
+        "reported": reported_section.script_data(page.reported, page.unit),
+        "concluded": conclusions.script_data(page.concluded, page.styles, page.unit),
+        **conclusions.choices(page.concluded),
+        **pictured_section.script_data(page.pictured, page.styles, page.unit),
+        "error_effects": pictured_section.error_effects(page.concluded, page.styles),
+        "load_unit": page.load_unit,
+        "step": coarse.step(page.runs, page.unit),
         "unit": page.unit.symbol,
         "variants": page_data.variants(page.styles),
         "rates": rates,
@@ -218,82 +289,3 @@ def _cell(cell: Row, unit: Unit) -> dict[str, Any]:
     means = {"mean": (cell["run_mean_ns"], cell["run_std_ns"])}
     ok_means = {"mean": (cell["ok_run_mean_ns"], cell["ok_run_std_ns"])}
     return page_data.cell(cell, unit, means, ok_means)
-
-
-def latency_in(unit: Unit) -> Any:
-    """A function for templates: a latency in ns as text in the page's unit, without the symbol."""
-    return lambda latency_ns: significant(unit.of(latency_ns))
-
-
-def rests_on(page: CampaignPage) -> str:
-    """How many of the planned runs the page's figures rest on, in words."""
-    # A run of which only the load generator's report is left counts in comparisons; here it can't.
-    reported = sum(run["evidence"] == "summary" and not run["excluded"] for run in page.runs)
-    counting = len(page.runs) - len(page.excluded) - reported
-    left_out = f"{len(page.excluded):,} left out"
-    if reported:
-        left_out += (
-            f"; {counted(reported, 'run')} of which only the load generator's report is there, in no figure here"
-        )
-    if page.planned is None:
-        return f"{counted(counting, 'run')}; {left_out}. How many were planned was not recorded."
-    text = f"{page.planned_collected or 0:,} of {counted(page.planned, 'planned run')} collected; {left_out}"
-    return (
-        f"{text}."
-        if not page.excluded and not reported
-        else f"{text}, so the figures rest on {counted(counting, 'run')}."
-    )
-
-
-def facts(page: CampaignPage) -> list[tuple[str, str]]:
-    """Headline facts as (term, description); what neither tables nor metadata say is not listed."""
-    runs, cells = page.runs, page.metadata
-    models = joined(LOAD_MODELS.get(run["load_model"], run["load_model"]) for run in runs)
-    labels = {f"{key}: {value}" for run in runs for key, value in (run["labels"] or {}).items()}
-    per_cell = sorted({cell["n_runs"] for cell in page.cells})
-    found = [
-        ("Application", page.campaign.app),
-        ("Host", page.campaign.host),
-        ("Opened", f"{when(page.campaign)} ({page.campaign.timestamp})"),
-        ("Load model", models),
-        ("Load", f"{span(page.rates)} requests/s" if page.rates else ""),
-        ("Runs per cell", span(per_cell)),
-        ("Requests", f"{sum(run['requests'] or 0 for run in runs):,}" if runs else ""),
-        ("Duration of a run", _durations(run["duration_s"] for run in runs)),
-        ("Warm-up", _warmup(cells)),
-        ("Replicas", joined(str(run["replicas"]) for run in runs if run["replicas"] is not None)),
-        ("Labels", ", ".join(sorted(labels))),
-    ]
-    return [(term, text) for term, text in found if text]
-
-
-def _durations(seconds: Iterable[float | None]) -> str:
-    known = sorted({value for value in seconds if value is not None})
-    if len(known) > 3:
-        return f"{duration(known[0])} to {duration(known[-1])}"
-    return ", ".join(map(duration, known))
-
-
-def _warmup(cells: list[Metadata]) -> str:
-    lengths = {cell.warmup_duration_s for cell in cells}
-    if not lengths - {None, 0.0}:
-        return "none" if lengths == {0.0} else ""
-    rates = span(cell.warmup_rate for cell in cells)
-    lasting = " or ".join(duration(length) for length in sorted(lengths - {None}, key=float))  # type: ignore[arg-type]
-    return f"{lasting} at {rates} requests/s" if rates else lasting
-
-
-_WIDEST = 100
-
-
-def interval(cell: Row, name: str, unit: Unit) -> str:
-    """The 95 % interval of one percentile as text, or why there is none."""
-    low, high = unit.of(cell[f"{name}_low_ns"]), unit.of(cell[f"{name}_high_ns"])
-    if not cell["n_requests"]:
-        return ""
-    if not cell[f"{name}_estimable"]:
-        return "too few requests"
-    if low is None or high is None:
-        return "one run"
-    # From a few runs that differ wildly; no reader could do anything with such a pair of numbers.
-    return "too few runs" if high > _WIDEST * low else f"{significant(low)} – {significant(high)}"

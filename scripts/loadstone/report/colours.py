@@ -24,6 +24,11 @@ def on_dark(colour: str) -> str:
     return "#ffffff"
 
 
+def light_dark(colour: str) -> str:
+    """The one or the other in CSS, as the page is."""
+    return f"light-dark({on_light(colour)},{on_dark(colour)})"
+
+
 def contrast(one: str, other: str) -> float:
     """Contrast ratio of two colours, 1 to 21 (WCAG 2.2, "contrast ratio" and "relative luminance")."""
     low, high = sorted((_luminance(one), _luminance(other)))

@@ -3,18 +3,36 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
-from loadstone.archive import Campaign, slug
+from loadstone import declared_order, generators
+from loadstone.archive import Campaign
 from loadstone.comparisons import ALLOWANCES, Comparison
-from loadstone.report import charts, page_data
-from loadstone.report.campaign_page import LOAD_MODELS, SHOWN, distinct, interval, latency_in
-from loadstone.report.numbers import Unit, counted, page_unit, rate_text, when
-from loadstone.report.queries import Questions, Row
+from loadstone.report import (
+    charts,
+    coarse,
+    conclusions,
+    page_data,
+    pictured_section,
+    published_section,
+    reported_section,
+)
+from loadstone.report.charts import Load
+from loadstone.report.conclusions import Conclusions
+from loadstone.report.numbers import Unit, counted, joined, load_unit, page_unit, rate_text, when
+from loadstone.report.pictured_section import Pictured
+from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.reported_section import Reported
+from loadstone.report.words import LOAD_MODELS, SHOWN, distinct, interval, latency_in
+from loadstone.slugs import slug
+from loadstone.tables import fits
 from loadstone.tables.compare import Selection, select
-from loadstone.variants import Style, Variants
+from loadstone.tables.fits import Fitted
+from loadstone.variants import PALETTE, Style, Variants
 
-CHARTS = ("latency", "success", "failed", "errors", "config")
 STATISTICS = {
     "summaries": "Mean of runs",
     "raw": "Mean of requests",
@@ -35,7 +53,10 @@ ERRORS = {
 
 @dataclass(frozen=True)
 class ComparisonPage:
-    """Everything a comparison's page shows, as the tables hold it. `campaigns` are those that the archive holds."""
+    """Everything a comparison's page shows, as the tables hold it. `campaigns` are those that the archive holds.
+
+    Where runs were measured in several ways, each way of a variant is a series of its own, and ``variant`` its name.
+    """
 
     comparison: Comparison
     campaigns: Sequence[Campaign]
@@ -43,6 +64,35 @@ class ComparisonPage:
     rows: list[Row]
     unit: Unit
     styles: list[Style]
+    reported: Reported
+    fitted: list[Fitted]
+    used: dict[str, Any]
+    meanings: list[dict[str, Any]]
+    concluded: Conclusions
+    pictured: Pictured
+
+    @property
+    def step(self) -> list[float] | None:
+        """The least step of all latencies, where all are coarse."""
+        return coarse.step(self.selection.counting, self.unit)
+
+    @property
+    def load_unit(self) -> str:
+        """What the numbers of loads count."""
+        return load_unit(run["load_model"] for run in self.selection.counting)
+
+    @property
+    def drawn(self) -> list[Row]:
+        """The rows with any figure of their own besides what single runs' tools reported."""
+        return [row for row in self.rows if row["n_requests"] or row["vegeta_summaries_mean_ns"] is not None]
+
+    def counts(self, run: Row) -> bool:
+        """Whether the page's figures rest on a run, given by the columns that name it."""
+        return _run(run) in self._counting
+
+    @cached_property
+    def _counting(self) -> set[tuple[Any, ...]]:
+        return {_run(run) for run in self.selection.counting}
 
     @property
     def rates(self) -> list[float]:
@@ -50,52 +100,174 @@ class ComparisonPage:
 
 
 def gather(
-    questions: Questions, comparison: Comparison, campaigns: Sequence[Campaign], variants: Variants
+    questions: Questions,
+    comparison: Comparison,
+    campaigns: Sequence[Campaign],
+    variants: Variants,
+    confidence: float,
 ) -> ComparisonPage:
-    """Ask for everything. `questions` must be about these campaigns, those of the comparison that the archive holds."""
-    rows = questions.rows("page_comparison", comparison=comparison.id)
-    present = {row["variant"] for row in rows}
+    """Ask for everything. `questions` must be about these campaigns, those of the comparison that the archive holds.
+
+    `confidence` is that of all intervals.
+    """
+    selection = select(comparison, questions.connection)
+    counting = [] if selection.refusals else selection.counting
+    naming = _Naming(counting)
+    rows = coarse.rounded(map(naming.named, questions.rows("page_comparison", comparison=comparison.id)))
+    keys = {_run(run) for run in counting}
+    reported = reported_section.gather(questions, lambda run: _run(run) in keys, naming.named)
+    present = {run["variant"] for run in counting}
+    newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
+    is_told = variants.declared.get(comparison.app, {}).keys() >= present
+    planned = [] if is_told else chain.from_iterable(map(declared_order.of_campaign, newest_first))
     return ComparisonPage(
         comparison=comparison,
         campaigns=campaigns,
-        selection=select(comparison, questions.connection),
+        selection=selection,
         rows=rows,
-        unit=page_unit(row["p50_ns"] or row["vegeta_summaries_mean_ns"] for row in rows),
-        styles=distinct(variants.styles(comparison.app, present)),
+        unit=published_section.unit_of(rows, reported.rows, page_unit),
+        styles=naming.styles(distinct(variants.styles(comparison.app, present, planned))),
+        reported=reported,
+        fitted=list(fits.fit_all(comparison, counting, questions.connection)),
+        used=published_section.use(
+            questions, lambda run: bool(reported.rows or comparison.fits) and _run(run) in keys, SHOWN
+        ),
+        meanings=published_section.meanings(questions, counting),
+        concluded=conclusions.gather(questions, confidence, comparison.id, naming.name),
+        pictured=pictured_section.gather(
+            questions, comparison.id, counts=lambda run: _run(run) in keys, named=naming.named
+        ),
     )
+
+
+def _run(run: Row) -> tuple[Any, ...]:
+    return tuple(run[name] for name in ("host", "timestamp", "rate", "variant_dir", "run"))
+
+
+class _Naming:
+    """What series are called: by their variant and, where the comparison has several, by tool and load model."""
+
+    def __init__(self, counting: Sequence[Row]) -> None:
+        meanings = {generators.meaning(run["generator"]) for run in counting}
+        models = {run["load_model"] for run in counting}
+        differ = {"generator": len(meanings) > 1, "load_model": len(models) > 1}
+        self.tells = [name for name, does in differ.items() if does]
+        self.units = {model: load_unit([model]) for model in models} if "closed" in models and len(models) > 1 else {}
+        self.series = sorted({(str(run["variant"]), self._way(run)) for run in counting})
+
+    def _way(self, run: Row) -> str:
+        """Where loads are of users in one series and of requests/s in another, each says which it counts."""
+        unit = self.units.get(run["load_model"])
+        return joined(str(run[name]) for name in self.tells) + (f": {unit}" if unit else "")
+
+    def name(self, run: Row) -> str:
+        """The series of a row that has a variant, a generator and a load model."""
+        way = self._way(run)
+        return f"{run['variant']} ({way})" if way else run["variant"]
+
+    def of_variant(self, variant: str) -> str:
+        """The first series of a variant."""
+        return next(f"{name} ({way})" if way else name for name, way in self.series if name == variant)
+
+    def named(self, row: Row) -> Row:
+        return row | {"variant": self.name(row)}
+
+    def styles(self, styles: Sequence[Style]) -> list[Style]:
+        """A style for each series, in the order of the variants' styles."""
+        if not self.tells:
+            return list(styles)
+        found = [
+            (f"{style.name} ({way})", f"{style.label} ({way})")
+            for style in styles
+            for variant, way in self.series
+            if variant == style.name
+        ]
+        return [Style(name, label, PALETTE[position % len(PALETTE)]) for position, (name, label) in enumerate(found)]
 
 
 def context(page: ComparisonPage) -> dict[str, Any]:
     """The variables of ``comparison.html``."""
     order = {style.name: position for position, style in enumerate(page.styles)}
-    selection, specifications = page.selection, charts.specifications(page.styles, page.unit, page.rates)
-    return {
-        "comparison": page.comparison,
-        "title": page.comparison.title,
-        "heading": page.comparison.title,
-        "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
-        "facts": facts(page),
-        "rests_on": rests_on(page),
-        "refusals": selection.refusals,
-        "allowed": [ALLOWANCES[name] for name in sorted(page.comparison.allow)],
-        "campaigns": _campaigns(page),
-        "excluded": selection.excluded[:SHOWN],
-        "n_excluded": len(selection.excluded),
-        "left_out": sorted(Counter(run["pattern"] for run in selection.left_out).items()),
-        "n_left_out": len(selection.left_out),
-        "partial": any(row["n_runs"] != row[f"{method}_n_runs"] for row in page.rows for method in _METHODS),
-        "unit": page.unit,
-        "styles": page.styles,
-        "positions": order,
-        "labels": {style.name: style.label for style in page.styles},
-        "statistics": STATISTICS,
-        "rows": sorted(page.rows, key=lambda row: (row["rate"], order[row["variant"]])),
-        "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in page.rows)],
-        "latency": latency_in(page.unit),
-        "interval": lambda row, name: interval(row, name, page.unit) if row[f"{name}_ns"] is not None else "",
-        "data": script_data(page),
-        "specs": {name: specifications[name] for name in CHARTS},
+    labels = {style.name: style.label for style in page.styles}
+    selection, load = page.selection, Load(tuple(page.rates), page.load_unit)
+    specifications = charts.specifications(page.styles, page.unit, load)
+    shown = [style for style in page.styles if any(row["variant"] == style.name for row in page.drawn)]
+    reported = reported_section.context(page.reported, labels, page.unit, campaigns=len(page.campaigns) > 1)
+    return (
+        page.used
+        | reported
+        | conclusions.context(page.concluded, page.styles, page.unit, page.step)
+        | {
+            "load_unit": page.load_unit,
+            "reported_chart": reported_section.has_loads(page.reported),
+            "fits": published_section.fits(page.fitted, page.load_unit),
+            "meanings": page.meanings,
+            "below_resolution": published_section.below_resolution(page.drawn, labels, page.load_unit),
+            "raw": any(row["n_requests"] for row in page.drawn),
+            "by_code": any(row["error_503_fraction"] is not None for row in page.drawn),
+            "failures": [
+                name
+                for name in ("error_fraction", *(_fraction(code) for code in ERRORS))
+                if any(row[name] is not None for row in page.drawn)
+            ],
+            "means_told": any(row["vegeta_summaries_mean_ns"] is not None for row in page.drawn),
+            "spread": lambda row, name: coarse.spread(row[name], page.unit, row["resolution_ns"]),
+            "codes_told": any(row["error_fraction"] is not None for row in page.drawn),
+            "comparison": page.comparison,
+            "title": page.comparison.title,
+            "heading": page.comparison.title,
+            "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
+            "facts": facts(page),
+            "rests_on": rests_on(page),
+            "refusals": selection.refusals,
+            "allowed": [ALLOWANCES[name] for name in sorted(page.comparison.allow)],
+            "two_units": " or " in page.load_unit,
+            "campaigns": _campaigns(page),
+            "excluded": sorted(in_order(selection.excluded, order), key=itemgetter("host", "timestamp"))[:SHOWN],
+            "n_excluded": len(selection.excluded),
+            "left_out": sorted(Counter(run["pattern"] for run in selection.left_out).items()),
+            "n_left_out": len(selection.left_out),
+            "doubted": in_order(selection.doubted, order)[:SHOWN],
+            "n_doubted": 0 if selection.refusals else len(selection.doubted),
+            "chart_styles": shown or page.styles,
+            "partial": any(row["n_runs"] != row[f"{method}_n_runs"] for row in page.drawn for method in _METHODS),
+            "unit": page.unit,
+            "styles": page.styles,
+            "positions": order,
+            "labels": labels,
+            "statistics": statistics(page),
+            "rows": sorted(page.drawn, key=lambda row: (row["rate"], order[row["variant"]])),
+            "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in page.drawn)],
+            "curve_rates": pictured_section.choices(page.pictured),
+            "latency": latency_in(page.unit),
+            "interval": lambda row, name: interval(row, name, page.unit) if row[f"{name}_ns"] is not None else "",
+            "data": script_data(page),
+            "specs": {name: specifications[name] for name in charts.SHARED}
+            | {
+                f"fit-{number}": charts.fit_specification(page.styles, *published_section.axes(each, page.load_unit))
+                for number, each in enumerate(page.fitted)
+            },
+        }
+    )
+
+
+def _first_statistic(page: ComparisonPage) -> str:
+    """What a reader sees first: the median, unless only means of runs were reported."""
+    if any(row["p50_ns"] is not None for row in page.drawn) or not page.drawn:
+        return "p50"
+    return next(iter(statistics(page)))
+
+
+def statistics(page: ComparisonPage) -> dict[str, str]:
+    """Those that any row has."""
+    columns = {"summaries": "vegeta_summaries_mean_ns", "raw": "all_raw_data_mean_ns"}
+    found = {
+        name: text
+        for name, text in STATISTICS.items()
+        if any(row[columns.get(name, f"{name}_ns")] is not None for row in page.drawn)
+        or any(run.get(reported_section.CHARTED.get(name, "")) is not None for run in page.reported.rows)
     }
+    return found or STATISTICS
 
 
 _METHODS = ("vegeta_summaries", "all_raw_data")
@@ -115,9 +287,9 @@ def facts(page: ComparisonPage) -> list[tuple[str, str]]:
         ("Host", ", ".join(page.comparison.hosts)),
         ("Campaigns", f"{len(page.campaigns)} of {len(page.comparison.timestamps) * len(page.comparison.hosts)} named"),
         ("Load model", ", ".join(sorted(LOAD_MODELS.get(model, str(model)) for model in models))),
-        ("Load", f"{rates[0]} to {rates[-1]} requests/s" if len(rates) > 1 else "".join(rates)),
+        ("Load", f"{' to '.join(dict.fromkeys((*rates[:1], *rates[-1:])))} {page.load_unit}" if rates else ""),
         ("Runs per load and variant", " to ".join(f"{number:,}" for number in sorted({*runs[:1], *runs[-1:]}))),
-        ("Requests", f"{sum(row['n_requests'] or 0 for row in rows):,}" if rows else ""),
+        ("Requests", f"{sum(run['requests'] or 0 for run in page.selection.counting):,}" if rows else ""),
     ]
     return [(term, text) for term, text in found if text]
 
@@ -129,8 +301,10 @@ def rests_on(page: ComparisonPage) -> str:
         return "No figure is given."
     evidence = Counter(run["evidence"] for run in selection.counting)
     text = f"The figures rest on {counted(len(selection.counting), 'run')}; {len(selection.excluded):,} left out"
-    if evidence["summary"]:
-        text += f"; of {counted(evidence['summary'], 'run')} there is only what the load generator reported"
+    if reported := evidence["summary"] + evidence["histogram"]:
+        text += f"; of {counted(reported, 'run')} there is only what the load generator reported"
+    if selection.doubted:
+        text += f"; what was reported of {counted(len(selection.doubted), 'run')} contradicts itself or the requests"
     return f"{text}."
 
 
@@ -162,16 +336,25 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
 
 def script_data(page: ComparisonPage) -> dict[str, Any]:
     """What the page's script reads."""
+    rates = pictured_section.rates(page.pictured)
     return {
         "folder": page.comparison.id,
         "unit": page.unit.symbol,
         "variants": page_data.variants(page.styles),
-        "rates": [],
-        "rate": None,
-        "statistic": "p50" if any(row["p50_ns"] is not None for row in page.rows) else "summaries",
-        "statistics": STATISTICS,
+        "rates": rates,
+        "rate": rates[len(rates) // 2] if rates else None,
+        "load_unit": page.load_unit,
+        "step": page.step,
+        "reported": reported_section.script_data(page.reported, page.unit),
+        "fits": published_section.fit_data(page.fitted, _Naming(page.selection.counting).of_variant, page.load_unit),
+        "concluded": conclusions.script_data(page.concluded, page.styles, page.unit),
+        **conclusions.choices(page.concluded),
+        **pictured_section.script_data(page.pictured, page.styles, page.unit),
+        "error_effects": pictured_section.error_effects(page.concluded, page.styles),
+        "statistic": _first_statistic(page),
+        "statistics": statistics(page),
         "spreads": SPREADS,
-        "cells": [_cell(row, page.unit) for row in page.rows],
+        "cells": [_cell(row, page.unit) for row in page.drawn],
         "errors": [
             {
                 "rate": row["rate"],
@@ -180,7 +363,7 @@ def script_data(page: ComparisonPage) -> dict[str, Any]:
                 "share": row[_fraction(name)],
                 "share_std": row[f"{_fraction(name)}_std"],
             }
-            for row in page.rows
+            for row in page.drawn
             for name in ERRORS
             if row[_fraction(name)]
         ],

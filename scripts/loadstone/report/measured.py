@@ -16,14 +16,11 @@ from loadstone import records, redact
 from loadstone.archive import METADATA, Campaign, CellListing, scan_campaign
 from loadstone.metadata import Metadata, parse_duration, read
 from loadstone.records import RunRecord
+from loadstone.report import clusters
 from loadstone.report.numbers import Unit, counted, duration, joined, rate_text, significant, span
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import text
 from loadstone.variants import Variants
-
-# A send lag is told of in words from here on: what an idle machine keeps below, and what a reader would see in p99.
-LATE_NS = 1_000_000
-LATE_SHARE = 0.1
 
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+[\w.+-]*")
 _LONGEST = 4000  # characters shown of what was declared of a cluster
@@ -32,9 +29,10 @@ _NAMED = 5  # cells whose answers differed; beyond that their number is given
 
 @dataclass(frozen=True)
 class Described:
-    """One cell of the archive: its canonical variant, its metadata and what its runs recorded, by run."""
+    """One cell of the archive: canonical variant and folder, its metadata and what its runs recorded, by run."""
 
     variant: str
+    folder: str
     rate: float
     metadata: Metadata
     records: Mapping[int, RunRecord]
@@ -45,6 +43,7 @@ def describe(campaign: Campaign, variants: Variants) -> list[Described]:
     return [
         Described(
             variant=text(variants.canonical(campaign.app, listing.cell.variant_dir)),
+            folder=listing.cell.variant_dir,
             rate=float(listing.cell.rate),
             metadata=read(listing.cell.path / METADATA),
             records=_records(listing),
@@ -65,7 +64,7 @@ def context(
     questions: Questions, cells: Sequence[Described], labels: Mapping[str, str], unit: Unit, *, open_load: bool
 ) -> dict[str, Any]:
     """The variables of ``measured.html``; `open_load` is False where no run was sent on a clock."""
-    fidelity = questions.rows("page_fidelity", least_ns=LATE_NS, share=LATE_SHARE)
+    fidelity = questions.rows("page_fidelity")
     recorded = [record for cell in cells for record in cell.records.values()]
     facts = [*_generator(cells, recorded), *_machine(recorded), *_sequence(cells, recorded)]
     variants = list(_requests(cells, labels))
@@ -105,7 +104,8 @@ def _generator(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Ite
         if name not in named | {"loadstone"}
     )
     ours = dict.fromkeys(record.loadstone for record in recorded)
-    yield "Collected by", joined(f"Loadstone {version}" for version in ours if version)
+    did = "Imported" if any(cell.metadata.imported for cell in cells) else "Collected"
+    yield f"{did} by", joined(f"Loadstone {version}" for version in ours if version)
     yield "Programs", joined(tools)
     yield "Kubernetes", joined(record.server_version for record in recorded)
 
@@ -193,12 +193,11 @@ def _commands(target: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _cluster(cell: Described) -> str:
-    """What was declared of the variant's deployments, and the images of its pods; empty for another kind of target."""
-    declared = cell.metadata.target.get("cluster")
-    if not isinstance(declared, dict):
+    """What was declared of the variant's deployments and seen of its pods; empty for another kind of target."""
+    shown = clusters.declared(cell.metadata)
+    if not shown:
         return ""
-    images = sorted({image for record in cell.records.values() for image in record.images})
-    shown = {**declared, "replicas": cell.metadata.replicas} | ({"images": images} if images else {})
+    shown |= clusters.seen(list(cell.records.values()))
     return redact.text(yaml.safe_dump(_hidden(shown), sort_keys=False, allow_unicode=True))[:_LONGEST].rstrip()
 
 
@@ -246,10 +245,11 @@ def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Ite
     worst = max((row for row in fidelity if row["n_late"]), key=lambda row: row["worst_lag_p99_ns"])
     where = f"{labels.get(worst['variant'], worst['variant'])} at {rate_text(worst['rate'])} requests/s"
     yield (
-        f"The load generator fell behind in {late:,} of {counted(runs, 'run')}: one request in a hundred was sent over "
-        f"{LATE_NS / 1e6:g} ms late, and by more than a tenth of the cell's 99th percentile (worst: "
+        f"The load generator fell behind in {late:,} of {counted(runs, 'run')}: the 99th percentile of the send lag is "
+        f"above the run's limit, {_latency(worst['worst_limit_ns'], unit)} in the worst (worst: "
         f"{_latency(worst['worst_lag_p99_ns'], unit)}, {where}, run {worst['worst_run']}). Latency counts from when a "
-        "request was sent, so it leaves this wait out, and the load was less even than asked."
+        "request was sent, so it leaves this wait out, and the load was less even than asked; "
+        "“A single run” has latencies from when requests were due beside these."
     )
 
 

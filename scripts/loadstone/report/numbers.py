@@ -92,6 +92,14 @@ def rate_text(rate: float | None) -> str:
     return "–" if rate is None else f"{rate:,.9f}".rstrip("0").rstrip(".")
 
 
+def load_unit(models: Iterable[str | None]) -> str:
+    """What the number of a load counts, by the load models of the runs that it is of."""
+    closed = {model == "closed" for model in models}
+    return {frozenset({True}): "users", frozenset({True, False}): "requests/s or users"}.get(
+        frozenset(closed), "requests/s"
+    )
+
+
 def joined(texts: Iterable[str | None]) -> str:
     """Texts as a list in one line, each once, in their order; empty ones are left out."""
     return ", ".join(dict.fromkeys(filter(None, texts)))

@@ -1,8 +1,10 @@
 """How data and templates become files: escaped, and each replaced in one step."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from loadstone import __version__, durable
-from loadstone.report import numbers
+from loadstone.report import colours, navigation, numbers
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 
@@ -47,20 +49,30 @@ _ENVIRONMENT.filters.update(
     duration=numbers.duration,
     listed=numbers.listed,
     rate=numbers.rate_text,
+    light_dark=colours.light_dark,
 )
-_ENVIRONMENT.globals.update(version=__version__, counted=numbers.counted)
+_ENVIRONMENT.globals.update(
+    version=__version__,
+    counted=numbers.counted,
+    navigation=navigation.ENTRIES,
+    policy=navigation.POLICY,
+    chart_scripts=navigation.CHART_SCRIPTS,
+)
 
 
 def about_site(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
     """What every page says of the site; `options` is the configuration's ``report``, `tables` where the tables are.
 
-    `database` is part of a command to be pasted: only a plain path below the project's folder is shown as it is.
+    `database` is part of a command to be pasted: only a plain path below the project's folder is shown as it is, of
+    others (which are nobody's business) the file alone; FOLDER is that in which the configured `tables` lie.
     """
     database = tables.parent / "loadstone.duckdb"
+    if database.is_relative_to(Path.cwd()):
+        database = database.relative_to(Path.cwd())
     plain = _PLAIN_PATH.fullmatch(str(database)) and not database.is_absolute()
     return {
         "site_title": str(options.get("title", "Load-test results")),
-        "database": str(database) if plain else "results/loadstone.duckdb",
+        "database": str(database) if plain else "FOLDER/loadstone.duckdb",
     }
 
 
@@ -79,3 +91,25 @@ def write_text(path: Path, text: str) -> None:
 def asset(name: str) -> str:
     """The text of a file under ``assets/`` of this package."""
     return files("loadstone.report").joinpath("assets", name).read_text("utf-8")
+
+
+def shared_assets() -> list[str]:
+    """The names of all that every page may load; what is for the page on which readers ask, its own job writes."""
+    names = (entry.name for entry in files("loadstone.report").joinpath("assets").iterdir() if entry.is_file())
+    return sorted(name for name in names if not name.startswith("ask"))
+
+
+def assets_digest() -> str:
+    """What stands for the content of all of these, and of the library that draws."""
+    content = [(name, asset(name)) for name in shared_assets()]
+    return hashlib.sha256(repr((content, version("vl-convert-python"))).encode()).hexdigest()[:32]
+
+
+def partials(folder: str) -> list[str]:
+    """The templates in a folder of templates, as `include` takes them."""
+    return sorted(name for name in _ENVIRONMENT.list_templates() if name.startswith(f"{folder}/"))
+
+
+def template_text(name: str, context: Mapping[str, Any]) -> Markup:
+    """What a template gives, as markup for another one."""
+    return Markup(_ENVIRONMENT.get_template(name).render(context))  # noqa: S704 - templates escape what they show

@@ -1,6 +1,6 @@
 """What a page of figures hands to its script: latencies in the page's unit, shares as fractions.
 
-An estimate is [value, low, high, estimable]; low and high are None where there is no interval.
+An estimate is [value, low, high, estimable]; low and high are None where there is no interval or no use in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ Estimate = list[float | bool | None]
 Means = Mapping[str, tuple[float | None, float | None]]
 
 _SHOWN = ("p50", "p90", "p99")
+_WIDEST = 100
 
 
 def variants(styles: Sequence[Style]) -> list[dict[str, str]]:
@@ -36,7 +37,7 @@ def cell(row: Row, unit: Unit, means: Means, ok_means: Means) -> dict[str, Any]:
     """One load and variant; `means` and those of code 200 alone are (mean, standard deviation) in ns, by name."""
     requests, ok_requests = row["n_requests"] or 0, row["ok_n_requests"] or 0
     every = {
-        name: [*(unit.of(row[f"{name}{part}_ns"]) for part in ("", "_low", "_high")), bool(row[f"{name}_estimable"])]
+        name: [unit.of(row[f"{name}_ns"]), *interval(row, name, unit), bool(row[f"{name}_estimable"])]
         for name in _SHOWN
     }
     successful = {
@@ -53,6 +54,15 @@ def cell(row: Row, unit: Unit, means: Means, ok_means: Means) -> dict[str, Any]:
         "ok": successful | {name: _band(*values, unit) for name, values in ok_means.items()},
         "failed": [row["error_fraction"], row["error_fraction_std"]],
     }
+
+
+def interval(row: Row, name: str, unit: Unit) -> tuple[float | None, float | None]:
+    """The interval of one percentile; (None, None) where there is none, or the runs are too few for it.
+
+    No reader could do anything with the interval of a few runs that differ wildly, in numbers as in a picture.
+    """
+    low, high = unit.of(row[f"{name}_low_ns"]), unit.of(row[f"{name}_high_ns"])
+    return (None, None) if low is None or high is None or high > _WIDEST * low else (low, high)
 
 
 def _band(mean_ns: float | None, std_ns: float | None, unit: Unit) -> Estimate:

@@ -12,14 +12,18 @@ from loadstone.archive import Campaign, Cell
 from loadstone.failures import Failure
 from loadstone.journal import Command, Journal, key_of
 from loadstone.metadata import parse_duration
-from loadstone.progress import Progress, Run, duration_text, look, until_text
+from loadstone.progress import REWRITTEN_S, Progress, Run, duration_text, look, until_text
+from loadstone.report import navigation
 from loadstone.report.numbers import counted, listed, rate_text, when
 from loadstone.report.output import asset, write_page, write_text
+from loadstone.stages import load_text
 from loadstone.variants import Variants
 
 NAME = "progress.html"
+_UNTOLD = "No sweep has been collected into this folder."
+_NONE = "no-progress.html"  # the template of what stands there while no sweep was ever under way
 REFRESH_S = 5
-_ASSETS = ("site.css", "progress.js")
+_ASSETS = ("site.css", "theme.js", "progress.js")
 _SHOWN = 30  # failures, the last ones
 _LINES = 12  # of the log
 _MOST_MARKS = 4000  # runs beyond which cells hold numbers instead of one mark per run
@@ -78,7 +82,8 @@ class ProgressPage:
         is_over = not progress.lacking and (ended is not None or not others)
         state = "complete" if is_over else "under way" if ended is None else "stopped"
         left_s = progress.left_s()
-        due = now + timedelta(seconds=progress.present_s() + self._ready_s + _SLACK_S)
+        part_s = REWRITTEN_S if progress.phase == "waiting" else progress.present_s() + self._ready_s
+        due = now + timedelta(seconds=part_s + _SLACK_S)
         return {
             "site_title": str(self._options.get("title", "Load-test results")),
             "campaign": progress.campaign,
@@ -86,10 +91,11 @@ class ProgressPage:
             "state": state,
             "headline": _headline(progress, state, ended),
             "refresh_s": REFRESH_S if state == "under way" else None,
-            "due_ms": int(due.timestamp() * 1000) if state == "under way" and progress.phase != "waiting" else None,
+            "due_ms": int(due.timestamp() * 1000) if state == "under way" else None,
+            "due": f"{due:%H:%M:%S}" if due.date() == now.date() else f"{due:%H:%M:%S on %d %B}",
             "written": f"{now:%H:%M:%S on %d %B %Y}",
+            "navigation": navigation.present(self.path.parent),
             "now": self._present(progress),
-            "phase": failures.PHASES.get(progress.phase, ""),
             "n_done": len(progress.collected),
             "n_total": progress.total,
             "n_failed": len(progress.unsuccessful),
@@ -112,7 +118,7 @@ class ProgressPage:
         if progress.now is None:
             return ""
         rate, variant, run = progress.now
-        return f"{self._label(progress, variant)} at {rate_text(float(rate))} requests/s, run {run}"
+        return f"{self._label(progress, variant)} at {_load(progress, rate)}, run {run}"
 
     def _failed(self, progress: Progress) -> list[dict[str, Any]]:
         """Runs without a result that were tried, with their last reason, the latest first."""
@@ -123,13 +129,15 @@ class ProgressPage:
             why = self._reason(Cell(progress.campaign, rate, variant).path / file.name)
             found.append(
                 {
-                    "rate": rate_text(float(rate)),
+                    "load": _load(progress, rate),
                     "variant": self._label(progress, variant),
                     "run": run,
                     "times": failures.times(len(progress.failed[rate, variant, run])),
                     "at": f"{why.failed_at.astimezone():%H:%M:%S}" if why and why.failed_at else "",
                     "reason": why.reason if why else f"see {file.name}",
                     "told": why.told if why else [],
+                    "whole": why.whole if why else "",
+                    "key": f"{rate}/{variant}/{run}",
                 }
             )
         return found
@@ -144,7 +152,7 @@ class ProgressPage:
         """Rates as rows, variants as columns; a cell is its runs' marks with the same in words."""
         app, cells = progress.campaign.app, {planned.place: planned for planned in progress.cells}
         names = {folder: self._variants.canonical(app, folder) for _, folder in cells}
-        order = [style.name for style in self._variants.styles(app, names.values())]
+        order = [style.name for style in self._variants.styles(app, names.values(), progress.declared)]
         folders = sorted(names, key=lambda folder: (order.index(names[folder]), folder))
         unsuccessful = set(progress.unsuccessful)
         is_drawn = progress.total <= _MOST_MARKS
@@ -157,7 +165,32 @@ class ProgressPage:
                 marks = "".join(_MARKS[state] for state in states) if is_drawn else ""
                 row.append((Markup(marks), _words(states)))  # noqa: S704 - made of `_MARKS` alone
             rows.append((rate_text(float(rate)), row))
-        return {"variants": [self._label(progress, folder) for folder in folders], "rows": rows, "is_drawn": is_drawn}
+        unit = "users" if progress.load_model == "closed" else "requests/s"
+        return {
+            "unit": unit,
+            "variants": [self._label(progress, folder) for folder in folders],
+            "rows": rows,
+            "is_drawn": is_drawn,
+        }
+
+
+def _load(progress: Progress, rate: str) -> str:
+    number = rate_text(float(rate))
+    return load_text(number, "closed") if progress.load_model == "closed" else f"{number} requests/s"
+
+
+def is_told(reports: Path) -> bool:
+    """Whether the folder's page is that of a sweep."""
+    try:
+        return _UNTOLD not in (reports / NAME).read_text("utf-8", "replace")
+    except OSError:
+        return False
+
+
+def fill_place(reports: Path, about_site: Mapping[str, Any]) -> None:
+    """Where no sweep has left its page, one that says so: all other pages link to it."""
+    if not is_told(reports) and not (reports / NAME).is_dir():
+        write_page(reports / NAME, _NONE, {**about_site, "untold": _UNTOLD})
 
 
 def begun(journal: Journal, page: ProgressPage, root: Path) -> None:
@@ -191,6 +224,8 @@ def _headline(progress: Progress, state: str, ended: str | None) -> str:
     lacking = counted(len(progress.lacking), "planned run")
     if state == "stopped":
         return f"Stopped: {ended or 'the command has ended'}. {lacking} without a result."
+    if progress.wait:
+        return f"Under way, but waiting: {progress.wait}."
     if progress.now is None:
         return f"Under way; {lacking} without a result."
     return f"Under way: {failures.PHASES.get(progress.phase, progress.phase)}."

@@ -1,6 +1,6 @@
 """The report's questions to the tables: each is one file under ``sql/page_*.sql``, its values bound as parameters."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,16 @@ class Questions:
     def run(self, name: str, **values: Any) -> None:
         """Run ``sql/<name>.sql`` for what it does (making a temporary table)."""
         self._connection.execute(sql.load(name), values)
+
+
+def in_order(rows: Iterable[Row], variants: Iterable[str]) -> list[Row]:
+    """Rows by rate, those without one first, and then as the variants go; otherwise as they were."""
+    places = {name: place for place, name in enumerate(variants)}
+
+    def place(row: Row) -> tuple[float, int]:
+        return -1.0 if row["rate"] is None else row["rate"], places.get(row["variant"], len(places))
+
+    return sorted(rows, key=place)
 
 
 @contextmanager

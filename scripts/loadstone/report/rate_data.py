@@ -1,18 +1,19 @@
 """What a campaign page loads when a rate is chosen: latency over time per variant, and every run for the inspector.
 
 Aggregated by ``sql/page_*.sql`` to a bounded size, and written as columns to be small: at most 60 time bins per
-variant and, per run, 108 points of the distribution, 2,000 requests or 150 bins, and two histograms of 40 bins.
+variant and, per run, 108 points of the distribution, 2,000 requests or 150 bins, and two histograms of 40 bins at most.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from loadstone import sql
-from loadstone.report import numbers, resources_section
+from loadstone.report import numbers, resources_section, run_findings, run_words
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
+from loadstone.report.run_findings import RunFindings
 
 TIME_BINS = 60
 REQUESTS_PER_BIN = 20
@@ -38,22 +39,29 @@ _QUERIES = (
 def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit) -> str:
     """What `gather` depends on: equal identities mean the same content.
 
-    `files` are the rate's files of tables (told apart by size and mtime), `runs` its rows of table `runs`.
+    `files` are the rate's files of tables (told apart by what they hold: the site is the same whenever and wherever it
+    is made), `runs` its rows of table `runs` and what was found of them (`RunFindings.at`).
     """
-    code = [Path(str(module)).read_text("utf-8") for module in (__file__, numbers.__file__, resources_section.__file__)]
-    stated = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in sorted(files)]
+    modules = (__file__, *(module.__file__ for module in (numbers, resources_section, run_findings, run_words)))
+    code = [Path(str(module)).read_text("utf-8") for module in modules]
+    stated = [(file.name, _sha256(file)) for file in sorted(files)]
     told = sorted(repr(sorted(row.items())) for row in runs)
     made_of = (code, [sql.load(name) for name in _QUERIES], stated, told, unit)
     return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
-def gather(questions: Questions, rate: float, unit: Unit) -> dict[str, Any]:
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def gather(questions: Questions, rate: float, unit: Unit, findings: RunFindings) -> dict[str, Any]:
     """The content of one rate's data file; latencies in `unit`, times in seconds."""
     questions.run("page_requests", rate=rate)
     return {
         "time": _over_time(questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN), unit),
         "shares": SHARES,
-        "runs": _runs(questions, rate, unit),
+        "runs": _runs(questions, rate, unit, run_findings.of_rate(findings, rate, unit)),
         "resources": resources_section.over_time(questions, rate),
     }
 
@@ -70,7 +78,9 @@ def _over_time(rows: list[Row], unit: Unit) -> dict[str, Any]:
     }
 
 
-def _runs(questions: Questions, rate: float, unit: Unit) -> list[dict[str, Any]]:
+def _runs(
+    questions: Questions, rate: float, unit: Unit, known: Mapping[tuple[str, str, int], Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
     for row in questions.rows("page_run_numbers", rate=rate):
         found[_key(row)] = {
@@ -82,6 +92,7 @@ def _runs(questions: Questions, rate: float, unit: Unit) -> list[dict[str, Any]]
             "left_out": row["exclusion_reason"],
             "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES},
             "bins": [],
+            **known.get(_key(row), {}),
         }
     for row in questions.rows("page_run_cdf", shares=SHARES):
         found[_key(row)]["cdf"] = [unit.of(latency) for latency in row["latencies_ns"]]
@@ -94,7 +105,7 @@ def _runs(questions: Questions, rate: float, unit: Unit) -> list[dict[str, Any]]
     for row in questions.rows("page_run_bins", points=POINTS, bins=SEQUENCE_BINS):
         latencies = [unit.of(row[f"{name}_ns"]) for name in ("min", "p50", "p99", "max")]
         found[_key(row)]["bins"].append([row["first_seq"], row["last_seq"], row["n_failed"], *latencies])
-    for row in questions.rows("page_run_histogram", bins=HISTOGRAM_BINS):
+    for row in questions.rows("page_run_histogram", rate=rate, bins=HISTOGRAM_BINS):
         found[_key(row)]["histogram"] = {
             "edges": [unit.of(row[name]) for name in ("low_ns", "p99_ns", "high_ns")],
             "beyond": row["n_beyond"],

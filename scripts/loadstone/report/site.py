@@ -1,28 +1,44 @@
 """Makes the site, one file after another: each appears complete or not at all, the start page last.
 
-``index.html``, ``comparisons/<id>.html``, ``traces/<slug>.html``, ``campaigns/<slug>.html``, the data that a page loads
-when a rate is chosen (``campaigns/<slug>/<rate>.js``) and ``assets/``. Everything works from a file and from any
-static server. ``progress.html`` is written while a sweep is under way; the start page links to it as long as a campaign
-is open.
+``campaigns/<slug>.html`` with the data that it loads when a rate is chosen (``campaigns/<slug>/<rate>.js``),
+``comparisons/<id>.html``, both with the checksums of what they rest on (``….sha256``) and an RO-Crate
+(``…-ro-crate-metadata.json``; that of the site is ``ro-crate-metadata.json``), ``variants/<slug>.html``,
+``traces/<slug>.html``, the pages over all of these (``campaigns.html``, ``comparisons.html``, ``variants.html``,
+``quality.html``, ``methods.html``, ``index.html``)
+and ``assets/``. Everything works from a file and from any static server. ``progress.html`` is written while a sweep is
+under way; the start page leads to it as long as a campaign is open.
 """
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
-from loadstone.archive import Campaign, slug
+from loadstone import metadata
+from loadstone.archive import METADATA, Campaign, scan_campaign
 from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
-from loadstone.report import campaign_page, comparison_page, index_page, progress_page, rate_data
+from loadstone.report import (
+    campaign_page,
+    comparison_page,
+    crate,
+    index_page,
+    methods_page,
+    progress_page,
+    quality_page,
+    rate_data,
+    reproduce,
+    variant_page,
+)
 from loadstone.report.numbers import rate_name
-from loadstone.report.output import about_site, as_json, asset, write_page, write_text
-from loadstone.report.queries import asking
-from loadstone.tables import layout
+from loadstone.report.output import about_site, as_json, asset, shared_assets, write_page, write_text
+from loadstone.report.queries import Questions, Row, asking
+from loadstone.slugs import slug
+from loadstone.tables import database, layout, schema
 from loadstone.variants import Variants
 
 _NOTICE = """\
@@ -42,28 +58,33 @@ def build_campaign(
 ) -> Path:
     """Write the page of one campaign and the data files of its rates; returns the page's path.
 
-    `options` is the configuration's ``report`` section; ``title`` names the site; `entry` is the catalogue's, if any.
+    `options` is the configuration's ``report`` section; ``title`` names the site,
+    ``confidence`` is that of intervals; `entry` is the catalogue's, if any.
     Data files of rates that the campaign no longer has are removed.
     """
     name = slug(campaign)
     folder = reports / "campaigns" / name
     with asking(tables, [campaign]) as questions:
-        page = campaign_page.gather(questions, campaign, variants)
+        page = campaign_page.gather(questions, campaign, variants, _confidence(options))
         written = set()
         read = _files_by_rate(tables, campaign)
         for rate in page.loadable_rates:
             target = folder / f"{rate_name(rate)}.js"
             runs = [run for run in page.runs if run["rate"] == rate]
-            made_of = f"// {rate_data.identity(read.get(rate, ()), runs, page.unit)}\n"
+            made_of = f"// {rate_data.identity(read.get(rate, ()), [*runs, *page.run_findings.at(rate)], page.unit)}\n"
             if not _ends_with(target, made_of):
-                content = rate_data.gather(questions, rate, page.unit)
+                content = rate_data.gather(questions, rate, page.unit, page.run_findings)
                 write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
             written.add(target.name)
+        inputs = _inputs(questions, tables, [campaign])
     _remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"
-    write_page(
-        path, "campaign.html", campaign_page.context(page, name, variants, entry or {}) | about_site(options, tables)
-    )
+    content = campaign_page.context(page, name, variants, entry or {})
+    about = about_site(options, tables)
+    _write_page(path, "campaign.html", content=content, inputs=inputs, described=page.metadata, about=about)
+    said = crate.About(f"{layout.text(str(campaign))}: load-test results", "Latency and errors of a sweep.", [campaign])
+    rests_on = _tables_of(tables, [campaign])
+    crate.write_page(path, said, options, inputs=inputs, tables=rests_on, described=page.metadata)
     return path
 
 
@@ -78,9 +99,89 @@ def build_comparison(
 ) -> Path:
     """Write the page of one comparison; returns its path. `campaigns` are those of its own that the archive holds."""
     with asking(tables, list(campaigns)) as questions:
-        page = comparison_page.gather(questions, comparison, campaigns, variants)
+        page = comparison_page.gather(questions, comparison, campaigns, variants, _confidence(options))
+        inputs = _inputs(questions, tables, campaigns, page.counts)
     path = reports / "comparisons" / f"{comparison.id}.html"
-    write_page(path, "comparison.html", comparison_page.context(page) | about_site(options, tables))
+    cells = [listing.cell for campaign in campaigns for listing in scan_campaign(campaign).cells]
+    described = [metadata.read(cell.path / METADATA) for cell in cells]
+    content, about = comparison_page.context(page), about_site(options, tables)
+    _write_page(path, "comparison.html", content=content, inputs=inputs, described=described, about=about)
+    said = crate.About(comparison.title, "A comparison of load-test results.", campaigns)
+    rests_on = [*_tables_of(tables, campaigns), *_tables_of_comparison(tables, comparison)]
+    crate.write_page(path, said, options, inputs=inputs, tables=rests_on, described=described)
+    return path
+
+
+def _tables_of(tables: Path, campaigns: Sequence[Campaign]) -> list[tuple[str, Path]]:
+    """The tables of campaigns by their names."""
+    named = sorted(schema.TABLES.keys() - {"spans", "trace_shares"})  # those of dumps are no part of its page
+    folders = [layout.partition(tables, table, campaign) for campaign in campaigns for table in named]
+    paths = (path for folder in folders for path in sorted(folder.glob("*.parquet")))
+    return [(path.relative_to(tables).as_posix(), path) for path in paths]
+
+
+def _tables_of_comparison(tables: Path, comparison: Comparison) -> list[tuple[str, Path]]:
+    named = [table for table in (*schema.PLAIN, *schema.SCOPED) if table not in ("generators", "history")]
+    paths = (layout.comparison_file(tables, comparison.id, table) for table in named)
+    return [(path.relative_to(tables).as_posix(), path) for path in paths if path.is_file()]
+
+
+def _inputs(
+    questions: Questions,
+    tables: Path,
+    campaigns: Sequence[Campaign],
+    takes: Callable[[Row], bool] = lambda _: True,
+) -> reproduce.Inputs:
+    database.add_view(questions.connection, tables, "facts", schema.FACTS, campaigns)
+    return reproduce.inputs(questions, takes)
+
+
+def _write_page(
+    path: Path,
+    template: str,
+    *,
+    content: Mapping[str, Any],
+    inputs: reproduce.Inputs,
+    described: Sequence[metadata.Metadata],
+    about: Mapping[str, Any],
+) -> None:
+    """Write a page of figures and, beside it, the checksums of what it rests on."""
+    beside = path.with_suffix(reproduce.SUFFIX)
+    if inputs.lines:
+        write_text(beside, inputs.text)
+    else:
+        beside.unlink(missing_ok=True)
+    write_page(path, template, {**content, **reproduce.context(path.stem, inputs, described), **about})
+
+
+def build_variants(
+    names: Sequence[tuple[str, str]],
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    *,
+    options: Mapping[str, Any],
+) -> Path:
+    """Write the page of every variant (app, variant) through time and the list of them; returns the list's path.
+
+    Of tables they read `history` alone; the pages of other variants are removed.
+    """
+    with database.open_memory() as connection:
+        database.add_view(connection, tables, "history", schema.TABLES["history"], None)
+        rows = Questions(connection).rows("page_history")
+    linked = {
+        quality_page.key_of(layout.campaign_key(campaign)): f"campaigns/{slug(campaign)}.html" for campaign in campaigns
+    }
+    about, pages = about_site(options, tables), variant_page.of_variants(rows, names, linked)
+    for page in pages:
+        content = variant_page.context(page, variants)
+        write_page(reports / "variants" / f"{page.slug}.html", "variant.html", {**content, **about})
+    entries = [variant_page.entry(page, variants) for page in pages]
+    path = reports / "variants.html"
+    write_page(path, "variants.html", {"entries": entries, **about})
+    _remove_others(reports / "variants", {f"{page.slug}.html" for page in pages})
+    _remove_figures(reports / "figures" / "variants", {page.slug for page in pages})
     return path
 
 
@@ -92,33 +193,70 @@ def build_index(
     options: Mapping[str, Any],
     *,
     comparisons: Sequence[Comparison] = (),
-    purposes: Mapping[index_page.Key, str] | None = None,
+    purposes: Mapping[quality_page.Key, str] | None = None,
     outside: Sequence[str] = (),
     dumps: Sequence[Dump] = (),
 ) -> Path:
-    """Write the start page, ``index.html``, over these campaigns; pages of other campaigns are removed.
+    """Write the pages over all campaigns, ``index.html`` last; pages of other campaigns are removed.
 
-    Campaigns that the tables don't hold yet are listed as such, and so are declared `comparisons` of none of them,
-    which have no page. `purposes` are the catalogue's, by campaign; `outside` says what belongs to no campaign of the
-    archive or of the catalogue.
+    Campaigns that the tables don't hold yet are listed as such. `comparisons` are all that are declared; those of none
+    of these campaigns have no page. `purposes` are the catalogue's, by campaign; `outside` says what belongs to no
+    campaign of the archive or of the catalogue.
     """
-    names = {slug(campaign) for campaign in campaigns}
+    about = about_site(options, tables)
     with asking(tables, list(campaigns)) as questions:
-        content = index_page.context(questions, campaigns, variants)
-    path = reports / "index.html"
-    content |= {"purposes": purposes or {}, "outside": outside[: index_page.SHOWN], "n_outside": len(outside)}
+        entries = index_page.entries(questions, campaigns, variants, purposes or {})
+        quality = quality_page.context(questions, entries, outside)
     compared = index_page.compared(comparisons, campaigns)
-    is_open = any(campaign.is_open for campaign in campaigns) and (reports / progress_page.NAME).is_file()
-    content["progress"] = progress_page.NAME if is_open else None
-    write_page(
-        path,
-        "index.html",
-        content | {"comparisons": compared, "dumps": index_page.traced(dumps)} | about_site(options, tables),
-    )
-    _remove_others(reports / "comparisons", {f"{entry['id']}.html" for entry in compared if entry["n_held"]})
-    _remove_others(reports / "traces", {f"{dump.slug}.html" for dump in dumps})
-    _remove_others(reports / "campaigns", names | {f"{name}.html" for name in names})
+    is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_told(reports)
+    shared = {
+        "entries": entries,
+        "comparisons": [entry for entry in compared if entry["n_held"]],
+        "absent": [entry for entry in compared if not entry["n_held"]],
+        "dumps": index_page.traced(dumps),
+        "states": quality_page.STATES,
+        "total": quality["total"],
+        "quality_says": index_page.quality_says(
+            quality["total"],
+            sum(campaign["n_problems"] for campaign in quality["campaigns"]),
+            sum(campaign["n_suggestions"] for campaign in quality["campaigns"]),
+        ),
+        "n_requests": sum(entry["held"]["n_requests"] for entry in entries if entry["held"]),
+        "newest": index_page.NEWEST,
+        "progress": progress_page.NAME if is_open else None,
+        **about,
+    }
+    progress_page.fill_place(reports, about)
+    write_page(reports / "methods.html", "methods.html", {**methods_page.context(about), **about})
+    write_page(reports / "quality.html", "quality.html", shared | quality)
+    for name in ("campaigns", "comparisons"):
+        write_page(reports / f"{name}.html", f"{name}.html", shared)
+    path = reports / "index.html"
+    names = {entry["slug"] for entry in entries}
+    _remove_others(reports / "comparisons", _files(entry["id"] for entry in shared["comparisons"]))
+    _remove_others(reports / "traces", _files(dump.slug for dump in dumps))
+    _remove_others(reports / "campaigns", names | _files(names))
+    _remove_figures(reports / "figures" / "comparisons", {entry["id"] for entry in shared["comparisons"]})
+    _remove_figures(reports / "figures" / "campaigns", names)
+    said = crate.About(about["site_title"], "Load-test results, what they rest on and what they say.", campaigns)
+    found = (page for folder in _PAGES for page in (reports / folder).glob("*.html"))
+    pages = [
+        page.relative_to(reports).as_posix()
+        for page in found
+        if _MADE_HERE[".html"] in page.read_text("utf-8", "replace")
+    ]
+    crate.write_site(reports, said, options, pages)
+    write_page(path, "index.html", shared)
     return path
+
+
+def _confidence(options: Mapping[str, Any]) -> float:
+    return float(options.get("confidence", 0.95))
+
+
+def _files(names: Iterable[str]) -> set[str]:
+    """The files of a page and of what lies beside it."""
+    return {f"{name}{suffix}" for name in names for suffix in (".html", reproduce.SUFFIX, crate.SUFFIX)}
 
 
 def write_assets(reports: Path) -> None:
@@ -131,7 +269,7 @@ def write_assets(reports: Path) -> None:
         bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
         script = f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n{made_by}'
         write_text(reports / "assets" / "vega.js", script)
-    for name in ("resources.js", "figures.js", "site.js", "site.css", "progress.js"):
+    for name in shared_assets():
         write_text(reports / "assets" / name, asset(name))
 
 
@@ -166,5 +304,26 @@ def _remove_others(folder: Path, wanted: set[str]) -> None:
             entry.rmdir()
 
 
+def _remove_figures(folder: Path, pages: set[str]) -> None:
+    """Remove the figures of pages that are no longer there; other files stay."""
+    for own in folder.iterdir() if folder.is_dir() else ():
+        if own.name in pages or own.is_symlink() or not own.is_dir():
+            continue
+        for file in own.iterdir():
+            if file.suffix in _DRAWN or file.name == _STAMP:
+                file.unlink()
+        if not any(own.iterdir()):
+            own.rmdir()
+
+
+_DRAWN = (".pdf", ".svg")
+_STAMP = ".snakemake_timestamp"  # Snakemake's, in every folder that a rule makes
+
 # Text that every file of a site holds, by its suffix.
-_MADE_HERE = {".html": "Made by Loadstone", ".js": "loadstone.receive("}
+_MADE_HERE = {
+    ".html": "Made by Loadstone",
+    ".js": "loadstone.receive(",
+    ".json": "Made by Loadstone",
+    reproduce.SUFFIX: reproduce.MADE_HERE,
+}
+_PAGES = ("campaigns", "comparisons", "variants", "traces")  # folders of pages with results

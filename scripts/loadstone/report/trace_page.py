@@ -1,23 +1,21 @@
 """The page of one trace dump: where the time of its traces went, per service and operation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import slug
 from loadstone.dumps import Dump
+from loadstone.report import charts
 from loadstone.report.numbers import share, significant
 from loadstone.report.output import about_site, write_page
 from loadstone.report.queries import Row, asking
+from loadstone.slugs import slug
 from loadstone.tables.layout import text
 
 SHOWN = 40  # operations per kind of trace; beyond that their number is given
 PROBLEMS = 50
 _DRAWN = 14  # rows of the picture
-_ROW_HEIGHT = 28
-_LEFT, _WIDTH, _MARGIN = 300, 640, 24
-_LONGEST_LABEL = 36
 
 
 @dataclass(frozen=True)
@@ -52,16 +50,18 @@ def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[s
         overview = questions.rows("page_trace_overview", dump=source)[0]
     path = reports / "traces" / f"{dump.slug}.html"
     campaign = dump.campaign
+    kinds = _kinds(rows, calls)
     context = {
         **about_site(options, tables),
         "title": f"Traces of {source}",
         "heading": f"Traces of {source}",
         "dump": dump,
         "campaign_page": f"campaigns/{slug(campaign)}.html" if campaign else None,
-        "kinds": _kinds(rows, calls),
+        "kinds": kinds,
+        "data": _script_data(dump, kinds),
+        "specs": charts.trace_specifications(),
         "overview": overview,
         "problems": problems,
-        "picture": picture,
         "milliseconds": milliseconds,
         "together": together,
         "shown": SHOWN,
@@ -98,51 +98,32 @@ def together(calls_ns: list[int]) -> str:
     return shown + (f" + {len(calls_ns) - 10} more" if len(calls_ns) > 10 else "")
 
 
-def picture(kind: Kind) -> dict[str, Any]:
-    """Coordinates of the picture of one kind: per service and operation, the spread of its share over traces.
+def _script_data(dump: Dump, kinds: Sequence[Kind]) -> dict[str, Any]:
+    """What the page's script reads; no variants, rates or statistics to choose from."""
+    return {
+        "folder": dump.slug,
+        "unit": "ms",
+        "variants": [],
+        "rates": [],
+        "rate": None,
+        "statistic": "",
+        "statistics": {},
+        "traces": [rows_drawn(kind) for kind in kinds],
+    }
 
-    A line from the 5th to the 95th percentile, a bar over the middle half, a dot at the median; 0 to 100 %.
-    """
+
+def rows_drawn(kind: Kind) -> list[dict[str, Any]]:
+    """What the chart of one kind draws: services and then operations, without the root's own; shares in percent."""
     rows = [row for row in kind.services if row["service"] != kind.service]
     rows += [row for row in kind.operations if (row["service"], row["operation"]) != (kind.service, kind.operation)]
-    marks = [_mark(row, _MARGIN + _ROW_HEIGHT * (position + 0.5)) for position, row in enumerate(rows[:_DRAWN])]
-    height = _MARGIN + _ROW_HEIGHT * len(marks)
-    return {
-        "marks": marks,
-        "ticks": [{"x": _x(percent / 100), "label": f"{percent} %"} for percent in range(0, 101, 20)],
-        "top": _MARGIN,
-        "bottom": height,
-        "left": _LEFT - 10,
-        "width": _LEFT + _WIDTH + 30,
-        "height": height + 30,
-        "n_left": max(0, len(rows) - _DRAWN),
-    }
-
-
-def _mark(row: Row, y: float) -> dict[str, Any]:
-    low, lower, median, upper, high = map(_x, row["shares"])
-    return {
-        "y": y,
-        "label": _label(row),
-        "whole": row["operation"] is None,
-        "low": low,
-        "lower": lower,
-        "median": median,
-        "upper": upper,
-        "high": high,
-        "title": f"{_name(row)}: median {share(row['shares'][2])} of the response, in {row['n_traces']} traces",
-    }
-
-
-def _x(fraction: float) -> float:
-    return round(_LEFT + _WIDTH * min(max(fraction, 0.0), 1.0), 1)
+    names = ("p5", "p25", "p50", "p75", "p95")
+    return [
+        {"name": _name(row), "traces": row["n_traces"]}
+        | {name: float(f"{100 * share:.6g}") for name, share in zip(names, row["shares"], strict=True)}
+        for row in rows[:_DRAWN]
+    ]
 
 
 def _name(row: Row) -> str:
     service = row["service"] or "(no service)"
     return service if row["operation"] is None else f"{service}: {row['operation']}"
-
-
-def _label(row: Row) -> str:
-    name = _name(row)
-    return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"

@@ -1,14 +1,18 @@
 -- A row is one stream of one cell: the measured requests of its runs that are not excluded, pooled.
 --
--- $files holds the cell's requests; `included` (variant_dir, run) names the runs that count.
+-- $files holds the cell's requests; `included` (variant_dir, run, timeout_ns) names the runs that count.
+-- A request that timed out counts with what it took at least, so that figures which rest on it are lower bounds.
 -- Deviations have ddof 0. Percentiles interpolate linearly between order statistics (numpy's default, type 7 of
 -- Hyndman & Fan 1996) and are those of the pooled requests, never averages over runs. ok_* count code 200 alone.
 -- Fractions are per run failed / all requests, then mean and deviation over runs; a run without a class has 0 of it.
+-- Where the tool does not tell the code of a single request it is unknown whether that failed: it counts in no fraction.
 -- Runs are summed up in their order, so that the same data give the same figures to the last digit.
 WITH tested AS (
-    SELECT stream, variant_dir, run, latency_ns, code = 200 AS ok, error_class
+    SELECT
+        stream, variant_dir, run, code, code = 200 AS ok, error_class,
+        if(error_class = 'timeout', greatest(latency_ns, coalesce(timeout_ns, 0)), latency_ns) AS latency_ns
     FROM read_parquet($files)
-    SEMI JOIN included USING (variant_dir, run)
+    JOIN included USING (variant_dir, run)
     WHERE phase = 'test'
 ),
 
@@ -17,10 +21,10 @@ per_run AS (
         stream,
         variant_dir,
         run,
-        count(*) AS n_requests,
+        nullif(count(code), 0) AS n_told,
         avg(latency_ns) AS mean_ns,
         avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
-        count(error_class) / count(*) AS error_fraction
+        count(error_class) / nullif(count(code), 0) AS error_fraction
     FROM tested
     GROUP BY stream, variant_dir, run
 ),
@@ -39,16 +43,57 @@ over_runs AS (
     GROUP BY stream
 ),
 
+-- Squares of whole numbers add up exactly, in whatever order threads come to them; in halves, which can't overflow.
+middles AS (
+    SELECT stream, ok IS TRUE AS is_ok, (sum(latency_ns) // count(*))::BIGINT AS middle_ns
+    FROM tested
+    GROUP BY ALL
+),
+
+distances AS (
+    SELECT
+        stream, is_ok, middle_ns,
+        latency_ns::HUGEINT - middle_ns AS signed_ns,
+        abs(signed_ns) // 4294967296 AS high,
+        abs(signed_ns) % 4294967296 AS low
+    FROM (SELECT *, ok IS TRUE AS is_ok FROM tested)
+    JOIN middles USING (stream, is_ok)
+),
+
+halves AS (
+    SELECT
+        stream, is_ok,
+        count(*) AS n,
+        sum(signed_ns)::DOUBLE / n AS off_ns,
+        any_value(middle_ns) + off_ns AS mean_ns,
+        (sum(high * high) * 18446744073709551616.0::DOUBLE + sum(high * low) * 8589934592.0::DOUBLE + sum(low * low)) / n AS square,
+        greatest(square - off_ns * off_ns, 0) AS variance
+    FROM distances
+    GROUP BY stream, is_ok
+),
+
+deviations AS (
+    SELECT
+        stream,
+        sum(n * mean_ns ORDER BY is_ok) / sum(n) AS centre_ns,
+        list(struct_pack(n, mean_ns, variance) ORDER BY is_ok) AS parts,
+        sqrt(
+            list_sum([part.n * (part.variance + (part.mean_ns - centre_ns) * (part.mean_ns - centre_ns)) FOR part IN parts])
+            / sum(n)
+        ) AS std_ns,
+        sqrt(max(variance) FILTER (WHERE is_ok)) AS ok_std_ns
+    FROM halves
+    GROUP BY stream
+),
+
 pooled AS (
     SELECT
         stream,
         count(*) AS n_requests,
         avg(latency_ns) AS mean_ns,
-        stddev_pop(latency_ns) AS std_ns,
         quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.99, 0.999]) AS percentiles_ns,
         count(*) FILTER (WHERE ok) AS ok_n_requests,
         avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
-        stddev_pop(latency_ns) FILTER (WHERE ok) AS ok_std_ns,
         quantile_cont(latency_ns, [0.5, 0.9, 0.99]) FILTER (WHERE ok) AS ok_percentiles_ns
     FROM tested
     GROUP BY stream
@@ -66,10 +111,10 @@ class_fractions AS (
         per_run.stream,
         classes.error_class,
         avg(
-            coalesce(class_counts.failed, 0) / per_run.n_requests ORDER BY variant_dir, run
+            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY variant_dir, run
         ) AS fraction,
         stddev_pop(
-            coalesce(class_counts.failed, 0) / per_run.n_requests ORDER BY variant_dir, run
+            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY variant_dir, run
         ) AS fraction_std
     FROM per_run
     JOIN (SELECT DISTINCT stream, error_class FROM class_counts) AS classes USING (stream)
@@ -113,5 +158,6 @@ SELECT
     coalesce(error_fraction_stds, map()) AS error_fraction_stds
 FROM pooled
 JOIN over_runs USING (stream)
+JOIN deviations USING (stream)
 LEFT JOIN by_class USING (stream)
 ORDER BY stream

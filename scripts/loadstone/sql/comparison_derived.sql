@@ -10,7 +10,7 @@ WITH tested AS (
 SELECT
     app, host, timestamp, variant_dir, rate, run,
     avg(latency_ns) AS mean_ns,
-    count(*) FILTER (WHERE code >= 200 AND code < 400) / count(*) AS success,
+    count(*) FILTER (WHERE code >= 200 AND code < 400) / nullif(count(code), 0) AS success,
     count(*) AS requests,
     map_from_entries(map_entries(histogram(code::VARCHAR))) AS status_codes
 FROM tested

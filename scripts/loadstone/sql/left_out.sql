@@ -5,7 +5,7 @@ SELECT
     timestamp,
     count(*) FILTER (WHERE excluded) AS left_out,
     count(*) AS runs,
-    mode(exclusion_reason) FILTER (WHERE excluded) AS reason
+    mode(exclusion_reason ORDER BY exclusion_reason) FILTER (WHERE excluded) AS reason
 FROM runs
 GROUP BY app, host, timestamp
 HAVING count(*) FILTER (WHERE excluded) > 0

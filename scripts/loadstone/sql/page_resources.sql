@@ -20,17 +20,17 @@ SELECT
     name,
     count(*) AS n_runs,
     max(generator_cpus) AS generator_cpus,
-    avg(cpu_mean_millicores) AS cpu_mean,
-    stddev_pop(cpu_mean_millicores) AS cpu_std,
+    avg(cpu_mean_millicores ORDER BY variant_dir, run) AS cpu_mean,
+    stddev_pop(cpu_mean_millicores ORDER BY variant_dir, run) AS cpu_std,
     min(cpu_min_millicores) AS cpu_min,
     max(cpu_max_millicores) AS cpu_max,
-    avg(memory_mean_mib) AS memory_mean,
-    stddev_pop(memory_mean_mib) AS memory_std,
+    avg(memory_mean_mib ORDER BY variant_dir, run) AS memory_mean,
+    stddev_pop(memory_mean_mib ORDER BY variant_dir, run) AS memory_std,
     min(memory_min_mib) AS memory_min,
     max(memory_max_mib) AS memory_max,
     count(*) FILTER (WHERE share >= $nearly) AS n_nearly_full,
     max(share) AS fullest_share,
-    arg_max(run, share) AS fullest_run
+    first(run ORDER BY share DESC, variant_dir, run) FILTER (WHERE share IS NOT NULL) AS fullest_run
 FROM counted
 GROUP BY rate, variant, scope, name
 ORDER BY rate, variant, scope = 'total', scope, name;

@@ -1,5 +1,6 @@
 -- One row per variant, part of the target and bin of time at one rate: mean and standard deviation of CPU and memory
--- over the runs that count, at_s seconds after the test's first request.
+-- over the runs that count, at_s seconds after the test's first request or, where nobody knows when that was, after the
+-- run's first sample.
 -- A bin is as long as the time from sample to sample, or a multiple of it that leaves at most $bins bins. The sum of
 -- all parts is there in bins in which all parts of a run have a sample.
 WITH
@@ -10,19 +11,22 @@ placed AS (
         sampled.run,
         if(sampled.scope = 'pod', 'namespace', sampled.scope) AS scope,
         if(sampled.scope = 'pod', split_part(sampled.name, '/', 1), sampled.name) AS name,
-        epoch_us(coalesce(sampled.asked_at, sampled.sampled_at)) / 1e6 - epoch_us(runs.started_at) / 1e6 AS since_s,
+        sampled.name AS part,
+        epoch_us(coalesce(sampled.asked_at, sampled.sampled_at)) / 1e6 AS at_s,
+        at_s - coalesce(epoch_us(runs.started_at) / 1e6, min(at_s) OVER of_run) AS since_s,
         sampled.cpu_millicores,
         sampled.memory_mib
     FROM resources AS sampled
     JOIN runs USING (app, host, timestamp, variant, rate, run, variant_dir)
-    WHERE rate = $rate AND NOT runs.excluded AND runs.started_at IS NOT NULL
+    WHERE rate = $rate AND NOT runs.excluded
+    WINDOW of_run AS (PARTITION BY sampled.host, sampled.timestamp, sampled.variant_dir, sampled.run)
 ),
 
 rounds AS (
     SELECT
         variant, variant_dir, run, scope, name, since_s,
-        if(count(cpu_millicores) = count(*), sum(cpu_millicores), NULL) AS cpu,
-        if(count(memory_mib) = count(*), sum(memory_mib), NULL) AS memory
+        if(count(cpu_millicores) = count(*), sum(cpu_millicores ORDER BY part, cpu_millicores), NULL) AS cpu,
+        if(count(memory_mib) = count(*), sum(memory_mib ORDER BY part, memory_mib), NULL) AS memory
     FROM placed
     GROUP BY ALL
 ),
@@ -45,8 +49,8 @@ parts AS (
     SELECT
         variant, variant_dir, run, scope, name,
         round(since_s / width_s) * width_s AS at_s,
-        avg(cpu) AS cpu,
-        avg(memory) AS memory
+        avg(cpu ORDER BY since_s) AS cpu,
+        avg(memory ORDER BY since_s) AS memory
     FROM rounds, bins
     GROUP BY ALL
 ),
@@ -55,8 +59,8 @@ summed AS (
     SELECT
         variant, variant_dir, run, at_s,
         count(*) AS n_here,
-        sum(cpu) AS cpu,
-        sum(memory) AS memory
+        sum(cpu ORDER BY scope, name) AS cpu,
+        sum(memory ORDER BY scope, name) AS memory
     FROM parts
     WHERE scope = 'namespace' OR (scope = 'process' AND name <> 'generator')
     GROUP BY ALL
@@ -79,10 +83,10 @@ SELECT
     name,
     at_s,
     count(*) AS n_runs,
-    avg(cpu) AS cpu,
-    stddev_pop(cpu) AS cpu_std,
-    avg(memory) AS memory,
-    stddev_pop(memory) AS memory_std
+    avg(cpu ORDER BY variant_dir, run) AS cpu,
+    stddev_pop(cpu ORDER BY variant_dir, run) AS cpu_std,
+    avg(memory ORDER BY variant_dir, run) AS memory,
+    stddev_pop(memory ORDER BY variant_dir, run) AS memory_std
 FROM everything
 GROUP BY variant, scope, name, at_s
 ORDER BY scope = 'total' DESC, scope, name, variant, at_s;

@@ -3,7 +3,7 @@
 SELECT
     variant, variant_dir, run,
     count(*) AS n_requests,
-    count(*) FILTER (WHERE NOT failed) / count(*) AS success,
+    count(*) FILTER (WHERE told AND NOT failed) / nullif(count(*) FILTER (WHERE told), 0) AS success,
     avg(latency_ns) AS mean_ns,
     min(latency_ns) AS min_ns,
     quantile_cont(latency_ns, 0.5) AS p50_ns,

@@ -1,4 +1,4 @@
-"""Tables of one campaign -> its `runs`, judged, its `cells`, computed, and `suggestions`. Reads no raw file."""
+"""Tables of one campaign -> its `runs`, judged, its `cells`, computed, and what follows. Reads no raw file."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
-import pyarrow as pa
 
-from loadstone import sql, stats
+from loadstone import sql
 from loadstone.archive import MAIN_STREAM, Campaign
-from loadstone.tables import database, layout, mismatch, schema
+from loadstone.tables import conclude, database, error_causes, findings, layout, mismatch, pictured, replicates, schema
 from loadstone.tables.answers import Answers
 from loadstone.tables.exclusion import Verdict, judge
+from loadstone.tables.findings import Finding
 from loadstone.tables.mismatch import Known
+from loadstone.tables.run_requests import Source
+from loadstone.tables.scope import Settings
 from loadstone.tables.suggest import Profile, Suggestion, suggest
 from loadstone.tables.suggest import row as suggestion_row
 
@@ -42,6 +43,7 @@ class _Asking:
     connection: duckdb.DuckDBPyConnection
     tables: Path
     answers: Answers
+    confidence: float
 
     def measured(self, file: str) -> list[_Row]:
         """`runs.sql` over one cell's requests."""
@@ -59,13 +61,16 @@ def analyse_campaign(
     listed: bool = True,
     completion_file: bool = True,
     folders: Collection[str] | None = None,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+    lag_limit: Mapping[str, float] | None = None,
 ) -> list[Suggestion]:
-    """Write `runs`, `cells`, `cells_all` and `suggestions` of one campaign from what `convert_campaign` wrote.
+    """Write all tables of one campaign that are computed from what `convert_campaign` wrote, conclusions too.
 
     `tags` are the catalogue's rows for this campaign (see `exclusion.matches`), each with a ``tag`` and a ``reason``; a
     run with a tag in `excluding` is left out. What does not fit together becomes rows of `problems`: a campaign that is
     not `listed` in the catalogue, a variant's folder that is not one of `folders` (None: any may be), tags of no run.
-    `completion_file` is False where none is to be expected. Returns the suggestions.
+    `completion_file` is False where none is to be expected; `lag_limit` holds fields of `sending.LagLimit`. Returns the
+    suggestions.
 
     One cell at a time, so that memory follows the largest cell. Raises LoadstoneError when `tables` can't be written.
     """
@@ -75,32 +80,50 @@ def analyse_campaign(
             database.add_view(connection, tables, table, columns, [campaign])
         facts = _rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
         planned = _rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
-        asking = _Asking(connection, tables, Answers(tables, campaign))
+        answers = Answers(tables, layout.answers_file(tables, campaign))
+        asking = _Asking(connection, tables, answers, settings.confidence)
         links = mismatch.links(campaign.root, facts)
-        judged = _judged(asking, facts, known, links, mismatch.copies(facts, links))
+        source = Source(connection, tables, answers)
+        about = findings.of_runs(source, facts, lag_limit or {})
+        judged = _judged(asking, facts, known, links, mismatch.copies(facts, links), about=about)
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
+        kept: list[_Row] = []
+        drawn: dict[str, list[_Row]] = {table: [] for table in pictured.TABLES}
         for group in _groups(runs):
             counting = [run for run in group if not run["excluded"]]
-            found = list(_cells(asking, group, counting))
+            found = list(_cells(asking, group, counting, kept))
             cells += found
-            cells_all += found if len(counting) == len(group) else _cells(asking, group, group)
-        asking.answers.save()
+            for table, shown in pictured.of_cell(source, group, counting).items():
+                drawn[table] += shown
+            alike = len({_load(run) for run in group}) == 1
+            cells_all += found if len(counting) == len(group) or not alike else _cells(asking, group, group)
+        failed = list(error_causes.rows(connection, tables, answers, facts))
+        failed += error_causes.reported(connection, tables, campaign)
+        answers.save()
     suggestions = suggest((each.profile for each in judged), mismatch.unfinished(campaign, planned, known))
     key = layout.campaign_key(campaign)
     rows = {
         "runs": runs,
+        "run_shapes": [each.shape for each in about if each.shape],
+        "sending": [each.sending for each in about],
+        "senders": [row for each in about for row in each.senders],
         "cells": cells,
         "cells_all": cells_all,
         "suggestions": [suggestion_row(each, key) for each in suggestions],
+        "error_causes": failed,
+        **drawn,
     }
     for table, content in rows.items():
         path = layout.partition(tables, table, campaign) / layout.PART
-        layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)  # the workflow waits for them
+        layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)
+    path = layout.scope_file(tables, "replicates", campaign)
+    layout.write_rows(tables, path, kept, schema.REPLICATES, keep_empty=True)
     problems = [key | problem for problem in mismatch.problems(campaign, facts, planned, known)]
     path = layout.partition(tables, "problems", campaign) / _PROBLEMS
     layout.write_rows(tables, path, problems, schema.PROBLEMS)
+    conclude.of_campaign(campaign, tables, settings)
     return suggestions
 
 
@@ -118,6 +141,8 @@ def _judged(
     known: Known,
     links: Mapping[str, str],
     copies: Mapping[str, str],
+    *,
+    about: Sequence[Finding],
 ) -> list[Judged]:
     """`links` and `copies` name by the source of a run that of the other whose file or content it has."""
     measured: dict[tuple[str, int], _Row] = {}
@@ -129,11 +154,14 @@ def _judged(
         for row in _rows(asking.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
     }
     named = Counter((fact["variant_dir"], fact["rate"], fact["run"]) for fact in facts)
-    runs = []
+    loads: dict[tuple[float, str], set[str]] = {}
     for fact in facts:
+        loads.setdefault((fact["rate"], fact["variant"]), set()).add(_load(fact))
+    runs = []
+    for fact, finding in zip(facts, about, strict=True):
         key = fact["variant_dir"], fact["rate"], fact["run"]
         found = measured.get((fact["requests_file"] or "", fact["run"]), {})
-        counted = reported.get(key, {}) if fact["evidence"] == "summary" else found
+        counted = found if fact["evidence"] == "raw" else reported.get(key, {})
         verdict = judge(
             fact,
             counted.get("requests"),
@@ -142,22 +170,28 @@ def _judged(
             known.excluding,
             ambiguous=named[key] > 1,
             linked_to=links.get(fact["source"]),
+            loads=loads[fact["rate"], fact["variant"]],
         )
-        started_at = counted.get("started_at")
+        started_at = counted.get("started_at") or fact["started_at"]
         row = fact | {
             "started_at": started_at and (started_at if started_at.tzinfo else started_at.replace(tzinfo=UTC)),
             "requests": counted.get("requests"),
             "complete": verdict.complete,
-            "send_lag_p99_ns": found.get("send_lag_p99_ns") if fact["load_model"] == "open" else None,
+            "send_lag_p99_ns": finding.sending.get("lag_p99_ns"),
             "tags": verdict.tags,
             "excluded": verdict.excluded,
             "exclusion_reason": "; ".join(verdict.reasons) or None,
         }
-        runs.append(Judged(row, _profile(fact, counted, verdict, copies.get(fact["source"]))))
+        runs.append(Judged(row, _profile(fact, counted, verdict, copies.get(fact["source"]), finding)))
     return runs
 
 
-def _profile(fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None) -> Profile:
+def _load(fact: _Row) -> str:
+    """How a run was measured: what differs in it is never pooled."""
+    return f"{fact['load_model'] or 'unknown'} load by {fact['generator'] or 'an unknown generator'}"
+
+
+def _profile(fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, finding: Finding) -> Profile:
     """`counted` holds what `runs.sql` or the tool's summary says of the run."""
     return Profile(
         variant=fact["variant"],
@@ -168,12 +202,11 @@ def _profile(fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None) -
         sound=not verdict.unfit,
         failed_share=counted.get("failed_share"),
         mean_ns=counted.get("mean_ns"),
-        first_half_mean_ns=counted.get("first_half_mean_ns"),
-        second_half_mean_ns=counted.get("second_half_mean_ns"),
         tags=verdict.tags,
         trouble=fact["trouble"],
         copy_of=copy_of,
         results_sha256=fact["results_sha256"],
+        **finding.profile,
     )
 
 
@@ -186,44 +219,35 @@ def _groups(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
         yield list(group)
 
 
-def _cells(asking: _Asking, runs: Sequence[_Row], counting: Sequence[_Row]) -> Iterator[_Row]:
-    """One row per stream, over those of a cell's `runs` that are `counting`."""
-    included = [run for run in counting if run["requests_file"]]
+def _cells(
+    asking: _Asking, runs: Sequence[_Row], counting: Sequence[_Row], kept: list[_Row] | None = None
+) -> Iterator[_Row]:
+    """One row per stream, over those of a cell's `runs` that are `counting`. Rows of `replicates` go into `kept`."""
+    included = replicates.ordered([run for run in counting if run["requests_file"]])
     if not included:
         return
     key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
     files = {run["requests_file"] for run in included}
-    question = _CELL_CODE, key, [(run["variant_dir"], run["run"]) for run in included]
-    for cell in asking.answers.rows(question, files, lambda: _computed(asking, key, files, included)):
-        yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs)}
+    of_runs = [tuple(run[name] for name in ("variant_dir", "run", "timeout_s", "load_model")) for run in included]
+    question = _CELL_CODE, key, of_runs, asking.confidence
+    for cell in asking.answers.rows(question, files, lambda: _computed(asking, files, included)):
+        resolution_ns = max((run["resolution_ns"] for run in included if run["resolution_ns"]), default=None)
+        drawn = cell.pop("replicates")
+        if kept is not None and cell["stream"] == MAIN_STREAM:
+            kept += replicates.rows(key, replicates.from_text(drawn))
+        yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs), "resolution_ns": resolution_ns}
 
 
 # All that the figures of a cell depend on besides its requests.
-_STATISTICS = Path(stats.__file__).read_text("utf-8")
-_CELL_CODE = (sql.load("cells"), sql.load("cell_latencies"), _STATISTICS, schema.PERCENTILES)
+_CELL_CODE = (sql.load("cells"), replicates.CODE)
 
 
-def _computed(asking: _Asking, key: _Row, files: Iterable[str], included: Sequence[_Row]) -> Iterator[_Row]:
-    """`cells.sql` over the included runs of one cell, with intervals."""
-    connection, patterns = asking.connection, sorted(layout.pattern(asking.tables / file) for file in files)
-    keys = {name: [run[name] for run in included] for name in ("variant_dir", "run")}
-    connection.register("included", pa.table(keys | {"series": range(len(included))}))
-    for cell in _rows(connection, sql.load("cells"), files=patterns):
-        yield cell | _support(connection, patterns, key, cell)
-
-
-def _support(connection: duckdb.DuckDBPyConnection, files: Sequence[str], key: _Row, cell: _Row) -> _Row:
-    """Intervals of a cell's figures, and which percentiles it has requests enough for."""
-    found: _Row = {
-        f"{name}_estimable": stats.estimable(cell["n_requests"], probability)
-        for name, probability in schema.PERCENTILES.items()
-    }
-    if cell["n_runs"] > 1:
-        values = {"files": files, "stream": cell["stream"]}
-        series, latencies_ns = connection.execute(sql.load("cell_latencies"), values).fetchnumpy().values()
-        starts = np.flatnonzero(np.diff(series)) + 1
-        supported = {name: q for name, q in schema.PERCENTILES.items() if found[f"{name}_estimable"]}
-        seed = stats.seed(*key.values(), cell["stream"])
-        for name, interval in stats.intervals(np.split(latencies_ns, starts), supported, seed).items():
-            found[f"{name}_low_ns"], found[f"{name}_high_ns"] = interval
-    return found
+def _computed(asking: _Asking, files: Iterable[str], included: Sequence[_Row]) -> Iterator[_Row]:
+    """`cells.sql` over the included runs of one cell, with intervals and replicates."""
+    patterns = sorted(layout.pattern(asking.tables / file) for file in files)
+    replicates.register(asking.connection, included)
+    for cell in _rows(asking.connection, sql.load("cells"), files=patterns):
+        sampled = replicates.samples(asking.connection, patterns, included, cell["stream"])
+        found = replicates.replicate(included, sampled)
+        drawn = {"replicates": replicates.to_text(found)}
+        yield cell | replicates.columns(found, sampled, asking.confidence) | drawn

@@ -1,7 +1,7 @@
 """Answers of an earlier analysis that are still true, so that one run more costs its own cell and not the campaign.
 
 An answer is a list of rows computed from Parquet files of one cell; it is known by a hash over all that it was computed
-from. Kept beside the tables, per campaign; removing them costs time and changes nothing.
+from. Kept beside the tables, per campaign and per comparison; removing them costs time and changes nothing.
 """
 
 import hashlib
@@ -11,7 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import Campaign
 from loadstone.durable import replace
 from loadstone.tables import layout
 
@@ -19,11 +18,11 @@ _Row = dict[str, Any]
 
 
 class Answers:
-    """What is known of one campaign; `save` keeps those that were asked for since."""
+    """What the file at `path` knows; `save` keeps those that were asked for since."""
 
-    def __init__(self, tables: Path, campaign: Campaign) -> None:
+    def __init__(self, tables: Path, path: Path) -> None:
         self._tables = tables
-        self._path = layout.answers_file(tables, campaign)
+        self._path = path
         self._asked: dict[str, list[_Row]] = {}
         try:
             content = json.loads(self._path.read_bytes())
@@ -69,7 +68,7 @@ def _decoded(row: _Row) -> _Row:
         if name.endswith("@"):
             found[name.removesuffix("@")] = datetime.fromisoformat(value)
         elif isinstance(value, list):
-            found[name] = [tuple(pair) for pair in value]
+            found[name] = [tuple(item) if isinstance(item, list) else item for item in value]
         else:
             found[name] = value
     return found

@@ -72,7 +72,7 @@ def _why(record: CellRecord | None, cell: CellListing, variant: str, tables: Pat
 
 def _remove_vanished(listing: CampaignListing, tables: Path, log: Callable[[str], None]) -> None:
     """Remove the Parquet files of cells that are no longer there."""
-    for table in ("requests", "resources"):
+    for table in schema.OF_CELLS:
         expected = {layout.cell_file(tables, table, cell.cell) for cell in listing.cells}
         for path in layout.partition(tables, table, listing.campaign).glob("*.parquet"):
             if path not in expected:

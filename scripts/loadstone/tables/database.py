@@ -8,11 +8,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from loadstone import sql
+from loadstone import generators, sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.tables import layout
-from loadstone.tables.schema import PLAIN, TABLES, VIEWS
+from loadstone.tables.schema import COMPARED, GENERATORS, PLAIN, SCOPED, TABLES, VIEWS
 
 _PARTITIONS = "app=*/host=*/timestamp=*"
 _FILES = f"{_PARTITIONS}/*.parquet"
@@ -28,6 +28,7 @@ def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb
     connection = open_memory()
     for table, columns in TABLES.items():
         add_view(connection, tables, table, columns, campaigns)
+    connection.from_arrow(_generators()).create_view("generators")
     for view in VIEWS:
         connection.execute(sql.load(view))
     return connection
@@ -42,9 +43,21 @@ def add_view(
 ) -> None:
     """One view of `connect`. Without rows it has `columns`; without those too there is no view."""
     if files := _files(tables, table, campaigns):
-        connection.sql(sql.load(_query(table)), params={"files": files}).create_view(table)
+        try:
+            connection.sql(sql.load(_query(table)), params={"files": files}).create_view(table)
+        except duckdb.Error as error:
+            raise damaged(tables, error) from None
     elif columns is not None:
         connection.from_arrow(columns.empty_table()).create_view(table)
+
+
+def damaged(tables: Path, error: duckdb.Error) -> LoadstoneError:
+    """What people are told of a file below `tables` that is no table any more; none is ever removed by itself."""
+    said = str(error).partition(" Error: ")[2] or str(error)
+    return LoadstoneError(
+        f"a table cannot be read: {said.splitlines()[0]}. Remove that file and the folder {tables / '.done'}, and "
+        "the next command makes it again from the archive"
+    )
 
 
 def open_memory() -> duckdb.DuckDBPyConnection:
@@ -75,6 +88,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
         database.parent.mkdir(parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)
         with chdir(project_root), duckdb.connect(str(temporary)) as connection:
+            layout.write_rows(shown, shown / "generators" / layout.PART, list(generators.rows()), GENERATORS)
             for table, columns in TABLES.items():
                 if found := _files(shown, table, None):
                     files, query = found, _query(table)
@@ -84,18 +98,28 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
             for view in VIEWS:
                 connection.execute(sql.load(view))
         temporary.replace(database)
+    except duckdb.Error as error:
+        raise damaged(tables, error) from None
     except OSError as error:
         raise LoadstoneError(f"{database} cannot be written: {error.strerror or error}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def _generators() -> pa.Table:
+    return pa.Table.from_pylist(list(generators.rows()), GENERATORS)
+
+
 def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
     """Remove the rows of comparisons that are no longer made; `comparisons` are the ids of those that are."""
-    wanted = {layout.comparison_file(tables, comparison) for comparison in comparisons}
-    for path in (tables / "comparisons").glob(_PLAIN_FILES):
-        if path not in wanted:
+    for path in (tables / layout.ANSWERS).glob("*.json"):
+        if path not in {layout.comparison_answers_file(tables, comparison) for comparison in comparisons}:
             path.unlink()
+    for table in COMPARED:
+        wanted = {layout.comparison_file(tables, comparison, table) for comparison in comparisons}
+        for path in (tables / table).glob(_PLAIN_FILES):
+            if path not in wanted:
+                path.unlink()
 
 
 def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
@@ -140,17 +164,23 @@ def _remove_partition(folder: Path) -> None:
 
 
 def _query(table: str) -> str:
-    return "view_plain" if table in PLAIN else "view"
+    return "view_plain" if table in (*PLAIN, *SCOPED) else "view"
 
 
 def _files(tables: Path, table: str, campaigns: Sequence[Campaign] | None) -> list[str]:
     """Patterns for DuckDB, each of which matches at least one file."""
     if table in PLAIN:
-        return [f"{layout.pattern(tables / table)}/{_PLAIN_FILES}"] if any((tables / table).glob(_PLAIN_FILES)) else []
+        return _plain_files(tables, table)
+    plain = _plain_files(tables, table) if table in SCOPED else []
     if campaigns is None:
-        return [f"{layout.pattern(tables / table)}/{_FILES}"] if any((tables / table).glob(_FILES)) else []
+        parted = [f"{layout.pattern(tables / table)}/{_FILES}"] if any((tables / table).glob(_FILES)) else []
+        return plain + parted
     folders = (layout.partition(tables, table, campaign) for campaign in campaigns)
-    return [f"{layout.pattern(folder)}/*.parquet" for folder in folders if any(folder.glob("*.parquet"))]
+    return plain + [f"{layout.pattern(folder)}/*.parquet" for folder in folders if any(folder.glob("*.parquet"))]
+
+
+def _plain_files(tables: Path, table: str) -> list[str]:
+    return [f"{layout.pattern(tables / table)}/{_PLAIN_FILES}"] if any((tables / table).glob(_PLAIN_FILES)) else []
 
 
 def _write_empty(tables: Path, table: str, columns: pa.Schema) -> Path:

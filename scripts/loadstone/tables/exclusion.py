@@ -33,12 +33,14 @@ def judge(
     *,
     ambiguous: bool = False,
     linked_to: str | None = None,
+    loads: Collection[str] = (),
 ) -> Verdict:
     """Judge one run by a row of `facts` and by what its requests say; reasons are texts for people.
 
     `tags` are rows that `matches` understands, with ``tag`` and ``reason``; tags named in `excluding` exclude.
     `repeated` counts requests whose number another has too; `ambiguous`: another folder holds the same run; `linked_to`
-    names the other run whose file this one only links to.
+    names the other run whose file this one only links to. `loads` are the ways in which the runs of its rate and
+    variant were measured, in words.
     """
     complete = _is_complete(requests, fact["expected_requests"])
     reasons = list(fact["faults"])
@@ -50,6 +52,9 @@ def judge(
         reasons.append("another folder of the same rate and variant holds a run of this number")
     if linked_to is not None:
         reasons.append(f"is a link to {linked_to}, which is a run of its own")
+    if len(loads) > 1:
+        ways = " and ".join(sorted(loads))
+        reasons.append(f"there are runs of {ways} under this rate and variant, which are never pooled")
     unfit = bool(reasons)
     matching = [tag for tag in tags if matches(tag, fact)]
     reasons += [

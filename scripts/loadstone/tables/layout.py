@@ -57,9 +57,9 @@ def cell_file(tables: Path, table: str, cell: Cell) -> Path:
     return partition(tables, table, cell.campaign) / f"{name}.parquet"
 
 
-def comparison_file(tables: Path, comparison: str) -> Path:
-    """The file of one comparison's rows, by its id."""
-    return tables / "comparisons" / f"{comparison}.parquet"
+def comparison_file(tables: Path, comparison: str, table: str = "comparisons") -> Path:
+    """The file of one comparison's rows of a table, by its id."""
+    return tables / table / f"{comparison}.parquet"
 
 
 def pattern(path: Path) -> str:
@@ -77,6 +77,16 @@ def answers_file(tables: Path, campaign: Campaign) -> Path:
     """Where the last analysis of a campaign keeps what it computed per cell."""
     app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
     return tables / ANSWERS / app / host / f"{timestamp}.json"
+
+
+def comparison_answers_file(tables: Path, comparison: str) -> Path:
+    """The same for a comparison."""
+    return tables / ANSWERS / f"{comparison}.json"
+
+
+def scope_file(tables: Path, table: str, of: Campaign | str) -> Path:
+    """The file of one scope's rows of a table: of a campaign, or of a comparison by its id."""
+    return comparison_file(tables, of, table) if isinstance(of, str) else partition(tables, table, of) / PART
 
 
 def prepare_folder(tables: Path, folder: Path) -> None:
@@ -104,7 +114,7 @@ def written(tables: Path, path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def _arrow_values(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
+def arrow_values(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
     """Arrow wants maps as pairs; times come as text out of the manifest."""
     found = dict(row)
     for field in schema:
@@ -123,6 +133,6 @@ def write_rows(
     if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return
-    table = pa.Table.from_pylist([_arrow_values(row, schema) for row in rows], schema=schema)
+    table = pa.Table.from_pylist([arrow_values(row, schema) for row in rows], schema=schema)
     with written(tables, path) as temporary:
         pq.write_table(table, temporary, compression="zstd")

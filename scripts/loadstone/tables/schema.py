@@ -6,6 +6,8 @@ nanoseconds have no arithmetic); all other times are zoned microseconds.
 
 import pyarrow as pa
 
+from loadstone.tables.schema_findings import FINDINGS, SENDER
+
 _TEXT, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _INSTANT = pa.timestamp("us", "UTC")
 _TEXTS = pa.list_(_TEXT)
@@ -22,7 +24,7 @@ _DESCRIBED = [
     ("generator", _TEXT),
     ("metadata_version", _TEXT),
     ("evidence", _TEXT),
-    ("duration_s", _FLOAT),
+    ("duration_s", _FLOAT),  # None where a number of iterations ends the run
     ("warmup_rate", _FLOAT),
     ("replicas", pa.int32()),
     ("labels", pa.map_(_TEXT, _TEXT)),
@@ -30,6 +32,12 @@ _DESCRIBED = [
     ("source", _TEXT),
     ("generator_cpus", _FLOAT),  # how many the load generator could use; None where nobody recorded it
     ("inferred", pa.map_(_TEXT, _TEXT)),  # column -> why its value does not rest on what the metadata says
+    ("resolution_ns", _FLOAT),  # latencies come in whole multiples of it; None where that is not known
+    ("users", pa.int32()),  # of closed load
+    ("description", _TEXT),  # of an imported run
+    ("timeout_s", _FLOAT),  # of one request; None where the metadata do not say
+    ("generators", pa.int32()),  # that shared the load; null where the metadata do not say
+    ("plan_order", _TEXT),  # of the sweep: blocks or fixed; None where the metadata do not say
 ]
 
 REQUESTS = pa.schema(
@@ -46,9 +54,14 @@ REQUESTS = pa.schema(
         ("error_class", _TEXT),
         ("bytes_out", _INT),
         ("bytes_in", _INT),
+        ("offset_ns", _INT),  # start since that of the run, where the tool gives no time of day (`sent_at` is null)
+        ("answered_by", _TEXT),  # of an answer that is no success: proxy or service, where the answer tells
+        ("generator", pa.int32()),  # which of several that shared the load, from 0; null where there was one
     ]
 )
 
+# What a tool itself reported of one run's stream. `preferred`: of several reports the one that statistics take.
+# `problems` say what is wrong with it, by itself or by the requests beside it.
 SUMMARIES = pa.schema(
     [
         *KEY,
@@ -60,6 +73,46 @@ SUMMARIES = pa.schema(
         ("throughput", _FLOAT),
         ("status_codes", pa.map_(_TEXT, _INT)),
         ("started_at", _INSTANT),
+        *((name, _FLOAT) for name in ("std_ns", "p75_ns", "p999_ns")),
+        ("source", _TEXT),
+        ("preferred", _BOOL),
+        ("problems", _TEXTS),
+    ]
+)
+
+# Every figure that a tool printed of a run, see `loadstone.readers.base.Figure`.
+FIGURES = pa.schema(
+    [
+        *KEY,
+        ("variant_dir", _TEXT),
+        *((name, _TEXT) for name in ("source", "section", "metric", "statistic")),
+        ("value", _FLOAT),
+        ("unit", _TEXT),
+        ("text", _TEXT),
+    ]
+)
+
+# How many requests of a run's stream took more than `lower_ns` and at most `upper_ns`.
+HISTOGRAMS = pa.schema(
+    [
+        *KEY,
+        ("variant_dir", _TEXT),
+        ("stream", _TEXT),
+        ("source", _TEXT),
+        ("lower_ns", _FLOAT),
+        ("upper_ns", _FLOAT),
+        ("count", _INT),
+    ]
+)
+
+# Load generators: what their figures mean, see `loadstone.generators`.
+GENERATORS = pa.schema(
+    [
+        ("generator", _TEXT),
+        ("load_models", _TEXTS),
+        *((name, _TEXT) for name in ("starts_at", "ends_at", "connecting", "stamp")),
+        ("resolution_ns", _FLOAT),
+        ("source", _TEXT),
     ]
 )
 
@@ -171,8 +224,10 @@ FACTS = pa.schema(
         ("trouble", _TEXT),
         ("faults", _TEXTS),
         ("problems", _TEXTS),
+        ("started_at", _INSTANT),  # as people or the tool said; what requests say goes before it
         ("requests_file", _TEXT),
         ("results_sha256", _TEXT),  # of its main results as they lie in the archive
+        ("senders", pa.list_(SENDER)),  # as its record tells of each of several generators
     ]
 )
 
@@ -198,9 +253,12 @@ CELLS = pa.schema(
         ("n_runs", _INT),
         ("n_excluded", _INT),
         ("n_requests", _INT),
+        ("resolution_ns", _FLOAT),  # no difference below it means anything; None where that is not known
         *((name, _FLOAT) for name in ("mean_ns", "std_ns", "run_mean_ns", "run_std_ns")),
         ("mean_low_ns", _FLOAT),
         ("mean_high_ns", _FLOAT),
+        ("mean_censored", _BOOL),  # requests timed out: it is at least this
+        ("n_timeouts", _INT),
         ("ok_n_requests", _INT),
         *((name, _FLOAT) for name in ("ok_mean_ns", "ok_std_ns", "ok_run_mean_ns", "ok_run_std_ns")),
         *(
@@ -211,13 +269,19 @@ CELLS = pa.schema(
                 (f"{name}_low_ns", _FLOAT),
                 (f"{name}_high_ns", _FLOAT),
                 (f"{name}_estimable", _BOOL),
+                (f"{name}_censored", _BOOL),  # it falls among requests that timed out: it is at least this
             )
         ),
         *((f"ok_{name}_ns", _FLOAT) for name in ("p50", "p90", "p99")),
         ("error_fraction", _FLOAT),
         ("error_fraction_std", _FLOAT),
+        ("error_fraction_low", _FLOAT),
+        ("error_fraction_high", _FLOAT),
         ("error_fractions", pa.map_(_TEXT, _FLOAT)),
         ("error_fraction_stds", pa.map_(_TEXT, _FLOAT)),
+        # Requests answered without failure per second: within the attack's length, counted from the first answer on;
+        # mean over runs.
+        *((f"throughput{end}", _FLOAT) for end in ("", "_low", "_high")),
     ]
 )
 
@@ -225,7 +289,9 @@ CELLS = pa.schema(
 POOLED = [
     field
     for field in CELLS
-    if field.name.startswith(("n_requests", "run_", "mean_", "ok_", *(f"{name}_" for name in PERCENTILES)))
+    if field.name.startswith(
+        ("n_requests", "n_timeouts", "throughput", "run_", "mean_", "ok_", *(f"{name}_" for name in PERCENTILES))
+    )
     and field.name not in ("mean_ns", "ok_mean_ns", "ok_std_ns")
 ]
 
@@ -238,9 +304,11 @@ COMPARISONS = pa.schema(
         ("variant", _TEXT),
         ("rate", _FLOAT),
         ("load_model", _TEXT),
+        ("generator", _TEXT),
         ("evidence", _TEXT),
         ("n_runs", _INT),
         ("n_excluded", _INT),
+        ("resolution_ns", _FLOAT),
         ("vegeta_summaries_n_runs", _INT),
         ("vegeta_summaries_mean_ns", _FLOAT),
         ("vegeta_summaries_std_ns", _FLOAT),
@@ -258,6 +326,19 @@ COMPARISONS = pa.schema(
     ]
 )
 
+# A line fitted over the runs of a comparison, see `loadstone.stats.lines`: `of` per one of `x`, in `unit`; without one,
+# `problem` says why. Points are runs: `n_runs` of them, at `n_levels` different x; `n_left_out` lack x or the figure.
+FITS = pa.schema(
+    [
+        *((name, _TEXT) for name in ("comparison", "app", "x", "of", "name", "unit")),
+        *((name, _INT) for name in ("n_runs", "n_levels", "n_left_out")),
+        *((name, _FLOAT) for name in ("slope", "slope_low", "slope_high")),
+        *((name, _FLOAT) for name in ("intercept", "intercept_low", "intercept_high")),
+        *((name, _FLOAT) for name in ("residual_std", "x_min", "x_max")),
+        ("problem", _TEXT),
+    ]
+)
+
 # A tag that is proposed and not applied: of a campaign, of a cell or of a run; `lines` go into config/catalogue.yaml.
 # `tagged`: the tag is there already.
 SUGGESTIONS = pa.schema(
@@ -269,6 +350,8 @@ TABLES = {
     "runs": RUNS,
     "requests": REQUESTS,
     "summaries": SUMMARIES,
+    "figures": FIGURES,
+    "histograms": HISTOGRAMS,
     "resources": RESOURCES,
     "incidents": INCIDENTS,
     "spans": SPANS,
@@ -276,14 +359,51 @@ TABLES = {
     "cells": CELLS,
     "cells_all": CELLS,  # as if no run were left out; n_excluded says how many of its runs `cells` leaves out
     "comparisons": COMPARISONS,
+    "fits": FITS,
     "planned": PLANNED,
     "failures": FAILURES,
     "problems": PROBLEMS,
     "suggestions": SUGGESTIONS,
+    "generators": GENERATORS,
+    **FINDINGS,
 }
+
+# Figures of a cell's main stream as `loadstone.stats.Replicates` has them, one row per statistic. Internal, as `facts`.
+REPLICATES = pa.schema(
+    [
+        *CELL_KEY,
+        ("statistic", _TEXT),
+        ("value", _FLOAT),
+        ("draws", pa.list_(pa.float32())),
+        ("within", pa.list_(pa.float32())),
+        ("n_runs", _INT),
+        *((name, _INT) for name in ("n_blocks", "n_requests", "n_timeouts")),
+        ("offered", _FLOAT),
+    ]
+)
+
+# Those of which a cell has a file of its own.
+OF_CELLS = ("requests", "figures", "histograms", "resources")
 
 # Views over these, each made by the SQL file of its name.
 VIEWS = {"resource_usage": RESOURCE_USAGE}
 
-# Those of which a comparison has a file, not a campaign.
-PLAIN = ("comparisons",)
+# Those that are not parted by campaign: a comparison has a file of each, generators and history have one.
+PLAIN = ("comparisons", "fits", "generators", "history")
+
+# Those about a scope, which is a campaign (a file in its folder) or a comparison (a file of its own).
+SCOPED = (
+    "effects",
+    "knees",
+    "knee_shares",
+    "layers",
+    "interactions",
+    "claims",
+    "time_bins",
+    "percentile_curves",
+)
+
+# What is written of every campaign that is analysed, and of every comparison that is made: the workflow waits for them.
+OF_RUNS = ("run_shapes", "sending", "senders", "run_figures")
+ANALYSED = ("runs", "cells", "cells_all", "suggestions", "error_causes", *OF_RUNS, "replicates", *SCOPED)
+COMPARED = ("comparisons", "fits", *SCOPED)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
 from itertools import groupby
+from math import hypot, log
 from statistics import median
 from typing import Any
 
@@ -21,17 +22,18 @@ SEVERAL = 2
 
 # An outlier is this many robust deviations from the median, and at least so many times larger or smaller: with few runs
 # that agree well, a deviation alone would find outliers everywhere. 3.5 is the cutoff of Iglewicz & Hoaglin 1993,
-# *How to Detect and Handle Outliers*, section 3, for the modified z-score.
+# *How to Detect and Handle Outliers*, section 3, for the modified z-score. Of two or three runs nobody knows how runs
+# differ: there the deviation is that of their requests within each, which is the least that runs differ by.
 ROBUST_Z = 3.5
-OUTLIER_RATIO = 2.0
+OUTLIER_RATIO = 4 / 3
 _FEWEST_RUNS = 4
 _MAD_TO_DEVIATION = 1.4826  # of a normal distribution
 
-# Runs without a warm-up took three to eight times as long in their first half.
+# Runs without a warm-up took three to eight times as long in their first half. So is one that a few slow requests at
+# one end make so, whatever its shape.
 HALVES_RATIO = 3.0
-_FEWEST_REQUESTS = 40
 
-_WORD = re.compile(r"(FAILED|INVALID|INCONSISTENT|interrupted|doubtful|outlier|unsettled)")
+_WORD = re.compile(r"(FAILED|INVALID|INCONSISTENT|GENERATOR_LIMITED|interrupted|doubtful|outlier|unsettled)")
 
 _TOLD = 5  # per campaign in a log
 
@@ -40,7 +42,10 @@ _TOLD = 5  # per campaign in a log
 class Profile:
     """What a run's requests say. `sound` is False for one that is short, broken or a link: no sibling is judged by it.
 
-    Latencies are in ns; a share is of all requests, and None where nothing is known.
+    Latencies are in ns; a share is of all requests, and None where nothing is known. `half_ratio` is the mean latency
+    of its first half over that of its second, `noise` the standard error of its mean as a share of it. `unsettled`,
+    `late` and `apart` say in words what keeps it from being of a steady state, that it was sent late, and that its
+    several generators did not keep time with each other.
     """
 
     variant: str
@@ -51,8 +56,11 @@ class Profile:
     sound: bool
     failed_share: float | None
     mean_ns: float | None
-    first_half_mean_ns: float | None = None
-    second_half_mean_ns: float | None = None
+    half_ratio: float | None = None
+    unsettled: str | None = None
+    noise: float | None = None
+    late: str | None = None
+    apart: str | None = None
     tags: Sequence[str] = ()
     trouble: str | None = None  # what happened to its target, in words
     copy_of: str | None = None  # path of an earlier run's results, which are the same bytes
@@ -82,7 +90,7 @@ def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[
         found += _troubled(cell)
         found += _copied(cell)
         sound = [profile for profile in cell if profile.sound]
-        for check in (_failures, _outliers, _halves):
+        for check in (_failures, _outliers, _unsettled, _late, _apart):
             found += check(sound)
     return found
 
@@ -141,14 +149,18 @@ def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
 
 
 def _troubled(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    """Per run; one for the cell where it happened in most of its runs."""
-    troubled = [(profile, profile.trouble) for profile in cell if profile.trouble is not None]
-    if len(troubled) > 1 and 2 * len(troubled) > len(cell):
-        text = f"in {len(troubled)} of {len(cell)} runs, such as run {troubled[0][0].run}: {troubled[0][1]}"
-        yield _of_cell(cell, "troubled target", "doubtful", text)
+    return _told_of_most(cell, [profile.trouble for profile in cell], "troubled target", "doubtful")
+
+
+def _told_of_most(cell: Sequence[Profile], texts: Sequence[str | None], kind: str, tag: str) -> Iterator[Suggestion]:
+    """One for each run of a cell with a text; one for the cell where most of its runs have one."""
+    found = [(profile, text) for profile, text in zip(cell, texts, strict=True) if text is not None]
+    if len(found) > 1 and 2 * len(found) > len(cell):
+        text = f"in {len(found)} of {len(cell)} runs, such as run {found[0][0].run}: {found[0][1]}"
+        yield _of_cell(cell, kind, tag, text)
         return
-    for profile, text in troubled:
-        yield _of_run(profile, "troubled target", "doubtful", text)
+    for profile, text in found:
+        yield _of_run(profile, kind, tag, text)
 
 
 def _copied(cell: Sequence[Profile]) -> Iterator[Suggestion]:
@@ -180,6 +192,7 @@ def _failures(cell: Sequence[Profile]) -> Iterator[Suggestion]:
 def _outliers(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     means = [(profile, profile.mean_ns) for profile in cell if profile.mean_ns]
     if len(means) < _FEWEST_RUNS:
+        yield from _far_from_few(cell)
         return
     middle = median(mean_ns for _, mean_ns in means)
     deviation = _MAD_TO_DEVIATION * median(abs(mean_ns - middle) for _, mean_ns in means)
@@ -194,28 +207,47 @@ def _outliers(cell: Sequence[Profile]) -> Iterator[Suggestion]:
             yield _of_run(profile, "outlying run", "outlier", text)
 
 
-def _halves(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    """Per run; one for the cell where most of its runs are so."""
-    found = [(profile, ratio) for profile in cell if (ratio := _halves_ratio(profile)) is not None]
-    moved = [(profile, ratio) for profile, ratio in found if max(ratio, 1 / ratio) >= HALVES_RATIO]
-    if len(moved) > 1 and 2 * len(moved) > len(cell):
-        ratios = [ratio for _, ratio in moved]
-        text = (
-            f"in {len(moved)} of {len(cell)} runs the first half took {_times(min(ratios))} to {_times(max(ratios))} "
-            "times as long as the second (mean latency)"
-        )
-        yield _of_cell(cell, "unlike halves", "unsettled", text)
+def _far_from_few(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    """The one of two or three runs that is far from the others. Of two it is the slower: which is odd, nobody knows."""
+    far = [profile for profile in cell if all(_is_far(profile, other) for other in cell if other is not profile)]
+    if len(cell) == SEVERAL:
+        far = sorted(far, key=lambda profile: profile.mean_ns or 0.0)[-1:]
+    if len(cell) < SEVERAL or len(far) != 1:
         return
-    for profile, ratio in moved:
-        text = f"its first half took {_times(ratio)} times as long as its second (mean latency)"
-        yield _of_run(profile, "unlike halves", "unsettled", text)
+    (profile,) = far
+    others = [other for other in cell if other is not profile]
+    beside = " and ".join(f"the {_ms(other.mean_ns or 0.0)} of run {other.run}" for other in others)
+    text = (
+        f"its mean latency of {_ms(profile.mean_ns or 0.0)} is far from {beside}, beyond what requests within each vary"
+    )
+    yield _of_run(profile, "outlying run", "outlier", text)
 
 
-def _halves_ratio(profile: Profile) -> float | None:
-    first, second = profile.first_half_mean_ns, profile.second_half_mean_ns
-    if not first or not second or (profile.requests or 0) < _FEWEST_REQUESTS:
+def _is_far(one: Profile, other: Profile) -> bool:
+    if not one.mean_ns or not other.mean_ns or one.noise is None or other.noise is None:
+        return False
+    ratio = abs(log(one.mean_ns / other.mean_ns))
+    return ratio >= log(OUTLIER_RATIO) and ratio > ROBUST_Z * hypot(one.noise, other.noise)
+
+
+def _unsettled(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    return _told_of_most(cell, [_not_steady(profile) for profile in cell], "unsettled run", "unsettled")
+
+
+def _not_steady(profile: Profile) -> str | None:
+    ratio = profile.half_ratio or 1.0
+    if profile.unsettled is None and HALVES_RATIO > ratio > 1 / HALVES_RATIO:
         return None
-    return first / second
+    halves = f"its first half took {_times(ratio)} times as long as its second (mean latency)"
+    return "; ".join(part for part in (profile.unsettled, halves) if part)
+
+
+def _late(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    return _told_of_most(cell, [profile.late for profile in cell], "late generator", "GENERATOR_LIMITED")
+
+
+def _apart(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    return _told_of_most(cell, [profile.apart for profile in cell], "generators apart", "doubtful")
 
 
 def _times(ratio: float) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 # Kinds of incidents, the worst first; other kinds (warnings, pods that were added) say nothing against a run by
 # themselves.
-_DOUBTFUL = {
+DOUBTFUL = {
     "oom": "containers killed for lack of memory",
     "restart": "containers restarted",
     "ended": "containers ended",
@@ -23,7 +23,7 @@ def trouble(incidents: Sequence[Mapping[str, Any]]) -> str | None:
     `incidents` are rows of the table of that name, of one run.
     """
     found = []
-    for kind, words in _DOUBTFUL.items():
+    for kind, words in DOUBTFUL.items():
         if own := [incident for incident in incidents if incident["kind"] == kind]:
             found.append(f"{words}: {sum(incident['count'] for incident in own)} ({_named(own)})")
     return "; ".join(found) or None

@@ -75,6 +75,37 @@ def test_two_variants_that_change_a_list_each_in_its_way() -> None:
     assert field.wanted("value") == get(value, field.path) and field.wanted("other") == field.before
 
 
+def test_differences_are_told_part_by_part_without_credentials() -> None:
+    env = [
+        {"name": "B", "value": "3"},
+        {"name": "API_TOKEN", "value": "s3cret"},
+        {"name": "REF", "valueFrom": {"a": 1}},
+    ]
+    field = Field(("spec", "containers"), ABSENT, {})
+    was = [{"name": "app", "image": "app:1", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}]
+    now = [{"name": "app", "image": "app:2", "env": env}, {"name": "side", "image": "s:1", "extra": {}}]
+    assert field.texts(was, now) == [
+        "spec.containers[app].image: app:1 -> app:2",
+        "spec.containers[app].env[A]: 1 -> absent",
+        "spec.containers[app].env[B]: 2 -> 3",
+        "spec.containers[app].env[API_TOKEN]: absent -> (redacted)",
+        "spec.containers[app].env[REF].valueFrom.a: absent -> 1",
+        "spec.containers[side].image: absent -> s:1",
+        "spec.containers[side].extra: absent -> {}",
+    ]
+    assert field.texts(now, now[::-1]) == ["spec.containers: ['app', 'side'] -> ['side', 'app']"]
+    assert field.texts(was, was) == []
+    volumes = Field(("spec", "volumes"), ABSENT, {})
+    was, now = ([{"name": "config", "configMap": {"name": name, "optional": False}}] for name in ("old", "new"))
+    assert volumes.texts(was, now) == ["spec.volumes[config].configMap.name: old -> new"]
+    assert volumes.texts(ABSENT, [{"name": "bare"}]) == ["spec.volumes[bare]: absent -> {'name': 'bare'}"]
+    token = Field(("env", ("name", "API_TOKEN"), "value"), "old", {"new": "s3cret"})
+    assert token.texts("old", "s3cret") == ["env[API_TOKEN].value: (redacted) -> (redacted)"]
+    assert token.texts("s3cret", ABSENT, "is now {now}, was {was}") == [
+        "env[API_TOKEN].value is now absent, was (redacted)"
+    ]
+
+
 def test_what_others_changed_is_left_and_named() -> None:
     after = changed(app={"image": "app:2"}, proxy={"image": "proxy:2"})
     fields = differences(BEFORE, {"new": after})
@@ -87,6 +118,39 @@ def test_what_others_changed_is_left_and_named() -> None:
         ["spec.template.spec.containers[app].image"],
     )
     assert found["spec"]["paused"] is True and found["spec"]["template"]["spec"]["containers"][0]["image"] == "app:3"
+
+
+def test_of_a_list_that_others_changed_too_our_elements_go_back_and_theirs_stay() -> None:
+    ours = changed(app={"env": [{"name": "B", "value": "9"}, {"name": "C", "value": "3"}]})
+    (field,) = differences(BEFORE, {"new": ours})
+    theirs = copy.deepcopy(ours)
+    env = theirs["spec"]["template"]["spec"]["containers"][0]["env"]
+    env.append({"name": "D", "value": "theirs"})
+    found, written, left = back(theirs, [field])
+    assert written == left == ["spec.template.spec.containers[app].env"]
+    now = get(found, field.path)
+    assert now == [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "D", "value": "theirs"}]
+    assert field.texts(field.before, now) == ["spec.template.spec.containers[app].env[D]: absent -> theirs"]
+    assert back(found, [field]) == (found, [], left), "once is enough"
+    # What they gave another value is theirs, and while measuring nothing of theirs is touched.
+    env[1]["value"] = "theirs too"
+    assert {"name": "C", "value": "theirs too"} in get(back(theirs, [field])[0], field.path)
+    assert rewritten(theirs, [field], lambda each: each.wanted("new")) == (theirs, [], [field])
+
+
+def test_a_list_of_which_only_ours_were_elements_goes_again() -> None:
+    before: dict[str, Any] = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "app", "image": "1"}]}}
+    ours, theirs = copy.deepcopy(before), copy.deepcopy(before)
+    ours["spec"]["containers"] = [{"name": "app", "image": "1", "env": [{"name": "A"}]}, {"name": "side", "image": "s"}]
+    theirs["spec"]["containers"] = [
+        {"name": "app", "image": "2", "env": [{"name": "A"}]},
+        {"name": "side", "image": "s"},
+        {"name": "new", "image": "n"},
+    ]
+    (field,) = differences(before, {"new": ours})
+    found, written, left = back(theirs, [field])
+    assert written == left == ["spec.containers"]
+    assert found["spec"]["containers"] == [{"name": "app", "image": "2"}, {"name": "new", "image": "n"}]
 
 
 def test_a_container_that_others_removed_is_left() -> None:

@@ -209,6 +209,18 @@ def test_a_server_that_stays_away_is_given_up_after_the_patience(plane, space) -
     assert caught.value.status == 0
 
 
+def test_an_outage_is_said_once_however_many_calls_it_meets(plane, space) -> None:
+    said: list[str] = []
+    cluster = Cluster(patience_s=0.3, log=said.append)
+    with plane.api_killed():
+        for copy in (cluster, cluster.with_patience(0.2), cluster):
+            with pytest.raises(ClusterError):
+                copy.version()
+    assert len(said) == 1 and "does not answer" in said[0]
+    assert cluster.with_patience(60).version()
+    assert "answers again" in said[-1]
+
+
 def test_a_server_that_takes_calls_but_does_not_answer_is_given_up_too(plane, space) -> None:
     cluster = Cluster(patience_s=1.5)
     assert cluster.is_ready()
@@ -261,12 +273,37 @@ def test_another_server_with_another_certificate_is_told_at_once(plane, tmp_path
         Cluster().version()
 
 
-@pytest.mark.slow
-def test_a_wrong_token_is_told(plane, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("KUBECONFIG", str(plane.write_kubeconfig(tmp_path / "kubeconfig", "stale")))
+def test_a_wrong_token_is_told_at_once(front, space) -> None:
+    refused = (401, {}, {"kind": "Status", "message": "Unauthorized"})
+    between = front(refused, FORWARD, refused)
     with pytest.raises(ForbiddenError, match="Unauthorized") as caught:
-        Cluster().list(CONFIG_MAP, "default")
+        Cluster().list(CONFIG_MAP, space.name)
     assert caught.value.status == 401
+    assert [path.partition("?")[0] for _, _, path in between.seen][1:2] == ["/readyz"] and len(between.seen) == 3
+
+
+def test_a_real_server_refuses_a_wrong_token(plane, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(plane.write_kubeconfig(tmp_path / "kubeconfig", "stale")))
+    cluster = Cluster(log=pytest.fail)
+    assert cluster.is_ready(to_anybody=True) and not cluster.is_ready()
+    with pytest.raises(ForbiddenError, match="Unauthorized"):
+        cluster.list(CONFIG_MAP, "default")
+
+
+def test_an_address_that_never_answered_is_given_up_sooner(plane, space) -> None:
+    with plane.api_killed(), pytest.raises(ClusterError, match="tried for 1 s"):
+        Cluster(first_patience_s=1).version()
+    cluster = Cluster(patience_s=2, first_patience_s=0.5)
+    assert cluster.with_patience(1).version()
+    with plane.api_killed(), pytest.raises(ClusterError, match="tried for 2 s"):
+        cluster.list(CONFIG_MAP, space.name)
+
+
+def test_whether_there_is_a_namespace(plane, space, tmp_path: Path, monkeypatch) -> None:
+    assert Cluster().has_namespace(space.name) is True
+    assert Cluster().has_namespace("nobody-s") is False
+    monkeypatch.setenv("KUBECONFIG", str(space.kubeconfig(tmp_path / "user", READ_ONLY)))
+    assert Cluster().has_namespace("nobody-s") is None
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from conftest import PROJECT
 from loadstone import config
 from loadstone.collect.kubernetes.declared import Declared
 from loadstone.collect.kubernetes.rights import needed, roles, useful
+from loadstone.declared_target import variant_identity
 from loadstone.errors import LoadstoneError
-from loadstone.sweep import variant_identity
 
 EXAMPLES = [
     found["target"]
@@ -103,4 +103,23 @@ def test_a_wrong_declaration_is_named(change: dict[str, Any], said: str) -> None
     target = copy.deepcopy(EXAMPLES[0])
     target["variants"]["plain"] |= change
     with pytest.raises(LoadstoneError, match=said):
+        checked(target)
+
+
+def test_generators_need_jobs_and_a_way_to_their_pods() -> None:
+    target = copy.deepcopy(EXAMPLES[0])
+    without = set(needed(checked(target)))
+    target["generators"] = {"image": "load:1"}
+    declared = checked(target)
+    assert declared.generators is not None
+    assert (declared.generators.command, declared.generators.cpu) == (("paced",), "1")
+    more = {(right.namespace, right.resource, right.verb) for right in set(needed(declared)) - without}
+    assert {(resource, verb) for _, resource, verb in more} == {
+        *(("jobs", verb) for verb in ("get", "list", "create", "delete")),
+        *(("pods", verb) for verb in ("get", "list")),
+        *(("pods/proxy", verb) for verb in ("get", "create")),
+    }
+    assert {namespace for namespace, _, _ in more} == {declared.namespace}
+    target["generators"] |= {"namespace": "load", "cpu": "x"}
+    with pytest.raises(LoadstoneError, match=r"generators\.cpu"):
         checked(target)

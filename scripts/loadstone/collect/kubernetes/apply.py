@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED, Field, get, rewritten, value_text
+from loadstone.collect.kubernetes.changes import REPLICAS, STOPPED, Field, get, rewritten
 from loadstone.collect.kubernetes.client import DEPLOYMENT, Cluster, ClusterError, ConflictError, NotFoundError
 from loadstone.collect.kubernetes.record import Changed, Record
 
 Wanted = Callable[[Field], Any]
 _TRY_S, _PAUSE_S = 5.0, 0.2
+_THEIRS = "is now {now}, by somebody else; before the sweep it was {was}"
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,9 @@ def deviations(cluster: Cluster, record: Record, variant: str) -> tuple[list[str
         if held is None or held["metadata"]["uid"] != changed.uid:
             found.append(f"{changed} is gone, or was made anew by somebody")
             continue
-        values = [(each, get(held, each.path), each.wanted(variant)) for each in changed.fields]
-        found += [
-            f"{changed}: {each} is {value_text(value)} instead of {value_text(want)}"
-            for each, value, want in values
-            if value != want
-        ]
+        for each in changed.fields:
+            texts = each.texts(each.wanted(variant), get(held, each.path), "is {now} instead of {was}")
+            found += [f"{changed}: {text}" for text in texts]
         generations[str(changed)] = held["metadata"].get("generation")
     return found, generations
 
@@ -148,14 +146,9 @@ def _try_to_write(writer: Writer, changed: Changed, fields: list[Field], wanted:
     if written:
         writer.fence()
         cluster.replace(changed.kind, changed.namespace, found, subresource)
-    return Outcome(
-        [f"{changed}: {each} {value_text(wanted(each))}" for each in written],
-        [
-            f"{changed}: {each} is now {value_text(get(held, each.path))}, by somebody else; "
-            f"before the sweep it was {value_text(each.before)}"
-            for each in left
-        ],
-    )
+    texts = [(each, each.texts(get(held, each.path), get(found, each.path))) for each in written]
+    theirs = [(each, each.texts(each.before, get(found, each.path), _THEIRS)) for each in left]
+    return Outcome(*([f"{changed}: {text}" for _, lines in both for text in lines] for both in (texts, theirs)))
 
 
 def _replicas(changed: Changed) -> list[Field]:

@@ -5,7 +5,7 @@ may be set again; one that holds anything else was changed by somebody else, and
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -33,7 +33,9 @@ SUSPEND: Path = ("spec", "suspend")
 # Names that no variant can have.
 IDLE, STOPPED = "/idle", "/stopped"
 _SHOWN = 120
-_ORDERED = ("containers", "initContainers", "env", "volumes")  # lists of which the elements are merged by name
+_REDACTED = "(redacted)"
+_CONTAINERS = ("containers", "initContainers")
+_ORDERED = (*_CONTAINERS, "env", "volumes")  # lists of which the elements are merged by name
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,21 @@ class Field:
     def is_known(self, value: Any) -> bool:
         """Whether it had this value before, or has it from us."""
         return value == self.before or value in self.ours.values()
+
+    def texts(self, was: Any, now: Any, said: str = "{was} -> {now}") -> list[str]:
+        """A line for each innermost part in which two of its values differ: ``spec.x[app].image: old -> new``.
+
+        `said` is the line's form, for other words; credentials stay hidden.
+        """
+        joint = ": " if said.startswith("{was}") else " "
+        return [
+            path_text(path) + joint + said.format(was=_shown(path, one), now=_shown(path, other))
+            for path, one, other in _parts_that_differ(self.path, was, now)
+        ]
+
+    def ours_back(self, value: Any) -> Any:
+        """A value that others changed too, with what of it is ours as it was before; named elements one by one."""
+        return _back(self.path[-1], value, [self.before, *self.ours.values()])
 
     def __str__(self) -> str:
         return path_text(self.path)
@@ -81,10 +98,44 @@ def path_text(path: Path) -> str:
     return "".join(f"[{part[1]}]" if isinstance(part, tuple) else f".{part}" for part in path).removeprefix(".")
 
 
-def value_text(value: Any) -> str:
+def _shown(path: Path, value: Any) -> str:
     """A value for people, on one line, without credentials."""
-    text = redact.text(str(_hidden(value)))
+    variable = path[-2][1] if len(path) > 1 and path[-1] == "value" and isinstance(path[-2], tuple) else ""
+    if value is not ABSENT and redact.is_secret(str(variable)):
+        return _REDACTED
+    shown = _hidden(value)
+    if isinstance(shown, dict) and _is_variable(shown) and isinstance(path[-1], tuple):
+        shown = shown["value"]
+    text = redact.text(str(shown))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def _parts_that_differ(path: Path, was: Any, now: Any) -> Iterator[tuple[Path, Any, Any]]:
+    """(path, one value, the other) of the innermost parts."""
+    if was == now:
+        return
+    parts = _parts([each for each in (was, now) if each is not ABSENT])
+    if isinstance(path[-1], tuple):  # the name of an element is in its path
+        parts = tuple(part for part in parts if part != "name")
+    for part in parts:
+        yield from _parts_that_differ((*path, part), get(was, (part,)), get(now, (part,)))
+    if not parts:
+        yield path, was, now
+    elif _named(was) and _named(now) and set(_names(was)) == set(_names(now)) and _names(was) != _names(now):
+        yield path, _names(was), _names(now)  # another order
+
+
+def _parts(values: list[Any]) -> Path:
+    """Of what values consist, each as it stands in a path; nothing where they are shown whole."""
+    if all(map(_named, values)):
+        return tuple(dict.fromkeys(("name", name) for value in values for name in _names(value)))
+    if all(isinstance(value, dict) and value and not _is_variable(value) for value in values):
+        return tuple(dict.fromkeys(key for value in values for key in value))
+    return ()
+
+
+def _is_variable(value: Object) -> bool:
+    return value.keys() == {"name", "value"}
 
 
 def _hidden(value: Any) -> Any:
@@ -95,7 +146,7 @@ def _hidden(value: Any) -> Any:
         return value
     name = value.get("name")
     secret = isinstance(name, str) and redact.is_secret(name)
-    return {key: "(redacted)" if secret and key == "value" else _hidden(each) for key, each in value.items()}
+    return {key: _REDACTED if secret and key == "value" else _hidden(each) for key, each in value.items()}
 
 
 def differences(before: Object, afters: Mapping[str, Object]) -> list[Field]:
@@ -154,17 +205,60 @@ def get(content: Any, path: Path) -> Any:
 def rewritten(
     current: Object, fields: Iterable[Field], wanted: Callable[[Field], Any]
 ) -> tuple[Object, list[Field], list[Field]]:
-    """(the object with the wanted values, the fields that this changed, those left because others changed them)."""
+    """(the object with the wanted values, the fields that this changed, those left because others changed them).
+
+    On the way back, our own elements of a list that is left go back too: then it is among both.
+    """
     found, written, left = copy.deepcopy(current), [], []
     for each in fields:
         value, want = get(found, each.path), wanted(each)
         if value == want:
             continue
-        if each.is_known(value) and put(found, each.path, want):
+        if not each.is_known(value):
+            left.append(each)
+            if want != each.before:
+                continue
+            want = each.ours_back(value)
+            if want == value:
+                continue
+        if put(found, each.path, want):
             written.append(each)
-        else:
+        elif each not in left:
             left.append(each)
     return found, written, left
+
+
+def _back(key: Any, value: Any, states: list[Any]) -> Any:
+    """`states` are the values that it had before and from us, the first being the one to go back to."""
+    if value in states:
+        return states[0]
+    lists = [[] if each is ABSENT else each for each in states]
+    if not _named(value) or not all(each == [] or _named(each) for each in lists):
+        return value
+    found = {each["name"]: each for each in value}
+    for name in dict.fromkeys(name for each in lists for name in _names(each)):
+        part = (("name", name),)
+        back = _element_back(key, get(value, part), [get(each, part) for each in lists])
+        if back is ABSENT:
+            found.pop(name, None)
+        elif name in found:
+            found[name] = back
+        else:  # it is gone: behind the one that it was behind
+            former = _names(lists[0])
+            behind = [each for each in former[: former.index(name)] if each in found]
+            names = list(found)
+            place = names.index(behind[-1]) + 1 if behind else 0
+            found = {each: found.get(each, back) for each in (*names[:place], name, *names[place:])}
+    return ABSENT if not found and states[0] is ABSENT else list(found.values())
+
+
+def _element_back(key: Any, value: Any, states: list[Any]) -> Any:
+    """Of a container each part by itself: elsewhere parts may exclude each other."""
+    if value in states or key not in _CONTAINERS or not all(isinstance(each, dict) for each in (value, *states)):
+        return states[0] if value in states else value
+    keys = dict.fromkeys(key for each in (value, *states) for key in each)
+    back = {key: _back(key, value.get(key, ABSENT), [each.get(key, ABSENT) for each in states]) for key in keys}
+    return {key: each for key, each in back.items() if each is not ABSENT}
 
 
 def put(content: Object, path: Path, value: Any) -> bool:

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import ssl
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import yaml
 from kubernetes import client, config
 
 from loadstone.errors import LoadstoneError
+from loadstone.waiting import Waiting
 
 Object = dict[str, Any]
 Log = Callable[[str], None]
@@ -100,6 +102,7 @@ SERVICE = Kind("v1", "services", "Service")
 EVENT = Kind("v1", "events", "Event")
 CONFIG_MAP = Kind("v1", "configmaps", "ConfigMap")
 NAMESPACE = Kind("v1", "namespaces", "Namespace")
+JOB = Kind("batch/v1", "jobs", "Job")
 DEPLOYMENT = Kind("apps/v1", "deployments", "Deployment")
 ENDPOINT_SLICE = Kind("discovery.k8s.io/v1", "endpointslices", "EndpointSlice")
 AUTOSCALER = Kind("autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
@@ -121,13 +124,27 @@ class _Answer:
 
 
 class Cluster:
-    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away."""
+    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away.
 
-    def __init__(self, context: str | None = None, *, patience_s: float = 120.0, log: Log | None = None) -> None:
+    `first_patience_s` is the most of it until the server has answered for the first time: its address may be wrong.
+    """
+
+    def __init__(
+        self,
+        context: str | None = None,
+        *,
+        patience_s: float = 120.0,
+        first_patience_s: float = math.inf,
+        log: Log | None = None,
+    ) -> None:
         settings = _settings(context)
         settings.retries = False
         self.host: str = settings.host
         self.patience_s = patience_s
+        self._first_patience_s = first_patience_s
+        # Of all copies:
+        self._answered = threading.Event()
+        self._away = Waiting(log or (lambda _: None))
         self._log = log or (lambda _: None)
         self._client = client.ApiClient(settings)
         self._client.user_agent = FIELD_MANAGER
@@ -183,19 +200,66 @@ class Cluster:
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"} | ({"dryRun": "All"} if dry_run else {})
         return self._call("PATCH", kind.path(namespace, name), query, body, kind.patch_type)
 
-    def delete(self, kind: Kind, namespace: str, name: str, uid: str | None = None) -> None:
-        """Delete an object (only that with the given `uid`); one that is gone already is no error."""
+    def delete(self, kind: Kind, namespace: str, name: str, uid: str | None = None, *, cascade: bool = False) -> None:
+        """Delete an object (only that with the given `uid`); one that is gone already is no error.
+
+        `cascade`: what it has made goes too, which is not so of a Job's pods by itself.
+        """
+        options: Object = {"preconditions": {"uid": uid}} if uid else {}
+        options |= {"propagationPolicy": "Background"} if cascade else {}
         with contextlib.suppress(NotFoundError):
-            self._call("DELETE", kind.path(namespace, name), {}, {"preconditions": {"uid": uid}} if uid else None)
+            self._call("DELETE", kind.path(namespace, name), {}, options or None)
+
+    def through(
+        self,
+        namespace: str,
+        pod: str,
+        port: int,
+        method: str,
+        path: str,
+        *,
+        body: Object | None = None,
+        headers: Mapping[str, str] | None = None,
+        is_worth_waiting: Callable[[], bool] = lambda: True,
+    ) -> bytes:
+        """What a server in a pod answers, through the API server's proxy.
+
+        Tried again while the API server or the pod does not answer, as long as `is_worth_waiting`; so a call may come
+        twice. Raises ClusterError for an answer that is no success.
+        """
+        address = POD.path(namespace, f"{pod}:{port}", "proxy") + f"/{path}"
+        pause_s, given_up = _FIRST_PAUSE_S, time.monotonic() + self.patience_s
+        while True:
+            try:
+                status, _, content = self._send(method, address, body, "application/json", _READ_S, more=headers)
+            except _NO_ANSWER as error:
+                status, content = 0, str(error).encode()
+            if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+                return content
+            what = f"{method} {path} of the pod {namespace}/{pod}: {content[:500].decode(errors='replace').strip()}"
+            if (status and status not in _TRANSIENT) or time.monotonic() > given_up or not is_worth_waiting():
+                raise _refused(what, status)
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
     def version(self) -> str:
         """What the server says of its version, such as ``v1.36.3``."""
         return str(self._call("GET", "/version").get("gitVersion", ""))
 
-    def is_ready(self) -> bool:
-        """Whether the server says that it has started: before, it takes most users for allowed nothing."""
+    def has_namespace(self, name: str) -> bool | None:
+        """Whether there is a namespace; None when the user may not know."""
         try:
-            return self._send("GET", "/readyz", None, "", _CONNECT_S)[0] == HTTPStatus.OK
+            return self.get(NAMESPACE, "", name) is not None
+        except ForbiddenError:
+            return None
+
+    def is_ready(self, *, to_anybody: bool = False) -> bool:
+        """Whether the server says that it has started: before, it takes most users for allowed nothing.
+
+        `to_anybody`: as it answers those who don't say who they are.
+        """
+        try:
+            return self._send("GET", "/readyz", None, "", _CONNECT_S, anonymous=to_anybody)[0] == HTTPStatus.OK
         except _NO_ANSWER:
             return False
 
@@ -208,14 +272,15 @@ class Cluster:
         content_type: str = "application/json",
     ) -> Object:
         address = path + (f"?{urlencode(query)}" if query else "")
-        pause_s, given_up = _FIRST_PAUSE_S, time.monotonic() + self.patience_s
+        patience_s = min(self.patience_s, math.inf if self._answered.is_set() else self._first_patience_s)
+        pause_s, given_up = _FIRST_PAUSE_S, time.monotonic() + patience_s
         refused_since, was_ready, said = math.inf, False, False
         while True:
             read_s = min(_READ_S, max(given_up - time.monotonic(), _SHORTEST_S))
             answer = self._once(method, address, body, content_type, read_s)
             now = time.monotonic()
             if answer.status == HTTPStatus.OK:
-                if said:
+                if self._away.over():
                     self._log(f"the API server {self.host} answers again")
                 return answer.content
             what = f"{method} {path} on {self.host}: {answer.reason}"
@@ -228,12 +293,13 @@ class Cluster:
                 refused_since = min(refused_since, now)
                 if was_ready or now - refused_since > _STARTING_S:
                     raise _refused(what, answer.status)
-                if was_ready := self.is_ready():
+                # Whom it does not know it tells nothing else.
+                if was_ready := self.is_ready(to_anybody=answer.status == HTTPStatus.UNAUTHORIZED):
                     continue
             if (left_s := given_up - now) <= 0:
-                raise ClusterError(f"{what} (tried for {self.patience_s:.0f} s)", answer.status)
+                raise ClusterError(f"{what} (tried for {patience_s:.0f} s)", answer.status)
             if not said:
-                self._log(f"the API server does not answer, trying again: {what}")
+                self._away.say(self.host, f"the API server does not answer, trying again: {what}")
                 said = True
             time.sleep(min(max(pause_s, answer.retry_after_s), left_s))
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
@@ -241,7 +307,7 @@ class Cluster:
     def _once(self, method: str, address: str, body: Object | None, content_type: str, read_s: float) -> _Answer:
         """One try. Raises ClusterError for what can't get better by waiting."""
         try:
-            return _decode(*self._send(method, address, body, content_type, read_s))
+            answer = _decode(*self._send(method, address, body, content_type, read_s))
         except config.ConfigException as error:
             raise ClusterError(f"there are no credentials for {self.host}: {error}") from None
         except _NO_ANSWER as error:
@@ -249,13 +315,26 @@ class Cluster:
             if _is_another_server(error):
                 raise ClusterError(f"{self.host} is not the server that the kubeconfig means: {reason}") from None
             return _Answer(0, {}, reason)
+        if answer.status:
+            self._answered.set()
+        return answer
 
     def _send(
-        self, method: str, address: str, body: Object | None, content_type: str, read_s: float
+        self,
+        method: str,
+        address: str,
+        body: Object | None,
+        content_type: str,
+        read_s: float,
+        *,
+        anonymous: bool = False,
+        more: Mapping[str, str] | None = None,
     ) -> tuple[int, Mapping[str, str], bytes]:
         headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if body is not None else {})
+        headers |= more or {}
+        who = [] if anonymous else ["BearerToken"]
         # Each time anew: a token that has expired is fetched again.
-        request = self._client.param_serialize(method, address, header_params=headers, auth_settings=["BearerToken"])
+        request = self._client.param_serialize(method, address, header_params=headers, auth_settings=who)
         response = self._client.rest_client.request(  # type: ignore[no-untyped-call]
             method, request[1], headers=request[2], body=body, _request_timeout=(min(_CONNECT_S, read_s), read_s)
         )

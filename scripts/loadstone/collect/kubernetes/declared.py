@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from loadstone.declared_target import replicas_for
 from loadstone.metadata import parse_duration
-from loadstone.sweep import replicas_for
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,19 @@ class Flux:
 
 
 @dataclass(frozen=True)
+class Generators:
+    """Load generators as pods: `image` holds `command`, which is the program ``paced``; `cpu` and `memory` of each."""
+
+    image: str
+    namespace: str
+    command: tuple[str, ...]
+    port: int
+    cpu: str
+    memory: str
+    node_selector: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Declared:
     """The target of kind ``kubernetes``, resolved for one host.
 
@@ -80,6 +93,7 @@ class Declared:
     sampled: tuple[str, ...]
     flux: tuple[Flux, ...]
     variants: Mapping[str, Variant]
+    generators: Generators | None = None
 
     @classmethod
     def of(cls, target: Mapping[str, Any], host: str, *, only_cluster: bool = False) -> "Declared":
@@ -95,8 +109,23 @@ class Declared:
             ready_timeout_s=parse_duration(target.get("ready_timeout")) or 300.0,
             sampled=tuple(target.get("resources", {}).get("namespaces", [])),
             flux=tuple(Flux(each["kind"], each["namespace"], each["name"]) for each in target.get("flux", [])),
+            generators=_generators(target),
             variants={} if only_cluster else {name: _variant(target, name, host) for name in target["variants"]},
         )
+
+
+def _generators(target: Mapping[str, Any]) -> Generators | None:
+    if (declared := target.get("generators")) is None:
+        return None
+    return Generators(
+        image=declared["image"],
+        namespace=declared.get("namespace", target.get("namespace", "loadstone")),
+        command=tuple(declared.get("command", ("paced",))),
+        port=declared.get("port", 8900),
+        cpu=str(declared.get("cpu", "1")),
+        memory=str(declared.get("memory", "1Gi")),
+        node_selector=declared.get("node_selector", {}),
+    )
 
 
 def _variant(target: Mapping[str, Any], name: str, host: str) -> Variant:

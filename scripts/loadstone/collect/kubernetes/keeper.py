@@ -13,29 +13,28 @@ import sys
 import threading
 import traceback
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.collect.kubernetes import apply, rights, session
+from loadstone.collect.kubernetes import apply, claims, load, rights, session
 from loadstone.collect.kubernetes.apply import Writer
 from loadstone.collect.kubernetes.client import Cluster, ClusterError
 from loadstone.collect.kubernetes.declared import Declared
-from loadstone.collect.kubernetes.lease import Lease, LeaseLostError
+from loadstone.collect.kubernetes.lease import NAME, Lease, LeaseLostError
 from loadstone.collect.kubernetes.record import Record, Records
-from loadstone.collect.kubernetes.session import State
+from loadstone.collect.kubernetes.session import LEFT_SOME, NOT_PUT_BACK, PUT_BACK, REFUSED, TAKEN_OVER, State
 from loadstone.collect.kubernetes.survey import survey
 from loadstone.errors import LoadstoneError, printable
 from loadstone.lock import exclusive
 
 Log = Callable[[str], None]
-LEASE_NAME = "loadstone"
 _POLL_S = 0.3
 
+_FIRST_S = 15.0  # until the API server has answered once
 _JOB_S = 30.0  # that a job may take to notice that all is over
-
-PUT_BACK, LEFT_SOME, NOT_PUT_BACK, REFUSED = 0, 3, 4, 5
 
 
 class Keeper:
@@ -49,15 +48,20 @@ class Keeper:
         self.log = log
         self.say = say
         self.id = own_id or str(uuid.uuid4())
-        self.cluster = Cluster(declared.context, patience_s=declared.patience_s, log=log)
+        self.cluster = Cluster(declared.context, patience_s=declared.patience_s, first_patience_s=_FIRST_S, log=log)
         self.records = Records(self.cluster, declared.namespace, session.record_path(self.cluster.host))
         self.holder = f"{_user()}@{socket.gethostname()} {self.id}"
         self.code = PUT_BACK
 
-    def keep(self, needed: list[str]) -> int:
-        """Hold the cluster for measuring the variants `needed` until the end; an exit code."""
+    def keep(self, needed: list[str], campaigns: Iterable[str] = ()) -> int:
+        """Hold the cluster for measuring the variants `needed` until the end, or that of `campaigns`; an exit code."""
+        self._say(session.WAITING)
+        for text in session.others(self.cluster.host):
+            self.log(text)
         if needed:
             rights.check(self.cluster, self.declared)
+        else:
+            self.cluster.version()  # a wrong address is told soon
         with self._leased() as lease:
             if lease is None:
                 return PUT_BACK
@@ -66,28 +70,40 @@ class Keeper:
                 self.log(f"putting back what {left.holder} left on {self.cluster.host} (since {left.since})")
                 self._put_back(writer, left)
             if needed and not self.ended.is_set():
-                self._hold(lease, writer, needed)
+                self._hold(lease, writer, needed, list(campaigns))
             else:
-                self.say(State(self.id, session.DONE))
+                self._say(session.DONE)
             return self.code
 
-    def _hold(self, lease: Lease, writer: Writer, needed: list[str]) -> None:
-        found = survey(self.cluster, self.declared, needed)
-        for note in found.notes:
-            self.log(note)
+    def _hold(self, lease: Lease, writer: Writer, needed: list[str], campaigns: list[str]) -> None:
         since = datetime.now().astimezone().isoformat(timespec="seconds")
-        record = Record(str(uuid.uuid4()), self.holder, since, self.cluster.host, found.objects)
+        namespaces = tuple(rights.scaled_namespaces(self.declared))
+        own = str(uuid.uuid4())
+        where = self.declared.generators.namespace if self.declared.generators else ""
+        record = Record(
+            own, self.holder, since, self.cluster.host, claims=namespaces, namespace=self.declared.namespace, load=where
+        )
         self.records.write(record)
         try:
+            claims.take(writer, record, self.declared.namespace)
+            found = survey(self.cluster, self.declared, needed)
+            for note in found.notes:
+                self.log(note)
+            whole = replace(record, objects=found.objects)
+            self.records.write(whole)
+            record = whole
             apply.idle(writer, record)
             self.log(f"holding {self.cluster.host}: {_counted(record)} will be put back at the end")
-            self._until_end(lease, record)
+            self._until_end(lease, record, campaigns)
         finally:
             self._finish(lease, writer, record)
 
-    def _until_end(self, lease: Lease, record: Record) -> None:
+    def _say(self, name: str, text: str = "") -> None:
+        self.say(State(self.id, name, text, self.cluster.host))
+
+    def _until_end(self, lease: Lease, record: Record, campaigns: list[str]) -> None:
         said = 0.0
-        while not self.ended.wait(_POLL_S) and not lease.lost.is_set():
+        while not (self.ended.wait(_POLL_S) or lease.lost.is_set() or session.is_released(self.id, campaigns)):
             if (held_until := lease.held_until()) != said:
                 self.say(State(self.id, session.HELD, "", self.cluster.host, record.id, held_until))
                 said = held_until
@@ -95,22 +111,26 @@ class Keeper:
     def _finish(self, lease: Lease, writer: Writer, record: Record) -> None:
         """Put back, unless another has the cluster: then he has put it back."""
         if lease.lost.is_set():
-            self.say(State(self.id, session.LOST, f"{self.cluster.host} was taken over by {lease.holder()}"))
-            self.code = NOT_PUT_BACK
+            self._say(session.LOST, f"{self.cluster.host} was taken over by {lease.holder()}")
+            self.code = TAKEN_OVER
             return
-        self.say(State(self.id, session.LOST, "the sweep is over"))
+        if record.objects:
+            self._say(session.LOST, "the sweep is over")
         with contextlib.ExitStack() as stack:
             try:
                 # A job of ours may be at work for a moment longer.
-                lock = exclusive("putting the cluster back", self.log, session.JOB_LOCK.resolve(), _JOB_S)
-                stack.enter_context(lock)
+                path, does = session.JOB_LOCK.resolve(), "is still at work in the cluster"
+                stack.enter_context(exclusive("putting the cluster back", self.log, path, _JOB_S, does=does))
             except (OSError, LoadstoneError) as error:
                 self.log(f"putting back although {error}")
             self._put_back(writer, record)
 
     def _put_back(self, writer: Writer, record: Record) -> None:
         """Raises LoadstoneError, with the record kept, when the cluster refuses any of it."""
+        refused = _remove_generators(writer, record)
         outcome = apply.put_back(writer, record)
+        outcome.refused += refused
+        outcome.refused += claims.give_back(writer, record, self.declared.namespace)
         if outcome.refused:
             raise LoadstoneError(
                 f"not all could be put back on {self.cluster.host}; what was refused is still recorded:\n  "
@@ -120,6 +140,8 @@ class Keeper:
         if outcome.left:
             self.log("left as it is, for others have changed it meanwhile:\n  " + "\n  ".join(outcome.left))
             self.code = LEFT_SOME
+        if not record.objects:
+            return
         how = "as it was, but for what others have changed" if outcome.left else "as it was"
         self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {len(outcome.written)} fields put back")
 
@@ -127,7 +149,7 @@ class Keeper:
     def _leased(self) -> Iterator[Lease | None]:
         """The cluster's Lease, renewed; None when the workflow ended before it was free."""
         declared = self.declared
-        lease = Lease(self.cluster, declared.namespace, LEASE_NAME, self.holder, declared.lease_duration_s)
+        lease = Lease(self.cluster, declared.namespace, NAME, self.holder, declared.lease_duration_s)
         if not lease.acquire(self.log, self.ended.is_set):
             yield None
             return
@@ -141,6 +163,18 @@ class Keeper:
                 raise
             with contextlib.suppress(LeaseLostError):
                 lease.release()
+
+
+def _remove_generators(writer: Writer, record: Record) -> list[str]:
+    """End what a session's load generators still send; texts for what the cluster refused."""
+    try:
+        if record.load:
+            load.remove(writer.cluster, record.load, record.id, writer.fence)
+    except ClusterError as error:
+        if error.is_transient:
+            raise
+        return [f"load generators in the namespace {record.load}: {error}"]
+    return []
 
 
 def _renewed(lease: Lease) -> None:
@@ -160,6 +194,8 @@ def restore(config: Mapping[str, Any], log: Log) -> None:
     declared = Declared.of(target, config["host"], only_cluster=True)
     keeper = Keeper(declared, threading.Event(), log, lambda _: None)
     if keeper.records.find() is None:
+        for text in session.others(keeper.cluster.host):
+            log(text)
         log(f"nothing is to be put back on {keeper.cluster.host}")
     elif keeper.keep([]) != PUT_BACK:
         raise LoadstoneError("not all is as it was: see above")
@@ -205,15 +241,18 @@ def main() -> int:
             except OSError as error:  # jobs stop when they hear nothing more; putting back must not
                 log(f"the jobs can't be told how the cluster stands: {error}")
 
+        server = ""
         try:
             declared = Declared.of(order["target"], order["host"], only_cluster=not order["needed"])
-            return Keeper(declared, ended, log, say, order["id"]).keep(order["needed"])
+            keeper = Keeper(declared, ended, log, say, order["id"])
+            server = keeper.cluster.host
+            return keeper.keep(order["needed"], order["campaigns"])
         except LoadstoneError as error:
             log(f"error: {error}")
         except Exception:  # noqa: BLE001 - into the log, whatever it is
             log(traceback.format_exc())
-        say(State(order["id"], session.FAILED, "the cluster can't be used: see above"))
-        if not session.has_records():
+        say(State(order["id"], session.FAILED, "the cluster can't be used: see above", server))
+        if not session.has_records(server):
             return REFUSED
         log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, puts it back")
         return NOT_PUT_BACK

@@ -26,9 +26,11 @@ from loadstone.collect.kubernetes.client import (
 )
 from loadstone.collect.kubernetes.session import clock
 from loadstone.errors import LoadstoneError
+from loadstone.waiting import Waiting
 
 Log = Callable[[str], None]
 
+NAME = "loadstone"  # of the Lease that sweeps exclude each other by
 _FOLDER, _PURPOSE = "loadstone/folder", "loadstone/purpose"
 _POLL_S = 0.5
 _SHORTEST_S, _LONGEST_S = 1.0, 5.0  # that one call may take
@@ -77,7 +79,7 @@ class Lease:
         self._log = log
         watched = _Watched(self.duration_s)
         away_since: float | None = None
-        said = ""
+        waiting = Waiting(log)
         while not stop():
             try:
                 found = self._read()
@@ -93,9 +95,8 @@ class Lease:
                 watched.forget()
             else:
                 away_since = None
-                if (who := _describe(found)) != said:
-                    log(f"waiting: {who} holds the cluster {self._cluster.host}")
-                    said = who
+                who = found.get("spec", {}).get("holderIdentity")
+                waiting.say(who, f"waiting: {_describe(found)} holds the cluster {self._cluster.host}")
             time.sleep(_POLL_S)
         return False
 

@@ -122,6 +122,16 @@ def _services_lack(cluster: Cluster, namespace: str, pods: list[Object], mine: l
             if one["metadata"].get("labels", {}).get("kubernetes.io/service-name") == name
             for each in one.get("endpoints") or []
         ]
+        strange = [
+            address
+            for each in endpoints
+            if not (each.get("targetRef") or {}).get("uid")
+            for address in each.get("addresses") or ["nowhere"]
+        ]
+        if strange:
+            where = ", ".join(strange[:_SHOWN])
+            found.append(f"the Service {namespace}/{name} also leads to {where}: an EndpointSlice without pods")
+            continue
         reachable = {(each.get("targetRef") or {}).get("uid") for each in endpoints if _serves(each)}
         expected = {pod["metadata"]["uid"] for pod in behind if is_ready(pod)}
         if reachable != expected or not all(map(_serves, endpoints)):
@@ -148,8 +158,18 @@ def selected(deployment: Object, pods: Iterable[Object]) -> list[Object]:
         for pod in pods
         if _selects(deployment["spec"]["selector"], _labels(pod))
         and ("deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") not in _OVER)
-        and all(each["kind"] == "ReplicaSet" for each in pod["metadata"].get("ownerReferences") or [])
+        and _is_of(deployment, pod)
     ]
+
+
+def _is_of(deployment: Object, pod: Object) -> bool:
+    """Whether no other owns the pod: the selectors of two deployments may overlap, the names of ReplicaSets don't.
+
+    A pod without an owner counts: the deployment may adopt it.
+    """
+    name = f"{deployment['metadata']['name']}-{_labels(pod).get('pod-template-hash')}"
+    owners = pod["metadata"].get("ownerReferences") or []
+    return all(each["kind"] == "ReplicaSet" and each["name"] == name for each in owners)
 
 
 def warning_text(event: Object) -> str:

@@ -55,6 +55,9 @@ class Record:
     since: str
     server: str
     objects: tuple[Changed, ...] = field(default=())
+    claims: tuple[str, ...] = field(default=())  # namespaces that bear its mark
+    namespace: str = ""  # of its Lease; empty in records of older versions
+    load: str = ""  # where its load generators are; empty without any
 
     def encoded(self) -> Object:
         """As JSON can hold it."""
@@ -68,7 +71,14 @@ class Record:
             }
             for each in self.objects
         ]
-        return {"id": self.id, "holder": self.holder, "since": self.since, "server": self.server, "objects": objects}
+        about = {"id": self.id, "holder": self.holder, "since": self.since, "server": self.server}
+        return {
+            **about,
+            "objects": objects,
+            "claims": list(self.claims),
+            "namespace": self.namespace,
+            "load": self.load,
+        }
 
     @classmethod
     def decoded(cls, content: Any, where: str) -> "Record":
@@ -84,7 +94,9 @@ class Record:
                 )
                 for each in content["objects"]
             )
-            return cls(content["id"], content["holder"], content["since"], content["server"], objects)
+            claims = tuple(map(str, content.get("claims", [])))
+            about = (content["id"], content["holder"], content["since"], content["server"])
+            return cls(*about, objects, claims, str(content.get("namespace", "")), str(content.get("load", "")))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise LoadstoneError(
                 f"{where} says what is to be put back, but can't be understood ({type(error).__name__}: {error}); "
@@ -101,7 +113,10 @@ class Records:
         self.file = file
 
     def find(self) -> Record | None:
-        """What is still to be put back; None when the cluster is as it was."""
+        """What is still to be put back; None when the cluster is as it was.
+
+        Raises LoadstoneError when the file is of a sweep whose Lease is in another namespace: it may be under way.
+        """
         held = self._cluster.get(CONFIG_MAP, self._namespace, NAME)
         data = (held or {}).get("data") or {}
         if _KEY in data:
@@ -112,7 +127,15 @@ class Records:
         if record.id in data.get(_RESTORED, "").split():
             self._remove_file()
             return None
-        return record if record.server == self._cluster.host else None
+        if record.server != self._cluster.host:
+            return None
+        if record.namespace not in ("", self._namespace):
+            raise LoadstoneError(
+                f"an earlier sweep of this folder (since {record.since}) changed {record.server} under the Lease in "
+                f"the namespace {record.namespace}, not {self._namespace}: put that back first, by "
+                f"`snakemake --cores 1 restore` with `namespace: {record.namespace}` in target"
+            )
+        return record
 
     def write(self, record: Record) -> None:
         """Keep a record, on disk first. Raises LoadstoneError when it is too large for the cluster."""

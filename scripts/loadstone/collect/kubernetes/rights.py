@@ -11,6 +11,7 @@ from loadstone.collect.kubernetes.client import (
     DEPLOYMENT,
     ENDPOINT_SLICE,
     EVENT,
+    JOB,
     LEASE,
     POD,
     POD_METRICS,
@@ -46,6 +47,7 @@ def needed(declared: Declared) -> list[Right]:
     found = set(_rights(declared.namespace, LEASE, "get", "create", "update"))
     found |= set(_rights(declared.namespace, CONFIG_MAP, "get", "create", "update"))
     for namespace in scaled_namespaces(declared):
+        found |= set(_rights(namespace, LEASE, "get", "create", "delete"))
         found |= set(_rights(namespace, DEPLOYMENT, "get", "list"))
         found |= set(_rights(namespace, DEPLOYMENT, "get", "update", subresource="scale"))
         for kind in (POD, SERVICE, ENDPOINT_SLICE, EVENT, AUTOSCALER):
@@ -55,6 +57,13 @@ def needed(declared: Declared) -> list[Right]:
     for variant in declared.variants.values():
         for change in variant.changes:
             found |= set(_rights(change.namespace, DEPLOYMENT, "patch", "update"))
+    if declared.generators is not None:
+        namespace = declared.generators.namespace
+        found |= set(_rights(namespace, JOB, "get", "list", "create", "delete"))
+        found |= {
+            *_rights(namespace, POD, "get", "list"),
+            *_rights(namespace, POD, "get", "create", subresource="proxy"),
+        }
     for flux in declared.flux:
         found |= set(_rights(flux.namespace, KINDS[flux.kind], "get", "update"))
     return sorted(found)
@@ -76,14 +85,27 @@ def sampled_namespaces(declared: Declared) -> list[str]:
 
 
 def check(cluster: Cluster, declared: Declared) -> None:
-    """Raise one LoadstoneError that lists every right that is missing."""
-    missing = lacking(cluster, needed(declared))
-    if missing:
-        raise LoadstoneError(
-            f"you may not do all that a sweep needs on {cluster.host}; nothing was changed. Missing:\n  "
-            + "\n  ".join(map(str, missing))
-            + "\n`snakemake --cores 1 rights` prints the Roles and RoleBindings to apply"
-        )
+    """Raise one LoadstoneError that lists every right and every namespace that is missing."""
+    wanted = needed(declared)
+    missing = lacking(cluster, wanted)
+    # Where nothing at all is allowed, there may be nothing.
+    strange = sorted({right.namespace for right in missing} - {right.namespace for right in set(wanted) - set(missing)})
+    there = {namespace: cluster.has_namespace(namespace) for namespace in strange}
+    absent = [namespace for namespace in strange if there[namespace] is False]
+    if not missing:
+        return
+    lines = [f"there is no namespace {namespace}" for namespace in absent]
+    lines += [str(right) for right in missing if right.namespace not in absent]
+    lines += [
+        f"(whether there is a namespace {namespace} you may not know either: is its name right?)"
+        for namespace in strange
+        if there[namespace] is None
+    ]
+    raise LoadstoneError(
+        f"you may not do all that a sweep needs on {cluster.host}; nothing was changed. Missing:\n  "
+        + "\n  ".join(lines)
+        + "\n`snakemake --cores 1 rights` prints the Roles and RoleBindings to apply"
+    )
 
 
 def lacking(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:

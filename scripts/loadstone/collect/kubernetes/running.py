@@ -63,7 +63,8 @@ def running(job: Job) -> Iterator[KubernetesTarget]:
     variant = declared.variants[job.cell.variant_dir]
     cluster = Cluster(declared.context, patience_s=declared.patience_s, log=job.log)
     writer = Writer(cluster, lambda: session.fence(declared.patience_s))
-    with exclusive(f"run {job.run} of {job.cell}", job.log, path=session.JOB_LOCK.resolve()):
+    lock = session.JOB_LOCK.resolve()
+    with exclusive(f"run {job.run} of {job.cell}", job.log, path=lock, does="is still at work in the cluster"):
         record = _own_record(cluster, declared)
         try:
             deadline = time.monotonic() + declared.ready_timeout_s
@@ -99,7 +100,12 @@ def _own_record(cluster: Cluster, declared: Declared) -> Record:
 def _as_wanted(cluster: Cluster, record: Record, variant: Variant, before: dict[str, Any]) -> dict[str, Any]:
     """Generations of what is measured. Raises RunFailedError when somebody has changed it, if only for a while."""
     found, generations = apply.deviations(cluster, record, variant.name)
-    found += [f"{name} was changed, and back" for name, was in before.items() if generations.get(name, was) != was]
+    strange = [name for name, was in before.items() if generations.get(name, was) != was]
+    found += [
+        f"{name} was changed during the attack: in fields that no variant declares, or only for a while"
+        for name in strange
+        if not any(text.startswith(f"{name}: ") for text in found)
+    ]
     if found:
         raise RunFailedError("somebody else changed the cluster during the run: " + "; ".join(found))
     return generations

@@ -12,7 +12,6 @@ from loadstone.collect.kubernetes.changes import (
     differences,
     get,
     in_order,
-    value_text,
 )
 from loadstone.collect.kubernetes.client import AUTOSCALER, DEPLOYMENT, Cluster, ClusterError, Object
 from loadstone.collect.kubernetes.declared import Change, Declared, Scaled, Variant
@@ -50,6 +49,9 @@ class _Surveyor:
                 each["metadata"]["name"]: each for each in self.cluster.list(DEPLOYMENT, namespace)
             }
         there = self._listed[namespace]
+        if not there and self.cluster.has_namespace(namespace) is False:
+            self._fault(of, f"there is no namespace {namespace}")
+            return []
         names = tuple(sorted(there)) if scaled.names is None else scaled.names
         if not names:
             self._fault(of, f"the namespace {namespace} has no deployments")
@@ -85,6 +87,8 @@ class _Surveyor:
     def _change(self, variant: Variant, change: Change) -> None:
         """Ask the server what the patch would make of the object."""
         key = (change.namespace, change.deployment)
+        if not self._listed[change.namespace]:
+            return  # said already
         known = self.after.setdefault(key, {}).get(variant.name)
         try:
             if known is not None:
@@ -157,21 +161,14 @@ def survey(cluster: Cluster, declared: Declared, needed: Iterable[str]) -> Surve
     for name in declared.variants:
         if name in it.needed:
             it.dependencies(declared.variants[name])
+    for namespace in declared.sampled:
+        if cluster.has_namespace(namespace) is False:
+            it.faults.append(f"there is no namespace {namespace} (target.resources.namespaces)")
     it.autoscalers()
     flux = it.flux()
     if it.faults:
         raise LoadstoneError("the cluster is not as it is declared; nothing was changed:\n  " + "\n  ".join(it.faults))
     return Survey((*it.changed(), *flux), tuple(it.notes))
-
-
-def difference_text(changed: Changed, variant: str | None) -> list[str]:
-    """A line for each field that has another value while a variant is measured than before."""
-    lines = []
-    for each in changed.fields:
-        want = each.wanted(variant)
-        if want != each.before:
-            lines.append(f"{each}: {value_text(each.before)} -> {value_text(want)}")
-    return lines
 
 
 def _containers(deployment: Object) -> list[Object]:

@@ -1,13 +1,11 @@
-/* The charts of CPU and memory on a campaign page, for figures.js: page.resources comes from
- * loadstone/report/resources_section.py (script_data), what one rate needs from its over_time.
- *
- * `tools` are figures.js's own: labels and order of variants, shown, byVariant, significant, count, and lines in words.
+/* The charts of CPU and memory on a campaign page: page.resources comes from loadstone/report/resources_section.py
+ * (script_data), what one rate needs from its over_time. `tools` are those of figures.js.
  */
-window.loadstone = window.loadstone || {};
-window.loadstone.resources = function resources(page, reader, tools) {
+loadstone.figureSets.push(function resources(page, reader, tools) {
   "use strict";
 
-  const { labels, shown, byVariant, significant, count, lines } = tools;
+  if (!page.resources) return {};
+  const { labels, shown, byVariant, lines } = tools, { significant, count } = loadstone;
   const UNITS = { cpu: "millicores", memory: "MiB" };
 
   function row(variant, mean, spread, runs, unit) {
@@ -42,17 +40,17 @@ window.loadstone.resources = function resources(page, reader, tools) {
     }).join(" ");
   }
 
-  const charts = {};
+  const charts = {}, extra = (unit) => [["low", `Low (${unit})`], ["high", `High (${unit})`]];
   for (const [what, unit] of Object.entries(UNITS)) {
     const figures = [["value", what === "cpu" ? "CPU (millicores)" : "Memory (MiB)", significant], ["interval", "Spread"], ["runs", "Runs", count]];
     charts[`use-${what}`] = {
       uses: ["part", "axes", "hide"], rows: () => acrossLoad(what), words: lines("value", (value) => `${significant(value)} ${unit}`),
-      columns: [["label", "Variant"], ["load", "Load (requests/s)", count], ...figures], empty: "No variant that is shown has samples of this.",
+      columns: [["label", "Variant"], ["load", `Load (${page.load_unit})`, count], ...figures], extra: extra(unit), empty: "No variant that is shown has samples of this.",
     };
     charts[`use-time-${what}`] = {
       uses: ["rate", "part", "hide"], loads: true, rows: () => overTime(what), words: ends(unit),
-      columns: [["label", "Variant"], ["time", "Time (s)", significant], ...figures], empty: "No run at this load has samples of this.",
+      columns: [["label", "Variant"], ["time", "Time (s)", significant], ...figures], extra: extra(unit), empty: "No run at this load has samples of this.",
     };
   }
   return charts;
-};
+});

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// stage is a time in which the rate changes steadily: from Rate to To requests per second, within Nanoseconds.
+// Requests is how many it holds.
+type stage struct {
+	Rate        float64 `json:"rate"`
+	To          float64 `json:"to"`
+	Nanoseconds int64   `json:"nanoseconds"`
+	Requests    uint64  `json:"requests"`
+	Measured    bool    `json:"measured"`
+}
+
+// due is when request n of the stage is to be sent, from its start: the t at which the integral of the rate,
+// Rate t + (To - Rate) t^2 / 2 d, is n. Where the rate does not change the interval is of whole nanoseconds, as that of
+// "vegeta attack" (ConstantPacer.Pace).
+func (s stage) due(n uint64) time.Duration {
+	if s.Rate == s.To && s.Rate > 0 {
+		return time.Duration(n) * time.Duration(1e9/s.Rate)
+	}
+	d := float64(s.Nanoseconds) / 1e9
+	slope := (s.To - s.Rate) / d
+	root := math.Sqrt(math.Max(0, s.Rate*s.Rate+2*slope*float64(n)))
+	if n == 0 || s.Rate+root == 0 {
+		return 0
+	}
+	return time.Duration(math.Min(2*float64(n)/(s.Rate+root), d) * 1e9)
+}
+
+// schedule is a vegeta.Pacer for stages one after another, of which it sends request part, part + of, part + 2 of, ...
+// of each. Its own count of requests goes through all stages.
+type schedule struct {
+	stages   []stage
+	part, of uint64
+	begin    time.Time       // when it was agreed to start; zero: when the attack does
+	starts   []time.Duration // of each stage, from the attack's start
+	firsts   []uint64        // own count of the first request of each stage
+	total    uint64          // of the own count
+}
+
+func newSchedule(stages []stage, part, of uint64) (*schedule, error) {
+	of = max(of, 1)
+	if part >= of {
+		return nil, fmt.Errorf("there is no generator %d of %d: they count from 0", part, of)
+	}
+	s := &schedule{stages: stages, part: part, of: of}
+	start, planned := time.Duration(0), uint64(0)
+	for _, each := range stages {
+		if each.Nanoseconds <= 0 || each.Rate < 0 || each.To < 0 {
+			return nil, errors.New("a stage needs a duration above zero and no negative rates")
+		}
+		s.starts, s.firsts = append(s.starts, start), append(s.firsts, s.total)
+		start += time.Duration(each.Nanoseconds)
+		s.total += s.own(each)
+		planned += each.Requests
+	}
+	if planned == 0 {
+		return nil, errors.New("no stage has a request")
+	}
+	return s, nil
+}
+
+// own is how many of a stage's requests this schedule sends.
+func (s *schedule) own(of stage) uint64 {
+	return (of.Requests + s.of - 1 - s.part) / s.of
+}
+
+// find is the stage of the own request n, and its number in that stage.
+func (s *schedule) find(n uint64) (i int, within uint64) {
+	i = len(s.stages) - 1
+	for s.firsts[i] > n || s.own(s.stages[i]) == 0 {
+		i--
+	}
+	return i, s.part + (n-s.firsts[i])*s.of
+}
+
+// Pace says how long to wait for the next request, of which so many have been sent.
+func (s *schedule) Pace(elapsed time.Duration, sent uint64) (time.Duration, bool) {
+	if sent >= s.total {
+		return 0, true
+	}
+	if !s.begin.IsZero() {
+		elapsed = time.Since(s.begin)
+	}
+	i, within := s.find(sent)
+	return s.starts[i] + s.stages[i].due(within) - elapsed, false
+}
+
+// Rate is the rate at a moment of the attack.
+func (s *schedule) Rate(elapsed time.Duration) float64 {
+	for i, each := range s.stages {
+		if within := elapsed - s.starts[i]; within <= time.Duration(each.Nanoseconds) {
+			return each.Rate + (each.To-each.Rate)*float64(within)/float64(each.Nanoseconds)
+		}
+	}
+	return 0
+}
+
+// place is the file (1: of the measured stage) of the own request n, and its number there among those of all parts.
+func (s *schedule) place(n uint64) (file int, seq uint64) {
+	i, seq := s.find(n)
+	if s.stages[i].Measured {
+		file = 1
+	}
+	for _, each := range s.stages[:i] {
+		if each.Measured == s.stages[i].Measured {
+			seq += each.Requests
+		}
+	}
+	return file, seq
+}

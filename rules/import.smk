@@ -1,0 +1,18 @@
+"""Results of other tools -> the archive, unchanged.
+
+in:  config/imports.yaml, the files that it names
+out: campaigns in the archive, closed
+"""
+
+
+rule import:
+    """Copy what config/imports.yaml declares and the archive lacks. Checks everything first; never attacks."""
+    log:
+        "logs/import.log",
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        archive=archive_to_import_into,
+    script:
+        "../scripts/import_results.py"

@@ -1,0 +1,22 @@
+"""Entry point of the rule bundle."""
+
+from pathlib import Path
+
+from loadstone.archive import Campaign, decode
+from loadstone.bundling import bag, contents
+from loadstone.computing import job
+from loadstone.dumps import Dump
+
+with job(snakemake.log[0]) as log:
+    params = snakemake.params
+    archive, tables, reports = (Path(params.folders[name]) for name in ("archive", "tables", "reports"))
+
+    def campaigns(keys: list[list[str]]) -> list[Campaign]:
+        """Those of the archive by their wildcards."""
+        return [Campaign(archive, *map(decode, key)) for key in keys]
+
+    compared = {name: campaigns(keys) for name, keys in params.comparisons.items()}
+    dumps = [Dump(archive, **fields) for fields in params.dumps]
+    selection = contents.select(campaigns(params.campaigns), compared, dumps, params.declared)
+    members = contents.gather(selection, archive, tables, reports, params.settings)
+    log(bag.write(Path(params.declared["path"]), members).line())

@@ -1,0 +1,21 @@
+"""Entry point of the rule gate."""
+
+from pathlib import Path
+
+from loadstone import gate
+from loadstone.archive import Campaign, decode
+from loadstone.computing import job
+from loadstone.errors import LoadstoneError
+
+with job(snakemake.log[0]) as log:
+    params = snakemake.params
+    campaigns, candidates = (
+        [Campaign(Path(params.folders["archive"]), *map(decode, key)) for key in keys]
+        for keys in (params.campaigns, params.candidates)
+    )
+    options = gate.options(params.gate, **params.settings)
+    judged = gate.judge(campaigns, candidates, Path(params.folders["tables"]), options)
+    judged.write(Path(params.folders["reports"]))
+    if judged.fails:
+        raise LoadstoneError("\n".join(judged.lines()))
+    log("\n".join(judged.lines()))

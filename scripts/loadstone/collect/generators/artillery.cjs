@@ -1,0 +1,12 @@
+// Fills the variables of Artillery's one request in from JSON on standard input; some are drawn at random each time.
+'use strict';
+
+const { fixed, drawn } = JSON.parse(require('node:fs').readFileSync(process.env.LOADSTONE, 'utf8'));
+
+module.exports.fill = (request, context, events, next) => {
+  Object.assign(context.vars, fixed);
+  for (const [name, values] of Object.entries(drawn)) {
+    context.vars[name] = values[Math.floor(Math.random() * values.length)];
+  }
+  next();
+};

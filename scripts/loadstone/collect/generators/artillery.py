@@ -1,0 +1,96 @@
+"""Artillery 2: the stages as phases, one request per virtual user; the report that it writes.
+
+Its figures are of a whole process, so the measured stage is one of its own; what it reported of the others stands in
+the run's record. The request reaches it as variables on standard input (`artillery.cjs`): texts of Artillery's
+configuration are templates.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from loadstone.collect.generators import base
+from loadstone.collect.target import Job, RunFailedError
+from loadstone.process import Program
+from loadstone.stages import Attack, apart, steps
+
+_PROCESSOR = Path(__file__).with_name("artillery.cjs")
+_CONNECTIONS = 10_000  # kept alive and shared by all users, as vegeta keeps them
+# Variables of Artillery, Node.js and their libraries that change what is sent, or to whom.
+_OPTIONS = ("ARTILLERY_", "WORKER", "CUSTOM_REPORTERS", "DEBUG", "NODE_", "OTEL_", "DD_")
+
+
+class Artillery:
+    """See above."""
+
+    succeeds_with = frozenset((0,))
+
+    def __init__(self, job: Job, folder: Path) -> None:
+        self._job = job
+        self._folder = folder
+        self._started: list[tuple[Attack, Path]] = []
+
+    def attacks(self) -> list[Attack]:
+        return apart(self._job.planned.load)
+
+    def start(self, attack: Attack) -> Program:
+        report = self._folder / f"artillery.{len(self._started)}"
+        self._started.append((attack, report))
+        config = report.with_name(f"{report.name}.config.json")
+        names = base.one_line(base.headers(self._job))
+        config.write_text(json.dumps(self._config(attack, [*names, *self._job.draws])))
+        command = ["artillery", "run", "--quiet", f"--output={report}", str(config)]
+        variables = base.environment(*_OPTIONS, ARTILLERY_DISABLE_TELEMETRY="true", LOADSTONE="/dev/stdin")
+        with base.given(json.dumps(self._given(list(names.values()))).encode()) as stdin:
+            return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
+
+    def _given(self, values: list[str]) -> dict[str, Any]:
+        request = self._job.planned.request
+        fixed = {f"header{index}": value for index, value in enumerate(values)}
+        drawn = {f"header{index}": each for index, each in enumerate(self._job.draws.values(), len(values))}
+        # It is a template once more when its variable has been put in.
+        url = request["url"].replace("{", "%7B").replace("}", "%7D")
+        return {"fixed": fixed | {"url": url, "body": request.get("body")}, "drawn": drawn}
+
+    def _config(self, attack: Attack, names: list[str]) -> dict[str, Any]:
+        request: dict[str, Any] = {"url": "{{ url }}", "name": "request"}
+        request["headers"] = {name: f"{{{{ header{index} }}}}" for index, name in enumerate(names)}
+        if self._job.planned.request.get("body") is not None:
+            request["body"] = "{{ body }}"
+        method = self._job.planned.request["method"].lower()
+        return {
+            "config": {
+                "target": "/".join(self._job.planned.request["url"].split("/")[:3]),
+                "processor": str(_PROCESSOR),
+                "http": {"timeout": self._job.timeout_s, "pool": _CONNECTIONS},
+                "phases": _phases(attack),
+            },
+            "scenarios": [{"name": "request", "beforeRequest": ["fill"], "flow": [{method: request}]}],
+        }
+
+    def finish(self) -> base.Results:
+        job, files, others = self._job, {}, []
+        for attack, report in self._started:
+            try:
+                aggregate = json.loads(report.read_bytes())["aggregate"]
+                sent = aggregate["counters"].get("http.requests", 0)
+            except (OSError, ValueError, KeyError, TypeError):
+                aggregate, sent = {}, 0
+            if attack.measured is None:
+                others.append({"stages": [stage.name for stage in attack.stages], "aggregate": aggregate})
+                continue
+            if not sent:
+                raise RunFailedError(f"run {job.run} of {job.cell}: Artillery sent no request; see {job.attack_log}")
+            files[".artillery.json"] = report
+        return base.Results(files, {"unmeasured": others} if others else {})
+
+
+def _phases(attack: Attack) -> list[dict[str, Any]]:
+    """Numbers of arrivals, not rates: Artillery leaves those to one of its workers, so that none are rounded away."""
+    found: list[dict[str, Any]] = []
+    for stage in attack.stages:
+        for duration_s, requests in steps(stage):
+            length = f"{round(duration_s * 1000)}ms"
+            sending = {"duration": length, "arrivalCount": requests} if requests else {"pause": length}
+            found.append({"name": stage.name, **sending})
+    return found

@@ -1,0 +1,129 @@
+"""k6: a user's script or `k6.js`, with the stages as scenarios; its raw points and its own summary.
+
+Request, timeouts and values of drawn headers reach the script as JSON on standard input, never as text in JavaScript;
+scenarios and other options as k6's configuration file, so that a script with options of its own goes by those.
+"""
+
+import json
+from fractions import Fraction
+from math import ceil, lcm
+from pathlib import Path
+from typing import Any
+
+from loadstone.collect.generators import base
+from loadstone.collect.target import Job, RunFailedError
+from loadstone.process import Program
+from loadstone.stages import Attack, Stage, apart
+
+_SCRIPT = Path(__file__).with_name("k6.js")
+_THRESHOLDS_CROSSED = 99  # of a user's script: a judgement of the results, which are all there
+# A request for which no user is free is not sent. So many are made beforehand (a thousand take 0.8 s and 120 MB), for a
+# target that answers nothing for a second.
+_READY_VUS, _MOST_VUS = 2_000, 10_000
+_TAGS = ["error", "error_code", "expected_response", "method", "proto", "scenario", "status"]
+_TOLD = ["count", "avg", "min", "med", "max", "p(75)", "p(90)", "p(95)", "p(99)", "p(99.9)"]
+
+
+class K6:
+    """The measured stage is a process of its own, for k6's summary is of a whole process."""
+
+    succeeds_with = frozenset((0, _THRESHOLDS_CROSSED))
+
+    def __init__(self, job: Job, folder: Path) -> None:
+        self._job = job
+        self._folder = folder
+        self._raw: list[Path] = []
+        self._script = job.script
+
+    def attacks(self) -> list[Attack]:
+        return apart(self._job.planned.load)
+
+    def start(self, attack: Attack) -> Program:
+        raw = self._folder / f"k6.{len(self._raw)}.json"
+        self._raw.append(raw)
+        options = raw.with_suffix(".options")
+        options.write_text(json.dumps(self._options(attack)))
+        command = ["k6", "run", "--quiet", "--no-color", "--no-usage-report", "--address=", f"--config={options}"]
+        command += [f"--out=json={raw}"]
+        if attack.measured:
+            command.append(f"--summary-export={self._summary}")
+        command.append(self._script.get("file", str(_SCRIPT)))
+        variables = base.environment("K6_", **self._script.get("environment", {}))
+        # Neither figures about its use nor extensions that a script names go over the network.
+        variables |= {"K6_NO_USAGE_REPORT": "true", "K6_AUTO_EXTENSION_RESOLUTION": "false"}
+        variables |= {"LOADSTONE": "/dev/stdin"}
+        with base.given(json.dumps(self._given(attack)).encode()) as stdin:
+            return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
+
+    @property
+    def _summary(self) -> Path:
+        return self._folder / "k6.summary"
+
+    def _given(self, attack: Attack) -> dict[str, Any]:
+        """What the script reads: request, drawn headers, and how many requests each scenario may send."""
+        request = self._job.planned.request
+        return {
+            "request": {
+                "method": request["method"],
+                "url": request["url"],
+                "headers": base.one_line(base.headers(self._job)),
+                "body": request.get("body"),
+                "timeout_ms": round(self._job.timeout_s * 1000),
+            },
+            "draw": self._job.draws,
+            "requests": {stage.name: stage.requests for stage in attack.stages if stage.requests is not None},
+        }
+
+    def _options(self, attack: Attack) -> dict[str, Any]:
+        scenarios = {
+            stage.name: _scenario(stage, self._job.timeout_s) | {"startTime": _time(attack.start_s(stage))}
+            for stage in attack.stages
+            if stage.sends
+        }
+        found: dict[str, Any] = {"scenarios": scenarios, "discardResponseBodies": True, "summaryTrendStats": _TOLD}
+        if not self._script:  # whose users may want to tell their requests apart
+            found["systemTags"] = _TAGS
+        return found
+
+    def finish(self) -> base.Results:
+        job = self._job
+        try:
+            summary = json.loads(self._summary.read_bytes())
+            sent = summary["metrics"]["http_reqs"]["count"]
+        except (OSError, ValueError, KeyError, TypeError):
+            sent = 0
+        if not sent:
+            raise RunFailedError(f"run {job.run} of {job.cell}: k6 sent no request; see {job.attack_log}")
+        files = {".k6.json.zst": self._folder / "k6.compressed", ".k6.summary.json": self._summary}
+        base.compress(self._raw, files[".k6.json.zst"])
+        return base.Results(files)
+
+
+def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:
+    """One stage as k6 is told it. Requests under way at its end have the time that any request has."""
+    common: dict[str, Any] = {"gracefulStop": _time(timeout_s + 1)}
+    if stage.users is not None:
+        if stage.iterations is None:
+            return common | {"executor": "constant-vus", "vus": stage.users, "duration": _time(stage.duration_s)}
+        iterations = {"iterations": stage.iterations, "maxDuration": _time(stage.duration_s)}
+        return common | {"executor": "per-vu-iterations", "vus": stage.users} | iterations
+    rate, to = (Fraction(value or 0.0).limit_denominator(1_000_000) for value in (stage.rate, stage.to))
+    highest = float(max(rate, to))
+    unit = lcm(rate.denominator, to.denominator)  # k6 counts in whole requests
+    ready = min(_READY_VUS, max(50, ceil(highest)))
+    common |= {
+        "timeUnit": f"{unit}s",
+        "preAllocatedVUs": ready,
+        "maxVUs": max(ready, min(_MOST_VUS, ceil(highest * timeout_s))),
+    }
+    if rate == to:
+        constant = {"executor": "constant-arrival-rate", "rate": int(rate * unit), "duration": _time(stage.duration_s)}
+        return common | constant
+    targets = [{"target": int(to * unit), "duration": _time(stage.duration_s)}]
+    if to:  # what is due at the very end would come only by chance; the script sends no more than that
+        targets.append({"target": int(to * unit), "duration": _time(2 / float(to))})
+    return common | {"executor": "ramping-arrival-rate", "startRate": int(rate * unit), "stages": targets}
+
+
+def _time(seconds: float) -> str:
+    return f"{round(seconds * 1e6)}us"

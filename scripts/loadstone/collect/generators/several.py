@@ -1,0 +1,161 @@
+"""Several load generators that send one load: who sends what, and those that are processes of this machine.
+
+Request n of a stage is sent by generator n modulo their number, at the moment at which a single one would send it. So
+what they send together is what a single one sends, whatever the rate, its changes and their number; results are merged
+by putting them together. A generator that fails ends all others, and the run.
+"""
+
+import json
+import os
+import select
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any, Protocol
+
+from loadstone.collect.generators import base
+from loadstone.collect.target import Job, RunFailedError
+from loadstone.process import Program, Sending
+from loadstone.stages import Attack, Stage
+
+# Until all have read their plans, and from then to the agreed start: more than a busy machine keeps one waiting.
+_READY_S, _AHEAD_S = 30.0, 0.25
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far another clock is ahead of this machine's, and by how much that may be wrong (half a round trip)."""
+
+    offset_ns: int
+    uncertainty_ns: int
+
+
+def plan(job: Job, attack: Attack, request: Mapping[str, Any], part: int, of: int) -> dict[str, Any]:
+    """What generator number `part` of `of` is told, as `paced` reads it; `request` is vegeta's target."""
+    stages = [
+        {
+            "rate": stage.rate,
+            "to": stage.to,
+            "nanoseconds": nanoseconds(stage),
+            "requests": stage.requests,
+            "measured": stage.measured,
+        }
+        for stage in attack.stages
+    ]
+    return {**request, "stages": stages, "draw": job.draws, "part": part, "of": of}
+
+
+def nanoseconds(stage: Stage) -> int:
+    """How long a stage lasts."""
+    return round(stage.duration_s * 1e9)
+
+
+def cores(count: int) -> tuple[list[int | None], str]:
+    """A processor for each of `count` generators, the last ones; and why there is none, when fewer than one is left."""
+    if not hasattr(os, "sched_getaffinity"):
+        return [None] * count, "this system can't pin processes"
+    available = sorted(os.sched_getaffinity(0))
+    if len(available) <= count:
+        return [
+            None
+        ] * count, f"{count} generators and the target need {count + 1} processors; {len(available)} are here"
+    return list(available[-count:]), ""
+
+
+class Fleet(Sending, Protocol):
+    """Several generators at work; `said` is what the run's record says of each."""
+
+    @property
+    def said(self) -> list[dict[str, Any]]: ...
+
+
+class LocalFleet:
+    """Processes of this machine, one for each of `plans`, which start at one moment.
+
+    `outputs` has the files (measured, others) of each. They have one clock, so nothing is measured of it.
+    """
+
+    def __init__(self, job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[tuple[Path, Path]]) -> None:
+        self.said: list[dict[str, Any]] = []
+        self._programs: list[Program] = []
+        pinned, why = cores(len(plans))
+        try:
+            for number, (content, (measured, others), core) in enumerate(zip(plans, outputs, pinned, strict=True)):
+                command = ["paced", "-agree", f"-timeout={job.timeout}", f"-measured={measured}", f"-others={others}"]
+                log = job.logs / f"attack-{number}.log"
+                program = Program(
+                    command, job.minder, log, stdin=PIPE, stdout=PIPE, environment=base.environment(), core=core
+                )
+                self._programs.append(program)
+                self._tell(number, content)
+                about = {"processor": core} if core is not None else {"not_pinned": why}
+                self.said.append({"generator": number, "requests": own_requests(content), **about})
+            self._agree()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def command(self) -> list[str]:
+        return self._programs[0].command
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return tuple(program.pid for program in self._programs)
+
+    def exit_code(self) -> int | None:
+        """0 when all have sent all. Raises RunFailedError as soon as one has not."""
+        codes = [program.exit_code() for program in self._programs]
+        for number, code in enumerate(codes):
+            if code:
+                self._fail(number)
+        return 0 if all(code == 0 for code in codes) else None
+
+    def stop(self) -> None:
+        for program in self._programs:
+            program.stop()
+            program.stdin.close()
+            program.stdout.close()
+
+    def tail(self) -> str:
+        return "\n".join(filter(None, (program.tail() for program in self._programs)))
+
+    def _agree(self) -> None:
+        """When each has said that it is ready, tell all when to start."""
+        given_up = time.monotonic() + _READY_S
+        for number, program in enumerate(self._programs):
+            readable, _, _ = select.select([program.stdout], [], [], max(0.0, given_up - time.monotonic()))
+            if not readable or program.stdout.readline() != b"ready\n":
+                self._fail(number, "was not ready")
+        start_ns = time.time_ns() + round(_AHEAD_S * 1e9)
+        self.started_s = time.monotonic() + _AHEAD_S
+        for number, about in enumerate(self.said):
+            self._tell(number, {"start": start_ns})
+            about["start"] = start_ns
+
+    def _tell(self, number: int, content: Mapping[str, Any]) -> None:
+        program = self._programs[number]
+        try:
+            program.stdin.write(json.dumps(content).encode() + b"\n")
+            program.stdin.flush()
+        except BrokenPipeError:
+            self._fail(number)
+
+    def _fail(self, number: int, how: str = "failed") -> None:
+        program = self._programs[number]
+        program.stop()  # its last words are complete then
+        raise RunFailedError(failure(number, len(self._programs), how, program.exit_code(), program.tail()))
+
+
+def own_requests(content: Mapping[str, Any]) -> int:
+    """How many of a plan's measured requests its generator sends."""
+    measured = sum(stage["requests"] for stage in content["stages"] if stage["measured"])
+    return int(measured + content["of"] - 1 - content["part"]) // int(content["of"])
+
+
+def failure(number: int, of: int, how: str, code: int | None, said: str) -> str:
+    """In words, that one of several generators failed."""
+    ended = f" (killed by signal {-code})" if code is not None and code < 0 else ""
+    return f"generator {number} of {of} {how}{ended}, so the load was not complete:\n{said or '(it printed nothing)'}"

@@ -1,0 +1,159 @@
+"""Doing what a plan says. Every file appears complete or not at all; what was interrupted is finished by the next call.
+
+A run's files are copied into a hidden folder beside their final names, flushed to the disk and given these; its record
+comes before its checksums, which come last and say that all of it is there. What has a name keeps it.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone import __version__, archive
+from loadstone.archive import Campaign
+from loadstone.durable import give_name, sync, write_new
+from loadstone.errors import LoadstoneError
+from loadstone.importing.plan import IMPORTED, Plan, PlannedCell, PlannedFile, PlannedRun
+from loadstone.readers.stream import open_raw
+
+_CHUNK_BYTES = 1 << 20
+
+Log = Callable[[str], None]
+
+
+def carry_out(plan: Plan, log: Log) -> None:
+    """Copy what the archive lacks, and close every campaign. Raises LoadstoneError when that fails half-way."""
+    for notice in plan.notices:
+        log(notice)
+    copied = there = 0
+    try:
+        for cell in plan.cells:
+            _write_cell(cell)
+            for run in cell.runs:
+                lacking = 0 if run.is_done else _Run(run).write(log)
+                copied, there = copied + lacking, there + len(run.files) - lacking
+        for campaign in dict.fromkeys(cell.cell.campaign for cell in plan.cells):
+            _close(campaign)
+    except OSError as error:
+        raise LoadstoneError(
+            f"the import stopped at {error.filename or 'a file'}: {error.strerror or error}. {copied} files were "
+            "imported before, whole; the next import goes on"
+        ) from None
+    campaigns, runs = len({cell.cell.campaign for cell in plan.cells}), len(plan.runs())
+    log(f"{copied} files imported, {there} were in the archive already: {runs} runs of {campaigns} campaigns")
+
+
+def _write_cell(planned: PlannedCell) -> None:
+    folder = planned.cell.path
+    folder.mkdir(parents=True, exist_ok=True)
+    write_new(folder / archive.METADATA, _json(planned.metadata))
+
+
+def _close(campaign: Campaign) -> None:
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    write_new(campaign.path / archive.COMPLETION, f"{now}\n".encode())
+
+
+class _Run:
+    def __init__(self, planned: PlannedRun) -> None:
+        self.planned, self.cell = planned, planned.cell
+        self.staging = planned.cell.path / f".{planned.run}.part"
+
+    def write(self, log: Log) -> int:
+        """Bring a run into the archive; how many of its files were not there."""
+        shutil.rmtree(self.staging, ignore_errors=True)
+        self.staging.mkdir()
+        try:
+            lacking = [file for file in self.planned.files if not file.is_there]
+            for file in lacking:
+                _copy(file, self.staging / file.name)
+            sync(self.staging)
+            self._keep_documents()
+            for file in lacking:
+                _link(self.staging / file.name, self.cell.path / file.name, file.sha256)
+                log(f"{self.cell}/{file.name} from {file.source}")
+            sync(self.cell.path)
+            self._write_records()
+        finally:
+            shutil.rmtree(self.staging, ignore_errors=True)
+        return len(lacking)
+
+    def _keep_documents(self) -> None:
+        """The whole document of which a block is a run."""
+        for file in self.planned.files:
+            if file.source.block is None:
+                continue
+            content = file.source.path.read_bytes()
+            block = file.source.block
+            if content[block.start :].startswith(block.text) and block.head in content:
+                kept = self._document(file, content)
+                kept.parent.mkdir(exist_ok=True)
+                write_new(kept, content)
+            else:
+                raise LoadstoneError(f"{file.source} has changed while it was imported; import it again")
+
+    def _document(self, file: PlannedFile, content: bytes) -> Path:
+        suffix = ".csv" if file.source.path.suffix.lower() == ".csv" else ".md"
+        return self.cell.campaign.path / IMPORTED / f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+
+    def _write_records(self) -> None:
+        record = self.cell.path / f"{self.planned.run}.run.json"
+        write_new(record, _json(self._record()))
+        files = [(file.sha256, file.name) for file in self.planned.files]
+        files.append((hashlib.sha256(record.read_bytes()).hexdigest(), record.name))
+        lines = "".join(f"{digest}  {name}\n" for digest, name in sorted(files, key=lambda each: each[1]))
+        write_new(self.cell.path / f"{self.planned.run}.sha256", lines.encode())
+
+    def _record(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"run": self.planned.run, "loadstone": __version__}
+        found |= {"started": self.planned.started} if self.planned.started else {}
+        found |= {"description": self.planned.description} if self.planned.description else {}
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        found["imported"] = {"at": now, "files": {file.name: self._origin(file) for file in self.planned.files}}
+        return found
+
+    def _origin(self, file: PlannedFile) -> dict[str, Any]:
+        found: dict[str, Any] = {"source": str(file.source.path), "sha256": file.sha256}
+        if (block := file.source.block) is not None:
+            kept = self._document(file, file.source.path.read_bytes())
+            found |= {"line": block.line, "headings": list(block.headings)}
+            found["document"] = kept.relative_to(self.cell.campaign.path).as_posix()
+        return found
+
+
+def _copy(file: PlannedFile, staged: Path) -> None:
+    """Copy a source byte by byte to the disk. Raises LoadstoneError when it is no longer what was planned."""
+    digest = hashlib.sha256()
+    with staged.open("xb") as copy:
+        for chunk in _chunks(file):
+            digest.update(chunk)
+            copy.write(chunk)
+    sync(staged)
+    if digest.hexdigest() != file.sha256:
+        raise LoadstoneError(f"{file.source} has changed while it was imported; import it again")
+
+
+def _chunks(file: PlannedFile) -> Iterable[bytes]:
+    if file.source.block is not None:
+        yield file.source.block.content
+        return
+    with open_raw(file.source.path) as source:
+        while chunk := source.read(_CHUNK_BYTES):
+            yield chunk
+
+
+def _link(staged: Path, final: Path, sha256: str) -> None:
+    """Give a staged file its name. One that has come there meanwhile wins, and must be the same."""
+    try:
+        give_name(staged, final)
+    except FileExistsError:
+        with open_raw(final) as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                raise LoadstoneError(f"{final} has come there meanwhile with another content; it stays") from None
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=True) + "\n").encode()

@@ -1,0 +1,316 @@
+"""Every source in its place in the archive. All that does not fit is refused here, before anything is written."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone import archive, generators, metadata
+from loadstone.archive import Campaign, Cell
+from loadstone.errors import LoadstoneError
+from loadstone.importing import declared, phases, sources
+from loadstone.importing.declared import DECLARATION, Refusal
+from loadstone.importing.place import FACTS, Placed, place
+from loadstone.importing.sources import Source, refusal
+from loadstone.readers.stream import open_raw
+
+IMPORTED = "_imported"  # folder of a campaign with the documents whose blocks are runs of it
+_KNOWN_AT_ONCE = {"records": ".run.json"}  # says in metadata.json that runs were imported, and where it says from where
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """`name` in its cell, with the hash of its content; `is_there`: the archive holds it already."""
+
+    name: str
+    source: Source
+    sha256: str
+    is_there: bool
+
+
+@dataclass
+class PlannedRun:
+    """One run. `started` is ISO 8601 with offset; `is_done`: the archive holds all of it with its checksums."""
+
+    cell: Cell
+    run: int
+    files: list[PlannedFile] = field(default_factory=list)
+    started: str | None = None
+    description: str | None = None
+    is_done: bool = False
+
+
+@dataclass
+class PlannedCell:
+    """`metadata` is what its ``metadata.json`` holds."""
+
+    cell: Cell
+    metadata: dict[str, Any]
+    runs: list[PlannedRun]
+
+
+@dataclass
+class Plan:
+    """What an import does. `notices` are for people; nothing depends on them."""
+
+    cells: list[PlannedCell]
+    notices: list[str]
+
+    def runs(self) -> list[PlannedRun]:
+        return [run for cell in self.cells for run in cell.runs]
+
+    def lines(self) -> list[str]:
+        """One line per file that would be copied, and what is to be said besides."""
+        lines = [
+            f"{run.cell}/{file.name} from {file.source}"
+            for run in self.runs()
+            if not run.is_done
+            for file in run.files
+            if not file.is_there
+        ]
+        there = sum(run.is_done for run in self.runs())
+        return [*lines, *self.notices, *([f"{there} runs are in the archive already"] if there else [])]
+
+
+def make(root: Path, declaration: Path = DECLARATION) -> Plan:
+    """Check the whole declaration against the sources and the archive `root`.
+
+    Raises LoadstoneError that lists everything that is refused. Writes nothing.
+    """
+    entries = declared.load(declaration)
+    sources.need_any(entries)
+    found = sources.find(entries)
+    planner = _Planner(root, found.refusals)
+    for source in found.sources:
+        planner.place(source)
+    cells = planner.cells()
+    if planner.refusals:
+        shown = "\n".join(f"  {line}" for line in dict.fromkeys(planner.refusals))
+        raise LoadstoneError(f"nothing was imported:\n{shown}")
+    return Plan(cells, [*found.left, *planner.notices])
+
+
+class _Planner:
+    def __init__(self, root: Path, refusals: list[str]) -> None:
+        self.root, self.refusals = root, refusals
+        self.placed: dict[Cell, list[Placed]] = {}
+        self.campaigns: dict[Campaign, str | None] = {}
+        self.notices: list[str] = []
+
+    def _refuse(self, source: Source, why: object) -> None:
+        self.refusals.append(refusal(source.entry, source, why))
+
+    def place(self, source: Source) -> None:
+        """Find a source's place by what its entry says."""
+        try:
+            placed = place(source, self.root)
+        except Refusal as why:
+            self._refuse(source, why)
+            return
+        for other in self.placed.setdefault(placed.cell, []):
+            if (other.run, other.source.format) == (placed.run, placed.source.format):
+                self._refuse(
+                    source,
+                    f"{placed.cell}/{placed.name} is {other.source} too (entry {other.source.entry.number}); give each "
+                    "a run, rate, variant or timestamp of its own",
+                )
+                return
+        try:
+            self.notices += filter(None, [phases.notice(placed)])
+        except Refusal as why:
+            self._refuse(source, why)
+        self.placed[placed.cell].append(placed)
+
+    def cells(self) -> list[PlannedCell]:
+        """Every cell with its runs, checked against what the archive holds."""
+        found = []
+        for cell, placed in sorted(self.placed.items(), key=lambda item: item[0]):
+            try:
+                _check_folders(cell)
+                if cell.campaign not in self.campaigns:
+                    self._check_spelling(cell.campaign)
+                    self.campaigns[cell.campaign] = _foreign_cell(cell.campaign)
+                if (other := self.campaigns[cell.campaign]) is not None:
+                    raise Refusal(f"{other} was not imported; imports need a campaign (timestamp) of their own")
+                content = _metadata(cell, placed)
+                _check_metadata(cell, content)
+            except Refusal as why:
+                self._refuse(placed[0].source, why)
+                continue
+            found.append(PlannedCell(cell, content, self._runs(cell, placed)))
+        return found
+
+    def _check_spelling(self, campaign: Campaign) -> None:
+        """A moment has one timestamp; a second text for it would be a second campaign of the same runs."""
+        declared_too = {cell.campaign for cell in self.placed}
+        for other in sorted({*declared_too, *_beside(campaign)}):
+            is_same = (other.app, other.host, other.instant) == (campaign.app, campaign.host, campaign.instant)
+            if is_same and other != campaign:
+                where = "declared too" if other in declared_too else "in the archive"
+                raise Refusal(f"{campaign.timestamp} is the moment of {other}, which is {where}; write it the same way")
+
+    def _runs(self, cell: Cell, placed: Iterable[Placed]) -> list[PlannedRun]:
+        runs: dict[int, PlannedRun] = {}
+        for each in sorted(placed, key=lambda each: (each.run, archive.FOREIGN.get(each.source.format) == "resources")):
+            run = runs.setdefault(each.run, PlannedRun(cell, each.run))
+            heading = each.source.block.headings[-1:] if each.source.block else ()
+            run.description = run.description or each.facts.get("description") or next(iter(heading), None)
+            try:
+                started = each.facts.get("started")
+                if run.started and started and run.started != started:
+                    raise Refusal(f"run {run.run} of {cell} started at {run.started} as another file of it says")
+                run.started = run.started or started
+                run.files.append(_file(cell, each))
+            except Refusal as why:
+                self._refuse(each.source, why)
+        for run in runs.values():
+            self._check_run(run)
+        return list(runs.values())
+
+    def _check_run(self, run: PlannedRun) -> None:
+        sums = run.cell.path / f"{run.run}.sha256"
+        if not sums.exists():
+            return
+        run.is_done = all(file.is_there for file in run.files)
+        for file in run.files:
+            if not file.is_there:
+                self._refuse(
+                    file.source,
+                    f"run {run.run} of {run.cell} was imported without it. Runs are imported as a whole: remove its "
+                    f"files (rm '{run.cell.path}/{run.run}.'*) to import all of them again, or give it another run",
+                )
+
+
+# --- one cell --------------------------------------------------------------------------------------------------------
+
+
+def _metadata(cell: Cell, placed: Iterable[Placed]) -> dict[str, Any]:
+    """Version 5 metadata from what all files of the cell are declared to be; they must not contradict one another."""
+    facts: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    for each in placed:
+        for known, said in (
+            (facts, {key: each.facts[key] for key in FACTS if key in each.facts}),
+            (labels, each.labels),
+        ):
+            for key, value in said.items():
+                if known.setdefault(key, value) != value:
+                    raise Refusal(
+                        f"{key} is {known[key]!r} of one file of {cell} and {value!r} of {each.source}; what differs "
+                        "needs a variant, rate or timestamp of its own"
+                    )
+    generator = facts.get("generator")
+    if generator is None and all(archive.FOREIGN.get(each.source.format) == "resources" for each in placed):
+        raise Refusal(f"{cell}: no results of this run are imported; only samples")
+    if generator is None:
+        raise Refusal(f"{cell}: nobody says which load generator sent the requests; say it: generator: wrk2")
+    load_model = _load_model(cell, generator, facts.get("load_model"))
+    options = {"duration": facts["duration"]} if "duration" in facts else {}
+    found: dict[str, Any] = {
+        "version": metadata.VERSION,
+        "testMode": generator,
+        "timestamp": cell.campaign.timestamp,
+        "testOptions": options | ({} if load_model == "closed" else {"rate": cell.rate}),
+        "workloadInfo": {"variant": cell.variant_dir, "hostname": cell.campaign.host},
+        "checksums": {"algorithm": "sha256", "fileSuffix": ".sha256"},
+        "generator": {"name": generator} | ({"version": facts["version"]} if "version" in facts else {}),
+        "loadModel": load_model,
+        "labels": labels,
+        "imported": _KNOWN_AT_ONCE,
+    }
+    if load_model == "closed":
+        if not cell.rate.isdigit():
+            raise Refusal(f"{cell}: under closed load the rate is the number of users, which {cell.rate} can't be")
+        found["users"] = int(cell.rate)
+    found |= {"measuredPhase": facts["measured_phase"]} if "measured_phase" in facts else {}
+    return found | {key: facts[key] for key in ("zone", "unit") if key in facts}
+
+
+def _load_model(cell: Cell, generator: str, declared: str | None) -> str:
+    known = generators.load_models(generator)
+    if declared is not None and known and declared not in known:
+        raise Refusal(f"{cell}: {generator} sends {' or '.join(known)} load, but load_model is {declared}")
+    if (found := declared or generators.only_load_model(generator)) is None:
+        raise Refusal(f"{cell}: {generator} knows several load models; say which it was: load_model: open, or closed")
+    return found
+
+
+def _check_metadata(cell: Cell, content: Mapping[str, Any]) -> None:
+    path = cell.path / archive.METADATA
+    there = _read(path)
+    if there is None:
+        return
+    if different := sorted(key for key in {*content, *there} if content.get(key) != there.get(key)):
+        said = "; ".join(
+            f"{key} is {json.dumps(there.get(key))} there and {json.dumps(content.get(key))} here" for key in different
+        )
+        raise Refusal(
+            f"{path} was imported from another declaration: {said}. Declare it as it was, or give it a "
+            "variant, rate or timestamp of its own"
+        )
+
+
+def _check_folders(cell: Cell) -> None:
+    """No folder on the way may be a link, which could lead out of the archive, or anything else."""
+    for folder in (cell.path, *cell.path.parents):
+        if folder == cell.campaign.root:
+            return
+        if folder.is_symlink():
+            raise Refusal(f"{folder} is a link, which may lead out of the archive; imports go into folders only")
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise Refusal(f"{folder} is no folder")
+
+
+def _beside(campaign: Campaign) -> list[Campaign]:
+    """The archive's campaigns of the same app and host."""
+    folder = campaign.path.parent
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+    return [Campaign(campaign.root, campaign.app, campaign.host, name) for name in names]
+
+
+def _foreign_cell(campaign: Campaign) -> str | None:
+    """A cell of a campaign that was not imported, if it holds one."""
+    if not campaign.path.is_dir():
+        return None
+    for listing in archive.scan_campaign(campaign).cells:
+        described = _read(listing.cell.path / archive.METADATA)
+        if (described is None and listing.runs()) or (described is not None and "imported" not in described):
+            return str(listing.cell)
+    return None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise Refusal(f"{path} cannot be read: {error}") from None
+    if not isinstance(content, dict):
+        raise Refusal(f"{path} holds no object")
+    return content
+
+
+def _file(cell: Cell, placed: Placed) -> PlannedFile:
+    source, path = placed.source, cell.path / placed.name
+    block = source.block
+    digest = _sha256(source.path) if block is None else hashlib.sha256(block.content).hexdigest()
+    if not os.path.lexists(path):
+        return PlannedFile(placed.name, source, digest, is_there=False)
+    if path.is_symlink() or _sha256(path) != digest:
+        raise Refusal(
+            f"{path} is there with another content. An import never replaces a result: give this file another run, or "
+            "remove that one if it is of no use"
+        )
+    return PlannedFile(placed.name, source, digest, is_there=True)
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with open_raw(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise Refusal(f"{path} cannot be read: {error.strerror or error}") from None

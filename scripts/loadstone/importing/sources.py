@@ -1,0 +1,179 @@
+"""The files, and blocks of Markdown documents, that the declaration means."""
+
+import glob
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.errors import LoadstoneError
+from loadstone.importing.declared import DECLARATION, Entry, Refusal
+from loadstone.importing.detect import MARKDOWN, detect
+from loadstone.readers import markdown, summary_table
+from loadstone.readers.base import Problems
+from loadstone.readers.markdown import Block
+from loadstone.readers.printed import read_bytes
+from loadstone.readers.stream import open_raw
+
+ROWS = "summary.csv"  # each row of such a table is a run; only where the entry says so
+_SHOWN, _LONGEST = 5, 300  # texts that are shown, and characters of each
+_NO_NAME = re.compile(r"\W")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One result to import: the file at `path`, or one block of it.
+
+    `format` is its name in the archive behind the run. `groups` are what `match` found in its path, or in the headings
+    above a block, which look like ``Title > Section #2`` with the block's number under its heading.
+    """
+
+    entry: Entry
+    path: Path
+    format: str
+    groups: Mapping[str, str | None]
+    block: Block | None = None
+
+    def __str__(self) -> str:
+        return f"{_shown(self.path)}, line {self.block.line}" if self.block else _shown(self.path)
+
+    @property
+    def suffix(self) -> str:
+        """What its name ends with behind the format."""
+        return ".zst" if self.block is None and self.path.name.endswith(".zst") else ""
+
+
+@dataclass
+class Found:
+    """`left` are notices of what no entry takes; `refusals` name what can't be taken."""
+
+    sources: list[Source]
+    refusals: list[str]
+    left: list[str]
+
+
+def refusal(entry: Entry, place: object, why: object) -> str:
+    """One line for people: where it is declared, what it is about, and what is wrong."""
+    return f"{DECLARATION}, entry {entry.number}: {_shown(place)}: {why}"
+
+
+def _shown(place: object) -> str:
+    """A name on one line."""
+    return str(place) if str(place).isprintable() else repr(str(place))
+
+
+def find(entries: list[Entry]) -> Found:
+    """Everything that the entries mean, in their order. Opens files only as far as their format asks for it."""
+    found = Found([], [], [])
+    seen: dict[Path, list[Block]] = {}
+    taken: set[tuple[Path, int]] = set()
+    for entry in entries:
+        before = len(found.sources), len(found.refusals)
+        passed: list[str] = []
+        for pattern in entry.files:
+            for path in _matching(entry, pattern, found.refusals):
+                for source in _sources(entry, path, seen, found.refusals):
+                    if isinstance(source, Source):
+                        found.sources.append(source)
+                        if source.block is not None and path in seen:
+                            taken.add((path, source.block.start))
+                    else:
+                        passed.append(source)
+        if (len(found.sources), len(found.refusals)) == before:
+            what = f"match fits none of {len(passed)}" if passed else "none of them holds a result of that format"
+            what += f" (it is applied to {_some(passed)})" if passed else ""
+            found.refusals.append(refusal(entry, ", ".join(entry.files), f"{what}; nothing would be imported"))
+    for path, blocks in seen.items():
+        left = [block for block in blocks if (path, block.start) not in taken]
+        if left:
+            lines = ", ".join(str(block.line) for block in left)
+            subjects = _some(dict.fromkeys(map(_subject, left)))
+            found.left.append(
+                f"{_shown(path)}: no entry takes the results at line {lines}; match is applied to {subjects}"
+            )
+    return found
+
+
+def _some(subjects: Iterable[str]) -> str:
+    """The first of the texts that `match` is applied to, quoted."""
+    listed = list(subjects)
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return ", ".join(repr(subject[:_LONGEST]) for subject in listed[:_SHOWN]) + more
+
+
+def _subject(block: Block) -> str:
+    return f"{' > '.join(block.headings)} #{block.number}"
+
+
+def _matching(entry: Entry, pattern: str, refusals: list[str]) -> Iterator[Path]:
+    if glob.has_magic(pattern):
+        names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no pattern from the root on
+        paths = [Path(name) for name in names if not Path(name).is_dir()]
+        if not paths:
+            refusals.append(refusal(entry, pattern, "no file fits this pattern"))
+        yield from paths
+    else:
+        yield Path(pattern)
+
+
+def _sources(entry: Entry, path: Path, seen: dict[Path, list[Block]], refusals: list[str]) -> Iterator[Source | str]:
+    """What an entry takes of one file; of each that its `match` does not fit, the text it was applied to."""
+    try:
+        open_raw(path).close()
+        kind = detect(path)
+        kind = kind if entry.format is None or kind == MARKDOWN else entry.format
+        if kind is None:
+            raise Refusal("its format is not known; say which it is: format: vegeta.txt (see config/README.md)")
+        if entry.format == ROWS:
+            yield from _rows(entry, path, kind == MARKDOWN)
+            return
+        if kind != MARKDOWN:
+            groups = _groups(entry, str(path))
+            yield str(path) if groups is None else Source(entry, path, kind, groups)
+            return
+        if path not in seen:
+            problems = Problems()
+            seen[path] = markdown.blocks(path, problems)
+            if texts := problems.texts():
+                raise Refusal("; ".join(texts))
+        for block in seen[path]:
+            if entry.format in (None, MARKDOWN, block.kind):
+                groups = _groups(entry, _subject(block))
+                yield _subject(block) if groups is None else Source(entry, path, block.kind, groups, block)
+    except OSError as error:
+        refusals.append(refusal(entry, path, f"it cannot be read: {error.strerror or error}"))
+    except Refusal as why:
+        refusals.append(refusal(entry, path, why))
+
+
+def _rows(entry: Entry, path: Path, in_markdown: bool) -> Iterator[Source | str]:
+    """Every row of a table that fits; its columns that are no figures are groups too, under names of letters."""
+    content = read_bytes(path, problems := Problems())
+    if content is None or problems.texts():
+        raise Refusal("; ".join(problems.texts()))
+    found = list(markdown.rows(content, ROWS)) if in_markdown else list(_plain_rows(content))
+    for block in found:
+        columns = {_NO_NAME.sub("_", name): text for name, text in block.said.items()}
+        words = ", ".join(f"{name}={text}" for name, text in block.said.items())
+        subject = f"{' > '.join(block.headings) or path} #{block.number}: {words}"
+        groups = _groups(entry, subject)
+        yield subject if groups is None else Source(entry, path, ROWS, columns | groups, block)
+
+
+def _plain_rows(content: bytes) -> Iterator[Block]:
+    for number, row in enumerate(summary_table.rows(content), 1):
+        yield Block(ROWS, (), number, row.text, row.start, row.line, row.head, row.said)
+
+
+def _groups(entry: Entry, subject: str) -> dict[str, str | None] | None:
+    """Every named group of `match`; None when it does not fit. Without `match` all fits."""
+    if entry.match is None:
+        return {}
+    found = entry.match.search(subject)
+    return None if found is None else found.groupdict()
+
+
+def need_any(entries: list[Entry]) -> None:
+    """Raise LoadstoneError when nothing is declared."""
+    if not entries:
+        raise LoadstoneError(f"{DECLARATION} declares nothing to import (see config/README.md)")

@@ -1,0 +1,183 @@
+"""Rows of printed results: a table of text whose columns are statistics of latency, one run per row.
+
+Comma-separated values or a Markdown table. A column is known by its name, whatever its case: ``min``, ``mean`` or
+``avg``, ``median``, ``med`` or ``p50``, ``p90``, ``p(90)`` or ``90p``, ``max``, ``std``, ``count`` or ``requests``; a
+unit may stand behind it (``p99 (ms)``, ``p99_ms``). Of two columns of one name the last is meant. All other columns
+say which run a row is. What stands before the line of names is no part of the table.
+
+In the archive a run is its row behind the line of names (``<run>.summary.csv``), bytes unchanged; see `rows`.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import itemgetter
+from pathlib import Path
+
+from loadstone.readers.base import Figure, Problems, Report
+from loadstone.readers.hdr import UNITS_NS
+from loadstone.readers.printed import decode, duration_ns, number, read_text
+
+_LONGEST_NAME = 60
+_LEAST = 2  # statistics of latency that make a line the one of names
+_NAMES = {
+    "min": "min_ns",
+    "minimum": "min_ns",
+    "mean": "mean_ns",
+    "avg": "mean_ns",
+    "average": "mean_ns",
+    "med": "p50_ns",
+    "median": "p50_ns",
+    "max": "max_ns",
+    "maximum": "max_ns",
+    "std": "std_ns",
+    "stddev": "std_ns",
+    "count": "requests",
+    "requests": "requests",
+}
+_PERCENTILES = {"50": "p50_ns", "75": "p75_ns", "90": "p90_ns", "95": "p95_ns", "99": "p99_ns", "99.9": "p999_ns"}
+_PERCENTILE = re.compile(r"p ?\(?([0-9.]{2,4})\)?|([0-9.]{2,4}) ?(?:p|%|th)(?: percentile)?")
+_UNIT = re.compile(r"(.+?)[ _(\[]+(s|ms|us|µs|μs|ns)[)\]]?")
+_RULE = re.compile(r"[ |:-]+")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of statistics: its own name, the column of table ``summaries``, and the unit in its name, if any."""
+
+    name: str
+    statistic: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: its bytes from `start` of the table's bytes on, in line `line` (from 1), behind the line(s) of names.
+
+    `said` are its texts in the columns that are no statistics, by their names.
+    """
+
+    head: bytes
+    text: bytes
+    start: int
+    line: int
+    said: Mapping[str, str]
+
+
+def columns(names: Sequence[str]) -> dict[int, Column]:
+    """Which of the columns with these names are statistics, by position; empty when it is no line of such names."""
+    found: dict[str, tuple[int, Column]] = {}
+    for position, name in enumerate(names):
+        if column := _column(name):
+            found[column.statistic] = position, column
+    latencies = [statistic for statistic in found if statistic.endswith("_ns") and statistic != "std_ns"]
+    return dict(sorted(found.values(), key=itemgetter(0))) if len(latencies) >= _LEAST else {}
+
+
+def _column(name: str) -> Column | None:
+    text, unit = name.strip().lower(), ""
+    if len(text) > _LONGEST_NAME:  # no name of a statistic, and the expressions take the square of its length
+        return None
+    if (statistic := _statistic(text)) is None and (match := _UNIT.fullmatch(text)):
+        statistic, unit = _statistic(match[1].strip()), match[2]
+    return Column(name.strip(), statistic, unit) if statistic else None
+
+
+def _statistic(text: str) -> str | None:
+    match = _PERCENTILE.fullmatch(text)
+    return _PERCENTILES.get(match[1] or match[2]) if match else _NAMES.get(text)
+
+
+def rows(content: bytes) -> Iterator[Row]:
+    """Every row of a table, in its order."""
+    lines = re.findall(rb"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++", content)
+    start, head, names, known = 0, b"", [""], dict[int, Column]()
+    for line, raw in enumerate(lines, 1):
+        fields = _fields(decode(raw))
+        if not known:
+            known = columns(fields)
+            head, names = (raw, fields) if known else (head, names)
+        elif _is_rule(decode(raw)):
+            head += raw
+        elif any(fields):
+            said = {name: text for place, (name, text) in enumerate(_pairs(names, fields)) if place not in known}
+            yield Row(head, raw, start, line, said)
+        start += len(raw)
+
+
+def _pairs(names: Sequence[str], fields: Sequence[str]) -> Iterator[tuple[str, str]]:
+    yield from zip(names, [*fields, *[""] * (len(names) - len(fields))], strict=False)
+
+
+def _fields(line: str) -> list[str]:
+    """The texts of one line; none when it is no line of a table."""
+    line = line.strip()
+    if line.startswith("|"):
+        return [field.strip() for field in line.strip("|").split("|")]
+    try:
+        return [field.strip() for field in next(csv.reader([line], strict=True), [])]
+    except csv.Error:
+        return []
+
+
+def _is_rule(line: str) -> bool:
+    return "-" in line and "|" in line and _RULE.fullmatch(line.strip()) is not None
+
+
+def report(path: Path, problems: Problems, unit: str | None = None) -> Report | None:
+    """The one row of a file; see `parse`."""
+    text = read_text(path, problems)
+    return None if text is None else parse(text, problems, unit)
+
+
+def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
+    """The one row of a text. `unit` is that of latencies which have none, neither behind them nor in their column.
+
+    A figure that can't be understood makes the row corrupt, and is absent. None when there is no row, more than one,
+    or a latency without a unit.
+    """
+    content = text.encode()
+    found = list(rows(content))
+    if len(found) != 1:
+        what = "it holds more than one row, of which each is a run" if found else "it is no row of a table of latencies"
+        problems.damaged = problems.damaged or what
+        return None
+    (row,) = found
+    known = columns(_fields(decode(row.head).split("\n", 1)[0]))
+    fields = _fields(decode(row.text))
+    read = Report()
+    for position, column in known.items():
+        printed = fields[position] if position < len(fields) else ""
+        if not printed:
+            continue
+        is_count = column.statistic == "requests"
+        value = number(printed) if is_count else _latency(printed, column.unit or unit)
+        if value is None and not is_count and number(printed) is not None:
+            problems.damaged = "nobody says the unit of its latencies (unit: ms in config/imports.yaml)"
+            return None
+        if value is None or (is_count and value.denominator != 1):
+            problems.corrupt(row.line)
+            continue
+        read.figures.append(Figure("", "Latency", column.name, float(value), "" if is_count else "ns", printed))
+        read.summary[column.statistic] = int(value) if is_count else float(value)
+    _check(read, problems)
+    return read
+
+
+def _latency(text: str, unit: str | None) -> Fraction | None:
+    plain = number(text)
+    if plain is None:
+        return duration_ns(text.replace(" ", ""))
+    return None if unit is None else plain * UNITS_NS[unit]
+
+
+def _check(read: Report, problems: Problems) -> None:
+    """Percentiles rise, and nothing lies outside of the least and most; a shifted row shows by that."""
+    order = ("min_ns", "p50_ns", "p75_ns", "p90_ns", "p95_ns", "p99_ns", "p999_ns", "max_ns")
+    values = [read.summary[name] for name in order if name in read.summary]
+    mean = read.summary.get("mean_ns")
+    least, most = read.summary.get("min_ns", mean), read.summary.get("max_ns", mean)
+    if values != sorted(values) or (mean is not None and not least <= mean <= most):
+        problems.damaged = problems.damaged or "its figures contradict each other: one is beyond a greater percentile"

@@ -1,0 +1,223 @@
+/* Asks DuckDB what the reader writes, keeps the question in the address and shows the answer.
+ *
+ * Nothing is loaded before the first question. All comes by scripts that call loadstone.receive, and DuckDB runs in a
+ * worker made from text: so it works from a file too, and the worker is under this page's policy, which lets it ask
+ * no server. Text from the tables only ever becomes textContent.
+ */
+window.loadstone = window.loadstone || {};
+(function () {
+  "use strict";
+
+  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const [form, box, run, stop, save, status, problem, result, loading] = ["ask", "sql", "run", "stop", "save", "status", "error", "result", "loading"]
+    .map((id) => document.getElementById(id));
+  const received = new Map();
+  let packed = null, worker = null, waiting = null, answered = null;
+
+  // --- Loading ------------------------------------------------------------------------------------------------------------
+
+  window.loadstone.receive = (name, number, text) => {
+    if (!received.has(name)) received.set(name, []);
+    received.get(name)[number] = text;
+  };
+
+  function script(file) {
+    return new Promise((done, failed) => {
+      const element = document.createElement("script");
+      element.src = file;
+      element.onload = () => { element.remove(); done(); };
+      element.onerror = () => { element.remove(); failed(new Error(`${file} could not be loaded: is this site complete?`)); };
+      document.head.append(element);
+    });
+  }
+
+  function bytes(name) {
+    const text = atob(received.get(name).join(""));
+    return Uint8Array.from(text, (character) => character.charCodeAt(0));
+  }
+
+  // What was loaded stays, so that a question that was stopped costs no second load.
+  async function load() {
+    if (packed) return packed;
+    const files = [...Object.values(page.parts).flat(), ...page.tables.map((table) => table.file)];
+    let done = 0;
+    loading.max = files.length;
+    loading.value = 0;
+    loading.hidden = false;
+    try {
+      await Promise.all(files.map((file) => script(file).then(() => { done += 1; loading.value = done; })));
+    } finally {
+      loading.hidden = true;
+    }
+    const source = new Blob([bytes("worker")]).stream().pipeThrough(new DecompressionStream("gzip"));
+    packed = { worker: await new Response(source).text(), module: bytes("module"), tables: page.tables.map(({ name }) => [name, bytes(name)]) };
+    received.clear();
+    return packed;
+  }
+
+  async function start() {
+    if (!window.DecompressionStream || !window.Worker || !window.WebAssembly) throw new Error("This browser is too old for DuckDB: it needs one of 2023 or later.");
+    say("Loading DuckDB and the tables …");
+    const { worker: source, module, tables } = await load();
+    say("Starting DuckDB …");
+    const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    worker = new Worker(address);
+    worker.onmessage = ({ data }) => (data.failed === undefined ? waiting.done(data) : waiting.failed(new Error(data.failed)));
+    worker.onerror = (event) => {
+      event.preventDefault();
+      waiting.failed(new Error(`DuckDB does not start here${event.message ? ` (${event.message})` : ""}. ${remedy()}`));
+      end();
+    };
+    try {
+      await tell({ open: { module, tables } });
+    } catch (error) {
+      end();
+      throw error;
+    } finally {
+      URL.revokeObjectURL(address);
+    }
+  }
+
+  function remedy() {
+    return location.protocol === "file:"
+      ? "Some browsers want a server for it, such as this command in the folder of this page: python3 -m http.server"
+      : "If the server of this site sends a Content-Security-Policy, it has to allow worker-src blob: and script-src 'self' 'wasm-unsafe-eval'.";
+  }
+
+  function tell(message) {
+    stop.hidden = false;
+    return new Promise((done, failed) => {
+      waiting = { done, failed };
+      worker.postMessage(message);
+    });
+  }
+
+  function end() {
+    if (worker) worker.terminate();
+    worker = null;
+    run.textContent = packed ? "Run" : run.dataset.first;
+  }
+
+  // --- Asking -------------------------------------------------------------------------------------------------------------
+
+  async function busy(work) {
+    run.disabled = true;
+    problem.hidden = true;
+    try {
+      if (!worker) await start();
+      await work();
+    } catch (error) {
+      say("");
+      problem.textContent = error.message + hint(error.message);
+      problem.hidden = false;
+    }
+    run.disabled = false;
+    run.textContent = packed ? "Run" : run.dataset.first;
+    stop.hidden = true;
+  }
+
+  function hint(message) {
+    return /extension/i.test(message) ? "\n\nThis page has DuckDB's core alone: it fetches no extension." : "";
+  }
+
+  function ask() {
+    if (run.disabled) return;
+    const sql = box.value;
+    keep(sql);
+    busy(async () => {
+      say("Running …");
+      answered = null;
+      result.hidden = true;
+      save.hidden = true;
+      const began = performance.now();
+      const { answer } = await tell({ ask: { sql, limit: page.shown } });
+      answered = { sql, answer };
+      show(answer);
+      const seconds = ((performance.now() - began) / 1000).toFixed(2);
+      say(`${count(answer.rows.length)} ${answer.rows.length === 1 ? "row" : "rows"}${answer.more ? ": these are the first, the saved file has more" : ""}; ${seconds} s.`);
+    });
+  }
+
+  function show({ columns, types, rows }) {
+    const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+    const numeric = types.map((type) => /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/.test(type));
+    columns.forEach((name, index) => {
+      const cell = document.createElement("th");
+      cell.scope = "col";
+      cell.className = numeric[index] ? "n" : "";
+      cell.append(name, Object.assign(document.createElement("span"), { className: "type", textContent: types[index], title: types[index] }));
+      head.append(cell);
+    });
+    rows.forEach((values) => {
+      const row = body.insertRow();
+      values.forEach((value, index) => {
+        const cell = row.insertCell();
+        cell.textContent = value === null ? "NULL" : value;
+        const kind = numeric[index] ? "n" : value !== null && value.includes("─") ? "drawn" : "";
+        cell.className = value === null ? `null ${kind}` : kind;
+      });
+    });
+    result.replaceChildren(table);
+    result.hidden = columns.length === 0;
+    save.hidden = columns.length === 0;
+  }
+
+  function say(text) {
+    status.textContent = text;
+  }
+
+  function count(number) {
+    return number.toLocaleString("en");
+  }
+
+  // --- Saving -------------------------------------------------------------------------------------------------------------
+
+  function saveResult() {
+    if (!answered || run.disabled) return;
+    const { sql, answer } = answered;
+    busy(async () => {
+      const whole = answer.more ? (await tell({ ask: { sql, limit: page.downloaded } })).answer : answer;
+      const address = URL.createObjectURL(new Blob([csv(whole)], { type: "text/csv" }));
+      Object.assign(document.createElement("a"), { href: address, download: "answer.csv" }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 60000);
+      say(`Saved ${count(whole.rows.length)} rows as answer.csv${whole.more ? "; the result has more" : ""}.`);
+    });
+  }
+
+  // A missing value is empty, an empty text is "".
+  function csv({ columns, rows }) {
+    const quoted = (value) => (value === null ? "" : value === "" || /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    return [columns, ...rows].map((values) => `${values.map(quoted).join(",")}\r\n`).join("");
+  }
+
+  // --- The address --------------------------------------------------------------------------------------------------------
+
+  function fromAddress() {
+    const sql = new URLSearchParams(location.hash.slice(1)).get("sql");
+    if (sql !== null) box.value = sql;
+  }
+
+  function keep(sql) {
+    const hash = `#${new URLSearchParams({ sql })}`;
+    if (location.hash !== hash) history.replaceState(null, "", hash);
+  }
+
+  form.addEventListener("submit", (event) => { event.preventDefault(); ask(); });
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); ask(); }
+  });
+  stop.addEventListener("click", () => {
+    if (!worker) return;
+    end();
+    waiting.failed(new Error("Stopped. The next question starts DuckDB anew."));
+  });
+  save.addEventListener("click", saveResult);
+  document.querySelectorAll("[data-example]").forEach((button) => button.addEventListener("click", () => {
+    box.value = button.dataset.example;
+    keep(box.value);
+    if (worker) ask(); else run.focus();
+  }));
+  window.addEventListener("hashchange", fromAddress);
+  run.textContent = run.dataset.first;
+  fromAddress();
+})();

@@ -1,0 +1,245 @@
+/* loadstone.charts(page, specs, choices): draws every figure in the one way there is.
+ *
+ * A figure is an element <figure data-chart=NAME>, made by templates/parts.html. The chart of that name (figures.js) says
+ * which rows it draws, in which words and columns; the specification comes from loadstone/report/charts. Here it becomes
+ * a picture with names beside the lines, the same in words, as a table and as files.
+ */
+window.loadstone = window.loadstone || {};
+window.loadstone.charts = function charts(page, specs, choices, definitions, axes) {
+  "use strict";
+
+  const { element, table } = loadstone;
+  const order = new Map(page.variants.map((variant, position) => [variant.name, position]));
+  const views = new Map(), queues = new Map();
+  const OPTIONS = {
+    mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, config: specs.config,
+    // Layers without rows make Vega warn of empty extents, which is nothing to mend: errors alone (1).
+    tooltip: { disableDefaultStyle: true }, logLevel: 1,
+  };
+  const ROOM = 460, GAP = 17;
+
+  const definition = (figure) => definitions[figure.dataset.chart];
+  const state = () => choices.state();
+
+  // --- The specification as this reader wants it ----------------------------------------------------------------------
+
+  function scaleOf(kind, inspected) {
+    if (inspected) return kind === "latency" ? state().scale : "linear";
+    if (kind === "load") return axes() === "log" ? "log" : "linear";
+    return kind === "latency" && axes() !== "linear" ? "log" : "linear";
+  }
+
+  function setScale(spec, channel, type) {
+    (spec.layer || []).forEach((layer) => setScale(layer, channel, type));
+    const encoding = spec.encoding && spec.encoding[channel];
+    if (encoding && encoding.field && encoding.scale !== null) {
+      const { zero, nice, ...rest } = encoding.scale || {};
+      // A logarithmic axis knows no zero, and rounding it to whole decades would leave most of it empty.
+      encoding.scale = type === "log" ? { padding: 10, ...rest, nice: false, type } : { ...encoding.scale, type };
+    }
+  }
+
+  // A logarithmic axis has no zero: what reaches it or below is drawn to just under the smallest value.
+  function positive(rows) {
+    const least = Math.min(...rows.flatMap((row) => [row.low, row.value, row.latency]).filter((value) => value > 0));
+    return rows.map((row) => (row.low <= 0 && row.low !== null ? { ...row, low: least / 1.5 } : row));
+  }
+
+  // Whether the values of one picture reach over so many decades that a linear axis would show the highest alone.
+  function spans(rows) {
+    const values = rows.map((row) => row.value).filter((value) => value > 0);
+    return Math.max(...values) / Math.min(...values) > 10 ** 1.5;
+  }
+
+  // Names must leave room for what they name.
+  function fit(spec, width) {
+    (spec.layer || []).forEach((layer) => fit(layer, width));
+    if (spec.mark && spec.mark.limit) spec.mark.limit = Math.min(0.3 * width, 260);
+    const axis = spec.encoding && spec.encoding.y && spec.encoding.y.axis;
+    if (axis && axis.labelLimit) axis.labelLimit = Math.min(axis.labelLimit, 0.4 * width);
+  }
+
+  function prepared(figure, rows, width) {
+    const chart = definition(figure);
+    const spec = structuredClone(specs[chart.spec ? chart.spec(figure.dataset) : figure.dataset.chart]);
+    const { x, y } = spec.usermeta.axes;
+    const inspected = chart.uses.includes("scale");
+    if (x !== "fixed") setScale(spec, "x", scaleOf(x, inspected));
+    const upwards = chart.tail && !state().axes && spans(rows) ? "log" : scaleOf(y, inspected);
+    if (y !== "fixed") setScale(spec, "y", upwards);
+    const drawn = upwards === "log" ? positive(rows) : rows;
+    fit(spec, width);
+    if (chart.height) spec.height = chart.height(rows);
+    if (chart.arrange) chart.arrange(spec, rows, width);
+    const runs = chart.runs ? chart.runs(figure.dataset) : [];
+    spec.datasets = {
+      rows: drawn, labels: width >= ROOM && !chart.named ? ends(rows) : [], knees: chart.knees ? chart.knees() : [],
+      runs: upwards === "log" ? runs.filter((row) => row.value > 0) : runs,
+    };
+    return spec;
+  }
+
+  // --- Names beside lines -----------------------------------------------------------------------------------------------
+
+  const named = (rows) => rows.length > 0 && rows[0].variant !== undefined;
+
+  // The last row of each variant, for the name beside its line's end. The y of 0 only keeps its place free.
+  function ends(rows) {
+    const last = new Map(named(rows) ? rows.map((row) => [row.variant, row]) : []);
+    return [...last.values()].map((row) => ({ ...row, y: 0 }));
+  }
+
+  // Moves the names to the height of their line's end, and then apart until none covers another.
+  function placeLabels(view, labels) {
+    const scale = view.scale("y"), height = view.height();
+    const placed = labels
+      .map((row) => ({ variant: row.variant, label: row.label, y: scale(row.value === undefined ? row.share : row.value) }))
+      .sort((one, other) => one.y - other.y);
+    for (let round = 0; round < 60; round += 1) {
+      for (let index = 1; index < placed.length; index += 1) {
+        const overlap = GAP - (placed[index].y - placed[index - 1].y);
+        if (overlap > 0) {
+          placed[index].y += overlap / 2;
+          placed[index - 1].y -= overlap / 2;
+        }
+      }
+      placed.forEach((label, index) => {
+        label.y = Math.max(4 + index * GAP, Math.min(height - 4 - (placed.length - 1 - index) * GAP, label.y));
+      });
+    }
+    return view.data("labels", placed).runAsync();
+  }
+
+  async function embed(place, spec) {
+    const result = await vegaEmbed(place, spec, OPTIONS);
+    if (spec.datasets.labels.length) await placeLabels(result.view, spec.datasets.labels);
+    return result;
+  }
+
+  // --- Hiding and showing variants -------------------------------------------------------------------------------------
+
+  function toggle(name) {
+    const { hide } = state();
+    choices.choose({ hide: hide.includes(name) ? hide.filter((other) => other !== name) : [...hide, name] });
+  }
+
+  // Names beside lines hide their variant when clicked; those that stand nowhere else are buttons below the chart.
+  function fillLegend(figure, rows, width) {
+    const legend = figure.querySelector(".legend"), chart = definition(figure);
+    const focused = legend.contains(document.activeElement) ? document.activeElement.value : null;
+    const toggles = chart.uses.includes("hide");
+    const drawn = new Set(named(rows) ? rows.map((row) => row.variant) : []);
+    const listed = page.variants.filter(({ name }) => (toggles && state().hide.includes(name)) || (width < ROOM && !chart.arrange && drawn.has(name)));
+    legend.replaceChildren(...listed.map(({ name, label }) => {
+      const swatch = document.querySelectorAll(".variants .swatch")[order.get(name)].cloneNode(true);
+      if (!toggles) return element("li", {}, swatch, label);
+      const button = element("button", { type: "button", value: name, onclick: () => toggle(name) }, swatch, label);
+      button.setAttribute("aria-pressed", String(!state().hide.includes(name)));
+      return element("li", {}, button);
+    }));
+    if (focused !== null) [...legend.querySelectorAll("button")].find((button) => button.value === focused)?.focus();
+  }
+
+  // --- One figure -------------------------------------------------------------------------------------------------------
+
+  function said(figure, rows) {
+    const chart = definition(figure);
+    const hidden = chart.uses.includes("hide") && state().hide.length === page.variants.length;
+    const none = hidden ? "All variants are hidden." : chart.empty;
+    return rows.length ? { words: chart.words(rows, figure.dataset), none: "" } : { words: none, none };
+  }
+
+  const title = (figure) => figure.querySelector("h3, h4").textContent;
+  const columnsOf = (chart) => (typeof chart.columns === "function" ? chart.columns() : chart.columns);
+  const listed = (chart, rows, dataset) => [...(chart.listed ? rows.filter(chart.listed) : rows), ...(chart.more ? chart.more(dataset) : [])];
+
+  async function draw(figure) {
+    const chart = definition(figure), name = figure.id, plot = figure.querySelector(".plot");
+    if (!chart.ready()) return;
+    if (views.has(name)) views.get(name).finalize();
+    views.delete(name);
+    const rows = chart.rows(figure.dataset), width = plot.clientWidth;
+    const { words, none } = said(figure, rows);
+    figure.dataset.rows = rows.length;
+    plot.classList.toggle("short", !rows.length);
+    figure.querySelector(".words").textContent = words;
+    figure.querySelector(".note").textContent = rows.length && chart.note ? chart.note() : "";
+    figure.querySelector(".empty-note").textContent = none;
+    plot.setAttribute("aria-label", `${title(figure)}. ${words}`);
+    fillTable(figure, rows);
+    fillLegend(figure, rows, width);
+    if (!rows.length) {
+      plot.replaceChildren();
+      return;
+    }
+    // Vega names the element that it draws into, and so gets one inside the one that has our name.
+    const place = element("div", { className: "drawing", ariaHidden: "true" }); // the plot has it in words
+    plot.replaceChildren(place);
+    const result = await embed(place, prepared(figure, rows, width));
+    views.set(name, result);
+    result.view.addEventListener("click", (_, item) => {
+      if (item && item.mark.marktype === "text" && item.datum && item.datum.variant !== undefined) toggle(item.datum.variant);
+    });
+  }
+
+  // One drawing of a figure after the other: the last choice is what stays.
+  function redraw(figure) {
+    figure.dataset.state = "waiting";
+    const next = (queues.get(figure) || Promise.resolve()).then(() => draw(figure)).catch((error) => {
+      figure.querySelector(".empty-note").textContent = "This chart could not be drawn.";
+      console.error(error);
+    }).then(() => {
+      if (queues.get(figure) === next) figure.dataset.state = "drawn";
+    });
+    queues.set(figure, next);
+    return next;
+  }
+
+  // --- The same as a table and as files --------------------------------------------------------------------------------
+
+  function fillTable(figure, rows) {
+    const details = figure.querySelector("details"), chart = definition(figure);
+    const fill = () => details.querySelector(".scroll").replaceChildren(table(columnsOf(chart), listed(chart, rows, figure.dataset)));
+    details.ontoggle = () => details.open && fill();
+    if (details.open) fill();
+  }
+
+  // Drawn again for the file: as wide on a phone as anywhere, with the names beside the lines.
+  async function svg(figure, rows, width) {
+    const place = document.body.appendChild(element("div", { className: "offscreen" }));
+    const spec = prepared(figure, rows, width);
+    if (!definition(figure).arrange) spec.width = width - 260;
+    const result = await embed(place, spec);
+    const text = await result.view.toSVG();
+    result.finalize();
+    place.remove();
+    return text;
+  }
+
+  async function save(figure, form) {
+    const chart = definition(figure), rows = chart.rows(figure.dataset);
+    const extra = (chart.extra || []).filter(([field]) => rows.some((row) => row[field] !== undefined));
+    await loadstone.downloads(form, {
+      name: `${page.folder}-${figure.id}`, title: title(figure), words: said(figure, rows).words,
+      columns: [...columnsOf(chart), ...extra], rows: listed(chart, rows, figure.dataset), svg: (width) => svg(figure, rows, width),
+    });
+  }
+
+  document.addEventListener("click", ({ target }) => {
+    const button = target.closest("button[data-save]");
+    if (!button) return;
+    const figure = button.closest("figure"), status = figure.querySelector(".saved");
+    status.textContent = "";
+    save(figure, button.dataset.save).then(() => { status.textContent = `Saved as ${button.dataset.save.toUpperCase()}.`; }, (error) => {
+      status.textContent = `Could not be saved: ${error.message}.`;
+      console.error(error);
+    });
+  });
+
+  return {
+    redraw,
+    definition,
+    all: () => [...document.querySelectorAll("figure[data-chart]")],
+    view: (name) => views.get(name) && views.get(name).view,
+  };
+};

@@ -1,0 +1,35 @@
+/* Elements and texts of numbers. Text from the archive only ever becomes textContent or an attribute's value. */
+window.loadstone = window.loadstone || {};
+(function () {
+  "use strict";
+
+  function element(name, properties, ...children) {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  }
+
+  /** A table of rows; columns are [field, heading, text of a value]: numbers have the last, and stand to the right. */
+  function table(columns, rows) {
+    const style = ([, , format]) => (format ? "n" : "");
+    const head = columns.map((column) => element("th", { scope: "col", className: style(column), textContent: column[1] }));
+    const body = rows.map((row) => element("tr", {}, ...columns.map((column) => element("td", {
+      className: style(column), textContent: column[2] ? column[2](row[column[0]]) : row[column[0]],
+    }))));
+    return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
+  }
+
+  /** Three significant digits, as loadstone/report/numbers.py has them. */
+  function significant(value) {
+    if (value === null || value === undefined || Number.isNaN(value)) return "–";
+    if (value === 0) return "0";
+    const rounded = Math.abs(value) < 1000 ? Number(value.toPrecision(3)) : Math.round(value);
+    const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(rounded))));
+    return rounded.toLocaleString("en-GB", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  }
+
+  const count = (value) => value.toLocaleString("en-GB");
+  const percent = (value) => (value > 99.95 && value < 100 ? "over 99.9 %" : `${significant(value)} %`);
+
+  Object.assign(window.loadstone, { element, table, significant, count, percent });
+})();

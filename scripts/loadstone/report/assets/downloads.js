@@ -1,0 +1,84 @@
+/* loadstone.downloads: a chart as SVG and PNG, its data as CSV and Parquet; all made here, of what is shown. */
+window.loadstone = window.loadstone || {};
+window.loadstone.downloads = (function () {
+  "use strict";
+
+  const WIDTH = 900, SCALE = 2, MARGIN = 16;
+
+  // --- Data: the columns of the chart's table, as numbers and not as text ---------------------------------------------
+
+  function csv(names, columns) {
+    const cell = (value) => {
+      const text = value === null || value === undefined ? "" : String(value);
+      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    const rows = columns.length ? columns[0].map((_, index) => columns.map((column) => column[index])) : [];
+    return [names, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join(""); // RFC 4180
+  }
+
+  // --- Pictures: light on white paper, whatever the page looks like ---------------------------------------------------
+
+  function lightColours() {
+    const probe = document.body.appendChild(loadstone.element("span", { hidden: true }));
+    probe.dataset.theme = "light";
+    return {
+      of: (name) => { probe.style.color = `var(${name})`; return getComputedStyle(probe).color; },
+      end: () => probe.remove(),
+    };
+  }
+
+  /** An SVG that stands alone. `text` is Vega's, whose colours are variables of the page. */
+  function alone(text, title, words) {
+    const colours = lightColours(), known = new Map();
+    const resolved = text.replace(/var\((--[a-z0-9-]+)[^)]*\)/g, (_, name) => {
+      if (!known.has(name)) known.set(name, colours.of(name));
+      return known.get(name);
+    });
+    colours.end();
+    const parsed = new DOMParser().parseFromString(resolved, "image/svg+xml"), svg = parsed.documentElement;
+    const [width, height] = ["width", "height"].map((name) => Math.ceil(Number(svg.getAttribute(name))) + 2 * MARGIN);
+    const made = (name, attributes, content = "") => {
+      const element = parsed.createElementNS("http://www.w3.org/2000/svg", name);
+      Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
+      element.textContent = content;
+      return element;
+    };
+    const paper = made("rect", { x: -MARGIN, y: -MARGIN, width, height, fill: "#ffffff" });
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", height);
+    svg.setAttribute("viewBox", `${-MARGIN} ${-MARGIN} ${width} ${height}`);
+    svg.prepend(made("title", {}, title), made("desc", {}, words), paper);
+    return { text: new XMLSerializer().serializeToString(svg), width, height };
+  }
+
+  function png({ text, width, height }) {
+    return new Promise((resolve, reject) => {
+      const image = new Image();
+      image.onload = () => {
+        const canvas = loadstone.element("canvas", { width: width * SCALE, height: height * SCALE });
+        canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+        canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))), "image/png");
+      };
+      image.onerror = () => reject(new Error("the picture could not be drawn"));
+      image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+    });
+  }
+
+  const TYPES = { svg: "image/svg+xml", csv: "text/csv;charset=utf-8", parquet: "application/vnd.apache.parquet" };
+
+  function save(name, content, type) {
+    const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    loadstone.element("a", { href: address, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
+  }
+
+  /** Save one form of a chart. `shown`: { name, title, words, columns ([field, heading]), rows, svg (width → text) }. */
+  return async function downloads(form, shown) {
+    const file = `${shown.name}.${form}`, names = shown.columns.map((column) => column[1]);
+    const columns = shown.columns.map(([field]) => shown.rows.map((row) => (row[field] === undefined ? null : row[field])));
+    if (form === "csv") return save(file, csv(names, columns), TYPES.csv);
+    if (form === "parquet") return save(file, loadstone.parquet(names, columns), TYPES.parquet);
+    const picture = alone(await shown.svg(WIDTH), shown.title, shown.words);
+    return form === "svg" ? save(file, picture.text, TYPES.svg) : save(file, await png(picture));
+  };
+})();

@@ -1,0 +1,96 @@
+/* A page of charts: its choices, its charts and its controls put together.
+ *
+ * The page brings two elements of JSON: #page-data (script_data of loadstone/report/campaign_page.py and
+ * comparison_page.py) and #chart-specs (loadstone/report/charts). What the charts draw is in figures.js.
+ */
+(function () {
+  "use strict";
+
+  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const specs = JSON.parse(document.getElementById("chart-specs").textContent);
+  const choices = loadstone.choices(page, (names) => changed(names));
+  const inspector = loadstone.inspector(page, choices);
+  const { charts: definitions, axes, latency } = loadstone.figures(page, { state: choices.state, rate: inspector.rate, run: inspector.run });
+  for (const chart of Object.values(definitions)) chart.ready = () => !chart.loads || Boolean(inspector.rate());
+  const charts = loadstone.charts(page, specs, choices, definitions, axes);
+  let shownAxes = axes();
+
+  function showControls() {
+    const chosen = { ...choices.state(), axes: axes() };
+    document.querySelectorAll("main form.controls input[type=radio]").forEach((input) => { input.checked = chosen[input.name] === input.value; });
+    document.querySelectorAll("main form.controls select:not([name=run])").forEach((select) => { select.value = chosen[select.name]; });
+    document.querySelectorAll("input[name=hide]").forEach((input) => { input.checked = !chosen.hide.includes(input.value); });
+    document.querySelectorAll("#put-back").forEach((note) => { note.hidden = chosen.of !== "all"; });
+    document.querySelectorAll("[data-says]").forEach((place) => {
+      const texts = { stat: () => page.statistics[chosen.stat].toLowerCase(), part: () => page.resources.parts[chosen.part] };
+      place.textContent = (texts[place.dataset.says] || (() => loadstone.count(Number(chosen.rate))))();
+    });
+  }
+
+  function changed(names) {
+    if (axes() !== shownAxes) names.push("axes");
+    shownAxes = axes();
+    showControls();
+    return update(names);
+  }
+
+  /** Draw what depends on these choices, or everything. */
+  async function update(names) {
+    const affected = charts.all().filter((figure) => !names || charts.definition(figure).uses.some((use) => names.includes(use)));
+    const loads = (figure) => charts.definition(figure).loads;
+    const waiting = affected.filter(loads);
+    waiting.forEach((figure) => { figure.dataset.state = "waiting"; });
+    const drawing = affected.filter((figure) => !loads(figure)).map(charts.redraw);
+    const { rate } = choices.state();
+    if (waiting.length && rate) {
+      const problem = document.getElementById("load-problem");
+      try {
+        await inspector.load(rate);
+        problem.hidden = true;
+        inspector.show(latency);
+        drawing.push(...waiting.map(charts.redraw));
+      } catch (error) {
+        problem.textContent = `The data of this load could not be loaded: ${error.message}. Was the page moved without its folder?`;
+        problem.hidden = false;
+      }
+    }
+    await Promise.all(drawing);
+  }
+
+  function listen() {
+    document.addEventListener("change", ({ target }) => {
+      if (!target.closest("form.controls")) return;
+      if (target.name === "hide") {
+        choices.choose({ hide: [...document.querySelectorAll("input[name=hide]")].filter((input) => !input.checked).map((input) => input.value) });
+      } else if (target.name === "variant" || target.name === "rate") {
+        choices.choose({ [target.name]: target.value, run: "" });
+      } else if (choices.has(target.name)) {
+        choices.choose({ [target.name]: target.value });
+      }
+    });
+    document.addEventListener("submit", (event) => event.preventDefault());
+    addEventListener("hashchange", inspector.lead);
+    let wide = innerWidth >= 760, later = 0;
+    addEventListener("resize", () => {
+      // Within one layout Vega follows the width by itself, but for panels; between them, labels come and go.
+      if (wide !== innerWidth >= 760) { wide = innerWidth >= 760; update(); }
+      else { clearTimeout(later); later = setTimeout(() => charts.all().filter((figure) => charts.definition(figure).arrange).forEach(charts.redraw), 200); }
+    });
+  }
+
+  // As a constructed style sheet, for the content security policy forbids style elements.
+  function colour() {
+    const rules = page.variants.map(({ light, dark }, index) => `--variant-${index}:light-dark(${light},${dark});`).join("");
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`:root{${rules}}`);
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  }
+
+  /** The Vega view of a figure, by the figure's id: for a look at its data and scales from the console. */
+  window.loadstone.view = charts.view;
+
+  colour();
+  listen();
+  showControls();
+  update().then(inspector.lead);
+})();

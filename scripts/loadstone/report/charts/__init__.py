@@ -1,0 +1,88 @@
+"""The charts of the site: one function per chart, data in, Altair chart out.
+
+A page holds each chart's specification once, over data sets that its script fills by name: ``rows`` (their fields are
+named in each function), ``labels`` (variant, label, y in pixels: the variants' names beside the ends of their
+lines), ``knees`` and ``runs`` (what single runs have). Latencies are in the page's unit, loads in requests/s, shares in
+percent. ``usermeta.axes`` says what an axis shows (``load``, ``latency``, ``other`` or ``fixed``), for the reader's
+choice of linear and logarithmic axes; ``usermeta.rows`` is true where each row has a line of the picture to itself.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from loadstone.report.charts.base import CONFIG, ROWS, Load, plain
+from loadstone.report.charts.effects import added_by_layers, errors_to_baseline, ratio_to_baseline, shift_to_baseline
+from loadstone.report.charts.history import latency_through_time, share_through_time
+from loadstone.report.charts.load import (
+    errors_across_load,
+    failed_share_across_load,
+    latency_across_load,
+    success_latency_across_load,
+)
+from loadstone.report.charts.pictured import latency_by_time_and_load, percentiles_of_variants
+from loadstone.report.charts.reported import fit_line, percentile_curves, reported_across_load
+from loadstone.report.charts.run import (
+    latency_over_time,
+    run_distribution,
+    run_histogram,
+    run_request_bins,
+    run_requests,
+)
+from loadstone.report.charts.traces import share_of_response
+from loadstone.report.charts.used import use_across_load, use_over_time
+from loadstone.report.numbers import Unit
+from loadstone.variants import Style
+
+__all__ = ["Load", "fit_specification", "history_specifications", "specifications", "trace_specifications"]
+
+CONCLUDED = ("effects-ratio", "effects-shift", "effects-errors", "layers")
+# Of those that a page of a comparison has, too.
+SHARED = ("latency", "success", "failed", "errors", "reported", "percentiles", "heat", "curves", *CONCLUDED, "config")
+_USED = {"cpu": "CPU (millicores)", "memory": "Memory (MiB)"}
+
+
+def specifications(styles: Sequence[Style], unit: Unit, load: Load) -> dict[str, Any]:
+    """The Vega-Lite specification of every chart by name, and ``config``, which all share."""
+    made: dict[str, alt.Chart | alt.LayerChart | alt.FacetChart] = {
+        "latency": latency_across_load(ROWS, styles, unit, load),
+        "success": success_latency_across_load(ROWS, styles, unit, load),
+        "failed": failed_share_across_load(ROWS, styles, load),
+        "errors": errors_across_load(ROWS, styles, load),
+        "time": latency_over_time(ROWS, styles, unit),
+        "cdf": run_distribution(ROWS, unit),
+        "points": run_requests(ROWS, unit),
+        "bins": run_request_bins(ROWS, unit),
+        "histogram": run_histogram(ROWS, unit),
+        "reported": reported_across_load(ROWS, styles, unit, load),
+        "percentiles": percentile_curves(ROWS, styles, unit),
+        "heat": latency_by_time_and_load(unit, load),
+        "curves": percentiles_of_variants(styles, unit),
+        "effects-errors": errors_to_baseline(ROWS, styles, load),
+        "effects-ratio": ratio_to_baseline(ROWS, styles, load),
+        "effects-shift": shift_to_baseline(ROWS, styles, load, unit),
+        "layers": added_by_layers(ROWS, styles, load, unit),
+        **{f"use-{what}": use_across_load(ROWS, styles, load, title) for what, title in _USED.items()},
+        **{f"use-time-{what}": use_over_time(ROWS, styles, title) for what, title in _USED.items()},
+    }
+    return {name: plain(chart) for name, chart in made.items()} | {"config": CONFIG}
+
+
+def fit_specification(styles: Sequence[Style], across: str, up: str) -> dict[str, Any]:
+    """The specification of one line's chart."""
+    return plain(fit_line(ROWS, styles, across, up))
+
+
+def trace_specifications() -> dict[str, Any]:
+    """Those of a page of traces."""
+    return {"shares": plain(share_of_response(ROWS)), "config": CONFIG}
+
+
+def history_specifications(styles: Sequence[Style], unit: Unit) -> dict[str, Any]:
+    """Those of a page of a variant through time; `styles` are the ways in which it was measured."""
+    made = {
+        "history": latency_through_time(ROWS, styles, unit),
+        "history-share": share_through_time(ROWS, styles),
+    }
+    return {name: plain(chart) for name, chart in made.items()} | {"config": CONFIG}

@@ -1,0 +1,126 @@
+"""What all charts share: their data's names, look, axes, colours and the names beside lines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from loadstone.report.numbers import Unit
+from loadstone.variants import Style
+
+Data = alt.NamedData | alt.InlineData
+
+ROWS = alt.NamedData("rows")
+LABELS = alt.NamedData("labels")
+KNEES = alt.NamedData("knees")
+RUNS = alt.NamedData("runs")
+
+HEIGHT = 320
+SMALL_HEIGHT = 240
+_TICKS = 10
+
+# Colours are the page's CSS variables, so charts follow light, dark and print without being drawn again.
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--ink-soft)",
+        "titleColor": "var(--ink)",
+        "gridColor": "var(--grid)",
+        "domainColor": "var(--axis)",
+        "tickColor": "var(--axis)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": 500,
+        "titlePadding": 10,
+        "labelOverlap": "greedy",
+        "labelSeparation": 4,
+        "tickCount": 6,
+    },
+    "axisX": {"grid": False},
+    "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
+    "text": {"fill": "var(--ink)", "fontSize": 12},
+    "header": {"labelFontSize": 12},
+    "legend": {
+        "labelColor": "var(--ink-soft)",
+        "titleColor": "var(--ink)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": 500,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Load:
+    """The loads of a page, and what their numbers count: requests/s or users."""
+
+    rates: tuple[float, ...]
+    unit: str = "requests/s"
+
+    @property
+    def title(self) -> str:
+        """What an axis over it is called."""
+        return f"Load ({self.unit})"
+
+
+def load_axis(load: Load) -> alt.X:
+    """The axis of loads."""
+    # A few loads are the ticks themselves; of many, Vega's choice of what fits would look arbitrary.
+    ticks: dict[str, Any] = {"values": list(load.rates)} if len(load.rates) <= _TICKS else {}
+    return alt.X(
+        "load:Q",
+        title=load.title,
+        axis=alt.Axis(format=",~r", **ticks),
+        scale=alt.Scale(nice=False, zero=False, padding=14),
+    )
+
+
+def latency_x(unit: Unit) -> alt.X:
+    """An axis of latencies that lies."""
+    return alt.X("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+
+
+def latency_y(unit: Unit) -> alt.Y:
+    """An axis of latencies that stands."""
+    return alt.Y("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+
+
+def colour(styles: Sequence[Style]) -> alt.Color:
+    """The variants' colours."""
+    names = [style.name for style in styles]
+    # The page's script defines --variant-0, --variant-1, ... for light and dark.
+    colours = [f"var(--variant-{position})" for position in range(len(styles))]
+    return alt.Color("variant:N", scale=alt.Scale(domain=names, range=colours), legend=None)
+
+
+def direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
+    """A dot and the variant's name at the right edge; where they would overlap, the script has moved them apart."""
+    place = alt.Chart(LABELS).encode(y=alt.Y("y:Q", scale=None, title=None))
+    dots = place.mark_point(filled=True, size=46, opacity=1, xOffset=10, clip=False).encode(
+        x=alt.value("width"), color=colour(styles)
+    )
+    names = place.mark_text(align="left", baseline="middle", dx=18, limit=150).encode(
+        x=alt.value("width"), text="label:N"
+    )
+    return [dots, names]
+
+
+def layered(*layers: alt.Chart, height: int, x: str, y: str) -> alt.LayerChart:
+    """One chart of several layers; `x` and `y` are what its axes show (see `loadstone.report.charts`)."""
+    chart = alt.LayerChart(layer=layers)
+    return chart.properties(width="container", height=height, usermeta=axes(x, y))
+
+
+def axes(x: str, y: str) -> dict[str, Any]:
+    """The ``usermeta`` of a chart with these axes."""
+    return {"axes": {"x": x, "y": y}}
+
+
+def plain(chart: alt.Chart | alt.LayerChart | alt.FacetChart) -> dict[str, Any]:
+    """The specification without what only Altair's own pages need."""
+    content = chart.to_dict()
+    return {key: value for key, value in content.items() if key not in ("config", "$schema")}

@@ -1,0 +1,167 @@
+"""Charts of differences: a row per load and variant, a point with its interval."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from loadstone.report.charts.base import SMALL_HEIGHT, Data, Load, colour, layered
+from loadstone.report.numbers import Unit
+from loadstone.variants import Style
+
+# Behind what makes a row's name its own, the name as it is read: see `keyed` of assets/effects.js.
+_NAME = "slice(datum.value, indexof(datum.value, ':') + 1)"
+_SHAPES = {
+    "slower": "triangle-right",
+    "faster": "triangle-left",
+    "more": "triangle-right",
+    "fewer": "triangle-left",
+    "equivalent": "square",
+    "cannot tell": "circle",
+}
+
+
+def ratio_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
+    """A forest plot of ratios to the baseline, with the margin as a band; hollow where nothing can be told.
+
+    Rows: key, first (of its load), variant, label, load, baseline, value, point (the same where it is drawn), low,
+    high, interval, margin_low, margin_high, verdict, shown (the verdict as people read it), why, needs, p.
+    """
+    x = alt.X(
+        "point:Q",
+        title="Ratio to the baseline (above 1: slower)",
+        scale=alt.Scale(type="log", nice=False, padding=10),
+        axis=alt.Axis(format=",.3~r", grid=True),
+    )
+    return _beside_baseline(data, styles, load, x, 1.0)
+
+
+def shift_to_baseline(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
+    """The same of shifts, in the page's unit."""
+    x = alt.X(
+        "point:Q",
+        title=f"Latency added to the baseline's ({unit.symbol})",
+        scale=alt.Scale(nice=False, zero=False, padding=10),
+        axis=alt.Axis(format=",.4~r", grid=True),
+    )
+    return _beside_baseline(data, styles, load, x, 0.0)
+
+
+def errors_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
+    """The same of shares of failed requests, in percentage points. There is no margin of these."""
+    x = alt.X(
+        "point:Q",
+        title="Failed requests added to the baseline's (percentage points)",
+        scale=alt.Scale(nice=False, zero=False, padding=10),
+        axis=alt.Axis(format=",.4~r", grid=True),
+    )
+    return _beside_baseline(data, styles, load, x, 0.0, banded=False)
+
+
+def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
+    """What each variant adds to the one that it is built upon; hollow where it can't be told from nothing.
+
+    Rows: key, first, variant, label (of the step), load, value, point, low, high, interval, shown, warning, sure.
+    """
+    title = f"Latency added ({unit.symbol})"
+    x = alt.X(
+        "point:Q",
+        title=title,
+        scale=alt.Scale(nice=False, zero=False, padding=10),
+        axis=alt.Axis(format=",.4~r", grid=True),
+    )
+    tooltip = [
+        alt.Tooltip("label:N", title="Step"),
+        alt.Tooltip("load:Q", title=load.title, format=",~r"),
+        alt.Tooltip("value:Q", title=title, format=",.4~r"),
+        alt.Tooltip("interval:N", title="Interval"),
+        alt.Tooltip("warning:N", title="Warning"),
+    ]
+    return _rows(data, styles, load, x, 0.0, tooltip=tooltip, hollow="!datum.sure")
+
+
+def _beside_baseline(
+    data: Data, styles: Sequence[Style], load: Load, x: alt.X, nothing: float, *, banded: bool = True
+) -> alt.LayerChart:
+    band = (
+        alt.Chart(data)
+        .mark_rect(fill="var(--shade)", opacity=1)
+        .encode(x=alt.X("margin_low:Q", title=x["title"]), x2="margin_high:Q", y=_place(load))
+    )
+    tooltip = [
+        alt.Tooltip("label:N", title="Variant"),
+        alt.Tooltip("baseline:N", title="Baseline"),
+        alt.Tooltip("load:Q", title=load.title, format=",~r"),
+        alt.Tooltip("value:Q", title=x["title"], format=",.4~r"),
+        alt.Tooltip("interval:N", title="Interval"),
+        alt.Tooltip("shown:N", title="Verdict"),
+        alt.Tooltip("why:N", title="Why"),
+        alt.Tooltip("needs:N", title="Runs needed"),
+        alt.Tooltip("p:N", title="p, adjusted"),
+    ]
+    hollow = "datum.verdict == 'cannot tell'"
+    return _rows(
+        data, styles, load, x, nothing, tooltip=tooltip, hollow=hollow, below=[band] if banded else [], shaped=True
+    )
+
+
+def _place(load: Load, *, above: bool = False) -> alt.Y:
+    """The axis of rows: a mark is in a row, or `above` it."""
+    axis = alt.Axis(
+        labelExpr=_NAME,
+        labelLimit=300,
+        labelColor="var(--ink)",
+        labelOverlap=False,
+        grid=False,
+        # Above the names: beside them, it would lie upon long ones.
+        titleAngle=0,
+        titleAlign="right",
+        titleAnchor="end",
+        titleX=-6,
+        titleY=-14,
+    )
+    place = alt.Y("key:N", sort=None, title=load.unit, scale=alt.Scale(padding=0), axis=axis)
+    return place.bandPosition(0) if above else place
+
+
+def _rows(
+    data: Data,
+    styles: Sequence[Style],
+    load: Load,
+    x: alt.X,
+    nothing: float,
+    *,
+    tooltip: list[alt.Tooltip],
+    hollow: str,
+    below: Sequence[alt.Chart] = (),
+    shaped: bool = False,
+) -> alt.LayerChart:
+    base = alt.Chart(data).encode(y=_place(load))
+    # Every layer is over all rows, so that they keep their order: what a row lacks is not drawn.
+    between = alt.Chart(data).mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True))
+    # Once, not once for each row; inline data would not do, for the page's script puts its own in place of them.
+    none = alt.Chart(data).transform_aggregate(n="count()").mark_rule(stroke="var(--ink-soft)", strokeDash=[3, 3])
+    interval = base.mark_rule(strokeWidth=2.2).encode(
+        x=alt.X("low:Q", title=x["title"]), x2="high:Q", color=colour(styles)
+    )
+    fill = alt.Fill("variant:N", scale=colour(styles)["scale"], legend=None)
+    points = base.mark_point(size=84, opacity=1, strokeWidth=1.8).encode(
+        x=x,
+        stroke=alt.Stroke("variant:N", scale=colour(styles)["scale"], legend=None),
+        fill=alt.condition(hollow, alt.value("var(--paper)"), fill),
+        tooltip=tooltip,
+    )
+    if shaped:
+        scale = alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
+        points = points.encode(shape=alt.Shape("verdict:N", scale=scale, legend=None))
+    said = base.mark_text(align="left", baseline="middle", dx=10).encode(x=alt.value("width"), text="shown:N")
+    return layered(
+        *below,
+        between.encode(opacity=alt.condition("datum.first", alt.value(1), alt.value(0))),
+        none.encode(x=alt.datum(nothing, title=x["title"])),
+        interval,
+        points,
+        said,
+        height=SMALL_HEIGHT,
+        x="fixed",
+        y="fixed",
+    ).properties(usermeta={"axes": {"x": "fixed", "y": "fixed"}, "rows": True})

@@ -1,0 +1,104 @@
+"""Charts of one cell through the campaigns of the archive."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from loadstone.report.charts.base import HEIGHT, Data, colour, direct_labels, layered
+from loadstone.report.numbers import Unit
+from loadstone.variants import Style
+
+_ROOM = 56  # above the figures, for what stands beside changes
+
+# Around a single campaign the axis would show seconds; and the room above figures is below them too.
+_DATED = "test(regexp('^[:.]'), datum.label) ? utcFormat(datum.value, '%-d %b %Y') : datum.label"
+_NOT_NEGATIVE = "datum.value < 0 ? '' : datum.label"
+
+
+def latency_through_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+    """A latency with its interval in each campaign, its levels as steps, and where they change.
+
+    Rows by `kind`, all with at (ms since 1970): ``level`` (variant, which is a way of measuring; label; value of the
+    level) and ``point`` (variant, label, value, low, high, differs, and the texts of the tooltip: when, interval, runs,
+    level, differs, note), ``change`` (text, line (0, 1 or 2), side (left or right), said).
+    """
+    return _through_time(data, styles, f"Latency ({unit.symbol})", "latency")
+
+
+def share_through_time(data: Data, styles: Sequence[Style]) -> alt.LayerChart:
+    """The same of the share of failed requests, in percent."""
+    return _through_time(data, styles, "Failed requests (%)", "other")
+
+
+def _through_time(data: Data, styles: Sequence[Style], title: str, y: str) -> alt.LayerChart:
+    at = alt.X(
+        "at:T",
+        title="Start of the campaign (UTC)",
+        scale=alt.Scale(type="utc", nice=False, padding=22),
+        axis=alt.Axis(labelExpr=_DATED),
+    )
+    value = alt.Y(
+        "value:Q",
+        title=title,
+        axis=alt.Axis(format=",.4~r", labelExpr=_NOT_NEGATIVE),
+        scale=alt.Scale(zero=False, padding=_ROOM, nice=False),
+    )
+    levels = alt.Chart(data).transform_filter("datum.kind == 'level'").encode(x=at, y=value, color=colour(styles))
+    points = alt.Chart(data).transform_filter("datum.kind == 'point'").encode(x=at, color=colour(styles))
+    marked = points.encode(
+        y=value,
+        tooltip=[
+            alt.Tooltip("when:N", title="Campaign"),
+            alt.Tooltip("value:Q", title=title, format=",.4~r"),
+            *(
+                alt.Tooltip(f"{name}:N", title=words)
+                for name, words in (
+                    ("interval", "Interval"),
+                    ("runs", "Runs"),
+                    ("level", "Level"),
+                    ("label", "Measured by"),
+                    ("differs", "Otherwise than before"),
+                    ("note", "Note"),
+                )
+            ),
+        ],
+    )
+    return layered(
+        *_changes(data, at),
+        levels.mark_line(interpolate="step-after", strokeWidth=2, opacity=0.55),
+        points.transform_filter("isValid(datum.low)")
+        .mark_rule(opacity=0.65, strokeWidth=1.5)
+        .encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+        marked.transform_filter("!datum.differs").mark_point(filled=True, size=52, opacity=1),
+        marked.transform_filter("datum.differs").mark_point(
+            filled=False, fill="var(--paper)", strokeWidth=1.75, size=58, opacity=1
+        ),
+        *direct_labels(styles),
+        height=HEIGHT,
+        x="fixed",
+        y=y,
+    )
+
+
+def _changes(data: Data, at: alt.X) -> list[alt.Chart]:
+    """A line where a level begins, and beside its upper end what people noted of that campaign."""
+    base = alt.Chart(data).transform_filter("datum.kind == 'change'").encode(x=at)
+    rule = base.mark_rule(stroke="var(--axis)", strokeDash=[3, 3], strokeWidth=1.25).encode(
+        tooltip=[alt.Tooltip("said:N", title="Change")]
+    )
+    texts = [
+        base.transform_filter(f"datum.side == '{side}' && datum.line == {line}")
+        .mark_text(
+            align="left" if side == "right" else "right",
+            baseline="top",
+            dx=5 if side == "right" else -5,
+            y=2 + 16 * line,
+            limit=260,
+            fontSize=11,
+            fill="var(--ink-soft)",
+        )
+        .encode(text="text:N", tooltip=[alt.Tooltip("said:N", title="Change")])
+        for side in ("right", "left")
+        for line in range(3)
+    ]
+    return [rule, *texts]

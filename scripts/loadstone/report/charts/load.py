@@ -1,0 +1,141 @@
+"""Charts across load: a line per variant."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from loadstone.report.charts.base import (
+    HEIGHT,
+    KNEES,
+    RUNS,
+    SMALL_HEIGHT,
+    Data,
+    Load,
+    colour,
+    direct_labels,
+    layered,
+    load_axis,
+)
+from loadstone.report.numbers import Unit
+from loadstone.variants import Style
+
+_CROSS: dict[str, Any] = {"shape": "cross", "angle": 45, "filled": True, "size": 130, "opacity": 1}
+
+
+def latency_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+    """Latency across load: a line per variant, its spread or interval as a band; hollow where not estimable.
+
+    Rows: variant, label, load, value, low, high, estimable, interval, requests, runs, beyond and place (in words). A
+    point beyond the knee is a cross; the knee is a dashed rule, its interval a band, both of rows in `KNEES`: variant,
+    knee, low, high. Small points are single runs, rows of `RUNS`: variant, label, load, value, run, text.
+    """
+    knees = alt.Chart(KNEES).encode(color=colour(styles))
+    x = load_axis(load)
+    band = knees.mark_rect(opacity=0.1).encode(x=_at(x, "low"), x2="high:Q")
+    rule = knees.mark_rule(opacity=0.8, strokeWidth=1.4, strokeDash=[5, 4]).encode(x=_at(x, "knee"))
+    return _across_load(data, styles, unit, load, height=HEIGHT, title="Latency", below=[band, rule])
+
+
+def _at(x: alt.X, field: str) -> alt.X:
+    """The same axis for another field."""
+    found = x.copy()
+    found.shorthand = f"{field}:Q"
+    return found
+
+
+def success_latency_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+    """Latency of the requests answered with 200, across load; rows as for `latency_across_load`."""
+    return _across_load(data, styles, unit, load, height=SMALL_HEIGHT, title="Latency of code 200")
+
+
+def _across_load(
+    data: Data,
+    styles: Sequence[Style],
+    unit: Unit,
+    load: Load,
+    *,
+    height: int,
+    title: str,
+    below: Sequence[alt.Chart] = (),
+) -> alt.LayerChart:
+    title = f"{title} ({unit.symbol})"
+    latency = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"))
+    base = alt.Chart(data).encode(x=load_axis(load), color=colour(styles))
+    spread = base.transform_filter("isValid(datum.low)").encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    marked = base.encode(
+        y=latency,
+        tooltip=[
+            alt.Tooltip("label:N", title="Variant"),
+            alt.Tooltip("load:Q", title=load.title, format=",~r"),
+            alt.Tooltip("value:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
+            alt.Tooltip("interval:N", title="Interval"),
+            alt.Tooltip("requests:Q", title="Requests", format=","),
+            alt.Tooltip("runs:Q", title="Runs"),
+            *([alt.Tooltip("place:N", title="Its knee")] if below else []),
+        ],
+    )
+    each = alt.Chart(RUNS).encode(
+        x=load_axis(load),
+        y=alt.Y("value:Q", title=title),
+        color=colour(styles),
+        tooltip=[
+            alt.Tooltip("label:N", title="Variant"),
+            alt.Tooltip("load:Q", title=load.title, format=",~r"),
+            alt.Tooltip("run:N", title="Run"),
+            alt.Tooltip("text:N", title=f"Latency of the run ({unit.symbol})"),
+        ],
+    )
+    crossed = [marked.transform_filter("datum.beyond").mark_point(**_CROSS)] if below else []
+    return layered(
+        *below,
+        spread.mark_area(opacity=0.14),
+        spread.mark_rule(opacity=0.65, strokeWidth=1.5),
+        each.mark_point(filled=True, size=14, opacity=0.55),
+        base.mark_line(strokeWidth=2).encode(y=latency),
+        marked.transform_filter("datum.estimable").mark_point(filled=True, size=46, opacity=1),
+        marked.transform_filter("!datum.estimable").mark_point(
+            filled=False, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=1
+        ),
+        *crossed,
+        *direct_labels(styles),
+        height=height,
+        x="load",
+        y="latency",
+    )
+
+
+def failed_share_across_load(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
+    """Share of requests that failed, across load, with its spread over runs.
+
+    Rows: variant, label, load, share (in percent, like low and high), low, high, interval.
+    """
+    return _share_across_load(data, styles, load, "Failed requests (%)")
+
+
+def errors_across_load(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
+    """Share of requests with one class of error, across load; rows as for `failed_share_across_load`."""
+    return _share_across_load(data, styles, load, "Share of requests (%)")
+
+
+def _share_across_load(data: Data, styles: Sequence[Style], load: Load, title: str) -> alt.LayerChart:
+    share = alt.Y("share:Q", title=title, axis=alt.Axis(format=",.3~r"), scale=alt.Scale(domainMin=0))
+    base = alt.Chart(data).encode(x=load_axis(load), color=colour(styles))
+    points = base.encode(
+        y=share,
+        tooltip=[
+            alt.Tooltip("label:N", title="Variant"),
+            alt.Tooltip("load:Q", title=load.title, format=",~r"),
+            alt.Tooltip("share:Q", title=title, format=",.3~r"),
+            alt.Tooltip("interval:N", title="Spread"),
+        ],
+    )
+    return layered(
+        base.mark_rule(opacity=0.65, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+        base.mark_line(strokeWidth=2).encode(y=share),
+        points.mark_point(filled=True, size=46, opacity=1),
+        *direct_labels(styles),
+        height=SMALL_HEIGHT,
+        x="load",
+        y="other",
+    )

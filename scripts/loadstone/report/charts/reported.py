@@ -1,0 +1,108 @@
+"""Charts of what tools reported of single runs, and of lines fitted over runs."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from loadstone.report.charts.base import (
+    HEIGHT,
+    SMALL_HEIGHT,
+    Data,
+    Load,
+    colour,
+    direct_labels,
+    layered,
+    load_axis,
+)
+from loadstone.report.numbers import Unit
+from loadstone.variants import Style
+
+
+def reported_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+    """A latency of single runs across load as their tool reported it, a point per run. No line joins runs.
+
+    Rows: variant, label, load, value, run, evidence.
+    """
+    points = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=64, opacity=0.85)
+        .encode(
+            x=load_axis(load),
+            y=alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r")),
+            color=colour(styles),
+            tooltip=[
+                alt.Tooltip("label:N", title="Variant"),
+                alt.Tooltip("load:Q", title=load.title, format=",~r"),
+                alt.Tooltip("run:N", title="Run"),
+                alt.Tooltip("value:Q", title=f"Latency ({unit.symbol})", format=",.6~r"),
+                alt.Tooltip("evidence:N", title="Source"),
+            ],
+        )
+    )
+    return layered(points, *direct_labels(styles), height=HEIGHT, x="load", y="latency")
+
+
+def percentile_curves(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+    """Latency by percentile, a line per run. The axis of percentiles has nines at equal distances.
+
+    Rows: variant, label, series (one run), beyond (1 / the share of requests that took longer), share (%), value.
+    """
+    nines = alt.X(
+        "beyond:Q",
+        title="Percentile",
+        scale=alt.Scale(type="log", nice=False, domainMin=1),
+        axis=alt.Axis(
+            values=[1, 2, 10, 100, 1000, 10_000, 100_000, 1_000_000],
+            labelExpr="'p' + format(100 - 100 / datum.value, '.6~r')",
+        ),
+    )
+    base = alt.Chart(data).encode(x=nines, color=colour(styles), detail="series:N")
+    latency = alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    tooltip = [
+        alt.Tooltip("label:N", title="Variant"),
+        alt.Tooltip("series:N", title="Run"),
+        alt.Tooltip("share:Q", title="Share of requests (%)", format=".7~r"),
+        alt.Tooltip("value:Q", title=f"Latency at most ({unit.symbol})", format=",.4~r"),
+    ]
+    return layered(
+        base.mark_line(strokeWidth=2, interpolate="step-before").encode(y=latency),
+        base.mark_point(filled=True, size=20, opacity=0.9).encode(y=latency, tooltip=tooltip),
+        *direct_labels(styles),
+        height=HEIGHT,
+        x="fixed",
+        y="latency",
+    )
+
+
+def fit_line(data: Data, styles: Sequence[Style], across: str, up: str) -> alt.LayerChart:
+    """A line fitted over runs with the 95 % band of its mean, and the runs as points.
+
+    Rows with `kind` ``run`` (variant, label, x, value, run, load) or ``line`` (x, line, low, high); `across` and `up`
+    are the axes' titles.
+    """
+    base = alt.Chart(data)
+    x = alt.X("x:Q", title=across, axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, padding=12))
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(field, title=up, axis=alt.Axis(format=",.4~r"))
+
+    line = base.transform_filter("datum.kind == 'line'").encode(x=x)
+    points = base.transform_filter("datum.kind == 'run'").encode(x=x)
+    return layered(
+        line.mark_area(opacity=0.16, fill="var(--run)").encode(y=y("low:Q"), y2="high:Q"),
+        line.mark_line(stroke="var(--run)", strokeWidth=2).encode(y=y("line:Q")),
+        points.mark_point(filled=True, size=52, opacity=0.9).encode(
+            y=y("value:Q"),
+            color=colour(styles),
+            tooltip=[
+                alt.Tooltip("label:N", title="Variant"),
+                alt.Tooltip("load:N", title="Load"),
+                alt.Tooltip("run:N", title="Run"),
+                alt.Tooltip("x:Q", title=across, format=",~r"),
+                alt.Tooltip("value:Q", title=up, format=",.6~r"),
+            ],
+        ),
+        height=SMALL_HEIGHT,
+        x="fixed",
+        y="fixed",
+    )

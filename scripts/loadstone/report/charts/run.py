@@ -1,0 +1,149 @@
+"""Charts of what happened during runs: latency over time, and single runs request by request."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from loadstone.report.charts.base import SMALL_HEIGHT, Data, axes, colour, direct_labels, latency_x, latency_y, layered
+from loadstone.report.numbers import Unit
+from loadstone.variants import Style
+
+
+def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+    """One statistic of latency per time bin since the start of the test, a line per variant; the warm-up is shaded.
+
+    Rows: variant, label, phase (test or warmup), time (the bin's middle, s), value, requests.
+    """
+    title = "Time since the start of the test (s)"
+    time = alt.X("time:Q", title=title, scale=alt.Scale(nice=False, zero=False))
+    base = alt.Chart(data).encode(x=time, color=colour(styles))
+    latency = alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    points = base.encode(
+        y=latency,
+        tooltip=[
+            alt.Tooltip("label:N", title="Variant"),
+            alt.Tooltip("phase:N", title="Phase"),
+            alt.Tooltip("time:Q", title="Time (s)", format=",.4~r"),
+            alt.Tooltip("value:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
+            alt.Tooltip("requests:Q", title="Requests", format=","),
+        ],
+    )
+    warmup = (
+        alt.Chart(data)
+        .transform_filter("datum.phase == 'warmup'")
+        .transform_aggregate(first="min(start)", last="max(end)")
+    )
+    shade = warmup.transform_filter("isValid(datum.first)").encode(x=alt.X("first:Q", title=title))
+    return layered(
+        shade.mark_rect(fill="var(--shade)", opacity=1).encode(x2="last:Q"),
+        shade.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
+            text=alt.value("warm-up"), y=alt.value("height")
+        ),
+        base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N"),
+        points.mark_point(filled=True, size=22, opacity=0.9),
+        *direct_labels(styles),
+        height=SMALL_HEIGHT,
+        x="other",
+        y="latency",
+    )
+
+
+def run_distribution(data: Data, unit: Unit) -> alt.LayerChart:
+    """Distribution of one run: the share (%) of its requests that took at most a latency.
+
+    Rows: latency, share.
+    """
+    base = alt.Chart(data).encode(x=latency_x(unit))
+    share = alt.Y("share:Q", title="Requests at most that slow (%)", scale=alt.Scale(domain=[0, 100]))
+    tooltip = [
+        alt.Tooltip("share:Q", title="Share of requests (%)", format=".4~r"),
+        alt.Tooltip("latency:Q", title=f"Latency at most ({unit.symbol})", format=",.4~r"),
+    ]
+    line = base.mark_line(stroke="var(--run)", strokeWidth=2).encode(y=share)
+    points = base.mark_point(filled=True, fill="var(--run)", size=16, opacity=0.9).encode(y=share, tooltip=tooltip)
+    return layered(line, points, height=SMALL_HEIGHT, x="latency", y="other")
+
+
+def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
+    """Latency of every request of one run, in order; failed ones are crosses.
+
+    Rows: number, latency, failed, outcome.
+    """
+    base = alt.Chart(data).encode(
+        x=_request_number(),
+        y=latency_y(unit),
+        tooltip=[
+            alt.Tooltip("number:Q", title="Request", format=","),
+            alt.Tooltip("latency:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
+            alt.Tooltip("outcome:N", title="Outcome"),
+        ],
+    )
+    good = base.transform_filter("!datum.failed").mark_point(filled=True, fill="var(--run)", size=12, opacity=0.7)
+    failed = base.transform_filter("datum.failed").mark_point(
+        shape="cross", filled=True, fill="var(--bad)", angle=45, size=46, opacity=0.9
+    )
+    return layered(good, failed, height=SMALL_HEIGHT, x="other", y="latency")
+
+
+def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
+    """Latency of one run in bins of consecutive requests: minimum to maximum, median and 99th percentile.
+
+    Rows: number (the bin's middle), first, last, min, p50, p99, max, failed.
+    """
+    base = alt.Chart(data).encode(
+        x=_request_number(),
+        tooltip=[
+            alt.Tooltip("first:Q", title="First request", format=","),
+            alt.Tooltip("last:Q", title="Last request", format=","),
+            *(
+                alt.Tooltip(f"{name}:Q", title=f"{title} ({unit.symbol})", format=",.4~r")
+                for name, title in (
+                    ("min", "Minimum"),
+                    ("p50", "Median"),
+                    ("p99", "99th percentile"),
+                    ("max", "Maximum"),
+                )
+            ),
+            alt.Tooltip("failed:Q", title="Failed requests", format=","),
+        ],
+    )
+    title = f"Latency ({unit.symbol})"
+    extent = base.mark_rule(stroke="var(--run)", opacity=0.3, strokeWidth=2).encode(
+        y=alt.Y("min:Q", title=title, axis=alt.Axis(format=",.4~r")), y2="max:Q"
+    )
+    tail = base.mark_line(stroke="var(--run)", strokeWidth=1.25, strokeDash=[4, 3]).encode(
+        y=alt.Y("p99:Q", title=title)
+    )
+    median = base.mark_line(stroke="var(--run)", strokeWidth=2.25).encode(y=alt.Y("p50:Q", title=title))
+    return layered(extent, tail, median, height=SMALL_HEIGHT, x="other", y="latency")
+
+
+def run_histogram(data: Data, unit: Unit) -> alt.Chart:
+    """How many requests of one run fell into each range of latency. Rows: low, high, count."""
+    bars: alt.Chart = (
+        alt.Chart(data, width="container", height=SMALL_HEIGHT, usermeta=axes("latency", "other"))
+        .mark_rect(fill="var(--run)", opacity=0.85, stroke="var(--paper)", strokeWidth=0.75)
+        .encode(
+            x=alt.X(
+                "low:Q",
+                title=f"Latency ({unit.symbol})",
+                axis=alt.Axis(format=",.4~r"),
+                scale=alt.Scale(nice=False, zero=False),
+            ),
+            x2="high:Q",
+            y=alt.Y("count:Q", title="Requests", axis=alt.Axis(format=",~r", tickMinStep=1)),
+            y2=alt.datum(0),
+            tooltip=[
+                alt.Tooltip("low:Q", title=f"From ({unit.symbol})", format=",.4~r"),
+                alt.Tooltip("high:Q", title=f"To ({unit.symbol})", format=",.4~r"),
+                alt.Tooltip("count:Q", title="Requests", format=","),
+            ],
+        )
+    )
+    return bars
+
+
+def _request_number() -> alt.X:
+    return alt.X(
+        "number:Q", title="Request number", axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, zero=False)
+    )

@@ -1,0 +1,204 @@
+"""RO-Crate 1.2 (https://w3id.org/ro/crate/1.2): what a page, and the site, are and rest on, for those who cite it.
+
+Beside a page lies ``<page>-ro-crate-metadata.json``, which describes it alone; ``ro-crate-metadata.json`` describes the
+site. License, authors and identifiers are the configuration's, or missing.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from loadstone import __version__
+from loadstone.archive import Campaign
+from loadstone.metadata import Metadata
+from loadstone.publishing import files
+from loadstone.report.output import write_text
+from loadstone.report.reproduce import Inputs, python_version
+
+SUFFIX = "-ro-crate-metadata.json"
+SITE = files.CRATE
+_PROFILE = "https://w3id.org/ro/crate/1.2"
+_DESCRIPTOR = "ro-crate-metadata.json"
+_LIBRARIES = ("duckdb", "pyarrow", "numpy", "scipy", "altair")
+_HOMES = {
+    "vegeta": "https://github.com/tsenart/vegeta",
+    "k6": "https://k6.io",
+    "artillery": "https://www.artillery.io",
+    "hey": "https://github.com/rakyll/hey",
+    "envoy": "https://www.envoyproxy.io",
+}
+_TYPES = {".parquet": "application/vnd.apache.parquet", ".zst": "application/zstd", ".json": "application/json"}
+
+Entity = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class About:
+    """What a crate is about: its title, what it says of itself, and the campaigns that its figures come from."""
+
+    title: str
+    description: str
+    campaigns: Sequence[Campaign]
+
+
+def write_page(
+    page: Path,
+    about: About,
+    options: Mapping[str, Any],
+    *,
+    inputs: Inputs,
+    tables: Iterable[tuple[str, Path]],
+    described: Iterable[Metadata],
+) -> None:
+    """Write the crate beside `page`. `options` is the configuration's ``report``.
+
+    `inputs` are the raw results behind it, `tables` the Parquet files by their names, `described` the metadata of all
+    cells.
+    """
+    beside = [page, *(path for path in [page.with_suffix(".sha256")] if path.is_file())]
+    parts = [_file(path.name, path) for path in beside]
+    rests_on = [_hashed(name, digest) for digest, name in map(_stated, inputs.lines)]
+    rests_on += [_hashed(f"tables/{name}", _sha256(path)) for name, path in tables]
+    software = [*_own_software(), *_collected_with(described)]
+    made: Entity = {
+        "@id": "#made",
+        "@type": "CreateAction",
+        "name": "Tables and page were made from raw results",
+        "instrument": _references(software),
+        "object": _references(rests_on),
+        "result": {"@id": page.name},
+    }
+    root = _root(about, options, parts) | {"isBasedOn": _references(rests_on), "mentions": {"@id": "#made"}}
+    _write(page.with_name(f"{page.stem}{SUFFIX}"), [root, *_people(options), *parts, *rests_on, *software, made])
+
+
+def write_site(reports: Path, about: About, options: Mapping[str, Any], pages: Iterable[str]) -> None:
+    """Write the crate of the whole site; `pages` are names of pages in it, of which those with a crate lead to it."""
+    parts = []
+    for name in sorted(pages):
+        path = reports / name
+        if path.is_file():
+            parts.append(_file(name, path))
+            beside = path.with_name(f"{path.stem}{SUFFIX}")
+            if beside.is_file():
+                crate = _file(f"{name.removesuffix('.html')}{SUFFIX}", beside)
+                parts[-1]["subjectOf"] = {"@id": crate["@id"]}
+                parts.append(crate | {"conformsTo": {"@id": _PROFILE}})
+    software = _own_software()
+    made: Entity = {
+        "@id": "#made",
+        "@type": "CreateAction",
+        "name": "The site was made from tables",
+        "instrument": _references(software),
+        "result": {"@id": "./"},
+    }
+    root = _root(about, options, parts) | {"mentions": {"@id": "#made"}}
+    _write(reports / SITE, [root, *_people(options), *parts, *software, made])
+
+
+def _root(about: About, options: Mapping[str, Any], parts: Sequence[Entity]) -> Entity:
+    newest = max((campaign.instant for campaign in about.campaigns), default=None)
+    # The specification wants a date; the day of the newest data is known and the same whenever the page is made.
+    published = options.get("published") or (newest.date().isoformat() if newest else "1970-01-01")
+    found: Entity = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": about.title,
+        "description": f"{about.description} Made by Loadstone.",
+        "datePublished": published,
+        "hasPart": _references(parts),
+    }
+    if "license" in options:
+        found["license"] = {"@id": options["license"]}
+    if authors := options.get("authors"):
+        found["author"] = [{"@id": _person(author, number)} for number, author in enumerate(authors, 1)]
+    if "doi" in options:
+        found |= {"identifier": f"https://doi.org/{options['doi']}", "cite-as": f"https://doi.org/{options['doi']}"}
+    return found
+
+
+def _people(options: Mapping[str, Any]) -> list[Entity]:
+    """The license and the authors as entities of their own."""
+    found: list[Entity] = []
+    if "license" in options:
+        found.append({"@id": options["license"], "@type": "CreativeWork", "name": options["license"]})
+    for number, author in enumerate(options.get("authors", ()), 1):
+        entity: Entity = {"@id": _person(author, number), "@type": "Person", "name": author["name"]}
+        found.append(entity | ({"affiliation": author["affiliation"]} if "affiliation" in author else {}))
+    return found
+
+
+def _person(author: Mapping[str, str], number: int) -> str:
+    return f"https://orcid.org/{author['orcid']}" if "orcid" in author else f"#author-{number}"
+
+
+def _file(name: str, path: Path) -> Entity:
+    return {
+        "@id": name,
+        "@type": "File",
+        "name": name,
+        "contentSize": str(path.stat().st_size),
+        "encodingFormat": files.content_type(name).partition(";")[0],
+        "sha256": _sha256(path),
+    }
+
+
+def _hashed(name: str, digest: str) -> Entity:
+    """A file that is not in the site but told apart by its content."""
+    found: Entity = {"@id": f"#{hashlib.sha256(name.encode()).hexdigest()[:16]}", "@type": "CreativeWork", "name": name}
+    return found | {"sha256": digest, "encodingFormat": _TYPES.get(Path(name).suffix, "application/octet-stream")}
+
+
+def _stated(line: str) -> tuple[str, str]:
+    digest, _, name = line.encode("utf-8", "backslashreplace").decode().removeprefix("\\").partition("  ")
+    return digest, name
+
+
+def _own_software() -> list[Entity]:
+    libraries = [_software(name, version(name), f"https://pypi.org/project/{name}/") for name in _LIBRARIES]
+    python = _software("Python", python_version(), "https://www.python.org/")
+    return [_software("Loadstone", __version__, None), python, *libraries]
+
+
+def _collected_with(described: Iterable[Metadata]) -> list[Entity]:
+    """Load generators and programs that metadata name with their versions."""
+    named: dict[tuple[str, str], None] = {}
+    for cell in described:
+        named[cell.generator, cell.generator_version or ""] = None
+        named |= dict.fromkeys(
+            (name.title() if name == "loadstone" else name, text) for name, text in cell.tools.items()
+        )
+    return [_software(name, text, _HOMES.get(name)) for name, text in sorted(named)]
+
+
+def _software(name: str, text: str, url: str | None) -> Entity:
+    """One program of one version; one whose address nobody knows is no SoftwareApplication, which needs one."""
+    key = hashlib.sha256(f"{name} {text}".encode()).hexdigest()[:12]
+    found: Entity = {"@id": f"#software-{key}", "@type": "CreativeWork", "name": f"{name} {text}".strip()}
+    found |= {"version": text} if text else {}
+    return found | ({"@type": "SoftwareApplication", "url": url} if url and text else {})
+
+
+def _references(entities: Iterable[Entity]) -> list[Entity]:
+    return [{"@id": entity["@id"]} for entity in entities]
+
+
+def _write(path: Path, entities: Iterable[Entity]) -> None:
+    descriptor: Entity = {
+        "@id": _DESCRIPTOR,
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": _PROFILE},
+        "about": {"@id": "./"},
+    }
+    unique = {entity["@id"]: entity for entity in (descriptor, *entities)}
+    content = {"@context": f"{_PROFILE}/context", "@graph": list(unique.values())}
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

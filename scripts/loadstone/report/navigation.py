@@ -1,0 +1,55 @@
+"""What every page of the site links to and loads: one list each."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the header: `name` is what a template sets ``here`` to; `path` is relative to the site's folder."""
+
+    name: str
+    title: str
+    path: str
+
+
+ENTRIES = (
+    Entry("start", "Start", "index.html"),
+    Entry("campaigns", "Campaigns", "campaigns.html"),
+    Entry("comparisons", "Comparisons", "comparisons.html"),
+    Entry("variants", "Variants", "variants.html"),
+    Entry("quality", "Data quality", "quality.html"),
+    Entry("ask", "Ask", "ask.html"),
+    Entry("methods", "Methods", "methods.html"),
+    Entry("progress", "Progress", "progress.html"),
+)
+
+# Scripts of a page with charts, in their order. One that adds charts pushes to loadstone.figureSets and stands
+# before page.js; see assets/figures.js.
+CHART_SCRIPTS = (
+    "vega.js",
+    "dom.js",
+    "parquet.js",
+    "downloads.js",
+    "choices.js",
+    "chart.js",
+    "figures.js",
+    "effects.js",
+    "pictured.js",
+    "resources.js",
+    "traces.js",
+    "history.js",
+    "findings.js",
+    "inspector.js",
+    "page.js",
+)
+
+# What a page may do: show and run the site's own files, nothing else. Pictures made in the page are data: addresses.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'"
+)
+
+
+def present(reports: Path) -> list[Entry]:
+    """Those entries whose page is there already."""
+    return [entry for entry in ENTRIES if (reports / entry.path).is_file()]

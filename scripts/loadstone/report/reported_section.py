@@ -1,0 +1,210 @@
+"""What load generators themselves said of single runs, as they said it, with what each figure rests on.
+
+Never averaged over runs, and never in one row with figures made from requests: of a run of a foreign tool that left
+single requests too, these have rows of their own.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loadstone import stats
+from loadstone.report.coarse import COARSE_NS, resolution_text, stepped
+from loadstone.report.numbers import Unit, counted, duration, rate_text
+from loadstone.report.queries import Questions, Row
+
+_BOUNDS = 400  # of a histogram that a chart shows
+_SHOWN = 300  # lines of the table; beyond that their number is given
+
+FIGURES = {
+    "min_ns": "Min",
+    "mean_ns": "Mean",
+    "p50_ns": "Median",
+    "p75_ns": "p75",
+    "p90_ns": "p90",
+    "p95_ns": "p95",
+    "p99_ns": "p99",
+    "p999_ns": "p99.9",
+    "max_ns": "Max",
+}
+_PERCENTILES = {"p50_ns": 0.5, "p75_ns": 0.75, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
+# What the chart across load offers: its names are those of the page's other charts.
+CHARTED = {"summaries": "mean_ns", "mean": "mean_ns", "p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns"}
+
+_PLACE = ("host", "timestamp", "rate", "variant_dir", "run")
+
+
+@dataclass(frozen=True)
+class Reported:
+    """`rows` are those of ``page_reported.sql`` to show, `raw` those of ``page_reported_raw.sql`` by run.
+
+    `n_runs` counts all runs that the page is about, by load and variant, those too that are not shown here.
+    """
+
+    rows: list[Row]
+    raw: Mapping[tuple[Any, ...], list[Row]]
+    bounds: list[Row]
+    n_runs: Mapping[tuple[float, str], int]
+
+
+def gather(
+    questions: Questions, takes: Callable[[Row], bool] = lambda _: True, named: Callable[[Row], Row] = lambda row: row
+) -> Reported:
+    """Ask for everything; `takes` says of a run whether the page is about it, `named` gives it the variant's name."""
+    runs = [named(row) for row in questions.rows("page_reported") if takes(row)]
+    rows = [row for row in runs if row["shown"]]
+    raw: dict[tuple[Any, ...], list[Row]] = {}
+    if any(row["evidence"] == "raw" for row in rows):
+        for row in questions.rows("page_reported_raw", coarse_ns=COARSE_NS):
+            raw.setdefault(_key(row), []).append(row)
+    histograms = any(row["evidence"] == "histogram" for row in rows)
+    bounds = questions.rows("page_histograms", shown=_BOUNDS) if histograms else []
+    wanted = {_key(row) for row in rows}
+    n_runs = Counter((row["rate"], row["variant"]) for row in runs)
+    return Reported(rows, raw, [row for row in bounds if _key(row) in wanted], n_runs)
+
+
+def context(reported: Reported, labels: Mapping[str, str], unit: Unit, *, campaigns: bool = False) -> dict[str, Any]:
+    """The variables of ``reported.html``; `campaigns`: rows are of several, and say of which."""
+    order = list(labels)
+    rows = sorted(
+        (row for row in reported.rows if row["variant"] in labels),
+        key=lambda row: (row["rate"], order.index(row["variant"]), row["host"], row["timestamp"], row["run"]),
+    )
+    lines = [line for row in rows for line in _lines(row, reported.raw.get(_key(row), []), unit)]
+    more, lines = len(lines) - _SHOWN, lines[:_SHOWN]
+    shown = [name for name in FIGURES if any(line["figures"][name] != "–" for line in lines)]
+    many = {key: reported.n_runs[key] for key in dict.fromkeys((row["rate"], row["variant"]) for row in rows)}
+    return {
+        "reported": lines,
+        "reported_evidence": len({line["evidence_text"] for line in lines}) > 1,
+        "reported_more": max(more, 0),
+        "reported_figures": {name: FIGURES[name] for name in shown},
+        "reported_labels": sorted({name for row in rows for name in dict(row["labels"] or {})}),
+        "reported_said": any(not line["computed"] for line in lines),
+        "reported_notes": [*_notes(rows, many), *_unsupported(lines)],
+        "reported_campaigns": campaigns,
+        "reported_described": any(row["description"] for row in rows),
+        "histograms": bool(reported.bounds),
+    }
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _PLACE)
+
+
+def _lines(row: Row, raw: Sequence[Row], unit: Unit) -> Iterator[dict[str, Any]]:
+    """One line of what the tool said, if it said anything, and one per scope of what its requests say."""
+    parts: list[tuple[str, Row]] = []
+    if row["source"]:
+        phases = ", all phases" if any(each["scope"] == "all" for each in raw) else ""
+        parts.append((f"{_teller(row)}{phases}", row))
+    for each in sorted(raw, key=lambda each: each["scope"]):
+        # Requests on the border of two phases are in a phase of both names.
+        others = [phase for phase in each["phases"] if phase != "test" and " / " not in phase]
+        scope = f"all phases ({', '.join(others)} too)" if each["scope"] == "all" else "measured phase alone"
+        parts.append((f"every request, {scope}" if len(raw) > 1 else "every request", each))
+    for position, (evidence, figures) in enumerate(parts):
+        coarse_ns = row["resolution_ns"] or 0
+        unsupported = [] if figures is row else _unsupported_in(figures)
+        yield row | {
+            "first": position == 0,
+            "span": len(parts),
+            "evidence_text": evidence,
+            "computed": figures is not row,
+            "n": figures["requests"],
+            "share": figures["success"],
+            "lasted": duration(row["duration_s"]) if row["duration_s"] else "–",
+            "unsupported": unsupported,
+            "figures": {
+                name: exact(None if name in unsupported else figures[name], unit, coarse_ns) for name in FIGURES
+            },
+        }
+
+
+def _unsupported_in(figures: Row) -> list[str]:
+    """Percentiles that a run's requests are too few for."""
+    known = ((name, probability) for name, probability in _PERCENTILES.items() if figures[name] is not None)
+    return [name for name, probability in known if not stats.estimable(figures["requests"], probability)]
+
+
+def _unsupported(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if any(line["unsupported"] for line in lines):
+        yield "A percentile is made from single requests only where ten of them or more are expected on either side."
+
+
+def _teller(row: Row) -> str:
+    """Whose word a run's reported figures are."""
+    return f"{_report_of(row)}{' (contradicted, see problems)' if row['doubted'] else ''}"
+
+
+def _report_of(row: Row) -> str:
+    tool = row["generator"] or "unknown tool"
+    if row["source"].endswith((".summary.csv", ".summary.csv.zst")):
+        return f"a printed table of {tool}'s figures"
+    return f"{tool}'s {'histogram' if row['evidence'] == 'histogram' else 'report'}"
+
+
+def exact(latency_ns: float | None, unit: Unit, resolution_ns: float | None) -> str:
+    """A latency without rounding to fewer digits than the tool has, nor to more: whole multiples of its resolution."""
+    if latency_ns is None or math.isnan(latency_ns):
+        return "–"
+    text = stepped(latency_ns, unit, max(resolution_ns or 1, 1))
+    is_fine = "." in text and (resolution_ns or 1) < COARSE_NS
+    return text.rstrip("0").rstrip(".") if is_fine else text
+
+
+def _notes(rows: Sequence[Row], many: Mapping[tuple[float, str], int]) -> Iterator[str]:
+    coarse = {row["generator"]: row["resolution_ns"] for row in rows if (row["resolution_ns"] or 0) >= COARSE_NS}
+    for generator, resolution_ns in sorted(coarse.items(), key=lambda item: str(item[0])):
+        step = resolution_text(resolution_ns)
+        yield (
+            f"Latencies of {generator} come in whole steps of {step}: no figure here is finer, and two that differ "
+            f"by {step} or less may be the same."
+        )
+    single = sum(number == 1 for number in many.values())
+    if many and single == len(many):
+        yield (
+            "There is one run only of each variant at each load: nothing here says how far a figure would move if the "
+            "run was done again."
+        )
+    elif single:
+        yield (
+            f"Of {counted(single, 'variant and load', 'pairs of variant and load')} there is one run only, which says "
+            "nothing of how far a figure would move if it was done again."
+        )
+
+
+def has_loads(reported: Reported) -> bool:
+    """Whether reports are of several loads, so that there is something to draw across them."""
+    return len({row["rate"] for row in reported.rows if row["source"]}) > 1
+
+
+def script_data(reported: Reported, unit: Unit) -> dict[str, Any]:
+    """What the page's script draws: a point per run of what its tool reported, and the histograms' percentiles."""
+    return {
+        "runs": [
+            {
+                "variant": row["variant"],
+                "load": row["rate"],
+                "run": row["run"],
+                "evidence": _teller(row),
+                **{name: unit.of(row[column]) for name, column in CHARTED.items()},
+            }
+            for row in reported.rows
+            if row["source"] and not row["excluded"]
+        ],
+        "percentiles": [
+            {
+                "variant": row["variant"],
+                "series": f"run {row['run']} at {rate_text(row['rate'])}",
+                "value": unit.of(row["upper_ns"]),
+                "share": 100 * row["up_to"] / row["total"],
+                "beyond": row["total"] / max(row["total"] - row["up_to"], 1.0),
+            }
+            for row in reported.bounds
+            if row["total"]
+        ],
+    }

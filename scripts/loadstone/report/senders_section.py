@@ -1,0 +1,17 @@
+"""Several generators that shared the load: where each ran, how late it was, how its clock stood."""
+
+from typing import Any
+
+from loadstone.report.queries import Questions
+from loadstone.report.words import SHOWN
+
+
+def context(questions: Questions) -> dict[str, Any]:
+    """The variables of ``senders.html``."""
+    rows = questions.rows("page_senders")
+    return {
+        "senders": rows[:SHOWN],
+        "n_senders": len(rows),
+        "n_generators": len({row["generator"] for row in rows}),
+        "senders_clocks": any(row["clock_offset_ns"] is not None for row in rows),
+    }

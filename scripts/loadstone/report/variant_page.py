@@ -1,0 +1,279 @@
+"""What the page of a variant through time says, from table `history` alone, and the list of such pages."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from loadstone.report import charts, coarse, page_data
+from loadstone.report.numbers import (
+    Unit,
+    counted,
+    load_unit,
+    page_unit,
+    rate_name,
+    rate_text,
+    significant,
+    span,
+)
+from loadstone.report.queries import Row
+from loadstone.report.words import SHOWN
+from loadstone.slugs import variant_slug
+from loadstone.tables.layout import text
+from loadstone.variants import PALETTE, Style, Variants
+
+ERRORS = "error_fraction"
+STATISTICS = {
+    "mean": "Mean",
+    "p50": "Median",
+    "p90": "90th percentile",
+    "p99": "99th percentile",
+    ERRORS: "Share of failed requests",
+}
+CONTROL = {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99", ERRORS: "Failed"}
+Pages = Mapping[tuple[str, str, str], str]  # app, host and timestamp of a campaign -> its page
+
+
+@dataclass(frozen=True)
+class VariantHistory:
+    """A variant of an app, and its rows of ``page_history.sql``; `pages` are those of all campaigns."""
+
+    app: str
+    variant: str
+    rows: Sequence[Row]
+    pages: Pages
+
+    @property
+    def slug(self) -> str:
+        return variant_slug(self.app, self.variant)
+
+    @cached_property
+    def campaigns(self) -> list[Row]:
+        """A row per campaign, in the order of time."""
+        found = {(row["host"], row["timestamp"]): row for row in self.rows}
+        return sorted(found.values(), key=lambda row: (row["started_at"] is None, _moment(row), row["host"]))
+
+    @cached_property
+    def hosts(self) -> list[str]:
+        """Those with the most figures first."""
+        return [host for host, _ in Counter(row["host"] for row in self.rows).most_common()]
+
+    @cached_property
+    def changes(self) -> list[Row]:
+        """Rows with which a level begins, each with `before`, the value of the level that ended."""
+        found = []
+        for _, group in groupby(self.rows, key=_series):
+            before = None
+            for row in group:
+                if row["change"]:
+                    found.append(row | {"before": before})
+                before = row["level_value"]
+        return sorted(found, key=lambda row: (row["started_at"] is None, _moment(row)), reverse=True)
+
+    def page_of(self, row: Row) -> str | None:
+        return self.pages.get((self.app, row["host"], row["timestamp"]))
+
+
+def pages_of(app: str, variants: Iterable[str]) -> dict[str, str]:
+    """Where a page below the start page finds those of variants of an app, by name."""
+    return {name: f"../variants/{variant_slug(text(app), name)}.html" for name in variants}
+
+
+def of_variants(rows: Sequence[Row], names: Sequence[tuple[str, str]], pages: Pages) -> list[VariantHistory]:
+    """The history of each of these variants (app, variant), also of those without any figure."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["app"], row["variant"]), []).append(row)
+    return [VariantHistory(*name, found.get(name, []), pages) for name in names]
+
+
+def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
+    """The variables of ``variant.html``."""
+    (style,) = variants.styles(page.app, [page.variant])
+    unit = page_unit([row["value"] for row in page.rows if row["statistic"] == "p50"])
+    ways = [way for way, _ in Counter(row["way"] for row in page.rows).most_common()]
+    rest = [colour for colour in PALETTE if colour != style.colour]
+    styles = [
+        Style(way, way, style.colour if place == 0 else rest[(place - 1) % len(rest)]) for place, way in enumerate(ways)
+    ]
+    loads = sorted({row["rate"] for row in page.rows})
+    changes = page.changes
+    return {
+        "title": f"{style.label} through time",
+        "heading": f"{style.label} through time",
+        "lead": _lead(page, loads, _load_unit(ways)),
+        "app": page.app,
+        "variant": page.variant,
+        "styles": styles,
+        "statistics": CONTROL,
+        "unit": unit,
+        "load_unit": _load_unit(ways),
+        "rates": [(rate_name(rate), rate_text(rate)) for rate in loads],
+        "hosts": [(host, host) for host in page.hosts],
+        "found": _found(changes, page),
+        "changes": [_change(row, unit, page) for row in changes[:SHOWN]],
+        "n_changes": len(changes),
+        "campaigns": [
+            {"when": moment_text(row), "host": row["host"], "page": page.page_of(row), "note": row["note"]}
+            for row in reversed(page.campaigns)
+        ],
+        "data": script_data(page, styles, unit, loads),
+        "specs": charts.history_specifications(styles, unit),
+    }
+
+
+def entry(page: VariantHistory, variants: Variants) -> dict[str, Any]:
+    """What the list of variants says of one."""
+    (style,) = variants.styles(page.app, [page.variant])
+    campaigns = page.campaigns
+    return {
+        "style": style,
+        "app": page.app,
+        "page": f"variants/{page.slug}.html",
+        "hosts": sorted(page.hosts),
+        "n_campaigns": len(campaigns),
+        "from_to": _from_to(campaigns),
+        "rates": span(row["rate"] for row in page.rows),
+        "load_unit": _load_unit({row["way"] for row in page.rows}),
+        "n_changes": len({(row["host"], row["timestamp"]) for row in page.changes}),
+        "last_change": next((moment_text(row) for row in page.changes), None),
+    }
+
+
+def moment_text(row: Row) -> str:
+    """``21 November 2026, 11:30 UTC``; the folder's own text where that is no timestamp."""
+    started = row["started_at"]
+    return f"{started.day} {started:%B %Y, %H:%M} UTC" if started else str(row["timestamp"])
+
+
+def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads: Sequence[float]) -> dict[str, Any]:
+    """What the page's script reads.
+
+    `history` is by host, load and statistic a list of figures, each a list: number of the campaign, of the way, value,
+    low, high (in the page's unit or in percent), runs, level, whether it begins here, its value, number of `differs`.
+    """
+    campaigns = page.campaigns
+    places = {(row["host"], row["timestamp"]): place for place, row in enumerate(campaigns)}
+    ways = {style.name: place for place, style in enumerate(styles)}
+    differs: dict[str, int] = {"": 0}
+    history: dict[str, dict[str, dict[str, list[list[Any]]]]] = {}
+    for row in page.rows:
+        differing = "; ".join(row["differs"] or ())
+        per_load = history.setdefault(row["host"], {}).setdefault(rate_name(row["rate"]), {})
+        per_load.setdefault(row["statistic"], []).append(
+            [
+                places[row["host"], row["timestamp"]],
+                ways[row["way"]],
+                *(_shown(row, name, unit) for name in ("value", "low", "high")),
+                row["n_runs"],
+                row["level"],
+                row["change"],
+                _shown(row, "level_value", unit),
+                differs.setdefault(differing, len(differs)),
+            ]
+        )
+    return {
+        "folder": page.slug,
+        "unit": unit.symbol,
+        "step": None,
+        "steps": [_step(page.rows, way, unit) for way in ways],
+        "load_unit": _load_unit(ways),
+        "variants": page_data.variants(styles),
+        "rates": [rate_name(rate) for rate in loads],
+        "rate": _first_load(page),
+        "statistic": "p50",
+        "statistics": STATISTICS,
+        "choices": {"host": page.hosts},
+        "chosen": {"host": page.hosts[0] if page.rows else ""},
+        "campaigns": [[row["started_at"] and _moment(row) * 1000, moment_text(row), row["note"]] for row in campaigns],
+        "differs": list(differs),
+        "history": history,
+    }
+
+
+def _step(rows: Sequence[Row], way: str, unit: Unit) -> list[float] | None:
+    """The step in which the latencies of one way of measuring come, and its decimals, where it is coarse."""
+    return coarse.step((row | {"evidence": "raw"} for row in rows if row["way"] == way), unit)
+
+
+def _first_load(page: VariantHistory) -> str | None:
+    """The load that most campaigns of the first host have, of several the one in the middle."""
+    if not page.rows:
+        return None
+    counts = Counter(row["rate"] for row in page.rows if row["host"] == page.hosts[0])
+    most = sorted(rate for rate, number in counts.items() if number == max(counts.values()))
+    return rate_name(most[len(most) // 2])
+
+
+def _shown(row: Row, name: str, unit: Unit) -> float | None:
+    value = row[name]
+    if value is not None and row["statistic"] == ERRORS:
+        return float(f"{100 * value:.6g}")
+    step = row["resolution_ns"] or 0
+    return unit.of(round(value / step) * step if value is not None and step >= coarse.COARSE_NS else value)
+
+
+def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
+    before, after = row["before"], row["level_value"]
+    if row["statistic"] == ERRORS:
+        texts, symbol, by = [significant(100 * value) for value in (before, after)], "%", ""
+    else:
+        texts = [coarse.text(value, unit, row["resolution_ns"]) for value in (before, after)]
+        symbol, by = unit.symbol, f"{100 * (after / before - 1):+.3g} %"
+    return {
+        "when": moment_text(row),
+        "page": page.page_of(row),
+        "host": row["host"],
+        "rate": row["rate"],
+        "statistic": STATISTICS[row["statistic"]],
+        "address": {"host": row["host"], "rate": rate_name(row["rate"]), "stat": row["statistic"]},
+        "from_to": f"{texts[0]} to {texts[1]} {symbol}",
+        "by": by,
+        "differs": row["differs"] or [],
+        "note": row["note"],
+        "way": row["way"],
+    }
+
+
+def _found(changes: Sequence[Row], page: VariantHistory) -> str:
+    n_series = len({_series(row) for row in page.rows})
+    if len(page.campaigns) < 2:
+        return "There is one campaign only, so nothing can have changed yet." if page.rows else ""
+    if not changes:
+        return f"No level changes in any of {counted(n_series, 'series', 'series')} of figures."
+    last = changes[0]
+    n_changed = len({_series(row) for row in changes})
+    return (
+        f"{n_changed:,} of {counted(n_series, 'series', 'series')} of figures change their level, last on "
+        f"{moment_text(last)}."
+    )
+
+
+def _lead(page: VariantHistory, loads: Sequence[float], unit: str) -> str:
+    if not page.rows:
+        return f"No campaign of {page.app} has a figure of this variant: it takes runs that count."
+    campaigns = page.campaigns
+    return (
+        f"{page.app}: {counted(len(campaigns), 'campaign')} on {counted(len(page.hosts), 'host')}, "
+        f"{_from_to(campaigns)}, at {span(loads)} {unit}."
+    )
+
+
+def _from_to(campaigns: Sequence[Row]) -> str:
+    known = [row["started_at"] for row in campaigns if row["started_at"]]
+    days = [f"{each.day} {each:%B %Y}" for each in (*known[:1], *known[-1:])]
+    return " to ".join(dict.fromkeys(days)) or "at no known time"
+
+
+def _load_unit(ways: Any) -> str:
+    return load_unit(way.partition(" load")[0] for way in ways)  # as `history.way_text` begins
+
+
+def _series(row: Row) -> tuple[Any, ...]:
+    return row["host"], row["rate"], row["way"], row["statistic"]
+
+
+def _moment(row: Row) -> float:
+    return row["started_at"].timestamp() if row["started_at"] else 0.0

@@ -1,0 +1,387 @@
+"""What may be concluded, in words: rows of `effects` and `interactions` of one scope -> a few plain sentences.
+
+Texts are plain: whoever puts them on a page escapes them. A variant has one short sentence, and behind it what that
+rests on: there, loads with the same verdict share a sentence, with the range of their shifts and the widest of their
+intervals.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loadstone.report import coarse
+from loadstone.report.numbers import Unit, counted, load_unit, rate_text, share, significant
+from loadstone.report.queries import Row
+
+# Values of `effects.verdict`, in the order in which sentences of a variant stand.
+KINDS = ("slower", "faster", "more", "fewer", "equivalent", "cannot tell")
+_MIXED = "slower and faster"  # in different figures of one load
+
+STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99", "error_fraction": "share of failures"}
+
+_SHOWN = 4  # loads named one by one
+_NUMBER = re.compile(r"\d[\d,.]*")
+_QUOTED = re.compile(r"“([^“”]*)”")
+_ONE_RUN = "one run"
+_FAILURES = "error_fraction"
+_LEADING = ("p50", "mean", "p90", "p99")  # which figure stands for all, if it can
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """On one variant: a short sentence, and `details` that it rests on.
+
+    `kind` is the first of `KINDS` that it tells of; on a square of layers, ``warning`` or ``note``.
+    """
+
+    kind: str
+    text: str
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What is said in one sentence: rows of one variant with one verdict, among all its `rates` and `ways`."""
+
+    rows: Sequence[Row]
+    rates: Sequence[float]
+    measured: str  # how, where a scope holds several ways of measuring
+    names: Mapping[str, str]
+    unit: Unit
+    resolution_ns: float | None
+
+    def label(self, column: str) -> str:
+        return _label(self.names, self.rows[0][column])
+
+    @property
+    def by_statistic(self) -> dict[str, list[Row]]:
+        found = {name: [row for row in self.rows if row["statistic"] == name] for name in STATISTICS}
+        return {name: rows for name, rows in found.items() if rows}
+
+    @property
+    def load_unit(self) -> str:
+        return load_unit(row["load_model"] for row in self.rows)
+
+    def at(self, rows: Sequence[Row]) -> str:
+        return _at([row["rate"] for row in rows], self.rates, self.load_unit)
+
+
+def verdicts(
+    rows: Iterable[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None = None
+) -> list[Verdict]:
+    """From rows of `effects` of one scope, in the order of its variants; none without rows.
+
+    `labels` are by the canonical names of variants. Latencies are told in whole steps of a coarse `resolution_ns`.
+    """
+    found = []
+    for group in _by_variant(list(rows), labels, unit, resolution_ns):
+        details = tuple(text for kind in KINDS for text in _told(kind, group))
+        if details:
+            found.append(Verdict(*_summary(group), details))
+    return found
+
+
+def correction(rows: Sequence[Row]) -> str:
+    """What all verdicts of a scope have in common; nothing where none was tested."""
+    tested = max((row["n_compared"] or 0 for row in rows), default=0)
+    if not tested:
+        return ""
+    sure = share(rows[0]["confidence"])
+    if tested == 1:
+        return f"One figure is tested, at {sure} confidence."
+    return f"{tested:,} figures are tested together: with {sure} confidence no difference told here is by chance."
+
+
+def _by_variant(
+    rows: Sequence[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None
+) -> Iterator[_Group]:
+    def place(row: Row) -> tuple[Any, ...]:
+        return row["variant"], row["load_model"], row["generator"]
+
+    ways = {place(row)[1:] for row in rows}
+    for key in dict.fromkeys(map(place, rows)):
+        own = [row for row in rows if place(row) == key]
+        measured = f" ({key[1]} load, {key[2]})" if len(ways) > 1 else ""
+        yield _Group(own, sorted({row["rate"] for row in own}), measured, labels, unit, resolution_ns)
+
+
+def _told(kind: str, group: _Group) -> Iterator[str]:
+    own = [row for row in group.rows if row["verdict"] == kind]
+    if not own:
+        return
+    if kind == "cannot tell":
+        for reason in dict.fromkeys(_pattern(row) for row in own):
+            yield _cannot_tell(_only(group, [row for row in own if _pattern(row) == reason]))
+    else:
+        yield _certain(kind, _only(group, own))
+
+
+def _only(group: _Group, rows: Sequence[Row]) -> _Group:
+    return _Group(rows, group.rates, group.measured, group.names, group.unit, group.resolution_ns)
+
+
+# --- one sentence ----------------------------------------------------------------------------------------------------
+
+
+def _summary(group: _Group) -> tuple[str, str]:
+    """What is concluded on a variant at which loads: kind and text."""
+    by_kind: dict[str, list[float]] = {}
+    for rate in group.rates:
+        kinds = {row["verdict"] for row in group.rows if row["rate"] == rate and row["statistic"] != _FAILURES}
+        by_kind.setdefault(_of_load(kinds), []).append(rate)
+    variant, baseline = group.label("variant"), group.label("baseline")
+    failing = [text for kind in ("more", "fewer") if (text := _failing(kind, group))]
+    order = [kind for kind in ("slower", "faster", _MIXED, "equivalent", "cannot tell") if kind in by_kind]
+    first, *others = order
+    if first == "cannot tell":
+        text = f"{variant} beside {baseline}{group.measured}: can't tell{_why_short(group)}"
+        return ("more" if failing else first), " ".join((f"{text}.", *failing))
+    within = f"equivalent within {share(group.rows[0]['margin'])}"
+    says = {"equivalent": f"is {within} to", _MIXED: "is slower in some figures and faster in others than"}
+    where = {kind: _at(rates, group.rates, group.load_unit) for kind, rates in by_kind.items()}
+    text = f"{variant} {says.get(first, f'is {first} than')} {baseline}{group.measured} {where[first]}"
+    text += _size(first, by_kind[first], group)
+    brief = {_MIXED: "slower in some figures, faster in others", "equivalent": within, "cannot tell": "can't tell"}
+    text += "".join(f"; {brief.get(kind, kind)} {where[kind]}{_size(kind, by_kind[kind], group)}" for kind in others)
+    return first.partition(" ")[0], " ".join((f"{text}.", *failing))
+
+
+def _of_load(kinds: set[str | None]) -> str:
+    """The verdict on a load from those on its latencies."""
+    if {"slower", "faster"} <= kinds:
+        return _MIXED
+    return next((kind for kind in ("slower", "faster", "equivalent") if kind in kinds), "cannot tell")
+
+
+def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
+    """By how much, in the first figure of which it is told at all these loads; else in which figures it is told."""
+    if kind not in ("slower", "faster", "equivalent"):
+        return ""
+    own = [row for row in group.rows if row["verdict"] == kind]
+    ratios = {name: [row["ratio"] for row in own if row["statistic"] == name] for name in _LEADING}
+    for name, known in ratios.items():
+        if kind != "equivalent" and len(known) == len(rates) and None not in known:
+            return f" ({STATISTICS[name]}: {_range(known, significant)} times)"
+    everywhere = [STATISTICS[name] for name in STATISTICS if len(ratios.get(name, ())) == len(rates)]
+    if len(everywhere) == len(_LEADING):
+        return ""
+    if everywhere:
+        return f" (in {_listed(everywhere)})"
+    told = [STATISTICS[name] for name in STATISTICS if ratios.get(name)]
+    return f" (in {_listed(told, 'or')})"
+
+
+def _failing(kind: str, group: _Group) -> str | None:
+    own = [row for row in group.rows if row["verdict"] == kind]
+    if not own:
+        return None
+    value = _range([row["value"] for row in own], share)
+    return f"{kind.capitalize()} of its requests fail {group.at(own)} ({value})."
+
+
+def _why_short(group: _Group) -> str:
+    """The reason that most figures share, and what it would take."""
+    rows = [row for row in group.rows if row["verdict"] == "cannot tell" and row["statistic"] != _FAILURES]
+    if not rows:
+        return ""
+    patterns = [_pattern(row) for row in rows]
+    most = max(dict.fromkeys(patterns), key=patterns.count)
+    alike = _only(group, [row for row in rows if _pattern(row) == most])
+    return "; ".join(filter(None, (f", {_reason(alike)}", _needed(alike.rows))))
+
+
+# --- what it rests on ------------------------------------------------------------------------------------------------
+
+
+def _certain(kind: str, group: _Group) -> str:
+    heads = {
+        "equivalent": f"Equivalent within {share(group.rows[0]['margin'])}",
+        "more": "More failures",
+        "fewer": "Fewer failures",
+    }
+    tell = {"more": _by_failures, "fewer": _by_failures, "equivalent": _by_nothing}.get(kind, _by_latency)
+    return _sentence(heads.get(kind, kind.capitalize()), group, tell)
+
+
+def _sentence(head: str, group: _Group, tell: Any) -> str:
+    """Loads stand in front where all statistics share them, else behind each."""
+    parts = group.by_statistic
+    loads = {name: group.at(rows) for name, rows in parts.items()}
+    told = {name: tell(name, rows, group) for name, rows in parts.items()}
+    if len(set(loads.values())) == 1:
+        return f"{head} {loads.popitem()[1]}: {_listed(told.values())}."
+    return f"{head}: {'; '.join(f'{told[name]}, {loads[name]}' for name in parts)}."
+
+
+def _by_latency(statistic: str, rows: Sequence[Row], group: _Group) -> str:
+    shifts = [abs(row["shift"]) for row in rows]
+    text = f"{STATISTICS[statistic]} by {_latencies(shifts, group)}"
+    ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
+    bounds = _widest(rows, "shift")
+    inside = [f"{_range(ratios, significant)} times"] if ratios else []
+    if bounds:
+        ends = sorted(map(abs, bounds)) if bounds[0] * bounds[1] > 0 else bounds
+        inside.append(f"{_interval_name(rows)} {_latencies(ends, group)}")
+    return f"{text} ({', '.join(inside)})" if inside else text
+
+
+def _by_failures(_: str, rows: Sequence[Row], group: _Group) -> str:
+    del group
+    own, base = (_range([row[name] for row in rows], share) for name in ("value", "baseline_value"))
+    text = f"{own} instead of {base}"
+    bounds = _widest(rows, "shift")
+    if not bounds:
+        return text
+    ends = sorted(map(abs, bounds)) if bounds[0] * bounds[1] > 0 else bounds
+    apart = _range([abs(row["shift"]) for row in rows], share)
+    return f"{text} (a difference of {apart}, {_interval_name(rows)} {_range(ends, share)})"
+
+
+def _by_nothing(statistic: str, rows: Sequence[Row], group: _Group) -> str:
+    del rows, group
+    return STATISTICS[statistic]
+
+
+def _interval_name(rows: Sequence[Row]) -> str:
+    return f"{share(rows[0]['confidence'])} interval{'s within' if len(rows) > 1 else ''}"
+
+
+def _widest(rows: Sequence[Row], column: str) -> list[float] | None:
+    lows = [row[f"{column}_low"] for row in rows]
+    highs = [row[f"{column}_high"] for row in rows]
+    if any(bound is None for bound in (*lows, *highs)):
+        return None
+    return [min(lows), max(highs)]
+
+
+# --- what cannot be told ---------------------------------------------------------------------------------------------
+
+
+def _pattern(row: Row) -> str:
+    """Equal for reasons that differ in their numbers alone."""
+    why = row["why"] or ""
+    if why.startswith(_ONE_RUN):
+        return why.partition(":")[0]
+    return pattern(why.replace(row["statistic"], "@"))
+
+
+def pattern(text: str) -> str:
+    """Equal for texts of tables that differ in their numbers and variants alone."""
+    return _NUMBER.sub("#", _QUOTED.sub("“”", text))
+
+
+def _cannot_tell(group: _Group) -> str:
+    said = _sentence("Can't tell", group, _by_nothing).removesuffix(".")
+    return f"{'; '.join(filter(None, (f'{said} – {_reason(group)}', _needed(group.rows))))}."
+
+
+def _reason(group: _Group) -> str:
+    row = group.rows[0]
+    if (row["why"] or "").startswith(_ONE_RUN):
+        if row["n_runs"] == row["baseline_n_runs"] == 1:
+            return "one run each"
+        return f"one run of {group.label('variant' if row['n_runs'] == 1 else 'baseline')}"
+    texts = list(dict.fromkeys(each["why"] for each in group.rows if each["why"]))
+    if not texts:
+        return "nothing is known of it"
+    text = relabelled(texts[0], group.names)
+    return text if len(texts) == 1 else f"for example {text}"
+
+
+def _needed(rows: Sequence[Row]) -> str | None:
+    """The runs that it would take, where more runs would help."""
+    open_ends = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
+    known = [row["runs_needed"] for row in open_ends if row["runs_needed"]]
+    if not known:
+        helped = [row for row in open_ends if (row["why"] or "").startswith((_ONE_RUN, "the runs differ"))]
+        return "more than 1,000 runs each would be needed" if helped else None
+    more = ", for some more than 1,000" if len(known) < len(open_ends) else ""
+    return f"about {_range(known, lambda number: f'{number:,.0f}')} runs each would tell{more}"
+
+
+# --- layers ----------------------------------------------------------------------------------------------------------
+
+
+def interactions(
+    rows: Iterable[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None = None
+) -> list[Verdict]:
+    """Whether layers add up, a verdict per square of variants, from rows of `interactions`."""
+    known = [row for row in rows if row["interaction_ns"] is not None]
+    found = []
+    for square in dict.fromkeys(tuple(row[name] for name in _SQUARE) for row in known):
+        own = [row for row in known if tuple(row[name] for name in _SQUARE) == square]
+        group = _Group(own, sorted({row["rate"] for row in own}), "", labels, unit, resolution_ns)
+        sure = [row for row in own if row["warning"]]
+        bottom, left, right, top = (_label(labels, name) for name in square)
+        head = f"{top} over {bottom}: what {left} and {right} add"
+        if not sure:
+            kind, text = "note", f"{head} may add up; no figure says otherwise."
+        else:
+            kind, text = "warning", f"{head} does not add up. {' '.join(_together(group, _leading(sure)))}"
+        details = tuple(text for rows in group.by_statistic.values() for text in _together(group, rows))
+        found.append(Verdict(kind, text, details))
+    return found
+
+
+_SQUARE = ("bottom", "left", "right", "top")
+
+
+def _leading(sure: Sequence[Row]) -> list[Row]:
+    """Those of the first figure of which it is sure."""
+    first = min((row["statistic"] for row in sure), key=_LEADING.index)
+    return [row for row in sure if row["statistic"] == first]
+
+
+def _together(group: _Group, rows: Sequence[Row]) -> Iterator[str]:
+    """By how much layers take more together, and by how much less."""
+    for word, sign in (("more", 1), ("less", -1)):
+        own = [row for row in rows if (row["interaction_ns"] >= 0) == (sign > 0)]
+        if own:
+            name = STATISTICS[own[0]["statistic"]]
+            size = _latencies([abs(row["interaction_ns"]) for row in own], group)
+            ends = [sign * row[name] for row in own for name in ("interaction_low_ns", "interaction_high_ns")]
+            interval = f"{_interval_name(own)} {_latencies([min(ends), max(ends)], group)}"
+            text = f"{name[0].upper()}{name[1:]}: together {size} {word} than each alone"
+            yield f"{text} ({interval}), {group.at(own)}."
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def relabelled(text: str, labels: Mapping[str, str]) -> str:
+    """A table's text with variants as pages call them: tables quote their canonical names (`scope.quoted`)."""
+    return _QUOTED.sub(lambda found: _label(labels, found[1]), text)
+
+
+def _label(labels: Mapping[str, str], name: str) -> str:
+    return labels.get(name, name)
+
+
+def _listed(texts: Iterable[str], last_by: str = "and") -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *first, last = texts
+    return f"{', '.join(first)} {last_by} {last}" if first else last
+
+
+def _range(values: Iterable[float], text: Any) -> str:
+    """From the least to the greatest; one text where both read alike."""
+    known = sorted(values)
+    return " to ".join(dict.fromkeys((text(known[0]), text(known[-1]))))
+
+
+def _latencies(values_ns: Iterable[float], group: _Group) -> str:
+    return f"{_range(values_ns, lambda value: coarse.text(value, group.unit, group.resolution_ns))} {group.unit.symbol}"
+
+
+def _at(rates: Iterable[float], of: Sequence[float], unit: str) -> str:
+    """``at 100 requests/s``, ``at all 3 loads``, ``at 5 of 27 loads, from 100 to 300 requests/s``."""
+    own = sorted(set(rates))
+    if len(own) > 1 and len(own) == len(of):
+        return f"at all {counted(len(own), 'load')}"
+    if len(own) <= _SHOWN:
+        return f"at {_listed(map(rate_text, own))} {unit}"
+    first, last = of.index(own[0]), of.index(own[-1])
+    joint = "from" if last - first + 1 == len(own) else "between"
+    word = "to" if joint == "from" else "and"
+    return f"at {len(own)} of {len(of)} loads, {joint} {rate_text(own[0])} {word} {rate_text(own[-1])} {unit}"

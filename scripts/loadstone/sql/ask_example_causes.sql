@@ -1,0 +1,15 @@
+-- Why requests failed, and on which side
+SELECT
+    app,
+    host,
+    timestamp,
+    variant,
+    rate,
+    side,
+    cause,
+    code,
+    sum(count) AS n_requests,
+    min(error) AS for_example
+FROM error_causes
+GROUP BY app, host, timestamp, variant, rate, side, cause, code
+ORDER BY n_requests DESC, app, host, timestamp, variant, rate, side, cause, code

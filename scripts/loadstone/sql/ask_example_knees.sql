@@ -1,0 +1,12 @@
+-- At which rate every variant saturates
+SELECT
+    app,
+    host,
+    variant,
+    knee_rate,
+    low,
+    high,
+    "by" AS seen_in,
+    problem
+FROM knees
+ORDER BY ALL

@@ -1,0 +1,101 @@
+-- A row is one run, stream, cause, code and text of measured requests that failed, with how many they were.
+--
+-- $files holds a cell's requests; `patterns` is the list of causes of tables/error_causes.py (rank, cause, side,
+-- from_code, below_code, answered_by, text), of which the first that fits counts; text is a pattern of LIKE.
+-- Only failed requests are read. Their texts lose what differs from request to request (addresses, names that were
+-- looked up, numbers), so that equal errors are one row, and all behind the first 1,000 characters.
+-- Of a run and stream at most $most rows have a text, those with the most requests; the others are summed up by cause
+-- in a row without code and text. n_texts: how many texts a row stands for.
+WITH failed AS (
+    SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS said, count(*) AS n
+    FROM read_parquet($files)
+    WHERE error_class IS NOT NULL AND phase = 'test'
+    GROUP BY stream, run, code, answered_by, said
+),
+
+texts AS (
+    SELECT
+        said,
+        CASE
+            WHEN said LIKE 'error\_code %' ESCAPE '\' THEN said
+            ELSE left(
+                regexp_replace(
+                    regexp_replace(
+                        regexp_replace(
+                            regexp_replace(
+                                regexp_replace(
+                                    regexp_replace(said, '^[1-5][0-9][0-9] ', ''),
+                                    'https?://[^"\s]*', '<address>', 'g'
+                                ),
+                                '\[[0-9a-fA-F:.]+(%[^\]]*)?\](:[0-9]+)?|\b[0-9]{1,3}(\.[0-9]{1,3}){3}(:[0-9]+)?\b',
+                                '<address>', 'g'
+                            ),
+                            'lookup [^ :]+', 'lookup <name>', 'g'
+                        ),
+                        '\b[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b', '<id>', 'g'
+                    ),
+                    '\b[0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?\b', '#', 'g'
+                ),
+                200
+            )
+        END AS text
+    FROM (SELECT DISTINCT said FROM failed)
+),
+
+-- A representative is enough: texts that are alike but for addresses and numbers have one cause.
+kinds AS (
+    SELECT code, answered_by, text, min(said) AS said
+    FROM failed
+    JOIN texts USING (said)
+    GROUP BY code, answered_by, text
+),
+
+judged AS (
+    SELECT
+        kinds.code,
+        kinds.answered_by,
+        kinds.text,
+        arg_min(patterns.cause, patterns.rank) AS cause,
+        arg_min(patterns.side, patterns.rank) AS side
+    FROM kinds
+    JOIN patterns
+        ON kinds.code >= patterns.from_code
+        AND kinds.code < patterns.below_code
+        AND (patterns.answered_by IS NULL OR patterns.answered_by = kinds.answered_by)
+        AND kinds.said LIKE patterns.text
+    GROUP BY kinds.code, kinds.answered_by, kinds.text
+),
+
+counted AS (
+    SELECT
+        failed.run,
+        failed.stream,
+        judged.cause,
+        judged.side,
+        failed.code,
+        texts.text,
+        sum(failed.n)::BIGINT AS n,
+        row_number() OVER (
+            PARTITION BY failed.run, failed.stream ORDER BY sum(failed.n) DESC, judged.cause, failed.code, texts.text
+        ) AS position
+    FROM failed
+    JOIN texts USING (said)
+    JOIN judged
+        ON judged.code = failed.code
+        AND judged.answered_by IS NOT DISTINCT FROM failed.answered_by
+        AND judged.text = texts.text
+    GROUP BY failed.run, failed.stream, judged.cause, judged.side, failed.code, texts.text
+)
+
+SELECT
+    run,
+    stream,
+    cause,
+    any_value(side) AS side,
+    CASE WHEN position <= $most THEN code END AS code,
+    CASE WHEN position <= $most THEN text END AS error,
+    sum(n)::BIGINT AS count,
+    count(*) AS n_texts
+FROM counted
+GROUP BY run, stream, cause, CASE WHEN position <= $most THEN position END, 5, 6
+ORDER BY run, stream, count DESC, cause, code, error

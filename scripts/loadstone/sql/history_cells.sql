@@ -1,0 +1,73 @@
+-- A row is one cell's main stream, with what was said of how its runs were measured: one text or number where all runs
+-- that count agree, else several joined by "and".
+--
+-- Cells without a row in `cells` have no run of which every request is known; their figures are those that the tools
+-- reported of each run (evidence "reports"). The mean is that of the runs' means, mean_log_error the standard error of
+-- its logarithm, over runs. A percentile is there of a single run alone, for percentiles are never averaged. A figure
+-- that one of several reports lacks is not there.
+WITH measured AS (
+    SELECT
+        app,
+        host,
+        timestamp,
+        variant,
+        rate,
+        string_agg(DISTINCT coalesce(load_model, 'unknown'), ' and ' ORDER BY coalesce(load_model, 'unknown')) AS load_model,
+        string_agg(DISTINCT coalesce(generator, 'unknown'), ' and ' ORDER BY coalesce(generator, 'unknown')) AS generator,
+        string_agg(DISTINCT replicas::VARCHAR, ' and ' ORDER BY replicas::VARCHAR) AS replicas,
+        string_agg(DISTINCT format('{:g}', duration_s), ' and ' ORDER BY format('{:g}', duration_s)) AS duration_s,
+        string_agg(DISTINCT format('{:g}', warmup_rate), ' and ' ORDER BY format('{:g}', warmup_rate)) AS warmup_rate,
+        first(labels ORDER BY variant_dir, run) AS labels,
+        count(*) AS n_counting,
+        max(resolution_ns) AS reported_resolution_ns
+    FROM runs
+    WHERE NOT excluded
+    GROUP BY ALL
+),
+
+requested AS (
+    SELECT
+        app, host, timestamp, variant, rate,
+        'requests' AS evidence,
+        n_runs,
+        n_requests,
+        resolution_ns,
+        mean_ns, mean_low_ns, mean_high_ns,
+        p50_ns, p50_low_ns, p50_high_ns, p50_estimable,
+        p90_ns, p90_low_ns, p90_high_ns, p90_estimable,
+        p99_ns, p99_low_ns, p99_high_ns, p99_estimable,
+        error_fraction,
+        error_fraction_std
+    FROM cells
+    WHERE stream = 'main'
+),
+
+reported AS (
+    SELECT
+        app, host, timestamp, variant, rate,
+        'reports' AS evidence,
+        count(*) AS n_runs,
+        CASE WHEN count(summaries.requests) = count(*) THEN sum(summaries.requests)::BIGINT END AS n_requests,
+        CASE WHEN count(mean_ns) = count(*) THEN avg(mean_ns) END AS mean_ns,
+        CASE WHEN count(mean_ns) = count(*) AND min(mean_ns) > 0 THEN stddev_samp(ln(mean_ns)) / sqrt(count(*)) END AS mean_log_error,
+        CASE WHEN count(*) = 1 THEN any_value(p50_ns) END AS p50_ns,
+        CASE WHEN count(*) = 1 THEN any_value(p90_ns) END AS p90_ns,
+        CASE WHEN count(*) = 1 THEN any_value(p99_ns) END AS p99_ns,
+        CASE WHEN count(success) = count(*) THEN avg(1 - success) END AS error_fraction,
+        CASE WHEN count(success) = count(*) THEN stddev_pop(1 - success) END AS error_fraction_std
+    FROM summaries
+    JOIN (FROM runs WHERE NOT excluded) AS counting USING (app, host, timestamp, variant, variant_dir, rate, run)
+    ANTI JOIN requested USING (app, host, timestamp, variant, rate)
+    WHERE stream = 'main' AND preferred
+    GROUP BY app, host, timestamp, variant, rate
+)
+
+SELECT
+    measured.* EXCLUDE (n_counting, reported_resolution_ns),
+    figures.* EXCLUDE (app, host, timestamp, variant, rate) REPLACE (
+        coalesce(resolution_ns, CASE WHEN evidence = 'reports' THEN reported_resolution_ns END, 0) AS resolution_ns
+    )
+FROM (FROM requested UNION ALL BY NAME FROM reported) AS figures
+JOIN measured USING (app, host, timestamp, variant, rate)
+WHERE evidence = 'requests' OR n_runs = n_counting
+ORDER BY app, host, variant, rate, timestamp

@@ -1,0 +1,19 @@
+-- A row is the requests (of `measured`) of all runs that count, pooled: their percentiles at $shares. None without any.
+--
+-- Same definitions as run_figures.sql.
+WITH counted AS (
+    SELECT series, latency_ns, timed_out FROM measured WHERE counts
+),
+
+least AS (
+    SELECT min(latency_ns) AS least_timeout_ns FROM counted WHERE timed_out
+)
+
+SELECT
+    count(DISTINCT series) AS n_runs,
+    count(*) AS n_requests,
+    count(*) FILTER (WHERE timed_out) AS n_timeouts,
+    count(*) FILTER (WHERE least_timeout_ns IS NULL OR latency_ns < least_timeout_ns) AS known,
+    quantile_cont(latency_ns, $shares) AS latencies_ns
+FROM counted, least
+HAVING count(*) > 0;

@@ -1,0 +1,33 @@
+-- A row is one of several generators in one run of the cell whose requests are in $files: how late its measured requests
+-- of the main stream were, by its own clock.
+--
+-- zero_ns: when request 0 of the run was due by this generator's clock: the earliest that any of its requests implies
+-- due_ns:  as in sending.sql
+WITH main AS (
+    SELECT
+        run,
+        generator,
+        epoch_ns(sent_at)::HUGEINT AS sent_ns,
+        seq::HUGEINT * floor(1e9 / rate)::HUGEINT AS due_ns
+    FROM read_parquet($files)
+    WHERE stream = 'main' AND phase = 'test' AND sent_at IS NOT NULL AND rate > 1e-9 AND generator IS NOT NULL
+),
+
+late AS (
+    SELECT
+        *,
+        min(sent_ns - due_ns) OVER (PARTITION BY run, generator) AS zero_ns
+    FROM main
+)
+
+SELECT
+    run,
+    generator,
+    count(*) AS requests,
+    any_value(zero_ns)::BIGINT AS zero_ns,
+    quantile_cont((sent_ns - zero_ns - due_ns)::DOUBLE, 0.5) AS lag_p50_ns,
+    quantile_cont((sent_ns - zero_ns - due_ns)::DOUBLE, 0.99) AS lag_p99_ns,
+    max(sent_ns - zero_ns - due_ns)::DOUBLE AS lag_max_ns
+FROM late
+GROUP BY run, generator
+ORDER BY run, generator

@@ -1,0 +1,56 @@
+-- A row is one bin of the time within a run: the requests (of `measured`) of all runs that count, pooled, that were sent
+-- in it. Times count from each run's first measured request.
+--
+-- The bin is the finest of a ladder of round widths of which at most $bins reach to the last request; what was sent
+-- less than half a bin after the last whole one belongs to that. Percentiles are as in cells.sql, never averages over runs.
+-- known: how many requests took less than the first that timed out may have taken.
+WITH counted AS (
+    SELECT series, latency_ns, timed_out, since_ns
+    FROM measured
+    WHERE counts AND since_ns IS NOT NULL
+),
+
+extent AS (
+    SELECT greatest(max(since_ns), 1) AS span_ns FROM counted
+),
+
+width AS (
+    SELECT
+        coalesce(min(width_ns), 86400000000000) AS width_ns,
+        greatest(round(any_value(span_ns) / coalesce(min(width_ns), 86400000000000)), 1)::BIGINT - 1 AS last_bin
+    FROM extent
+    LEFT JOIN (
+        SELECT unnest([
+            1000000, 2000000, 5000000, 10000000, 20000000, 50000000, 100000000, 200000000, 250000000, 500000000,
+            1000000000, 2000000000, 2500000000, 5000000000, 10000000000, 20000000000, 30000000000, 60000000000,
+            120000000000, 300000000000, 600000000000, 1200000000000, 1800000000000, 3600000000000, 7200000000000,
+            21600000000000
+        ]) AS width_ns
+    ) AS ladder ON round(span_ns / width_ns) <= $bins
+),
+
+binned AS (
+    SELECT least(since_ns // width_ns, last_bin)::UTINYINT AS bin, width_ns, series, latency_ns, timed_out
+    FROM counted, width
+),
+
+least AS (
+    SELECT bin, min(latency_ns) AS least_timeout_ns
+    FROM binned
+    WHERE timed_out
+    GROUP BY bin
+)
+
+SELECT
+    bin::BIGINT * any_value(width_ns) / 1e9 AS from_s,
+    (bin::BIGINT + 1) * any_value(width_ns) / 1e9 AS to_s,
+    count(DISTINCT series) AS n_runs,
+    count(*) AS n_requests,
+    count(*) FILTER (WHERE timed_out) AS n_timeouts,
+    count(*) FILTER (WHERE least_timeout_ns IS NULL OR latency_ns < least_timeout_ns) AS known,
+    avg(latency_ns) AS mean_ns,
+    quantile_cont(latency_ns, [0.5, 0.9, 0.99]) AS percentiles_ns
+FROM binned
+LEFT JOIN least USING (bin)
+GROUP BY bin
+ORDER BY bin;

@@ -1,0 +1,175 @@
+"""The load of one run: stages one after another, one of which is measured."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+WARMUP, TEST = "warmup", "test"
+
+# Of a metadata.json: more, or longer ones, were not written by us.
+_MOST, _LONGEST_S = 1000, 1e9
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A time with one kind of load.
+
+    Open load goes steadily from `rate` to `to` requests per second; closed load is `users` who wait for each answer,
+    with `iterations` each when that ends the stage. `requests` is how many it holds; None: nobody can know.
+    """
+
+    name: str
+    duration_s: float
+    rate: float | None = None
+    to: float | None = None
+    users: int | None = None
+    iterations: int | None = None
+    requests: int | None = None
+    measured: bool = False
+
+    @property
+    def sends(self) -> bool:
+        """Whether it has requests, as far as is known."""
+        return self.requests is None or self.requests > 0
+
+    def holding(self, requests: int) -> "Stage":
+        return replace(self, requests=requests)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a ``metadata.json``."""
+        found: dict[str, Any] = {"name": self.name, "duration": f"{number_text(self.duration_s)}s"}
+        if self.rate is not None and self.to is not None:
+            found |= {"rate": number_text(self.rate)} | ({"to": number_text(self.to)} if self.to != self.rate else {})
+        given = {"users": self.users, "iterations": self.iterations, "requests": self.requests}
+        return found | {key: value for key, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Stages that one program sends."""
+
+    stages: tuple[Stage, ...]
+
+    @property
+    def duration_s(self) -> float:
+        return sum(stage.duration_s for stage in self.stages)
+
+    @property
+    def measured(self) -> Stage | None:
+        return next((stage for stage in self.stages if stage.measured), None)
+
+    def start_s(self, stage: Stage) -> float:
+        """When a stage begins, from the program's start."""
+        return sum(each.duration_s for each in self.stages[: self.stages.index(stage)])
+
+
+def together(stages: Sequence[Stage]) -> list[Attack]:
+    """One program sends all."""
+    return [Attack(tuple(stages))]
+
+
+def apart(stages: Sequence[Stage]) -> list[Attack]:
+    """The measured stage has a program of its own, so that what it reports is of that alone."""
+    index = next(index for index, stage in enumerate(stages) if stage.measured)
+    groups = (stages[:index], stages[index : index + 1], stages[index + 1 :])
+    return [Attack(tuple(group)) for group in groups if any(stage.sends for stage in group)]
+
+
+def integral(stage: Stage) -> int:
+    """Requests of a stage: number n (from 0) is due when the integral of the rate is n."""
+    return _due((stage.rate or 0.0) + ((stage.to or 0.0) - (stage.rate or 0.0)) / 2, stage.duration_s)
+
+
+def steps(stage: Stage) -> list[tuple[float, int]]:
+    """An open stage as Artillery is told it: (seconds, requests) at a constant rate; a ramp has one of each second.
+
+    Artillery's own ramps leave out what is less than a request in every second. A step's number may be raised a little
+    by `ticks`.
+    """
+    rate, to, duration_s = stage.rate or 0.0, stage.to or 0.0, stage.duration_s
+    if rate == to:
+        return [(duration_s, ticks(duration_s, _due(rate, duration_s)))]
+    found, before = [], 0
+    for start in range(math.ceil(duration_s)):
+        end = min(start + 1.0, duration_s)
+        due = _due(rate + (to - rate) * end / 2 / duration_s, end)
+        seconds = round(end - start, 6)  # else a last bit that is missing costs a request
+        found.append((seconds, ticks(seconds, due - before)))
+        before = due
+    return found
+
+
+def ticks(duration_s: float, requests: int) -> int:
+    """Requests that Artillery makes when told so many: it waits whole microseconds from one to the next.
+
+    As UniformProcess in lib/ of its package ``arrivals`` does.
+    """
+    tick_us = math.floor(duration_s * 1000 / requests * 1000) if requests else 0
+    return math.floor(duration_s * 1e6 / tick_us) if tick_us else requests
+
+
+def _due(rate: float, duration_s: float) -> int:
+    return math.ceil(rate * duration_s - 1e-6)
+
+
+def number_text(number: float) -> str:
+    """A rate or a number of seconds as folders and metadata have it: ``100``, ``0.5``."""
+    return str(int(number)) if number == int(number) else repr(float(number))
+
+
+def load_text(load: str, model: str) -> str:
+    """What a run's folder says of its load, in words: ``300/s``, ``3 users``."""
+    return f"{load} user{'' if load == '1' else 's'}" if model == "closed" else f"{load}/s"
+
+
+def phase_names(stages: Sequence[Stage]) -> tuple[list[str], list[int]]:
+    """Of the stages that are not measured: names, and the number of the first request behind each.
+
+    In the order of their requests. Empty when a stage's requests are unknown.
+    """
+    others = [stage for stage in stages if not stage.measured]
+    ends, end = [], 0
+    for stage in others:
+        if stage.requests is None:
+            return [], []
+        end += stage.requests
+        ends.append(end)
+    return [stage.name for stage in others], ends
+
+
+def parse(content: Any, measured: str | None, seconds: Any) -> list[Stage]:
+    """The stages that a ``metadata.json`` names; `seconds` reads a duration. Raises ValueError for anything else."""
+    if not isinstance(content, list) or len(content) > _MOST:
+        raise ValueError("no list of stages")
+    return [_stage(each, measured, seconds) for each in content]
+
+
+def _stage(content: Any, measured: str | None, seconds: Any) -> Stage:
+    if not isinstance(content, Mapping) or not isinstance(name := content.get("name"), str):
+        raise ValueError("a stage without a name")
+    duration_s = seconds(content.get("duration"))
+    if duration_s is None or duration_s > _LONGEST_S:
+        raise ValueError("a stage without a duration")
+    rate = _number(content, "rate")
+    to = _number(content, "to")
+    users, iterations, requests = (_count(content, key) for key in ("users", "iterations", "requests"))
+    ends_at = rate if to is None else to
+    return Stage(name, duration_s, rate, ends_at, users, iterations, requests, measured=name == measured)
+
+
+def _number(content: Mapping[str, Any], key: str) -> float | None:
+    value = content.get(key)
+    if value is None:
+        return None
+    number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+    if not 0 <= number < 1e12:
+        raise ValueError(f"a stage with {key} {value!r}")
+    return number
+
+
+def _count(content: Mapping[str, Any], key: str) -> int | None:
+    number = _number(content, key)
+    if number is not None and (number != int(number) or number >= 2**31):
+        raise ValueError(f"a stage with {key} {number!r}")
+    return None if number is None else int(number)

@@ -1,0 +1,299 @@
+"""What the figures of some runs would have been with other runs like them. The run is the unit of replication.
+
+Method: a bootstrap at two levels. A replicate draws runs with replacement and, within each drawn run, blocks of
+consecutive requests with replacement (requests that follow each other resemble each other, so they are never drawn one
+by one); Davison & Hinkley 1997, *Bootstrap Methods and their Application*, section 3.8, and Künsch 1989 for blocks,
+whose length the data tell (`blocks.block_length`).
+
+With three to ten runs the percentiles of such replicates are far too narrow, and their variance holds what happens
+within runs twice, since runs that are drawn differ by it already (Davison & Hinkley, ibid.). Therefore replicates only
+give the standard error: their variance without that of replicates in which blocks alone are drawn, times n / (n - 1)
+for what resampling n runs loses. Runs that agree far better than their own noise lets them do so by chance: the error
+is never less than half of that within runs. The interval is that of Student's t with n - 1 degrees of freedom on a
+scale on which the figure is near symmetric: the logarithm, and of a share its logit; Hesterberg 2015, *What Teachers
+Should Know About the Bootstrap*, The American Statistician 69(4), sections 3.3 and 5.1.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.stats.block_length import block_length
+
+Interval = tuple[float, float]
+Floats = NDArray[np.float64]
+
+MEAN, ERRORS, THROUGHPUT = "mean", "error_fraction", "throughput"
+
+_REPLICATES = 400
+_MOST_BLOCKS = 50  # per run: beyond, only the time that this takes grows
+_LEAST_SHARE = 1 / 4  # of the variance within runs, that of all is no less
+_BEYOND = 10
+_ALIKE = 1.01
+
+
+def estimable(requests: int, probability: float) -> bool:
+    """Whether a sample supports this percentile: at least ten requests are expected beyond it.
+
+    The number beyond it is binomial; ten expected on the rarer side is the customary condition for treating that as
+    more than chance (the success/failure condition of Moore, McCabe & Craig, *Introduction to the Practice of
+    Statistics*). p99 takes 1,000 requests, p99.9 takes 10,000.
+    """
+    return requests * min(probability, 1 - probability) >= _BEYOND - 1e-9
+
+
+def requests_needed(probability: float) -> int:
+    """How many requests a percentile takes."""
+    return int(np.ceil(_BEYOND / min(probability, 1 - probability) - 1e-9))
+
+
+def seed(*key: object) -> int:
+    """A seed that depends on the key alone, so that the same data always give the same interval."""
+    return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The requests of one run in the order in which they were sent; all arrays have their number as length.
+
+    `latencies_ns` of requests that timed out (`censored`) are what they took at least. `told` are those whose outcome
+    is known, `failed` those of them that failed, `completed` those that count for throughput, over `span_s` seconds
+    (None: not known).
+    """
+
+    latencies_ns: NDArray[np.int64]
+    told: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+    censored: NDArray[np.bool_]
+    completed: NDArray[np.bool_]
+    span_s: float | None
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Figures of some runs, and what they would have been with others: all by the name of the statistic.
+
+    Statistics are ``mean`` and percentiles of latency (ns), ``error_fraction`` and ``throughput`` (requests/s, both
+    means over runs). Each of `draws` has runs and blocks drawn, each of `within` blocks of the same runs alone; shape
+    (replicates,). One run has no `draws`. Replicates of equally many runs that were made with the same seed of runs
+    drew the same positions: those of two variants whose runs go by pairs may be subtracted one by one. A statistic
+    without a value cannot be estimated. `offered` are requests sent per second, where runs agree about that.
+    """
+
+    values: Mapping[str, float]
+    draws: Mapping[str, Floats]
+    within: Mapping[str, Floats]
+    n_runs: int
+    n_blocks: int
+    n_requests: int = 0
+    n_timeouts: int = 0
+    offered: float | None = None
+
+    def error(self, statistic: str) -> float:
+        """The standard error of a statistic, in its unit. KeyError without draws."""
+        return standard_error(self.draws[statistic], self.within[statistic], self.n_runs)
+
+
+def standard_error(draws: Floats, within: Floats, n_runs: int) -> float:
+    """The standard error of any figure from its replicates, as this module's head says; nan for fewer than two runs.
+
+    `draws` and `within` are that figure, computed from those of `Replicates` one by one: of a ratio of two variants
+    the logarithms' differences, for instance.
+    """
+    if n_runs < 2:
+        return float("nan")
+    noise = float(np.var(within, ddof=1))
+    between = (float(np.var(draws, ddof=1)) - noise) * n_runs / (n_runs - 1)
+    return float(np.sqrt(max(between, noise * _LEAST_SHARE)))
+
+
+def t_factor(confidence: float, freedom: float) -> float:
+    """How many standard errors an interval reaches to either side; `freedom` in degrees."""
+    # Here, since most jobs need no interval and it takes as long to import as all else; scipy.stats takes thrice that.
+    from scipy.special import stdtrit  # noqa: PLC0415
+
+    return float(stdtrit(freedom, (1 + confidence) / 2))
+
+
+def interval(found: Replicates, statistic: str, confidence: float = 0.95) -> Interval | None:
+    """The interval of a statistic in its unit; None for fewer than two runs, or when it is not positive."""
+    if statistic not in found.draws or found.n_runs < 2:
+        return None
+    value, draws, within = found.values[statistic], found.draws[statistic], found.within[statistic]
+    factor = t_factor(confidence, found.n_runs - 1)
+    if statistic == ERRORS:
+        return _of_share(value, factor * found.error(ERRORS), found.n_blocks, confidence)
+    if statistic == THROUGHPUT and found.offered:
+        # What is not answered of what is sent is as skewed as the share of failures.
+        missing, reach = max(0.0, 1 - value / found.offered), factor * found.error(THROUGHPUT) / found.offered
+        low, high = _of_share(missing, reach, found.n_blocks, confidence)
+        return found.offered * (1 - high), found.offered * (1 - low)
+    if value <= 0 or not (np.all(draws > 0) and np.all(within > 0)):
+        return None
+    reach = float(np.exp(factor * standard_error(np.log(draws), np.log(within), found.n_runs)))
+    return value / reach, value * reach
+
+
+def _of_share(share: float, reach: float, n_blocks: int, confidence: float) -> Interval:
+    """Of a share, through its logit. Of none (or all) that of Clopper & Pearson 1934, with blocks for observations."""
+    if share in (0, 1):
+        beyond = float(1 - ((1 - confidence) / 2) ** (1 / max(n_blocks, 1)))
+        return (0.0, beyond) if share == 0 else (1 - beyond, 1.0)
+    logit, width = np.log(share / (1 - share)), reach / (share * (1 - share))
+    low, high = (float(1 / (1 + np.exp(-np.clip(logit + way * width, -700, 700)))) for way in (-1, 1))
+    return low, high
+
+
+def replicate(
+    runs: Sequence[Sample], probabilities: Mapping[str, float], runs_seed: int, blocks_seed: int
+) -> Replicates:
+    """Replicates of the mean, of the named percentiles, of the share of failures and of throughput.
+
+    `runs` without any request are not counted. Percentiles that the sample cannot support are not computed, neither
+    are those that fall among requests that timed out, nor then the mean.
+    """
+    runs = [run for run in runs if run.latencies_ns.size]
+    if not runs:
+        return Replicates({}, {}, {}, 0, 0)
+    timed_out = np.concatenate([run.censored for run in runs])
+    pooled = np.concatenate([run.latencies_ns for run in runs])
+    censored = censoring(pooled, timed_out, probabilities)
+    wanted = {
+        name: probability
+        for name, probability in probabilities.items()
+        if estimable(pooled.size, probability) and not censored[name]
+    }
+    of_latency = {
+        name: float(value) for name, value in zip(wanted, np.quantile(pooled, [*wanted.values()]), strict=True)
+    }
+    if not censored[MEAN]:
+        of_latency[MEAN] = float(pooled.mean())
+    whole = _Blocks(runs, 1, None)
+    values = of_latency | {name: float(found[0]) for name, found in whole.rates(np.ones((1, len(runs), 1))).items()}
+    blocks = _Blocks(runs, _number_of_blocks(runs), _edges(pooled) if wanted else None)
+    drawn = np.random.default_rng(runs_seed).multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=_REPLICATES)
+    generator = np.random.default_rng(blocks_seed)
+    once = np.ones((_REPLICATES, len(runs)), dtype=np.int64)
+    both, within = (blocks.drawn(times, generator) for times in (drawn, once))
+    return Replicates(
+        values=values,
+        draws=blocks.statistics(both, wanted, values) if len(runs) > 1 else {},
+        within=blocks.statistics(within, wanted, values),
+        n_runs=len(runs),
+        n_blocks=blocks.number * len(runs),
+        n_requests=int(pooled.size),
+        n_timeouts=int(timed_out.sum()),
+        offered=blocks.offered(),
+    )
+
+
+def censoring(
+    latencies_ns: NDArray[np.int64], censored: NDArray[np.bool_], probabilities: Mapping[str, float]
+) -> dict[str, bool]:
+    """Of ``mean`` and of each percentile whether it rests on a request of which only the least latency is known.
+
+    A percentile does not where all requests up to it were answered sooner than the first of those may have been.
+    """
+    if not censored.any():
+        return dict.fromkeys((MEAN, *probabilities), False)
+    known = int((latencies_ns < latencies_ns[censored].min()).sum())
+    last = latencies_ns.size - 1
+    return {MEAN: True} | {name: np.ceil(last * share - 1e-9) >= known for name, share in probabilities.items()}
+
+
+def _number_of_blocks(runs: Sequence[Sample]) -> int:
+    """How many blocks each run is cut into, by the typical dependence within runs: of latencies and of failures."""
+    numbers = []
+    for run in runs:
+        length = block_length(np.log(np.maximum(run.latencies_ns, 1)))
+        if run.failed.any():
+            length = max(length, block_length(run.failed.astype(np.float64)))
+        numbers.append(run.latencies_ns.size / length)
+    fewest = min(run.latencies_ns.size for run in runs)
+    return max(1, min(int(np.median(numbers)), fewest, _MOST_BLOCKS))
+
+
+def _edges(pooled: NDArray[np.int64]) -> Floats:
+    """Bin edges at quantiles of all requests, finer towards the tail; the first bin begins below the least value."""
+    tail = 1 - np.geomspace(0.1, 1e-5, 240)
+    found = np.unique(np.quantile(pooled, np.concatenate([np.linspace(0, 0.9, 260), tail, [1.0]])))
+    return np.concatenate([[found[0] - 1], found])
+
+
+class _Blocks:
+    """Runs cut into equally many blocks, and what each block counts."""
+
+    def __init__(self, runs: Sequence[Sample], number: int, edges: Floats | None) -> None:
+        self.number, self.edges = number, edges
+        counts, sums = [], []
+        for run in runs:
+            size = run.latencies_ns.size
+            block = np.arange(size) * number // size
+            of_block = [np.ones(size), run.latencies_ns, run.told, run.failed, run.completed]
+            sums.append([np.bincount(block, weights=of, minlength=number) for of in of_block])
+            if edges is not None:
+                bins = len(edges) - 1
+                cell = block * bins + np.searchsorted(edges, run.latencies_ns, side="left") - 1
+                counts.append(np.bincount(cell, minlength=number * bins).reshape(number, bins))
+        self.sums = np.array(sums).transpose(1, 0, 2)  # shape (5, runs, blocks)
+        self.counts = np.concatenate(counts).astype(np.float32) if counts else None  # shape (runs * blocks, bins)
+        spans = [run.span_s for run in runs]
+        self.rates_sent = (
+            np.array([run.latencies_ns.size / run.span_s for run in runs if run.span_s]) if all(spans) else None
+        )
+
+    def drawn(self, times: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.float32]:
+        """How often each replicate draws each block, shape (replicates, runs, blocks); `times` it draws each run."""
+        even = np.full(self.number, 1 / self.number)
+        return generator.multinomial(times * self.number, even).astype(np.float32)
+
+    def offered(self) -> float | None:
+        """Requests sent per second, if that differs by no more than one per cent."""
+        rates = self.rates_sent
+        if rates is None or rates.max() > _ALIKE * rates.min():
+            return None
+        return float(rates.mean())
+
+    def statistics(
+        self, weights: NDArray[np.float32], probabilities: Mapping[str, float], wanted: Mapping[str, float]
+    ) -> dict[str, Floats]:
+        """Every statistic that is `wanted`, of each replicate."""
+        found = self.rates(weights)
+        flat = weights.reshape(len(weights), -1)
+        if MEAN in wanted:
+            requests, latencies_ns = self.sums[0].ravel(), self.sums[1].ravel()
+            found[MEAN] = (flat @ latencies_ns) / (flat @ requests)
+        if self.counts is not None and self.edges is not None:
+            cumulated = np.cumsum(flat @ self.counts, axis=1)
+            for name, probability in probabilities.items():
+                found[name] = _quantiles(cumulated, self.edges, probability)
+        return found
+
+    def rates(self, weights: NDArray[np.floating]) -> dict[str, Floats]:
+        """Means over runs: the share of failures, and of requests completed per second. Only what is known."""
+        requests, _, told, failed, completed = np.einsum("rnb,snb->srn", weights, self.sums, optimize=True)
+        times = requests > 0
+        runs_drawn = weights.sum(axis=2) / self.number
+        found = {}
+        if np.all(self.sums[2].sum(axis=1) > 0):
+            share = np.divide(failed, told, out=np.zeros_like(failed), where=told > 0)
+            found[ERRORS] = (runs_drawn * share).sum(axis=1) / (runs_drawn * (told > 0)).sum(axis=1)
+        if self.rates_sent is not None:
+            share = np.divide(completed, requests, out=np.zeros_like(completed), where=times)
+            found[THROUGHPUT] = (runs_drawn * share * self.rates_sent).sum(axis=1) / runs_drawn.sum(axis=1)
+        return found
+
+
+def _quantiles(cumulated: NDArray[np.float32], edges: Floats, probability: float) -> Floats:
+    """The percentile of each replicate, interpolated within its bin."""
+    target = probability * cumulated[:, -1]
+    rows = np.arange(len(cumulated))
+    bins = np.minimum((cumulated < target[:, None]).sum(axis=1), cumulated.shape[1] - 1)
+    before = np.where(bins > 0, cumulated[rows, bins - 1], 0)
+    inside = np.maximum(cumulated[rows, bins] - before, 1)
+    share = np.clip((target - before) / inside, 0, 1)
+    found: Floats = edges[bins] + share * (edges[bins + 1] - edges[bins])
+    return found

@@ -1,0 +1,254 @@
+"""A variant against a baseline: how far apart, how sure, and how many runs it would take to be sure.
+
+Figures that are ratios by nature (latencies, throughput) are compared on the scale of their logarithms, shares on their
+own. The error of a difference is that of `bootstrap.standard_error`, over replicates subtracted one by one where runs
+go by pairs; else both errors are added as variances, with the degrees of freedom of Welch 1947, *The Generalization of
+Student's Problem*, Biometrika 34, and Satterthwaite 1946.
+
+Equivalence is two one-sided tests: Schuirmann 1987, *A comparison of the two one-sided tests procedure and the power
+approach for assessing the equivalence of average bioavailability*, J. Pharmacokinetics and Biopharmaceutics 15(6). The
+margin of a ratio reaches from 1 / (1 + margin) to 1 + margin, the same on the logarithm's scale to both sides.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.stats.bootstrap import ERRORS, Floats, Replicates, standard_error, t_factor
+from loadstone.stats.borrowing import moderated
+
+_POWER = 0.8  # the share of tries in which planned runs are to give a verdict
+_MOST_RUNS = 1000
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The standard `error` of a difference, its degrees of `freedom`, and the error that `one_run` of each leaves."""
+
+    error: float
+    freedom: float
+    one_run: float
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How a figure differs from that of the baseline: by `shift`, and by `effect` on the scale of the test.
+
+    `plain` is the spread of the shift, `scaled` that of the effect; the clock adds the variances `rounding` to both.
+    `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `borrowed` are
+    degrees of freedom that other cells lent (`borrowed_spreads`).
+    """
+
+    shift: float
+    ratio: float | None
+    effect: float
+    plain: Spread
+    scaled: Spread
+    rounding: tuple[float, float]
+    logs: bool
+    n_pairs: int | None
+    confidence: float
+    borrowed: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """Of `effect`."""
+        return float(np.hypot(self.scaled.error, np.sqrt(self.rounding[1])))
+
+    @property
+    def shift_low(self) -> float:
+        return self.shift - self._reach
+
+    @property
+    def shift_high(self) -> float:
+        return self.shift + self._reach
+
+    @property
+    def ratio_low(self) -> float | None:
+        return float(np.exp(self.effect - self._width)) if self.logs else None
+
+    @property
+    def ratio_high(self) -> float | None:
+        return float(np.exp(self.effect + self._width)) if self.logs else None
+
+    @property
+    def _reach(self) -> float:
+        error = float(np.hypot(self.plain.error, np.sqrt(self.rounding[0])))
+        return t_factor(self.confidence, self.plain.freedom) * error
+
+    @property
+    def _width(self) -> float:
+        return t_factor(self.confidence, self.scaled.freedom) * self.error
+
+    def p_different(self) -> float:
+        """How often chance alone would give such a difference or a greater one."""
+        return 2 * _student(-abs(self.effect), self.error, self.scaled.freedom)
+
+    def p_equivalent(self, margin: float) -> float:
+        """How often variants that differ by `margin` (a share) would come out this close by chance."""
+        return _student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
+
+
+def borrowed_spreads(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """The same contrasts, of one statistic, with what `borrowing.moderated` makes of the spreads of all.
+
+    The error of a shift is lengthened or shortened by as much as that of its logarithm.
+    """
+    found = moderated([each.scaled.one_run**2 for each in contrasts], [each.scaled.freedom for each in contrasts])
+    return [_with_spread(each, *new) for each, new in zip(contrasts, found, strict=True)]
+
+
+def _with_spread(contrast: Contrast, variance: float, freedom: float) -> Contrast:
+    old, borrowed = contrast.scaled, freedom - contrast.scaled.freedom
+    if old.one_run == 0:
+        return contrast
+    factor = float(np.sqrt(variance)) / old.one_run
+    plain, scaled = (
+        Spread(each.error * factor, each.freedom * freedom / old.freedom, each.one_run * factor)
+        for each in (contrast.plain, old)
+    )
+    return replace(contrast, plain=plain, scaled=scaled, borrowed=borrowed)
+
+
+def contrast(
+    baseline: Replicates, other: Replicates, statistic: str, *, paired: bool, confidence: float, step: float = 0.0
+) -> Contrast | None:
+    """Of one statistic of two series with at least two runs each; None where that cannot be told (a latency of 0).
+
+    Both values are known no better than to half a `step`, however many runs there are: it adds the variance of a
+    uniform distribution to each.
+    """
+    if statistic not in baseline.draws or statistic not in other.draws:
+        return None
+    both = (baseline, other)
+    values = [each.values[statistic] for each in both]
+    sizes = [each.n_runs for each in both]
+    draws = [(each.draws[statistic], each.within[statistic]) for each in both]
+    plain = _error(draws, sizes, paired=paired)
+    if statistic == ERRORS:
+        return _contrast(values, plain, plain, sizes, paired=paired, confidence=confidence, logs=False, step=0)
+    if min(values) <= 0 or any(np.any(part <= 0) for pair in draws for part in pair):
+        return None
+    logs = _error([(np.log(drawn), np.log(within)) for drawn, within in draws], sizes, paired=paired)
+    return _contrast(values, plain, logs, sizes, paired=paired, confidence=confidence, logs=True, step=step)
+
+
+def contrast_of_runs(
+    baseline: Floats, other: Floats, *, paired: bool, confidence: float, logs: bool = True, step: float = 0.0
+) -> Contrast | None:
+    """The same of one figure per run, where requests are not known: Welch's t, or Student's of pairs."""
+    sides = (np.asarray(baseline, np.float64), np.asarray(other, np.float64))
+    if min(side.size for side in sides) < 2 or (logs and min(side.min() for side in sides) <= 0):
+        return None
+    values, sizes = [float(side.mean()) for side in sides], [side.size for side in sides]
+
+    def error(scaled: Sequence[Floats]) -> Spread:
+        variances = [float(np.var(side, ddof=1)) / side.size for side in scaled]
+        of_pairs = float(np.var(scaled[1] - scaled[0], ddof=1)) / sizes[0] if paired else None
+        return _combined(variances, of_pairs, sizes)
+
+    plain = error(sides)
+    scaled = error([side / value for side, value in zip(sides, values, strict=True)]) if logs else plain
+    return _contrast(values, plain, scaled, sizes, paired=paired, confidence=confidence, logs=logs, step=step)
+
+
+def _error(draws: Sequence[tuple[Floats, Floats]], sizes: Sequence[int], *, paired: bool) -> Spread:
+    variances = [standard_error(drawn, within, n) ** 2 for (drawn, within), n in zip(draws, sizes, strict=True)]
+    of_pairs = None
+    if paired:
+        (first, first_within), (second, second_within) = draws
+        of_pairs = standard_error(second - first, second_within - first_within, sizes[0]) ** 2
+    return _combined(variances, of_pairs, sizes)
+
+
+def _combined(variances: Sequence[float], of_pairs: float | None, sizes: Sequence[int]) -> Spread:
+    if of_pairs is not None:
+        return Spread(float(np.sqrt(of_pairs)), sizes[0] - 1, float(np.sqrt(of_pairs * sizes[0])))
+    total = sum(variances)
+    spread = float(np.sqrt(sum(each * n for each, n in zip(variances, sizes, strict=True))))
+    # Where a side of few runs agrees by chance, Satterthwaite would claim the other's degrees of freedom for both.
+    most = sum(sizes) - 2 if sizes[0] == sizes[1] else min(sizes) - 1
+    if total == 0:
+        return Spread(0.0, most, spread)
+    below = sum(each**2 / (n - 1) for each, n in zip(variances, sizes, strict=True))
+    return Spread(float(np.sqrt(total)), min(total**2 / below, most), spread)
+
+
+def _contrast(
+    values: Sequence[float],
+    plain: Spread,
+    scaled: Spread,
+    sizes: Sequence[int],
+    *,
+    paired: bool,
+    confidence: float,
+    logs: bool,
+    step: float,
+) -> Contrast:
+    rounding = 2 * step**2 / 12, sum((step / value) ** 2 for value in values) / 12 if logs else 0.0
+    ratio = values[1] / values[0] if values[0] > 0 else None
+    return Contrast(
+        shift=values[1] - values[0],
+        ratio=ratio,
+        effect=float(np.log(values[1] / values[0])) if logs else values[1] - values[0],
+        plain=plain,
+        scaled=scaled,
+        rounding=rounding,
+        logs=logs,
+        n_pairs=sizes[0] if paired else None,
+        confidence=confidence,
+    )
+
+
+def _student(distance: float, error: float, freedom: float) -> float:
+    """The probability of Student's t below `distance` / `error`."""
+    from scipy.special import stdtr  # noqa: PLC0415 - for the reason given in bootstrap.py
+
+    if error == 0:
+        return 0.5 if distance == 0 else float(distance > 0)
+    return float(stdtr(freedom, distance / error))
+
+
+def runs_needed(
+    effect: float, spread: float, alpha: float, *, paired: bool, borrowed: float = 0.0, rounding: float = 0.0
+) -> int | None:
+    """Roughly how many runs of each variant tell a difference at four in five tries; None for more than 1,000.
+
+    As if the difference were truly `effect` and runs went on to differ by `spread` (`Spread.one_run`), both of which
+    few runs tell but vaguely, other cells went on to lend the degrees of freedom `borrowed`, and the clock went on to
+    add the variance `rounding`. `alpha` is what this one test may err by. The usual normal-theory sum of both
+    quantiles, with Student's t in place of the normal: Chow, Shao & Wang 2008, *Sample Size Calculations in Clinical
+    Research*, chapter 3.
+    """
+    return _fewest(abs(effect), spread, alpha / 2, 1 - _POWER, paired=paired, borrowed=borrowed, rounding=rounding)
+
+
+def runs_for_equivalence(
+    effect: float,
+    spread: float,
+    margin: float,
+    alpha: float,
+    *,
+    paired: bool,
+    borrowed: float = 0.0,
+    rounding: float = 0.0,
+) -> int | None:
+    """The same for telling that variants are equivalent within `margin`, if the difference is truly `effect`."""
+    # Of two one-sided tests both must succeed: at no true difference each has half the other's failures.
+    failing = (1 - _POWER) / 2 if effect == 0 else 1 - _POWER
+    distance = float(np.log1p(margin)) - abs(effect)
+    return _fewest(distance, spread, alpha, failing, paired=paired, borrowed=borrowed, rounding=rounding)
+
+
+def _fewest(
+    distance: float, spread: float, erring: float, failing: float, *, paired: bool, borrowed: float, rounding: float
+) -> int | None:
+    from scipy.special import stdtrit  # noqa: PLC0415
+
+    runs: NDArray[np.int64] = np.arange(2, _MOST_RUNS + 1)
+    freedom = np.maximum((runs - 1) * (1 if paired else 2) + borrowed, 1)
+    reach = stdtrit(freedom, 1 - erring) + stdtrit(freedom, 1 - failing)
+    found = np.flatnonzero(distance > np.sqrt(spread**2 / runs + rounding) * reach)
+    return int(runs[found[0]]) if found.size else None

@@ -1,0 +1,126 @@
+"""Whether what two layers add to a figure adds up.
+
+Where two ways lead from one variant to another (bottom, either side, top), ``(top - left) - (right - bottom)`` is 0 if
+each layer adds as much above the other as without it: the interaction contrast of a 2 x 2 factorial design (Montgomery
+2017, *Design and Analysis of Experiments*, section 5.3). It is greater than 0 if both together take more than each
+alone would. Errors are those of `contrasts`: over replicates (or runs) subtracted one by one where runs of all four go
+together, so that what moves all alike cancels out; else variances add up, with the degrees of freedom of Satterthwaite
+1946. By how much runs differ, interactions of several loads tell together, as shares of the latencies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
+from loadstone.stats.borrowing import moderated
+
+_SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """What both layers together take more than each alone, in the figure's unit.
+
+    `variance` is that of runs, with its degrees of `freedom`; the clock adds `rounding`. `one_run` is the variance that
+    one run of each would leave, as a share of the figure's square.
+    """
+
+    value: float
+    variance: float
+    freedom: float
+    rounding: float
+    one_run: float
+    n_pairs: int | None
+
+    @property
+    def error(self) -> float:
+        """The standard error."""
+        return sqrt(self.variance + self.rounding)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Where it lies with this confidence (a share), by Student's t."""
+        reach = t_factor(confidence, self.freedom) * self.error
+        return self.value - reach, self.value + reach
+
+    def p_different(self) -> float:
+        """How often chance alone would give such a value or one farther from 0."""
+        from scipy.special import stdtr  # noqa: PLC0415 - for the reason given in bootstrap.py
+
+        if self.error == 0:
+            return float(self.value == 0)
+        return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
+
+
+def borrowed_errors(found: Sequence[Interaction]) -> list[Interaction]:
+    """The same interactions, of one statistic, with what `borrowing.moderated` makes of the spreads of all."""
+    together = moderated([each.one_run for each in found], [each.freedom for each in found])
+    return [
+        replace(each, variance=each.variance * one_run / each.one_run, freedom=freedom, one_run=one_run)
+        if each.one_run
+        else each
+        for each, (one_run, freedom) in zip(found, together, strict=True)
+    ]
+
+
+def interaction(four: Sequence[Replicates], statistic: str, *, paired: bool, step: float = 0.0) -> Interaction | None:
+    """Of one statistic of bottom, left, right and top; None where one of them does not have it or has one run only.
+
+    Each value is known no better than to half a `step`, which adds the variance of a uniform distribution.
+    """
+    if any(statistic not in each.draws for each in four):
+        return None
+    values = [each.values[statistic] for each in four]
+    sizes = [each.n_runs for each in four]
+    draws, within = ([getattr(each, kind)[statistic] for each in four] for kind in ("draws", "within"))
+    if paired:
+        variance = standard_error(_signed(draws), _signed(within), sizes[0]) ** 2
+        return _of_pairs(values, variance, sizes[0], step)
+    variances = [standard_error(*each) ** 2 for each in zip(draws, within, sizes, strict=True)]
+    return _apart(values, variances, sizes, step)
+
+
+def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0.0) -> Interaction | None:
+    """The same of one figure per run, shape (runs,), where requests are not known."""
+    runs = [np.asarray(each, np.float64) for each in four]
+    sizes = [each.size for each in runs]
+    if min(sizes) < 2:
+        return None
+    values = [float(each.mean()) for each in runs]
+    if paired:
+        return _of_pairs(values, float(np.var(_signed(runs), ddof=1)) / sizes[0], sizes[0], step)
+    return _apart(values, [float(np.var(each, ddof=1)) / each.size for each in runs], sizes, step)
+
+
+def _signed(four: Sequence[Floats]) -> Floats:
+    found: Floats = np.einsum("i,ij->j", np.array(_SIGNS, np.float64), np.array(four))
+    return found
+
+
+def _of_pairs(values: Sequence[float], variance: float, n_pairs: int, step: float) -> Interaction:
+    share = variance * n_pairs / _square(values)
+    return Interaction(_contrasted(values), variance, n_pairs - 1, _rounding(step), share, n_pairs)
+
+
+def _apart(values: Sequence[float], variances: Sequence[float], sizes: Sequence[int], step: float) -> Interaction:
+    total = sum(variances)
+    below = sum(each**2 / (size - 1) for each, size in zip(variances, sizes, strict=True))
+    freedom = total**2 / below if below else float(sum(sizes) - len(sizes))
+    share = sum(each * size for each, size in zip(variances, sizes, strict=True)) / _square(values)
+    return Interaction(_contrasted(values), total, freedom, _rounding(step), share, None)
+
+
+def _contrasted(values: Sequence[float]) -> float:
+    return sum(sign * each for sign, each in zip(_SIGNS, values, strict=True))
+
+
+def _square(values: Sequence[float]) -> float:
+    """Of the figure itself."""
+    return max((sum(values) / len(values)) ** 2, _TINY)
+
+
+def _rounding(step: float) -> float:
+    return len(_SIGNS) * step**2 / 12

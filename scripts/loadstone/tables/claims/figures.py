@@ -1,0 +1,183 @@
+"""Weaknesses of the figures themselves: what the clock, the sample, timeouts, failures or overload make of them."""
+
+from collections.abc import Iterator
+
+from loadstone import stats
+from loadstone.stats.bootstrap import ERRORS
+from loadstone.tables import saturation
+from loadstone.tables.claims.declared import (
+    COARSE_NS,
+    FAILURES_SHARE,
+    LIMITS,
+    RESOLUTION_STEPS,
+    SERIOUS,
+    Weakness,
+)
+from loadstone.tables.claims.evidence import STATISTICS, Evidence, at, counted, listed, ms, only, value
+from loadstone.tables.schema import PERCENTILES
+from loadstone.tables.scope import Scope, Series, quoted
+
+
+def coarse_clock(evidence: Evidence) -> Iterator[Weakness]:
+    """Medians of few steps of the clock."""
+    medians = [(each, value(each, "p50")) for each in evidence.series]
+    found = [
+        (each, median / each.resolution_ns)
+        for each, median in medians
+        if median is not None and median < RESOLUTION_STEPS * each.resolution_ns
+    ]
+    if found:
+        cells, steps = [each for each, _ in found], sorted({round(step) for _, step in found})
+        many = counted(steps[0], "step") if len(steps) == 1 else f"{steps[0]} to {steps[-1]} steps"
+        coarsest = ms(max(each.resolution_ns for each in cells))
+        text = (
+            f"Latencies come in whole steps of {coarsest}, and the median of {evidence.where(cells)} is of "
+            f"{many} only: no finer difference is to be seen."
+        )
+        yield Weakness("coarse_clock", LIMITS, text, statistic="p50", **evidence.about(cells))
+
+
+def below_a_step(evidence: Evidence) -> Iterator[Weakness]:
+    """A weakness per variant."""
+    scope = evidence.scope
+    for variant in scope.variants:
+        pairs = [pair for pair in _beside_baseline(scope, variant) if _step_ns(pair) >= COARSE_NS]
+        close = [(pair, names) for pair in pairs if (names := _within_a_step(pair))]
+        if not close:
+            continue
+        n = sum(len(names) for _, names in close)
+        all_names = [name for name in STATISTICS if any(name in names for _, names in close)]
+        rates = [other.rate for (_, other), _ in close]
+        n_of = sum(
+            value(one, name) is not None is not value(other, name) for one, other in pairs for name in STATISTICS
+        )
+        text = (
+            f"{quoted(variant)} and {quoted(scope.baseline or '')} differ by less than the clock's step of "
+            f"{ms(max(_step_ns(pair) for pair, _ in close))} in {listed(STATISTICS[name] for name in all_names)} at "
+            f"{at(rates)}: such a clock can't tell them apart."
+        )
+        yield Weakness(
+            "below_a_step",
+            SERIOUS,
+            text,
+            n,
+            n_of,
+            "figures",
+            rate=only(rates),
+            variant=variant,
+            statistic=only(all_names),
+        )
+
+
+def _beside_baseline(scope: Scope, variant: str) -> Iterator[tuple[Series, Series]]:
+    for rate in scope.rates:
+        for way in scope.ways:
+            found = scope.at(rate, way)
+            if variant != scope.baseline and scope.baseline in found and variant in found:
+                yield found[scope.baseline], found[variant]
+
+
+def _step_ns(pair: tuple[Series, Series]) -> float:
+    return max(each.resolution_ns for each in pair)
+
+
+def _within_a_step(pair: tuple[Series, Series]) -> list[str]:
+    step_ns, found = _step_ns(pair), []
+    for name in STATISTICS:
+        one, other = (value(each, name) for each in pair)
+        if one is not None and other is not None and abs(one - other) < step_ns:
+            found.append(name)
+    return found
+
+
+def unsupported(evidence: Evidence) -> Iterator[Weakness]:
+    """A weakness per percentile."""
+    raw = [each for each in evidence.series if each.evidence == "requests"]
+    for name in STATISTICS:
+        probability = PERCENTILES.get(name)
+        if probability is None:
+            continue
+        found = [each for each in raw if not stats.estimable(each.replicates.n_requests, probability)]
+        if found:
+            fewest = min(each.replicates.n_requests for each in found)
+            text = (
+                f"{name} takes {stats.requests_needed(probability):,} requests, and {evidence.where(found)} has fewer "
+                f"({fewest:,} at least)."
+            )
+            yield Weakness("unsupported", LIMITS, text, statistic=name, **evidence.about(found))
+
+
+def timeouts(evidence: Evidence) -> Iterator[Weakness]:
+    """Figures that requests which timed out leave open."""
+    found = [each for each in evidence.series if each.evidence == "requests" and _censored(each)]
+    if found:
+        number = sum(each.replicates.n_timeouts for each in found)
+        names = [name for name in STATISTICS if any(name in _censored(each) for each in found)]
+        text = (
+            f"{counted(number, 'request')} of {evidence.where(found)} timed out: "
+            f"{listed(STATISTICS[name] for name in names)} there is what is shown or more."
+        )
+        yield Weakness("timeouts", LIMITS, text, statistic=only(names), **evidence.about(found))
+
+
+def _censored(series: Series) -> list[str]:
+    """Figures that requests which timed out leave open."""
+    found = series.replicates
+    if not found.n_timeouts:
+        return []
+    supported = [name for name in STATISTICS if name == "mean" or stats.estimable(found.n_requests, PERCENTILES[name])]
+    return [name for name in supported if name not in found.values]
+
+
+def failures(evidence: Evidence) -> Iterator[Weakness]:
+    """Latencies that are of failures too."""
+    shares = [(each, _failed(each)) for each in evidence.series]
+    found = [(each, share) for each, share in shares if share is not None and share > FAILURES_SHARE]
+    if found:
+        cells = [each for each, _ in found]
+        text = (
+            f"Up to {100 * max(share for _, share in found):.3g} % of the requests of {evidence.where(cells)} failed: "
+            "latencies there are of failures too."
+        )
+        yield Weakness("failures", LIMITS, text, **evidence.about(cells))
+
+
+def _failed(series: Series) -> float | None:
+    """The share of requests that failed."""
+    if series.evidence == "requests":
+        return series.replicates.values.get(ERRORS)
+    told = [row["success"] for row in series.reported if row["success"] is not None]
+    return 1 - sum(told) / len(told) if told else None
+
+
+def beyond_knee(evidence: Evidence) -> Iterator[Weakness]:
+    """A weakness per variant and way of measuring."""
+    for row in saturation.knees(evidence.scope):
+        if beyond := row["beyond"]:
+            measured = len(row["carried"]) + len(row["near"]) + len(beyond)
+            carries = f" of about {row['knee_rate']:.3g}/s" if row["knee_rate"] else ""
+            text = (
+                f"{quoted(row['variant'])} was measured beyond its knee{carries} at {at(beyond)}: latency there grows "
+                "for as long as the attack lasts."
+            )
+            yield Weakness(
+                "beyond_knee",
+                LIMITS,
+                text,
+                len(beyond),
+                measured,
+                "rates",
+                rate=only(beyond),
+                variant=row["variant"],
+            )
+
+
+def reports_only(evidence: Evidence) -> Iterator[Weakness]:
+    """Runs of which no request is known."""
+    found = [each for each in evidence.series if each.evidence == "reports"]
+    if found:
+        text = (
+            f"Of {evidence.where(found)} there is only what the tool reported: no request can be looked at, and "
+            "percentiles of several runs can't be joined."
+        )
+        yield Weakness("reports_only", LIMITS, text, **evidence.about(found))

@@ -1,0 +1,207 @@
+"""Weaknesses of the runs that figures rest on: how many, in which order, how settled, how punctually sent."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+
+from loadstone.stats import run_shape
+from loadstone.tables.claims.declared import (
+    EXCLUDED_SHARE,
+    FEW_RUNS,
+    LIMITS,
+    NOTE,
+    SERIOUS,
+    UNSETTLED_SHARE,
+    UNSURE_SHARE,
+    Weakness,
+)
+from loadstone.tables.claims.evidence import Evidence, at, counted, listed, ms, only
+from loadstone.tables.scope import BLOCKS, Series, quoted
+
+_DRIFTING = (run_shape.DRIFTING_UP, run_shape.DRIFTING_DOWN, run_shape.CHANGING_LEVEL)
+# Reports of these sum up all phases of a run, the warm-up too, unless the test had a process of its own.
+_SUMS_UP = ("artillery",)
+
+
+def one_run(evidence: Evidence) -> Iterator[Weakness]:
+    """Cells with one run."""
+    found = [each for each in evidence.series if len(each.runs) == 1]
+    if found:
+        text = f"There is one run only of {evidence.where(found)}: how much runs differ is not known there, so no "
+        text += "difference can be told from chance."
+        yield Weakness("one_run", SERIOUS, text, **evidence.about(found))
+
+
+def few_runs(evidence: Evidence) -> Iterator[Weakness]:
+    """Cells with so few runs that intervals are wide."""
+    found = [each for each in evidence.series if 1 < len(each.runs) < FEW_RUNS]
+    if found:
+        numbers = sorted({len(each.runs) for each in found})
+        text = f"There are {listed(map(str, numbers))} runs of {evidence.where(found)}: intervals are wide."
+        yield Weakness("few_runs", NOTE, text, **evidence.about(found))
+
+
+def unbalanced(evidence: Evidence) -> Iterator[Weakness]:
+    """Unlike numbers of runs."""
+    numbers = Counter(len(each.runs) for each in evidence.series)
+    if len(numbers) < 2:
+        return
+    most = max(numbers)
+    parts = []
+    for number in sorted(numbers, reverse=True):
+        own = [each for each in evidence.series if len(each.runs) == number]
+        parts.append(f"{counted(number, 'run')} of {_cells(evidence, own)}")
+    fewer = [each for each in evidence.series if len(each.runs) < most]
+    text = f"The numbers of runs that count differ, from {min(numbers)} to {most}: {'; '.join(parts)}."
+    if len(numbers) > _PARTS:
+        text = f"The numbers of runs that count differ: from {min(numbers)} to {most} in a cell."
+    if rates := _differing(evidence):
+        text += f" Variants differ in it at {at(rates)}."
+    yield Weakness("unbalanced", LIMITS, text, **evidence.about(fewer))
+
+
+_PARTS = 4
+
+
+def _cells(evidence: Evidence, own: list[Series]) -> str:
+    """Cells with the same number of runs: by rates alone where these have it of every variant."""
+    rates = {each.rate for each in own}
+    if all(each in own for each in evidence.series if each.rate in rates):
+        return f"every variant at {at(rates)}" if len({each.variant for each in own}) > 1 else evidence.where(own)
+    return evidence.where(own)
+
+
+def _differing(evidence: Evidence) -> list[float]:
+    """Rates at which variants have unlike numbers of runs."""
+    found = sorted({(each.rate, len(each.runs)) for each in evidence.series})
+    return [rate for rate, numbers in groupby(found, key=lambda pair: pair[0]) if len(list(numbers)) > 1]
+
+
+def unfinished(evidence: Evidence) -> Iterator[Weakness]:
+    """Planned runs without a result."""
+    planned = sum(row["planned"] for row in evidence.missing)
+    lacking = [row for row in evidence.missing if row["missing"]]
+    if missing := sum(row["missing"] for row in lacking):
+        where = at(row["rate"] for row in lacking)
+        text = f"{missing:,} of {counted(planned, 'planned run')} have no result, at {where}."
+        rate, variant = (only(row[name] for row in lacking) for name in ("rate", "variant"))
+        yield Weakness("unfinished", LIMITS, text, missing, planned, "runs", rate=rate, variant=variant)
+
+
+def excluded(evidence: Evidence) -> Iterator[Weakness]:
+    """Runs left out, if they are many or of one variant."""
+    out = Counter(run["variant"] for run in evidence.scope.left_out)
+    kept = Counter(run["variant"] for run in evidence.runs)
+    n, n_of = out.total(), out.total() + kept.total()
+    shares = {name: out[name] / (out[name] + kept[name]) for name in (out | kept)}
+    if not n:
+        return
+    unequal = max(shares.values()) - min(shares.values()) > EXCLUDED_SHARE
+    if n <= EXCLUDED_SHARE * n_of and not unequal:
+        return
+    text = f"{n:,} of {counted(n_of, 'run')} are left out ({100 * n / n_of:.3g} %)"
+    if unequal:
+        of_variants = sorted(shares, key=lambda name: -shares[name])[:_PARTS]
+        parts = [f"{quoted(name)} {out[name]} of {out[name] + kept[name]}" for name in of_variants]
+        text += f", not alike for all variants: {listed(parts)}; what is left of them was chosen unlike"
+    yield Weakness("excluded", SERIOUS if unequal else LIMITS, f"{text}.", n, n_of, "runs")
+
+
+def fixed_order(evidence: Evidence) -> Iterator[Weakness]:
+    """Runs that were not made in blocks."""
+    runs = evidence.runs
+    found = [run for run in runs if run["plan_order"] != BLOCKS]
+    if not found or len({run["variant"] for run in runs}) < 2:
+        return
+    unknown = sum(run["plan_order"] is None for run in found)
+    said = []
+    if fixed := len(found) - unknown:
+        said.append(f"{fixed:,} of {counted(len(runs), 'run')} were made in a fixed order of variants")
+    if unknown:
+        said.append(f"of {unknown:,} of {counted(len(runs), 'run')} nobody recorded the order")
+    text = f"{listed(said)}: a drift of the machine and a difference of variants can't be told apart."
+    yield Weakness("fixed_order", LIMITS, text[0].upper() + text[1:], len(found), len(runs), "runs")
+
+
+def warmup_inside(evidence: Evidence) -> Iterator[Weakness]:
+    """Runs that start slowly, or may."""
+    raw = sum(len(each.runs) for each in evidence.series if each.evidence == "requests")
+    slow = list(evidence.where_runs(lambda run: run_shape.WARMING_UP in run["shapes"]))
+    if slow:
+        cells, runs = [series for series, _ in slow], [run for _, own in slow for run in own]
+        longest = max(run["warmup_share"] or 0 for run in runs)
+        text = f"{len(runs):,} of {counted(raw, 'run')} are still warming up when the test begins"
+        text += f" ({evidence.where(cells)})"
+        if longest > 0:
+            text += f": the slow start lengthens their mean latency by up to {100 * longest:.3g} %"
+        yield _of_runs("warmup_inside", _weight(slow, len(runs), raw), f"{text}.", slow, raw)
+    reports = [each for each in evidence.series if each.evidence == "reports"]
+    summed = [each for each in reports if any(_sums_up(run) for run in each.runs)]
+    if summed:
+        tools = listed(sorted({str(run["generator"]) for each in summed for run in each.runs}))
+        text = f"What {tools} reported of {evidence.where(summed)} sums up all phases of a run, the warm-up too."
+        yield Weakness("warmup_inside", SERIOUS, text, **evidence.about(summed))
+    without = [each for each in reports if each not in summed and not any(run["warmup_rate"] for run in each.runs)]
+    if without:
+        text = f"Nothing tells of a warm-up before the test of {evidence.where(without)}, and no single request shows "
+        text += "whether it starts slowly."
+        yield Weakness("warmup_inside", LIMITS, text, **evidence.about(without))
+
+
+def _sums_up(run: dict[str, object]) -> bool:
+    return run["generator"] in _SUMS_UP and not run["warmup_rate"]
+
+
+def unsettled(evidence: Evidence) -> Iterator[Weakness]:
+    """Runs that drift or change level."""
+    raw = sum(len(each.runs) for each in evidence.series if each.evidence == "requests")
+    found = list(evidence.where_runs(lambda run: run["shape"] in _DRIFTING))
+    if not found:
+        return
+    runs = [run for _, own in found for run in own]
+    shapes = listed([f"{number:,} {name}" for name, number in Counter(run["shape"] for run in runs).most_common()])
+    text = (
+        f"{len(runs):,} of {counted(raw, 'run')} never settle ({shapes}; {evidence.where([each for each, _ in found])})"
+    )
+    text += ": a mean over them is of no steady state."
+    yield _of_runs("unsettled", _weight(found, len(runs), raw), text, found, raw)
+
+
+def _weight(found: list[tuple[Series, list[dict[str, object]]]], n: int, n_of: int) -> str:
+    if any(len(own) > UNSETTLED_SHARE * len(series.runs) for series, own in found):
+        return SERIOUS
+    return LIMITS if n > UNSURE_SHARE * n_of else NOTE
+
+
+def _of_runs(
+    claim: str, weight: str, text: str, found: list[tuple[Series, list[dict[str, object]]]], n_of: int
+) -> Weakness:
+    rate, variant = only(each.rate for each, _ in found), only(each.variant for each, _ in found)
+    n = sum(len(own) for _, own in found)
+    return Weakness(claim, weight, text, n, n_of, "runs", rate=rate, variant=variant)
+
+
+def generator_limited(evidence: Evidence) -> Iterator[Weakness]:
+    """Runs whose requests were sent late."""
+    known = [run for run in evidence.runs if run.get("lag_p99_ns") is not None]
+    found = list(evidence.where_runs(lambda run: run.get("limited")))
+    if found:
+        runs = [run for _, own in found for run in own]
+        worst = max(runs, key=lambda run: run["lag_p99_ns"])
+        text = (
+            f"The load generator fell behind in {len(runs):,} of {counted(len(known), 'run')} "
+            f"({evidence.where([each for each, _ in found])}): the 99th percentile of the send lag is up to "
+            f"{ms(worst['lag_p99_ns'])} where the limit is {ms(worst['lag_limit_ns'])}."
+        )
+        yield _of_runs("generator_limited", SERIOUS, text, found, len(known))
+
+
+def lag_unknown(evidence: Evidence) -> Iterator[Weakness]:
+    """Runs of which that can not be told."""
+    due = [run for run in evidence.runs if run["load_model"] == "open"]
+    found = [run for run in due if run.get("lag_p99_ns") is None]
+    if found:
+        why = sorted({run["refused"] for run in found if run.get("refused")})
+        text = f"How punctually the requests of {len(found):,} of {counted(len(due), 'run')} were sent can't be told"
+        text += f": {why[0]}." if len(why) == 1 else "."
+        yield Weakness("lag_unknown", NOTE, text, len(found), len(due), "runs")

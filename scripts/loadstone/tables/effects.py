@@ -1,0 +1,241 @@
+"""Table `effects`: every variant against the baseline, per rate and statistic, with a verdict. Reads no request.
+
+By how much runs differ, cells of one statistic tell together (`tables/contrasted.py`). A verdict is corrected for all
+figures of the scope that carry one: p values are adjusted by Hommel's method, those of differences among themselves and
+those of equivalence among themselves. The intervals are each for itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from loadstone.stats import contrasts, families
+from loadstone.stats.bootstrap import ERRORS
+from loadstone.stats.contrasts import Contrast
+from loadstone.tables import contrasted
+from loadstone.tables.contrasted import STATISTICS
+from loadstone.tables.scope import Scope, Series, quoted
+
+_Row = dict[str, Any]
+
+SLOWER, FASTER, EQUIVALENT, CANNOT_TELL = "slower", "faster", "equivalent", "cannot tell"
+MORE, FEWER = "more", "fewer"  # of failures
+
+# Of runs whose spread nobody knows, for planning: the share by which they differ.
+_SUPPOSED_SPREAD = 0.05
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One figure of a variant beside the baseline's. Without a `contrast`, `why` says what is missing."""
+
+    rate: float
+    statistic: str
+    baseline: Series
+    other: Series
+    values: tuple[float | None, float | None]
+    contrast: Contrast | None = None
+    why: str | None = None
+
+    @property
+    def least_runs(self) -> int:
+        """Of the side with fewer."""
+        return min(len(each.runs) for each in (self.baseline, self.other))
+
+    @property
+    def one_run(self) -> list[str]:
+        """Those of both of which there is one run only."""
+        return [each.variant for each in (self.baseline, self.other) if len(each.runs) == 1]
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """One figure with its adjusted p values."""
+
+    compared: _Compared
+    p_different: float | None = None
+    p_equivalent: float | None = None
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What all figures of a scope have in common.
+
+    `alpha_different` and `alpha_equivalent` are what a test may err by to give a verdict beside all others as they are;
+    `spreads` is by how much pairs of single runs typically differ, by statistic, on the scale of logarithms.
+    """
+
+    margin: float
+    alpha: float
+    alpha_different: float
+    alpha_equivalent: float
+    spreads: dict[str, float]
+
+
+def effects(scope: Scope) -> Iterator[_Row]:
+    """Rows of the table; none where the baseline has no runs."""
+    compared = list(_compare(scope))
+    tested = _tested(compared, scope.margin)
+    page = _page(tested, scope)
+    n_compared = sum(each.p_different is not None for each in tested)
+    for each in tested:
+        yield (
+            scope.key
+            | _described(each.compared)
+            | _concluded(each, page)
+            | {
+                "n_compared": n_compared,
+                "margin": scope.margin,
+                "confidence": scope.confidence,
+            }
+        )
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def _compare(scope: Scope) -> Iterator[_Compared]:
+    known = contrasted.contrasted(scope)
+    for place in contrasted.places(scope):
+        if (baseline := place.found.get(scope.baseline or "")) is None:
+            continue
+        for name, other in place.found.items():
+            if other is not baseline:
+                for statistic in STATISTICS:
+                    contrast = known.get(place.key(baseline.variant, name, statistic))
+                    yield _one(_Compared(place.rate, statistic, baseline, other, (None, None), contrast))
+
+
+def _one(compared: _Compared) -> _Compared:
+    baseline, other, statistic = compared.baseline, compared.other, compared.statistic
+    values, lacks = zip(*(contrasted.figure(each, statistic) for each in (baseline, other)), strict=True)
+    found = replace(compared, values=(values[0], values[1]))
+    if why := lacks[0] or lacks[1]:
+        return replace(found, why=why)
+    if baseline.evidence != other.evidence:
+        return replace(found, why="of one every request is known, of the other only what a tool reported")
+    if statistic == ERRORS and values == (0, 0):
+        return replace(found, why="no request of either failed")
+    if compared.contrast or compared.one_run:
+        return found
+    return replace(found, why="latencies of 0 have no ratio")
+
+
+# --- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def _tested(compared: Sequence[_Compared], margin: float) -> list[_Tested]:
+    """The same with p values, adjusted over all that have one."""
+    known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
+    different = families.hommel([each.p_different() for each in known.values()])
+    by_number = dict(zip(known, different, strict=True))
+    ratios = {number: each for number, each in known.items() if compared[number].statistic != ERRORS}
+    equivalent = families.hommel([each.p_equivalent(margin) for each in ratios.values()])
+    equivalent_by_number = dict(zip(ratios, equivalent, strict=True))
+    return [
+        _Tested(each, by_number.get(number), equivalent_by_number.get(number)) for number, each in enumerate(compared)
+    ]
+
+
+def _page(tested: Sequence[_Tested], scope: Scope) -> _Page:
+    alpha = 1 - scope.confidence
+    known = [(each.compared.statistic, each.compared.contrast) for each in tested if each.compared.contrast]
+    # Figures of one run would be tested too if they had more of them.
+    planned = sum(None not in each.compared.values and not each.compared.why for each in tested) - len(known)
+    different = families.undecided([contrast.p_different() for _, contrast in known], alpha)
+    ratios = [contrast.p_equivalent(scope.margin) for statistic, contrast in known if statistic != ERRORS]
+    equivalent = families.undecided(ratios, alpha)
+    by_statistic = groupby(sorted((name, contrast.scaled.one_run) for name, contrast in known), lambda pair: pair[0])
+    spreads = {name: float(np.median([spread for _, spread in group])) for name, group in by_statistic}
+    return _Page(scope.margin, alpha, alpha / (different + planned), alpha / (equivalent + planned), spreads)
+
+
+def _concluded(tested: _Tested, page: _Page) -> _Row:
+    """Verdict, why, p values and, where nothing can be told, the runs that it would take."""
+    compared = tested.compared
+    p_values = {"p_adjusted": tested.p_different, "p_equivalent_adjusted": tested.p_equivalent}
+    if None in compared.values or compared.why:
+        nothing = compared.values == (0, 0)
+        return {"verdict": None if nothing else CANNOT_TELL, "why": compared.why, "runs_needed": None}
+    if compared.contrast is None:
+        return {"verdict": CANNOT_TELL} | _of_one_run(compared, page)
+    contrast = compared.contrast
+    if tested.p_equivalent is not None and tested.p_equivalent <= page.alpha:
+        return p_values | {"verdict": EQUIVALENT, "why": None, "runs_needed": None}
+    finer = compared.statistic != ERRORS and abs(contrast.shift) < _step(compared)
+    if (tested.p_different or 0) <= page.alpha and not finer:
+        words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
+        return p_values | {"verdict": words[contrast.effect < 0], "why": None, "runs_needed": None}
+    if finer:
+        why = f"latencies come in whole steps of {_step(compared) / 1e6:g} ms, and the shift is less than one"
+        return p_values | {"verdict": CANNOT_TELL, "why": why, "runs_needed": None}
+    needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
+    alone = contrast.p_different() <= page.alpha
+    why = "by itself it would differ, among so many figures it may be chance" if alone else "the runs differ too much"
+    return p_values | {"verdict": CANNOT_TELL, "why": why, "runs_needed": needed}
+
+
+def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float) -> int | None:
+    """For whichever verdict takes fewer."""
+    contrast = compared.contrast
+    options: dict[str, Any] = {
+        "paired": contrast is not None and contrast.n_pairs is not None,
+        "borrowed": contrast.borrowed if contrast else 0.0,
+        "rounding": contrast.rounding[1] if contrast else 0.0,
+    }
+    found = [contrasts.runs_needed(effect, spread, page.alpha_different, **options)]
+    if compared.statistic != ERRORS:
+        found.append(contrasts.runs_for_equivalence(effect, spread, page.margin, page.alpha_equivalent, **options))
+    fewest = min((runs for runs in found if runs is not None), default=None)
+    # The runs that are there did not tell it, whatever the theory for equal spreads and fine clocks says.
+    return fewest and max(fewest, compared.least_runs + 1)
+
+
+def _of_one_run(compared: _Compared, page: _Page) -> _Row:
+    """What it would take where one run leaves unknown how much runs differ."""
+    statistic, (before, after) = compared.statistic, compared.values
+    which = "one run" if len(compared.one_run) == 2 else f"one run of {quoted(compared.one_run[0])}"
+    if statistic == ERRORS or not before or not after:
+        return {"why": f"{which}: how much runs differ is not known; it takes at least 2", "runs_needed": 2}
+    spread = page.spreads.get(statistic, _SUPPOSED_SPREAD * np.sqrt(2))
+    needed = _runs_needed(compared, page, float(np.log(after / before)), spread)
+    supposed = "as others here do" if statistic in page.spreads else f"by {_SUPPOSED_SPREAD:.0%}"
+    rough = f"about {needed:,}" if needed else "more than 1,000"
+    why = f"{which}: how much runs differ is not known; it takes at least 2, and {rough} if they differ {supposed}"
+    return {"why": why, "runs_needed": needed}
+
+
+def _step(compared: _Compared) -> float:
+    return contrasted.step_ns((compared.baseline, compared.other))
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _described(compared: _Compared) -> _Row:
+    """What was compared, and how far apart it is."""
+    baseline, other = compared.baseline, compared.other
+    before, after = compared.values
+    row: _Row = {
+        "rate": compared.rate,
+        "load_model": other.runs[0]["load_model"],
+        "generator": ", ".join(sorted({str(run["generator"]) for run in other.runs})),
+        "evidence": baseline.evidence if baseline.evidence == other.evidence else "requests and reports",
+        "baseline": baseline.variant,
+        "variant": other.variant,
+        "statistic": compared.statistic,
+        "baseline_value": before,
+        "value": after,
+        "n_runs": len(other.runs),
+        "baseline_n_runs": len(baseline.runs),
+    }
+    if before is not None and after is not None:
+        row |= {"shift": after - before, "ratio": after / before if before else None}
+    if compared.contrast:
+        names = ("shift_low", "shift_high", "ratio_low", "ratio_high", "n_pairs")
+        row |= {name: getattr(compared.contrast, name) for name in names}
+        row |= {"freedom": compared.contrast.scaled.freedom, "borrowed": compared.contrast.borrowed}
+    return row

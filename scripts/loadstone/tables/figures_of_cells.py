@@ -1,0 +1,101 @@
+"""A figure of a cell with its error, on the scale on which campaigns are compared. For `history` and the gate.
+
+Latencies are compared as ratios, so on the scale of their logarithms, where the interval in `cells` is Student's;
+shares of errors as they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp, isfinite, log, nan, sqrt
+from typing import Any
+
+from loadstone.stats import estimable
+from loadstone.stats.bootstrap import t_factor
+from loadstone.tables.schema import PERCENTILES
+
+LATENCIES = ("p50", "p90", "p99", "mean")
+ERRORS = "error_fraction"
+STATISTICS = (*LATENCIES, ERRORS)
+REQUESTS, REPORTS = "requests", "reports"  # what a figure rests on
+
+_ROUNDED = sqrt(12)  # a step divided by it is the deviation of a uniform distribution over the step
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A statistic of one cell. `value` is in ns, of ``error_fraction`` a share; `low` and `high` its interval.
+
+    `scaled` and `error` (standard error with `freedom` degrees of freedom; not a number for a single run) are on the
+    scale of comparison.
+    """
+
+    statistic: str
+    value: float
+    low: float | None
+    high: float | None
+    n_runs: int
+    scaled: float
+    error: float
+
+    @property
+    def freedom(self) -> float:
+        return max(self.n_runs - 1.0, 0.0)
+
+    @property
+    def is_share(self) -> bool:
+        return self.statistic == ERRORS
+
+
+def figure(cell: Mapping[str, Any], statistic: str, confidence: float) -> Figure | None:
+    """One statistic of a row of `history_cells.sql`; None where the cell does not support it."""
+    if statistic == ERRORS:
+        return _errors(cell, confidence)
+    if cell["evidence"] == REPORTS:
+        return _reported(cell, statistic, confidence)
+    value = cell[f"{statistic}_ns"]
+    if value is None or value <= 0 or cell.get(f"{statistic}_estimable") is False:
+        return None
+    low, high, error = cell[f"{statistic}_low_ns"], cell[f"{statistic}_high_ns"], nan
+    if low and high and cell["n_runs"] > 1:
+        of_runs = (log(high) - log(low)) / 2 / t_factor(confidence, cell["n_runs"] - 1)
+        error = max(of_runs, cell["resolution_ns"] / _ROUNDED / value)
+    return Figure(statistic, value, low, high, cell["n_runs"], log(value), error)
+
+
+def _reported(cell: Mapping[str, Any], statistic: str, confidence: float) -> Figure | None:
+    """The mean over runs of what was reported of each, or a percentile of a single run."""
+    value, runs, requests = cell[f"{statistic}_ns"], cell["n_runs"], cell["n_requests"]
+    share = PERCENTILES.get(statistic)
+    if value is None or value <= 0 or (share and requests is not None and not estimable(requests, share)):
+        return None
+    if statistic != "mean" or runs < 2 or cell["mean_log_error"] is None:
+        return Figure(statistic, value, None, None, runs, log(value), nan)
+    error = max(cell["mean_log_error"], cell["resolution_ns"] / _ROUNDED / value)
+    reach = t_factor(confidence, runs - 1) * error
+    return Figure(statistic, value, value * exp(-reach), value * exp(reach), runs, log(value), error)
+
+
+def _errors(cell: Mapping[str, Any], confidence: float) -> Figure | None:
+    value, runs, spread = cell[ERRORS], cell["n_runs"], cell["error_fraction_std"]
+    if value is None:
+        return None
+    if runs < 2 or spread is None:
+        return Figure(ERRORS, value, None, None, runs, value, nan)
+    # Of as many requests, one more or less that failed is chance, also where all runs agree.
+    error = max(spread / sqrt(runs - 1), 1 / cell["n_requests"] if cell["n_requests"] else 0.0)
+    reach = t_factor(confidence, runs - 1) * error
+    return Figure(ERRORS, value, max(0.0, value - reach), min(1.0, value + reach), runs, value, error)
+
+
+def lacks(cell: Mapping[str, Any], statistic: str) -> str:
+    """Why a cell has no such figure, in words."""
+    if cell["evidence"] != REPORTS:
+        return "its runs do not tell which requests failed" if statistic == ERRORS else "has too few requests for it"
+    if statistic in PERCENTILES and cell["n_runs"] > 1:
+        return "is known by reports of its runs alone, and percentiles are never averaged; the mean is told"
+    return "the reports of its runs do not tell it, or rest on too few requests"
+
+
+def change(shift: float, *, is_share: bool) -> float:
+    """A difference on the scale of comparison as people read it: a ratio, or a difference of shares."""
+    return shift if is_share or not isfinite(shift) else exp(shift)

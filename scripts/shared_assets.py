@@ -1,0 +1,9 @@
+"""Entry point of the rule shared_assets."""
+
+from pathlib import Path
+
+from loadstone.entry import job
+from loadstone.report.site import write_assets
+
+with job(snakemake.log[0]) as log:
+    write_assets(Path(snakemake.params.folders["reports"]))

@@ -1,0 +1,95 @@
+"""A site of 40 campaigns, one of them as large as real ones, opened page by page from disk in a headless Chromium."""
+
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bench.archives import RATES, VARIANTS
+from bench.measuring import Row
+from loadstone.archive import Campaign
+from loadstone.comparisons import Comparison
+from loadstone.report import navigation, site
+from loadstone.report.ask_page import build_ask
+from loadstone.report.trace_page import build_trace_page
+from loadstone.tables import history
+from loadstone.variants import Variants
+from report.concluded import write_many
+from report.synthetic import Made, write, write_compared
+from report.test_every_page import traces
+
+CAMPAIGNS = 40
+_LIMIT_S = 2.0
+_LARGEST_BYTES = 2_000_000
+_NONE = Variants({})
+
+
+def build(folder: Path) -> Path:
+    """The site's folder. Its runs are short: what a page costs depends on their number."""
+    tables, reports = folder / "tables", folder / "reports"
+    site.write_assets(reports)
+    campaigns = []
+    for number in range(CAMPAIGNS):
+        timestamp = f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}T10:00:00+00:00"
+        campaigns.append(Campaign(folder / "archive", "bookinfo", "shiver", timestamp))
+        small = Made(VARIANTS[:2], [100.0, 300.0, 1000.0], runs=3, requests=300)
+        large = Made(VARIANTS, [float(rate) for rate in RATES], runs=10, requests=60, failing=VARIANTS[-1])
+        write(tables, campaigns[-1], large if number == CAMPAIGNS - 1 else small)
+        site.build_campaign(campaigns[-1], tables, reports, _NONE, {})
+    (dump,) = traces(folder)
+    build_trace_page(dump, folder / "traced/tables", reports, {})
+    compared = Comparison("all", "All of the largest", "bookinfo", ("shiver",), (campaigns[-1].timestamp,))
+    write_compared(tables, campaigns[-1], compared.id)
+    write_many(tables, campaigns[-1], VARIANTS, [float(rate) for rate in RATES], compared.id)
+    site.build_comparison(compared, campaigns[-1:], tables, reports, _NONE, options={})
+    history.write(campaigns, tables, {})
+    names = [("bookinfo", name) for name in VARIANTS]
+    site.build_variants(names, campaigns, tables, reports, _NONE, options={})
+    build_ask(campaigns, tables, reports, None, {})
+    site.build_index(campaigns, tables, reports, _NONE, {}, comparisons=[compared], dumps=[dump])
+    return reports
+
+
+def kinds(pages: Iterable[Path], reports: Path) -> set[str]:
+    """Which kinds of pages are among these: by their folder, those over all by their name."""
+    return {path.relative_to(reports).parts[0].removesuffix(".html") for path in pages}
+
+
+def open_all(reports: Path) -> dict[Path, float]:
+    """Seconds from asking for a page until it is drawn, by page; the best of three."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where this benchmark runs
+
+    found: dict[Path, float] = {}
+    with sync_playwright() as playwright:
+        program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        for path in sorted(reports.rglob("*.html")):
+            for _ in range(3):
+                page.goto("about:blank")
+                started = time.perf_counter()
+                page.goto(path.as_uri())
+                page.locator("figure[data-chart]:not([data-state=drawn])").first.wait_for(state="detached")
+                found[path] = min(found.get(path, 1e9), time.perf_counter() - started)
+        browser.close()
+    return found
+
+
+def opening_pages(folder: Path) -> Iterator[Row]:
+    """Every page; the peer of the largest is the smallest campaign's."""
+    started = time.perf_counter()
+    reports = build(folder)
+    yield Row("site of 40 campaigns made from tables", f"{time.perf_counter() - started:.1f} s")
+    found = open_all(reports)
+    told = kinds(found, reports)
+    every = {Path(entry.path).stem for entry in navigation.ENTRIES} | {"campaigns", "comparisons", "variants", "traces"}
+    yield Row("kinds of pages opened", f"{len(told)}", f"all {len(every)}", told == every)
+    slowest = max(found, key=lambda path: found[path])
+    limit = f"under {_LIMIT_S:g} s"
+    what = f"slowest of {len(found)} pages drawn ({slowest.name})"
+    yield Row(what, f"{found[slowest]:.2f} s", limit, found[slowest] < _LIMIT_S)
+    usual = sorted(found.values())[len(found) // 2]
+    yield Row("times the median page", f"{found[slowest] / usual:.1f}")
+    largest = max(found, key=lambda path: path.stat().st_size)
+    size = largest.stat().st_size
+    yield Row(f"largest page ({largest.name})", f"{size / 1e6:.2f} MB", "under 2 MB", size < _LARGEST_BYTES)

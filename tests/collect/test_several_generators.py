@@ -1,0 +1,209 @@
+"""Load shared by several generators of this machine: together they send what a single one does, or there is no run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from loadstone import metadata, shape
+from loadstone.collect.generators import several
+from loadstone.collect.target import RunFailedError
+from support.bench import Bench
+from support.checkout import PROJECT
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., Bench]:
+    def made(generators: int | None, *options: str, **changes: Any) -> Bench:
+        return Bench(tmp_path / str(generators), "--record", *options, generators=generators, **changes)
+
+    return made
+
+
+def seqs(lines: list[dict[str, Any]]) -> list[int]:
+    return sorted(line["seq"] for line in lines)
+
+
+def numbers(lines: list[dict[str, Any]]) -> set[str]:
+    return {line["attack"] for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("generators", "rate", "duration"), [(4, 100, "1s"), (3, 100, "1s"), (3, 7.3, "1100ms"), (5, 5, "1s")]
+)
+def test_they_send_what_one_sends(bench, generators: int, rate: float, duration: str) -> None:
+    """Also at a rate that can't be divided among them, and with one request for each."""
+    it = bench(generators, rates=[rate], duration=duration)
+    it.collect()
+    lines = it.lines("1.results.json.zst")
+    planned = metadata.read(it.cell.path / "metadata.json")
+    assert planned.generators == generators
+    assert seqs(lines) == list(range(planned.expected_requests or -1))
+    assert all(line["attack"] == f"generator-{line['seq'] % generators}" for line in lines)
+    assert seqs(it.lines("1.warmups.json.zst")) == list(range(10))
+    assert json.loads((it.cell.path / "1.summary.json").read_text())["requests"] == planned.expected_requests
+    said = json.loads((it.cell.path / "1.run.json").read_text())["generators"]
+    assert [each["generator"] for each in said] == list(range(generators))
+    assert sum(each["requests"] for each in said) == planned.expected_requests
+    assert not any("X-Vegeta-Attack" in each["headers"] for each in it.recorded()), "the target is told nothing new"
+
+
+def test_they_start_together_and_take_turns(bench) -> None:
+    it = bench(4, rates=[40], duration="1s", warmup=None)
+    it.collect()
+    said = json.loads((it.cell.path / "1.run.json").read_text())["generators"]
+    (start_ns,) = {each["start"] for each in said}
+    lags_s = sorted(
+        datetime.fromisoformat(line["timestamp"][:26].rstrip("Z") + "Z").timestamp() - start_ns / 1e9 - line["seq"] / 40
+        for line in it.lines("1.results.json.zst")
+    )
+    # A busy machine sends late, never early; half of all requests are on time on any.
+    assert lags_s[0] > -0.001 and lags_s[20] < 0.1
+
+
+def test_a_single_one_leaves_what_it_always_did(bench) -> None:
+    one, none = bench(1), bench(None)
+    for it in (one, none):
+        it.collect()
+    assert numbers(one.lines("1.results.json.zst")) == numbers(none.lines("1.results.json.zst")) == {""}
+    assert sorted(file.name for file in one.cell.path.iterdir()) == sorted(
+        file.name for file in none.cell.path.iterdir()
+    )
+    assert "generators" not in json.loads((none.cell.path / "1.run.json").read_text())
+    assert "count" not in json.loads((none.cell.path / "metadata.json").read_text())["generator"]
+
+
+def test_they_share_stages_and_ramps(bench) -> None:
+    stages = [
+        {"name": "ramp", "rate": 20, "to": "100%", "duration": "1s"},
+        {"name": "steady", "rate": "100%", "duration": "500ms"},
+        {"name": "down", "rate": "100%", "to": 0, "duration": "500ms", "measured": False},
+    ]
+    stages[1]["measured"] = True
+    it = bench(3, rates=[80], shape=stages, duration=None, warmup=None)
+    it.collect()
+    others, measured = it.lines("1.warmups.json.zst"), it.lines("1.results.json.zst")
+    assert (seqs(others), seqs(measured)) == (list(range(50 + 20)), list(range(40)))
+    assert numbers(measured) == {f"generator-{number}" for number in range(3)}
+
+
+def test_headers_are_drawn_by_all(bench, tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("\n".join(f"token-{number}" for number in range(50)))
+    it = bench(2, warmup=None, request={"draw": {"X-Token": {"file": str(tmp_path / "tokens")}}})
+    it.collect()
+    assert len({each["headers"].get("X-Token") for each in it.recorded()}) > 10
+
+
+def generators_of_this_process() -> list[psutil.Process]:
+    found = psutil.Process().children(recursive=True)
+    return [each for each in found if each.status() != psutil.STATUS_ZOMBIE and "paced" in each.name()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_one_that_dies_fails_the_run_and_ends_the_others(bench, number: int) -> None:
+    it = bench(3, rates=[50], duration="60s", warmup=None)
+
+    def kill_one() -> None:
+        while not it.served() > 10:
+            time.sleep(0.01)
+        os.kill(generators_of_this_process()[1].pid, number)
+
+    thread = threading.Thread(target=kill_one)
+    thread.start()
+    with pytest.raises(RunFailedError, match=r"generator \d of 3 failed"):
+        it.collect()
+    thread.join()
+    assert generators_of_this_process() == []
+    it.assert_nothing_left()
+
+
+def test_one_that_misses_the_agreed_start_fails_the_run(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(several, "_AHEAD_S", -0.01)  # agreed too late
+    it = bench(2, warmup=None)
+    with pytest.raises(
+        RunFailedError, match=r"generator 0 of 2 failed, so the load was not complete:\n.*start was missed"
+    ):
+        it.collect()
+    it.assert_nothing_left()
+
+
+def test_results_that_lack_a_request_are_no_run(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if one's file were lost between its end and the merging."""
+    it = bench(2, warmup=None)
+    from loadstone.collect.generators.vegeta import Vegeta  # noqa: PLC0415
+
+    whole = Vegeta._results
+    monkeypatch.setattr(Vegeta, "_results", lambda self, phase: whole(self, phase)[:1])
+    with pytest.raises(RunFailedError, match="hold 25 requests instead of 50"):
+        it.collect()
+    it.assert_nothing_left()
+
+
+@pytest.mark.parametrize("here", [1, 2, 3, 5, 8])
+def test_each_has_a_processor_when_one_is_left_for_the_target(here: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(here)))
+    found, why = several.cores(4)
+    if here >= 5:
+        assert (found, why) == (list(range(here - 4, here)), "")
+    else:
+        assert found == [None] * 4 and f"{here} are here" in why
+
+
+def test_a_pinned_one_runs_on_its_processor_alone(bench) -> None:
+    available = sorted(os.sched_getaffinity(0))
+    if len(available) < 2:
+        pytest.skip("one processor")
+    seen: list[set[int]] = []
+
+    class Watched(several.LocalFleet):
+        def exit_code(self) -> int | None:
+            alive = (program.pid for program in self._programs if program.exit_code() is None)
+            seen.extend(os.sched_getaffinity(pid) for pid in alive)
+            return super().exit_code()
+
+    it = bench(1, warmup=None, duration="300ms")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(several, "LocalFleet", Watched)
+        it.collect()
+    assert seen and all(each == {available[-1]} for each in seen)
+    assert numbers(it.lines("1.results.json.zst")) == {""}
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    sweep = {"rates": [2], "duration": "1s", "runs": 1, "generators": 3}
+    assert shape.faults(sweep) == ["generators: 3 generators have 2 requests to send at 2 requests/s; each needs one"]
+    assert shape.faults(sweep | {"generators": 2}) == []
+    assert "share the load of vegeta" in shape.faults(sweep | {"generator": "serial"})[0]
+
+
+def test_a_collecting_process_that_is_killed_leaves_no_generator(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from support.bench import Bench; "
+        "Bench(Path(sys.argv[1]), generators=3, rates=[50], duration='60s', warmup=None).collect()"
+    )
+    paths = os.pathsep.join([str(PROJECT / "tests"), str(PROJECT / "scripts")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE
+    )
+
+    def of_it() -> list[psutil.Process]:
+        found = psutil.process_iter(["cmdline", "name"])
+        return [each for each in found if any(str(tmp_path) in part for part in each.info["cmdline"] or [])]
+
+    while not [each for each in of_it() if each.info["name"] == "paced"]:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    while of_it():  # for ever, if one were left
+        time.sleep(0.05)
+    assert not list(tmp_path.rglob("1.results.json.zst"))

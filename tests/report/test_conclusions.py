@@ -1,0 +1,248 @@
+"""Verdicts, layers, knees and what weakens them, on the pages of a campaign and of a comparison, in a real browser."""
+
+import csv
+import re
+
+import duckdb
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from loadstone.report import figure_rows, figures, verdict_words
+from report.concluded import ADDED, HOSTILE, LABEL, LATENCIES, VARIANTS, make
+from report.test_downloads import save
+
+KINDS = ("campaign", "comparison")
+STATISTICS = {"Median": "p50", "p90": "p90", "p99": "p99"}
+SHAPES = {"cannot tell": "can't tell"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder, and the page of each kind."""
+    folder = tmp_path_factory.mktemp("concluded")
+    return folder, dict(zip(KINDS, make(folder), strict=True))
+
+
+def table(made, name, kind):
+    """The rows of a table that the page of a kind is about."""
+    files = made[0] / "tables" / name / ("layers.parquet" if kind == "comparison" else "app=demo/*/*/*.parquet")
+    with duckdb.connect() as connection:
+        found = connection.execute("FROM read_parquet(?, hive_partitioning = false)", [str(files)])
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def rows(watched, figure):
+    return watched.view(figure, "view.data('rows')")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_verdict_comes_first_and_what_weakens_it_before_how_to_reproduce_it(made, watched, kind):
+    watched.open(made[1][kind].as_uri())
+    page = watched.page
+    heads = page.locator("main h2").all_inner_texts()
+    assert heads[0] == "Verdict"
+    assert heads.index("What weakens it") < heads.index("How to reproduce this page")
+    said = page.locator("section[aria-labelledby=verdict]").inner_text()
+    assert "Mesh is slower than Direct at 100, 200 and 400 requests/s" in said
+    assert f"{LABEL} is slower than Direct" in said
+    assert "Direct, again is equivalent within 5 % to Direct" in said
+    assert "can't tell at 50 requests/s." in said and "would tell" not in said
+    page.locator("section[aria-labelledby=verdict] details", has_text="Slower at 100").first.locator("summary").click()
+    opened = page.locator("section[aria-labelledby=verdict] details[open]").inner_text()
+    assert re.search(
+        r"Can't tell at 50 requests/s: .* – the runs differ too much; about .* runs each would tell", opened
+    )
+    tested = [row for row in table(made, "effects", kind) if row["p_adjusted"] is not None]
+    assert f"{len(tested)} figures are tested together: with 95 % confidence" in said
+    page.locator("section[aria-labelledby=verdict] a", has_text="How verdicts are found").focus()
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "../methods.html#comparison"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_forest_is_the_table_of_effects(made, watched, kind):
+    watched.open(made[1][kind].as_uri())
+    page = watched.page
+    known = {(row["variant"], row["rate"], row["statistic"]): row for row in table(made, "effects", kind)}
+    for name, statistic in STATISTICS.items():
+        watched.do(page.get_by_role("radio", name=name, exact=True).first.check)
+        for shown, column, length in (("Ratio", "ratio", 1), ("Shift", "shift", 1e6)):
+            watched.do(page.get_by_role("radio", name=shown, exact=True).check)
+            drawn = rows(watched, "effects")
+            assert len(drawn) == 16
+            for row in drawn:
+                told = known[row["variant"], row["load"], statistic]
+                assert row["verdict"] == told["verdict"] and row["needed"] == told["runs_needed"]
+                for field, name_of in (("value", column), ("from", f"{column}_low"), ("to", f"{column}_high")):
+                    assert row[field] == pytest.approx(told[name_of] / length, rel=1e-4), (row["key"], field)
+                assert row["margin_low"] < (1 if column == "ratio" else 0) < row["margin_high"]
+    assert {row["verdict"] for row in drawn} == {"slower", "cannot tell"}
+
+
+def test_a_verdict_is_told_by_words_and_shapes_and_the_margin_is_drawn(made, watched):
+    watched.open(made[1]["comparison"].as_uri())
+    svg = watched.page.locator("#effects .plot svg")
+    drawn = rows(watched, "effects")
+    said = [SHAPES.get(row["verdict"], row["verdict"]) for row in drawn]
+    texts = svg.locator("g.mark-text.role-mark text").all_text_contents()
+    assert texts == said and {"slower", "equivalent", "can't tell"} == set(said)
+    points = svg.locator("g.mark-symbol.role-mark path").evaluate_all(
+        "all => all.map((e) => [e.getAttribute('d'), e.getAttribute('fill')])"
+    )
+    by_verdict = {}
+    for row, (shape, fill) in zip(drawn, points, strict=True):
+        by_verdict.setdefault(row["verdict"], set()).add(shape)
+        assert (fill == "var(--paper)") == (row["verdict"] == "cannot tell")
+    assert all(len(shapes) == 1 for shapes in by_verdict.values())
+    assert len(set.union(*by_verdict.values())) == 3
+    assert svg.locator("g.mark-rect.role-mark path").count() == len(drawn)
+    # Hollow points tell what it would take, where more runs would help.
+    needs = {row["needs"] for row in drawn if row["verdict"] == "cannot tell"}
+    assert any(re.fullmatch(r"[0-9,]+ of each variant", text) for text in needs)
+    # The hovered point says so to its reader.
+    place = next(number for number, row in enumerate(drawn) if row["needed"])
+    svg.locator("g.mark-symbol.role-mark path").nth(place).hover()
+    tip = watched.page.locator("#vg-tooltip-element")
+    tip.wait_for(state="visible")
+    assert drawn[place]["needs"] in tip.inner_text() and "can't tell" in tip.inner_text()
+
+
+def test_what_is_chosen_is_in_the_address(made, watched):
+    page = watched.page
+    watched.open(made[1]["comparison"].as_uri())
+    watched.do(page.get_by_role("radio", name="Shift", exact=True).check)
+    watched.do(lambda: page.locator("select[name=at]").select_option("100"))
+    watched.do(page.get_by_role("checkbox", name="Mesh", exact=True).uncheck)
+    chosen = rows(watched, "effects")
+    assert {row["load"] for row in chosen} == {100} and "mesh" not in {row["variant"] for row in chosen}
+    assert "mesh" not in {row["variant"] for row in rows(watched, "layers")}
+    address = page.url
+    assert "effect=shift" in address and "at=100" in address
+    watched.open("about:blank")
+    watched.open(address)
+    assert rows(watched, "effects") == chosen
+    assert page.locator("select[name=at]").input_value() == "100"
+    page.go_back()
+    watched.open(made[1]["comparison"].as_uri() + "#effect=nonsense&at=7")
+    assert len(rows(watched, "effects")) == 16 and watched.complaints == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_are_in_the_order_of_the_lattice_and_warn_in_words(made, watched, kind):
+    watched.open(made[1][kind].as_uri())
+    drawn = rows(watched, "layers")
+    steps = ["Mesh over Direct", "Filter over Mesh", f"{LABEL} over Filter"]
+    assert [row["label"] for row in drawn] == steps * 4
+    assert [row["load"] for row in drawn] == [rate for rate in (50, 100, 200, 400) for _ in steps]
+    known = {(row["variant"], row["rate"], row["statistic"]): row for row in table(made, "layers", kind)}
+    for row in drawn:
+        told = known[row["variant"], row["load"], "p50"]
+        assert row["value"] == pytest.approx(told["added_ns"] / 1e6, rel=1e-4)
+        assert row["from"] == pytest.approx(told["added_low_ns"] / 1e6, rel=1e-4)
+        # What grows as long as the attack lasts would press all others flat.
+        assert (row["point"] is None) == (row["load"] == 400 and row["label"] != steps[0])
+    section = watched.page.locator("section[aria-labelledby=layer-by-layer]").inner_text()
+    assert f"Filter over Mesh, {LABEL} over Filter: Filter is beyond its knee" in section
+    assert "Do the layers add up?" not in section  # without a square there is nothing to say
+    assert "A row without a point is far beyond the others" in section
+    watched.do(lambda: watched.page.locator("select[name=at]").select_option("400"))
+    assert "stack" not in str(watched.page.locator("#chart-specs").text_content())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_knees_are_in_a_table_and_in_the_picture_across_load(made, watched, kind):
+    watched.open(made[1][kind].as_uri())
+    (told,) = [row for row in table(made, "knees", kind) if row["knee_rate"]]
+    assert (told["variant"], told["beyond"]) == ("filter", [400.0])
+    (knee,) = watched.view("latency", "view.data('knees')")
+    assert (knee["variant"], knee["low"], knee["high"]) == ("filter", 200, 400)
+    assert knee["knee"] == told["knee_rate"]
+    assert {(row["variant"], row["load"]) for row in rows(watched, "latency") if row["beyond"]} == {("filter", 400)}
+    assert watched.page.locator("#latency g.mark-rect.role-mark path").count() == 1
+    cells = watched.page.locator("#knees-table tbody tr", has_text="Filter").first.locator("td").all_inner_texts()
+    assert cells[1] == "200 to 400" and cells[2] == "throughput" and cells[4] == "400"
+    watched.do(watched.page.get_by_role("checkbox", name="Filter", exact=True).uncheck)
+    assert watched.view("latency", "view.data('knees')") == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_weakens_it_is_told_the_serious_first_each_with_its_remedy(made, watched, kind):
+    watched.open(made[1][kind].as_uri())
+    section = watched.page.locator("section[aria-labelledby=claims]")
+    told = table(made, "claims", kind)
+    weights = [head.split(":")[0].lower() for head in section.locator("h3").all_inner_texts()]
+    assert weights == list(dict.fromkeys(row["weight"] for row in told)) and weights[0] == "serious"
+    text = section.inner_text()
+    labels = {name: style["label"] for name, style in VARIANTS.declared["demo"].items()}
+    for row in told:
+        assert verdict_words.relabelled(row["text"], labels) in text and row["remedy"] in text
+        assert "“" not in text
+    assert section.locator("dd").count() == section.locator("dd >> text=Remedy:").count()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_table_of_all_verdicts_has_every_row(made, watched, kind):
+    watched.open(made[1][kind].as_uri())
+    found = watched.page.locator("#effects-table tbody tr")
+    told = table(made, "effects", kind)
+    assert found.count() == len(told) == 4 * 4 * 5
+    assert found.locator("td:nth-child(4)").all_text_contents().count("–") == sum(not row["verdict"] for row in told)
+
+
+def test_data_of_the_forest_are_whole(made, watched, tmp_path):
+    watched.open(made[1]["comparison"].as_uri())
+    with save(watched, "effects", "CSV", tmp_path).open(encoding="utf-8", newline="") as file:
+        saved = list(csv.DictReader(file))
+    drawn = rows(watched, "effects")
+    assert [float(row["Low"]) for row in saved] == [row["from"] for row in drawn]
+    assert [row["Runs needed"] for row in saved] == [row["needs"] for row in drawn]
+    assert [row["Verdict"] for row in saved] == [row["shown"] for row in drawn]
+    assert {row["Variant"] for row in saved} >= {LABEL}
+    assert "<script" not in save(watched, "effects", "SVG", tmp_path).read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_figures_for_papers_are_the_same(made, watched, tmp_path, kind):
+    page = figure_rows.read(made[1][kind])
+    watched.open(made[1][kind].as_uri())
+    shown = {figure.name: figure for figure in figures.all_figures(page, ())}
+    assert {f"effects-{part}-{name}" for part in ("ratio", "shift") for name in LATENCIES} <= shown.keys()
+    for name, figure in (("effects-ratio-p50", "effects"), ("layers-p50", "layers")):
+        for mine, theirs in zip(shown[name].rows, rows(watched, figure), strict=True):
+            for field in mine.keys() & theirs.keys():
+                exact = not isinstance(mine[field], float)
+                assert mine[field] == (theirs[field] if exact else pytest.approx(theirs[field])), (name, field)
+    folder = tmp_path / "out"
+    figures.build(made[1][kind], folder, {"width": "8.5cm", "formats": ["svg"]})
+    for name in ("effects-ratio-p50", "effects-shift-p99", "layers-mean", "latency-p50"):
+        svg = (folder / f"{name}.svg").read_text()
+        assert "var(--" not in svg and "<script" not in svg
+    heights = [
+        float(re.search(r' height="([0-9.]+)cm"', (folder / f"{name}.svg").read_text())[1])
+        for name in ("effects-ratio-p50", "latency-p50")
+    ]
+    assert heights[0] > heights[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_are_quiet_ask_nobody_and_show_names_as_text(made, watched, kind):
+    for width in (1400, 400):
+        watched.page.set_viewport_size({"width": width, "height": 900})
+        watched.open(made[1][kind].as_uri())
+        watched.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert HOSTILE in ADDED and watched.page.locator("main b, main script").count() == 0
+    assert watched.complaints == []
+    assert all(address.startswith((made[0].as_uri(), "data:,")) for address in watched.requests)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_nothing(made, watched, kind):
+    found = {}
+    for width, scheme in ((1400, "light"), (400, "dark")):
+        watched.page.set_viewport_size({"width": width, "height": 900})
+        watched.page.emulate_media(color_scheme=scheme)
+        watched.open(made[1][kind].as_uri())
+        watched.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        for violation in Axe().run(watched.page).response["violations"]:
+            found[width, scheme, violation["id"]] = [node["html"][:200] for node in violation["nodes"][:3]]
+    assert found == {}

@@ -1,0 +1,137 @@
+"""What a reader saves of a chart: real files, read back and compared with what the page shows."""
+
+import base64
+import csv
+import xml.etree.ElementTree as ET
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from report.conftest import ENDING, SCRIPT
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def save(watched, figure, form, folder):
+    """The file that a figure's button gives."""
+    details = watched.page.locator(f"#{figure} details")
+    if details.get_attribute("open") is None:
+        details.locator("summary").click()
+    with watched.page.expect_download() as waiting:
+        details.get_by_role("button", name=form, exact=True).click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    assert waiting.value.suggested_filename.endswith(f"-{figure}.{form.lower()}")
+    watched.page.locator(f"#{figure} .saved", has_text=f"Saved as {form.upper()}.").wait_for()
+    return path
+
+
+def table(watched, figure):
+    """Heading and cells of a figure's table."""
+    found = watched.page.locator(f"#{figure} .scroll table")
+    head = found.locator("thead th").all_inner_texts()
+    return head, found.locator("tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(c => c.textContent))"
+    )
+
+
+def shown(value):
+    """A value of a file as text, and as a number where it is one."""
+    return "" if value is None else value
+
+
+@pytest.mark.parametrize("figure", ["latency", "failed", "time-p50", "sequence", "cdf", "histogram"])
+def test_data_are_those_of_the_table_and_the_picture(made_site, watched, tmp_path, figure):
+    watched.open(made_site.page("hostile").as_uri())
+    saved_csv, saved_parquet = (save(watched, figure, form, tmp_path) for form in ("CSV", "Parquet"))
+    head, cells = table(watched, figure)
+    with saved_csv.open(encoding="utf-8", newline="") as file:
+        names, *rows = list(csv.reader(file))
+    parquet = pq.read_table(saved_parquet)
+    assert names[: len(head)] == head and parquet.column_names == names
+    assert len(rows) == len(cells) == parquet.num_rows > 3
+    # The two files hold the same, to the last digit and the last odd character.
+    for name, column in zip(names, zip(*rows, strict=True), strict=True):
+        for text, value in zip(column, parquet[name].to_pylist(), strict=True):
+            if isinstance(value, bool):
+                assert text == str(value).lower()
+            elif isinstance(value, float):
+                assert float(text) == value
+            else:
+                assert text == shown(value)
+    # The table has the same as people read it.
+    for row, read in zip(rows, cells, strict=True):
+        for text, cell in zip(row, read, strict=False):
+            try:
+                number = float(cell.replace(",", ""))
+            except ValueError:
+                assert cell in (text, "–", "failed", "successful") or "over" in cell
+            else:
+                assert float(text) == pytest.approx(number, rel=0.01, abs=0.006)
+    assert duckdb.sql(f"SELECT count(*) FROM read_parquet('{saved_parquet}')").fetchall() == [(len(rows),)]
+    assert watched.complaints == []
+
+
+def test_an_interval_that_is_cut_in_the_picture_is_whole_in_the_data(made_site, watched, tmp_path):
+    watched.open(made_site.page("good").as_uri())
+    cells = watched.page.evaluate("JSON.parse(document.getElementById('page-data').textContent).cells")
+    saved = pq.read_table(save(watched, "latency", "Parquet", tmp_path)).to_pylist()
+    labels = {"Direct": "plain", "Envoy": "envoy"}
+    found = {(labels[row["Variant"]], row["Load (requests/s)"]): row for row in saved if row["Run"] == "all"}
+    for cell in cells:
+        value, low, high, estimable = cell["all"]["p50"]
+        row = found[cell["variant"], cell["rate"]]
+        assert (row["Latency (ms)"], row["Low (ms)"], row["High (ms)"]) == (value, low, high)
+        assert row["Estimable"] is estimable
+
+
+def test_data_follow_what_is_shown(made_site, watched, tmp_path):
+    watched.open(f"{made_site.page('hostile').as_uri()}#stat=p99&hide=plain")
+    rows = pq.read_table(save(watched, "latency", "Parquet", tmp_path)).to_pylist()
+    assert {row["Variant"] for row in rows} == {SCRIPT, ENDING}
+    assert [row["Latency (ms)"] for row in rows] == watched.view("latency", "view.data('rows').map(row => row.value)")
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_picture_stands_alone(made_site, watched, tmp_path, width, scheme):
+    watched.page.emulate_media(color_scheme=scheme)
+    watched.page.set_viewport_size({"width": width, "height": 900})
+    watched.open(made_site.page("hostile").as_uri())
+    root = ET.parse(save(watched, "latency", "SVG", tmp_path)).getroot()
+    text = ET.tostring(root, encoding="unicode")
+    assert "var(" not in text and "light-dark" not in text and "http" not in text.replace("http://www.w3.org", "")
+    assert root.find(f"{SVG}title").text == "All requests" and "at 10 requests/s" in root.find(f"{SVG}desc").text
+    assert root.find(f"{SVG}rect").get("fill") == "#ffffff"
+    # On a phone too: as wide as anywhere, names beside the lines, dark ink.
+    names = {element.text for element in root.iter(f"{SVG}text")}
+    assert "plain" in names and any(name and name.startswith("<script>") for name in names)
+    assert float(root.get("width")) > 700
+    assert "rgb(27, 31, 35)" in text and not list(root.iter(f"{SVG}script"))
+
+
+def test_a_png_is_a_picture_with_something_in_it(made_site, watched, tmp_path):
+    watched.open(made_site.page("good").as_uri())
+    path = save(watched, "latency", "PNG", tmp_path)
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = (int.from_bytes(content[start : start + 4]) for start in (16, 20))
+    assert width > 1400 and height > 500 and len(content) > 10_000
+    # What it shows: white paper, and each variant's colour on it.
+    blank = watched.page.context.new_page()
+    found = blank.evaluate(
+        """async (text) => { const image = new Image();
+        image.src = `data:image/png;base64,${text}`; await image.decode();
+        const canvas = new OffscreenCanvas(image.width, image.height), context = canvas.getContext('2d');
+        context.drawImage(image, 0, 0);
+        const { data } = context.getImageData(0, 0, image.width, image.height), counts = {};
+        for (let at = 0; at < data.length; at += 4) {
+          const colour = `${data[at]},${data[at + 1]},${data[at + 2]},${data[at + 3]}`;
+          counts[colour] = (counts[colour] || 0) + 1;
+        }
+        return counts; }""",
+        base64.b64encode(content).decode(),
+    )
+    assert found["255,255,255,255"] > 0.5 * width * height
+    assert found["0,114,178,255"] > 500 and found["230,159,0,255"] > 500  # #0072B2 and #E69F00
+    assert watched.complaints == []

@@ -1,0 +1,199 @@
+"""Figures for papers: what the pages show, in the size asked for, the same bytes each time, hostile names as text."""
+
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+from conftest import PROJECT
+from loadstone.errors import LoadstoneError
+from loadstone.report import figure_list, figure_rows, figures
+from loadstone.slugs import slug
+from report.conftest import ENDING, SCRIPT
+
+BUILD = """
+import sys
+from pathlib import Path
+from loadstone.report.figures import build
+build(Path(sys.argv[1]), Path(sys.argv[2]), {"width": "17cm"})
+"""
+
+
+def page_of(site, name: str):
+    return site.reports / "campaigns" / f"{slug(site.campaigns[name])}.html"
+
+
+@pytest.fixture(scope="module")
+def made(made_site, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures") / "hostile"
+    figures.build(page_of(made_site, "hostile"), folder, {"width": "17cm"})
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def texts(svg: bytes) -> list[str]:
+    return [element.text for element in ET.fromstring(svg).iter() if element.tag.endswith("}text")]
+
+
+def test_every_chart_with_rows_is_there(made) -> None:
+    stems = {name.rpartition(".")[0] for name in made}
+    assert {name.rpartition(".")[2] for name in made} == {"pdf", "svg"}
+    assert stems == {
+        *(f"{kind}-{statistic}" for kind in ("latency", "success") for statistic in ("mean", "p50", "p90", "p99")),
+        *("heat-mean", "heat-p50"),  # of 45 requests in a bin, no more is estimable
+        *("failed", "errors-http_503", "errors-timeout", "time-50-p50", "time-50-p90", "curves-50"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("declared", "centimetres"), [({"width": "8.5cm"}, 8.5), ({"width": "3.3 in", "height": "50mm"}, 8.382)]
+)
+def test_the_size_is_the_one_asked_for(made_site, tmp_path, declared, centimetres) -> None:
+    figures.build(page_of(made_site, "good"), tmp_path / "out", declared)
+    svg = (tmp_path / "out/latency-p50.svg").read_bytes()
+    root = ET.fromstring(svg)
+    assert float(root.get("width").removesuffix("cm")) == pytest.approx(centimetres, rel=1e-3)
+    height = float(root.get("height").removesuffix("cm"))
+    if "height" in declared:
+        assert height == pytest.approx(5)
+    box = re.search(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", (tmp_path / "out/latency-p50.pdf").read_bytes())
+    assert [float(side) for side in box.groups()] == pytest.approx(
+        [centimetres / 2.54 * 72, height / 2.54 * 72], rel=1e-3
+    )
+
+
+def test_letters_have_the_size_asked_for(made_site, tmp_path) -> None:
+    figures.build(page_of(made_site, "good"), tmp_path / "out", {"width": "17cm", "font_size": 12, "formats": ["svg"]})
+    svg = (tmp_path / "out/latency-p50.svg").read_text()
+    assert set(re.findall(r'font-size="([0-9.]+)px"', svg)) == {"16"}  # 12 points
+    assert not list((tmp_path / "out").glob("*.pdf"))
+
+
+def test_other_processes_make_the_same_bytes(made_site, made, tmp_path) -> None:
+    command = [sys.executable, "-c", BUILD, page_of(made_site, "hostile"), tmp_path / "again"]
+    subprocess.run(command, check=True, env={"PYTHONPATH": str(PROJECT / "scripts"), "TZ": "Asia/Tokyo", "HOME": "/"})
+    assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == made
+
+
+def test_variants_are_named_as_text_whatever_they_are_called(made) -> None:
+    found = texts(made["failed.svg"])
+    assert any(text.startswith("<script>") for text in found) and any(text.startswith("</script>") for text in found)
+    for name, content in made.items():
+        if name.endswith(".svg"):
+            assert b"<script" not in content and b"var(--" not in content
+
+
+def test_narrow_figures_name_variants_below(made_site, tmp_path) -> None:
+    figures.build(page_of(made_site, "hostile"), tmp_path / "out", {"width": "8.5cm", "formats": ["svg"]})
+    svg = (tmp_path / "out/latency-p50.svg").read_bytes()
+    assert b"role-legend" in svg
+    assert {SCRIPT, ENDING} <= set(texts(svg))
+
+
+def test_pdfs_hold_text_and_nothing_of_the_moment(made) -> None:
+    for name, content in made.items():
+        if name.endswith(".pdf"):
+            assert b"SourceSansPro" in content
+            assert b"CreationDate" not in content and b"/ID" not in content
+
+
+def test_what_is_drawn_is_what_the_page_says(made_site) -> None:
+    page = figure_rows.read(page_of(made_site, "good"))
+    rows = figure_rows.across_load(page, "all", "p50")
+    expected = {(cell["rate"], cell["variant"]): cell["all"]["p50"][0] for cell in page.data["cells"]}
+    assert {(row["load"], row["variant"]): row["value"] for row in rows} == expected
+    assert [row["label"] for row in rows] == ["Direct"] * 3 + ["Envoy"] * 3
+
+
+def test_rows_equal_those_of_the_pages_script(made_site, watched) -> None:
+    """In Chromium, for every chart that both draw."""
+    page_file = page_of(made_site, "hostile")
+    page = figure_rows.read(page_file)
+    watched.open(page_file.as_uri())
+    ids = watched.page.eval_on_selector_all(
+        "figure[data-chart]", "all => all.map(f => [f.id, f.dataset.chart, f.dataset.class, f.dataset.stat])"
+    )
+    shown = {figure.name: figure.rows for figure in figures.all_figures(page, None)}
+    runs = {figure.name: figure.runs for figure in figures.all_figures(page, None)}
+    checked = set()
+    for name, chart, kind, statistic in ids:
+        ours = {
+            "latency": "latency-p50",
+            "success": "success-p50",
+            "failed": "failed",
+            "errors": f"errors-{kind}",
+            "time": f"time-50-{statistic}",
+            "heat": "heat-p50",
+            "curves": "curves-50",
+        }.get(chart)
+        if ours is None or not shown.get(ours):
+            continue
+        drawn = watched.view(name, "view.data('rows')")
+        if runs[ours]:
+            drawn += watched.view(name, "view.data('runs')")
+        for mine, theirs in zip([*shown[ours], *runs[ours]], drawn, strict=True):
+            for field in mine.keys() & theirs.keys():
+                expected = pytest.approx(theirs[field]) if isinstance(mine[field], float) else theirs[field]
+                assert mine[field] == expected, (ours, field, mine)
+        checked.add(chart)
+    assert checked == {"latency", "success", "failed", "errors", "time", "heat", "curves"}
+
+
+def test_panels_take_the_width_asked_for(made) -> None:
+    root = ET.fromstring(made["heat-p50.svg"])
+    assert float(root.get("width").removesuffix("cm")) == pytest.approx(17, rel=1e-3)
+    _, _, width, height = map(float, root.get("viewBox").split())
+    assert width == pytest.approx(17 / 2.54 * 96, rel=0.03), "letters keep their size"
+    assert float(root.get("height").removesuffix("cm")) == pytest.approx(17 * height / width, rel=1e-3)
+    assert "Time in the run (s)" in texts(made["heat-p50.svg"])
+
+
+def test_a_page_without_charts_has_no_figures(made_site, tmp_path) -> None:
+    assert figures.build(page_of(made_site, "empty"), tmp_path / "out", {}) == []
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "no text", "another's", "odd"])
+def test_what_is_no_whole_page_is_told_and_former_figures_stay(made_site, tmp_path, damage) -> None:
+    content = page_of(made_site, "good").read_bytes()
+    page = tmp_path / "page.html"
+    page.write_bytes(
+        {
+            "empty": b"",
+            "cut": content[: len(content) // 2],
+            "no text": b"\xff\xfe" + content,
+            "another's": b"<!doctype html><html></html>",
+            "odd": content.replace(b'id="page-data">{', b'id="page-data">{{'),
+        }[damage]
+    )
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/latency-p50.svg").write_text("former")
+    with pytest.raises(LoadstoneError, match=r"page\.html cannot be read"):
+        figures.build(page, tmp_path / "out", {})
+    assert (tmp_path / "out/latency-p50.svg").read_text() == "former"
+
+
+def test_a_place_that_is_no_folder_is_told(made_site, tmp_path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(LoadstoneError, match="out cannot be made"):
+        figures.build(page_of(made_site, "good"), tmp_path / "out", {})
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_a_machine_without_any_font_is_told(made_site, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(figures.vl_convert, "svg_to_pdf", lambda _: b"%PDF-1.7 without a font")
+    with pytest.raises(LoadstoneError, match="no font"):
+        figures.build(page_of(made_site, "good"), tmp_path / "out", {})
+
+
+def test_parts_have_names_that_are_addresses_too() -> None:
+    assert figure_list.file_name("process/envoy") == "process-envoy"
+    assert figure_list.file_name("pod/a b/<c>%") == "pod-a b~2F~3Cc~3E~25"
+
+
+def test_names_are_moved_apart_and_stay_in_order() -> None:
+    moved = figures._apart([0.5, 0.5, 0.52, 0.0, 1.0], 0.1)
+    assert sorted(moved) == pytest.approx([moved[3], *sorted(moved[:3]), moved[4]])
+    ordered = sorted(moved)
+    assert all(after - before >= 0.0999 for before, after in pairwise(ordered))
+    assert min(moved) >= 0 and max(moved) <= 1

@@ -1,0 +1,177 @@
+"""What is known of each run on a campaign's page: its shape, how it was sent, why its requests failed."""
+
+import json
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from loadstone import archive
+from loadstone.report import run_words, site
+from loadstone.report.numbers import MILLISECONDS
+from report.conftest import SCRIPT, VARIANTS, Site
+from support import rawfiles
+from tables.tabling import Project
+
+RATE = 100
+REQUESTS = 1000
+UNKNOWN = f"the <b>dog</b> ate it {SCRIPT}"
+REFUSED = "dial tcp 10.0.0.1:80: connect: connection refused"
+
+
+def latencies_ns(seed: int, rise: float = 0.0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    return 1e7 * (1 + rise * np.arange(REQUESTS) / REQUESTS) * random.lognormal(0, 0.1, REQUESTS)
+
+
+def stalled(seed: int) -> bytes:
+    """Every tenth request is sent 5 ms late."""
+    return b"".join(
+        rawfiles.line(seq, int(latency), sent_ns=rawfiles.START_NS + seq * 10**9 // RATE + 5_000_000 * (seq % 10 == 9))
+        for seq, latency in enumerate(latencies_ns(seed))
+    )
+
+
+def failing(texts: list[str]) -> bytes:
+    lines = rawfiles.lines(latencies_ns(9), RATE).splitlines()
+    for seq, text in enumerate(texts):
+        lines[10 * seq + 5] = json.dumps(json.loads(lines[10 * seq + 5]) | {"code": 0, "error": text}).encode()
+    return b"\n".join(lines) + b"\n"
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory) -> Site:
+    """Runs of Direct: flat, drifting up, sent late; one of Envoy whose requests failed."""
+    project = Project(tmp_path_factory.mktemp("known"))
+    project.aliases = {}
+    options = {"testOptions": {"rate": str(RATE), "duration": "10s"}}
+    runs = {
+        "1.results.json": rawfiles.lines(latencies_ns(1), RATE),
+        "2.results.json": rawfiles.lines(latencies_ns(2, 0.5), RATE),
+        "3.results.json": stalled(3),
+    }
+    rawfiles.write_cell(project.archive, runs, **options)
+    texts = [REFUSED] * 5 + [UNKNOWN] * 2 + ["dial tcp: lookup shop.example: no such host"]
+    rawfiles.write_cell(project.archive, {"1.results.json": failing(texts)}, variant="envoy", **options)
+    serial = {"testMode": "serial"} | options
+    rawfiles.write_cell(project.archive, {"1.results.json": rawfiles.lines(latencies_ns(5), RATE)}, rate="50", **serial)
+    project.make()
+    (campaign,) = archive.campaigns(project.archive)
+    reports = project.archive.parent / "reports"
+    site.write_assets(reports)
+    site.build_campaign(campaign, project.tables, reports, VARIANTS, {})
+    return Site(reports, project.tables, {"known": campaign})
+
+
+def test_runs_that_are_not_flat_are_listed_with_the_evidence(known, watched):
+    watched.open(known.page("known").as_uri())
+    section = watched.page.locator("section[aria-labelledby=run-shapes]")
+    assert "5 runs: 4 flat, 1 drifting up" in section.inner_text()
+    drifting, late = section.locator("tbody tr").all_inner_texts()
+    assert "drifting up: 5" in drifting and "% over the run, p < 0.001" in drifting
+    assert "sent late: 99th percentile of the send lag 5.00 ms, limit 1" in late
+    watched.do(lambda: section.get_by_role("link", name="Show run 2 of Direct at 100").click())
+    assert watched.page.locator("#run-name").inner_text().startswith("Run 2 of Direct at 100 ")
+    assert watched.complaints == []
+
+
+def test_a_mean_over_a_drifting_run_is_marked_in_the_table(known, watched):
+    watched.open(known.page("known").as_uri())
+    marks = watched.page.locator("#cells-table .mark")
+    assert marks.all_inner_texts() == ["1 of 3 unsettled"]
+    assert marks.first.get_attribute("href") == "#run-shapes"
+
+
+def test_the_inspector_tells_shape_and_sending_of_a_run(known, watched):
+    page = watched.page
+    watched.open(f"{known.page('known').as_uri()}#rate=100&variant=plain&run=3")
+    options = page.locator("select[name=run] option").all_inner_texts()
+    assert [text.partition(" (")[2] for text in options] == ["", "drifting up)", "sent late)"]
+    assert page.locator("#run-shape").inner_text() == "Shape: flat."
+    facts = page.locator("#run-sending dl").inner_text()
+    assert "Send lag, p99\n5.00 ms" in facts and ": exceeded" in facts
+    rows = page.locator("#run-sending tbody tr").all_inner_texts()
+    observed, corrected = ([float(cell.split()[0]) for cell in row.split("\t")[1:]] for row in rows)
+    raw = latencies_ns(3) / 1e6
+    due = raw + 5 * (np.arange(REQUESTS) % 10 == 9)
+    for told, expected in ((observed, raw), (corrected, due)):
+        wanted = [expected.mean(), *np.percentile(expected, [50, 90, 99, 99.9])]
+        assert told == pytest.approx(wanted, rel=6e-3)
+    watched.do(lambda: page.locator("select[name=run]").select_option("2"))
+    assert "drifting up" in page.locator("#run-shape").inner_text()
+    assert "none of a steady state" in page.locator("#run-shape.notice").inner_text()
+    watched.open(f"{known.page('known').as_uri()}#rate=50&variant=plain&run=1")
+    assert "serial load" in page.locator("#run-sending").inner_text()
+    assert watched.complaints == []
+
+
+def test_the_warning_of_late_sending_is_that_of_the_table(known, watched):
+    watched.open(known.page("known").as_uri())
+    notices = " ".join(watched.page.locator(".notice").all_inner_texts())
+    assert "The load generator fell behind in 1 of" in notices and "(worst: 5.00 ms, Direct at 100" in notices
+
+
+def test_causes_say_side_number_cells_and_an_example_and_unknown_texts_are_listed(known, watched):
+    watched.open(known.page("known").as_uri())
+    rows = watched.page.locator("section[aria-labelledby=causes] tbody tr").all_inner_texts()
+    assert [row.split("\t")[0].split("\n")[0].strip() for row in rows] == [
+        "nobody listened",
+        "no answer, with a text that is not known here",
+        "the name was not resolved",
+    ]
+    assert "what is attacked" in rows[0] and "\t5" in rows[0] and "Envoy at 100" in rows[0]
+    assert "connection refused" in rows[0] and "<address>" in rows[0]
+    assert "load generator" in rows[2] and "lookup <name>" in rows[2]
+    texts = watched.page.locator("section[aria-labelledby=causes] .problems li").all_inner_texts()
+    assert any(text.startswith("2 requests: the <b>dog</b> ate it <script>") for text in texts)
+    assert watched.complaints == []
+
+
+def test_axe_finds_nothing_and_nothing_is_wider_than_a_phone(known, watched):
+    for width in (1400, 400):
+        watched.page.set_viewport_size({"width": width, "height": 900})
+        watched.open(f"{known.page('known').as_uri()}#rate=100&variant=plain&run=3")
+        watched.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("light", "dark"):
+            watched.page.emulate_media(color_scheme=scheme)
+            assert [each["id"] for each in Axe().run(watched.page).response["violations"]] == []
+
+
+EMPTY = dict.fromkeys(
+    (
+        *(
+            "shapes",
+            "trend_share",
+            "trend_p",
+            "warmup_requests",
+            "warmup_s",
+            "warmup_share",
+            "change_seqs",
+            "levels_ns",
+        ),
+        *("period_requests", "period_s", "period_p", "period_share", "dip", "dip_p", "resolution_ns"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"shape": "flat"}, "flat"),
+        ({"shape": "drifting up", "trend_share": 0.312, "trend_p": 1e-9}, "drifting up: 31 % over the run, p < 0.001"),
+        (
+            {"shape": "still warming up", "warmup_share": 0.5, "warmup_requests": 1200, "warmup_s": 2.25},
+            "still warming up: its slow start lengthens the mean by 50 %; over after 1,200 requests (2.25 s)",
+        ),
+        (
+            {"shape": "changing level", "change_seqs": [3000], "levels_ns": [5.1e6, 9.3e6], "resolution_ns": 1_000_000},
+            "changing level: 5 to 9 ms, at request 3,000",
+        ),
+        (
+            {"shape": "periodic", "shapes": ["periodic", "several modes"], "period_s": 5.0, "period_p": 0.012},
+            "periodic: every 5 s, p = 0.012; also several modes",
+        ),
+    ],
+)
+def test_shapes_in_words(row, said):
+    assert run_words.shape(EMPTY | row, MILLISECONDS) == said

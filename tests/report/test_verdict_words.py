@@ -1,0 +1,246 @@
+"""Verdicts in words: what a reader is told of rows of `effects`, `knees` and `interactions`."""
+
+from loadstone.report.knee_words import knees
+from loadstone.report.numbers import MILLISECONDS
+from loadstone.report.verdict_words import KINDS, Verdict, correction, interactions, relabelled, verdicts
+
+LABELS = {"plain": "Direct", "envoy": "Envoy"}
+
+
+def effect(rate: float, statistic: str, verdict: str | None, ratio: float = 2.0, **changes) -> dict:
+    """A row of `effects`: Envoy beside Direct, whose figure is 0.2 ms."""
+    base = 2e5
+    shift = base * ratio - base
+    return {
+        "rate": rate,
+        "load_model": "open",
+        "generator": "vegeta",
+        "baseline": "plain",
+        "variant": "envoy",
+        "statistic": statistic,
+        "baseline_value": base,
+        "value": base * ratio,
+        "shift": shift,
+        "shift_low": shift - 1e4,
+        "shift_high": shift + 1e4,
+        "ratio": ratio,
+        "n_runs": 5,
+        "baseline_n_runs": 5,
+        "verdict": verdict,
+        "why": None,
+        "n_compared": 12,
+        "margin": 0.05,
+        "confidence": 0.95,
+        "runs_needed": None,
+    } | changes
+
+
+def said(rows, **more) -> Verdict:
+    """The one verdict on these."""
+    (found,) = verdicts(rows, LABELS, MILLISECONDS, **more)
+    assert found.kind in KINDS
+    return found
+
+
+def one_run(rate: float, statistic: str, needed: int | None = 7) -> dict:
+    why = "one run: how much runs differ is not known; it takes at least 2, and about 7 if they differ by 5%"
+    bounds = {"shift_low": None, "shift_high": None, "n_compared": 0}
+    counts = {"n_runs": 1, "baseline_n_runs": 1, "runs_needed": needed}
+    return effect(rate, statistic, "cannot tell", 1.02, why=why, **bounds, **counts)
+
+
+def test_a_variant_has_one_short_sentence_and_its_figures_behind_it() -> None:
+    rows = [
+        effect(rate, statistic, "slower", ratio)
+        for rate, ratio in ((100, 1.9), (200, 2.0), (400, 2.1))
+        for statistic in ("p50", "p99")
+    ]
+    by = "0.180 to 0.220 ms (1.90 to 2.10 times, 95 % intervals within 0.170 to 0.230 ms)"
+    assert said(rows) == Verdict(
+        "slower",
+        "Envoy is slower than Direct at all 3 loads (median: 1.90 to 2.10 times).",
+        (f"Slower at all 3 loads: median by {by} and p99 by {by}.",),
+    )
+    assert (
+        correction(rows) == "12 figures are tested together: with 95 % confidence no difference told here is by chance."
+    )
+    assert "99 % confidence" in correction([effect(100, "p50", "slower", confidence=0.99)])
+    assert correction([effect(100, "p50", "cannot tell", n_compared=0)]) == correction([]) == ""
+
+
+def test_one_load_is_named() -> None:
+    found = said([effect(1000, "mean", "faster", 0.5)])
+    assert found.text == "Envoy is faster than Direct at 1,000 requests/s (mean: 0.500 times)."
+    assert found.details == (
+        "Faster at 1,000 requests/s: mean by 0.100 ms (0.500 times, 95 % interval 0.0900 to 0.110 ms).",
+    )
+
+
+def test_equivalents_name_the_margin_and_in_which_figures() -> None:
+    rows = [effect(100, name, "equivalent", 1.01) for name in ("mean", "p50", "p90")]
+    found = said(rows)
+    assert found.text == ("Envoy is equivalent within 5 % to Direct at 100 requests/s (in mean, median and p90).")
+    assert found.details == ("Equivalent within 5 % at 100 requests/s: mean, median and p90.",)
+    assert said([*rows, effect(100, "p99", "equivalent", 1.01)]).text.endswith("at 100 requests/s.")
+
+
+def test_one_run_each_says_what_it_takes() -> None:
+    rows = [one_run(rate, name, needed) for rate, needed in ((500, 7), (1000, 19)) for name in ("mean", "p99")]
+    found = said(rows)
+    assert (found.kind, found.text) == (
+        "cannot tell",
+        "Envoy beside Direct: can't tell, one run each; about 7 to 19 runs each would tell.",
+    )
+    assert found.details == (
+        "Can't tell at all 2 loads: mean and p99 – one run each; about 7 to 19 runs each would tell.",
+    )
+    assert "more than 1,000 runs each" in said([one_run(500, "mean", None)]).text
+
+
+def test_loads_with_different_verdicts_share_the_sentence() -> None:
+    rows = [effect(100, "p50", "equivalent", 1.0), effect(200, "p50", "slower"), effect(400, "p50", "slower", 3.0)]
+    rows += [one_run(800, "p50"), effect(1600, "p50", "faster", 0.5)]
+    found = said(rows)
+    assert found.kind == "slower" and found.text == (
+        "Envoy is slower than Direct at 200 and 400 requests/s (median: 2.00 to 3.00 times); faster at 1,600 "
+        "requests/s (median: 0.500 times); equivalent within 5 % at 100 requests/s (in median); can't tell at 800 "
+        "requests/s."
+    )
+
+
+def test_slower_in_one_figure_and_faster_in_another_is_said() -> None:
+    found = said([effect(100, "p50", "faster", 0.5), effect(100, "p99", "slower")])
+    assert found.text == "Envoy is slower in some figures and faster in others than Direct at 100 requests/s."
+    assert found.kind == "slower" and len(found.details) == 2
+
+
+def test_a_load_that_only_one_figure_tells_of_names_that() -> None:
+    rows = [effect(100, "p50", "slower"), effect(200, "p50", "cannot tell", why="the runs differ too much")]
+    rows += [effect(200, "p99", "slower")]
+    assert said(rows).text == "Envoy is slower than Direct at all 2 loads (in median or p99)."
+
+
+def test_what_is_equivalent_at_one_load_each_is_not_at_all() -> None:
+    rows = [effect(100, "p50", "equivalent", 1.0), effect(200, "p99", "equivalent", 1.0)]
+    rows += [effect(200, "p50", "equivalent", 1.0), effect(100, "p90", "cannot tell", why="the runs differ too much")]
+    assert said(rows).text == "Envoy is equivalent within 5 % to Direct at all 2 loads (in median)."
+
+
+def test_statistics_at_different_loads_name_theirs() -> None:
+    rows = [effect(rate, "p50", "slower") for rate in (100, 200, 400)]
+    rows += [effect(100, "p99", "slower"), *(one_run(rate, "p99") for rate in (200, 400))]
+    slower, open_ones = said(rows).details
+    assert slower.startswith("Slower: median by 0.200 ms (2.00 times")
+    assert ", at all 3 loads; p99 by " in slower and slower.endswith(", at 100 requests/s.")
+    assert open_ones.startswith("Can't tell at 200 and 400 requests/s: p99 – one run each")
+
+
+def test_reasons_that_differ_in_numbers_are_one_and_name_variants_by_their_labels() -> None:
+    rows = [
+        effect(rate, "p99", "cannot tell", why=f"p99 takes 1,000 requests, “envoy” has {number}", value=None)
+        for rate, number in ((100, "150"), (200, "1,300"))
+    ]
+    assert said(rows).details == (
+        "Can't tell at all 2 loads: p99 – for example p99 takes 1,000 requests, Envoy has 150.",
+    )
+
+
+def test_only_quoted_names_of_variants_are_replaced_and_each_once() -> None:
+    labels = {"mean": "“plain”", "plain": "Direct"}
+    assert relabelled("the mean of “mean” and “plain”, “gone” and plain", labels) == (
+        "the mean of “plain” and Direct, gone and plain"
+    )
+
+
+def test_failures_are_told_as_shares() -> None:
+    row = effect(100, "error_fraction", "more", value=0.03, baseline_value=0.01, shift=0.02) | {
+        "shift_low": 0.01,
+        "shift_high": 0.03,
+    }
+    found = said([row, effect(100, "p50", "slower")])
+    assert found.text == (
+        "Envoy is slower than Direct at 100 requests/s (median: 2.00 times). More of its requests fail at 100 "
+        "requests/s (3 %)."
+    )
+    assert found.details[1] == (
+        "More failures at 100 requests/s: 3 % instead of 1 % (a difference of 2 %, 95 % interval 1 % to 3 %)."
+    )
+
+
+def test_no_failure_is_nothing_to_say() -> None:
+    assert verdicts([effect(100, "error_fraction", None, n_compared=0)], LABELS, MILLISECONDS) == []
+    assert verdicts([], LABELS, MILLISECONDS) == []
+
+
+def test_coarse_clocks_and_users() -> None:
+    rows = [effect(10, "p50", "slower", 1, shift=2.4e6, shift_low=1.4e6, shift_high=3.6e6, load_model="closed")]
+    found = said(rows, resolution_ns=1e6)
+    assert found.text.startswith("Envoy is slower than Direct at 10 users")
+    assert found.details[0].startswith("Slower at 10 users: median by 2 ms (1.00 times, 95 % interval 1 to 4 ms)")
+
+
+def test_many_loads_are_counted_and_ways_are_told_apart() -> None:
+    rows = [effect(100.0 * n, "p50", "slower") for n in range(1, 7)] + [effect(700, "p50", "equivalent")]
+    assert "at 6 of 7 loads, from 100 to 600 requests/s" in said(rows).text
+    rows = [effect(100, "p50", "slower"), effect(100, "p50", "slower", load_model="serial", generator="serial")]
+    first, second = verdicts(rows, LABELS, MILLISECONDS)
+    assert "(open load, vegeta)" in first.text and "(serial load, serial)" in second.text
+
+
+def test_knees() -> None:
+    knee = {
+        "variant": "envoy",
+        "knee_rate": 450.0,
+        "low": 400.0,
+        "high": 500.0,
+        "by": "throughput",
+        "carried": [100.0, 400.0],
+        "near": [],
+        "beyond": [500.0],
+        "confidence": 0.95,
+    }
+    never = knee | {"variant": "plain", "knee_rate": None, "low": None, "high": None, "by": None, "beyond": []}
+    assert knees([knee, never], LABELS) == [
+        "Envoy carries 450 requests/s (95 % interval 400 to 500); beyond, fewer requests are answered than are sent.",
+        "Direct carries every load that was measured, up to 400 requests/s.",
+    ]
+
+
+def square(rate: float, statistic: str, value_ms: float, **changes) -> dict:
+    """A row of `interactions`: a cache and Envoy over Direct, and both."""
+    return {
+        "bottom": "plain",
+        "left": "cache",
+        "right": "envoy",
+        "top": "both",
+        "rate": rate,
+        "load_model": "open",
+        "statistic": statistic,
+        "interaction_ns": value_ms * 1e6,
+        "interaction_low_ns": (value_ms - 1) * 1e6,
+        "interaction_high_ns": (value_ms + 1) * 1e6,
+        "confidence": 0.9,
+        "warning": "does not add up" if abs(value_ms) > 1 else None,
+    } | changes
+
+
+def test_layers_that_do_not_add_up_are_said_with_figure_and_interval() -> None:
+    rows = [square(20, "mean", 4), square(20, "p50", 3), square(40, "p50", 0.5)]
+    (found,) = interactions(rows, LABELS, MILLISECONDS)
+    assert found.kind == "warning" and found.text == (
+        "both over Direct: what cache and Envoy add does not add up. Median: together 3.00 ms more than each alone "
+        "(90 % interval 2.00 to 4.00 ms), at 20 requests/s."
+    )
+    assert len(found.details) == 2
+    (found,) = interactions([square(20, "p50", -3)], LABELS, MILLISECONDS)
+    assert "together 3.00 ms less than each alone (90 % interval 2.00 to 4.00 ms)" in found.text
+    (found,) = interactions([square(20, "p50", -3), square(40, "p50", 3)], LABELS, MILLISECONDS)
+    assert "more than each alone (90 % interval 2.00 to 4.00 ms), at 40 requests/s. Median: together 3.00 ms less" in (
+        found.text
+    )
+    (found,) = interactions([square(20, "p50", 0.5)], LABELS, MILLISECONDS)
+    assert (found.kind, found.text) == (
+        "note",
+        "both over Direct: what cache and Envoy add may add up; no figure says otherwise.",
+    )
+    assert interactions([square(20, "p50", 1, interaction_ns=None)], LABELS, MILLISECONDS) == []

@@ -1,0 +1,134 @@
+"""Runs of known shape are recognised, flat ones are left alone, and so are those of coarse clocks."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from loadstone.stats import run_shape
+from loadstone.stats.run_shape import RunShape, classify
+from stats import simulated
+from stats.simulated import SHAPES, Simulated, autocorrelated, labelled, noise
+
+OF_EACH = 60
+MS = 1e6
+
+
+def ns(logs: np.ndarray, typical_ns: float = 10 * MS) -> np.ndarray:
+    return np.round(typical_ns * np.exp(logs)).astype(np.int64)
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[tuple[Simulated, RunShape]]:
+    """480 runs: 8 shapes, 60 to 1,000 requests per second, 600 to 10,000 requests."""
+    return [(run, classify(run.latencies_ns, 1, seed=1)) for run in labelled(seed=20, of_each=OF_EACH)]
+
+
+def test_shapes_are_recognised(judged) -> None:
+    right = Counter(run.shape for run, found in judged if found.shape == run.shape)
+    missed = [(run.shape, run.rate, run.latencies_ns.size, found) for run, found in judged if found.shape != run.shape]
+    assert set(right) == {*SHAPES, "too few"}
+    assert min(right.values()) >= 0.95 * OF_EACH, missed
+    assert sum(right.values()) >= 0.95 * len(judged)
+
+
+def test_little_else_is_found_beside_the_shape(judged) -> None:
+    """A steep drift is no warm-up, a change of level no two modes, a sine neither."""
+    alone = [found.shapes == (run.shape,) for run, found in judged]
+    assert np.mean(alone) >= 0.95
+
+
+def test_the_evidence_says_where_and_how_much(judged) -> None:
+    for run, found in judged:
+        if run.shape == found.shape == "drifting up":
+            assert 0.3 < found.trend_share < 4.5 and found.half_ratio < 1
+        elif run.shape == found.shape == "drifting down":
+            assert found.trend_share < -0.2 and found.half_ratio > 1
+        elif run.shape == found.shape == "still warming up":
+            assert found.warmup_share > 0.05 and found.half_ratio > 1
+
+
+def test_a_change_of_level_is_placed() -> None:
+    rng = np.random.default_rng(3)
+    logs = 0.2 * rng.normal(size=4000) + np.log(2) * (np.arange(4000) >= 2600)
+    found = classify(ns(logs), 1, seed=1)
+    assert found.shape == "changing level"
+    (change,) = found.change_seqs
+    assert abs(change - 2600) <= 4000 / 64, "within a block"
+    assert np.array(found.levels_ns) == pytest.approx([10 * MS, 20 * MS], rel=0.05)
+
+
+@pytest.mark.parametrize("requests", [17.3, 60, 250])
+def test_a_period_is_measured(requests: float) -> None:
+    rng = np.random.default_rng(4)
+    seq = np.arange(3000)
+    for wave in (0.5 * np.sin(2 * np.pi * seq / requests), 1.0 * (seq % requests < 0.2 * requests)):
+        found = classify(ns(0.2 * autocorrelated(rng, 3000, 0.5) + wave), 1, seed=1)
+        assert found.shape == "periodic"
+        assert found.period_requests == pytest.approx(requests, rel=0.02)
+        assert 0.7 < found.period_share < 2.5
+
+
+def test_a_drift_with_two_modes_is_both() -> None:
+    rng = np.random.default_rng(5)
+    logs = 0.1 * rng.normal(size=4000) + np.log(2) * np.linspace(0, 1, 4000) + np.log(4) * (rng.random(4000) < 0.4)
+    assert classify(ns(logs), 1, seed=1).shapes == ("drifting up", "several modes")
+
+
+@pytest.mark.parametrize(("n", "phi"), [(600, 0.9), (600, 0.97), (4000, 0.97), (4000, 0.99)])
+def test_flat_runs_that_wander_are_not_called_drifting(n: int, phi: float) -> None:
+    """Noise with a memory of up to a tenth of the run: no more than a nominal 5 % of false trends."""
+    rng = np.random.default_rng(6)
+    trials = 300
+    shapes = Counter(
+        shape for _ in range(trials) for shape in classify(ns(0.3 * autocorrelated(rng, n, phi)), 1, 1).shapes
+    )
+    moving = sum(shapes[each] for each in (run_shape.DRIFTING_UP, run_shape.DRIFTING_DOWN, run_shape.WARMING_UP))
+    assert moving <= 0.05 * trials
+    assert shapes[run_shape.FLAT] >= 0.9 * trials
+
+
+@pytest.mark.parametrize("typical_ms", [1, 2, 5, 20])
+@pytest.mark.parametrize("told", [True, False])
+def test_a_clock_of_whole_milliseconds_makes_no_modes(typical_ms: int, told: bool) -> None:
+    """As Artillery's: most requests take 1 to 3 of its ticks. It is noticed where nobody says it."""
+    rng = np.random.default_rng(7)
+    for n in (600, 2000, 6000):
+        coarse = np.round(ns(noise(rng, n), typical_ms * MS) / MS).astype(np.int64) * 10**6
+        found = classify(coarse, MS if told else None, seed=1)
+        assert found.shape == "flat", (n, found)
+
+
+def test_two_modes_are_seen_through_a_coarse_clock() -> None:
+    rng = np.random.default_rng(8)
+    latencies_ns = ns(0.15 * rng.normal(size=2000) + np.log(3) * (rng.random(2000) < 0.5), 4 * MS)
+    assert classify(np.round(latencies_ns / MS).astype(np.int64) * 10**6, MS, seed=1).shape == "several modes"
+
+
+def test_a_small_effect_is_no_shape() -> None:
+    """However sure it is: a tenth more over a run, levels a tenth apart."""
+    rng = np.random.default_rng(9)
+    u = np.arange(10_000) / 10_000
+    for effect in (np.log(1.1) * u, np.log(1.1) * (u > 0.5), 0.04 * np.sin(2 * np.pi * 10 * u)):
+        found = classify(ns(0.05 * rng.normal(size=u.size) + effect), 1, seed=1)
+        assert found.shapes == ("flat",), found
+
+
+def test_pauses_are_no_change_of_level() -> None:
+    """Half a second in which nothing is answered, twice in ten seconds."""
+    rng = np.random.default_rng(10)
+    latencies_ns = ns(0.2 * rng.normal(size=2000), 5 * MS)
+    for start in (400, 1500):
+        latencies_ns[start : start + 100] += np.linspace(500 * MS, 0, 100).astype(np.int64)
+    assert classify(latencies_ns, 1, seed=1).shape == "flat"
+
+
+def test_odd_runs_are_judged_without_complaint() -> None:
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        for latencies_ns in ([], [5], [0] * 50, [7_000_000] * 500, [-5] * 60, [1, 2**62] * 100, list(range(40))):
+            found = classify(np.array(latencies_ns, dtype=np.int64), None, seed=1)
+            assert (found.shape == "too few") == (len(latencies_ns) < 40)
+
+
+def test_the_same_run_gives_the_same_answer() -> None:
+    (run, *_) = simulated.labelled(seed=1, of_each=1)
+    assert classify(run.latencies_ns, 1e5, seed=1) == classify(run.latencies_ns, 1e5, seed=1)

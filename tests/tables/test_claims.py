@@ -1,0 +1,234 @@
+"""What weakens conclusions: each weakness is found where there is one, and none in a clean sweep."""
+
+import numpy as np
+import pytest
+from loadstone import archive
+from loadstone.comparisons import Comparison
+from loadstone.tables.claims.declared import CLAIMS, WEIGHTS
+from loadstone.tables.compare import compare
+from support import foreign, rawfiles
+from support.rawfiles import lines, write_cell
+
+BLOCKS = {"kind": "blocks", "positions": [1, 2, 3, 4, 5]}
+
+
+def settled(level_ns: float, seed: int, requests: int = 1000) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    return (level_ns * np.exp(0.01 * generator.normal() + 0.1 * generator.normal(size=requests))).astype(int)
+
+
+def write(project, variant, runs, *, rate="200", order=None, timestamp=rawfiles.TIMESTAMP, planned=None, **fields):
+    """Runs of a variant, each an array of latencies, or the number of settled ones."""
+    if isinstance(runs, int):
+        level_ns = 2e6 if variant == "a" else 3e6
+        runs = [settled(level_ns, seed) for seed in range(ord(variant), ord(variant) + runs)]
+    files = {
+        f"{number}.results.json.zst": rawfiles.compress(lines(latencies, float(rate), **fields))
+        for number, latencies in enumerate(runs, start=1)
+    }
+    options = {"rate": rate, "duration": f"{len(runs[0]) / float(rate):g}s", "timeout": "2s"}
+    changes = {"order": order or BLOCKS, "runs": planned or len(runs), "testOptions": options}
+    write_cell(project.archive, files, rate=rate, variant=variant, at=timestamp, **changes)
+
+
+def claims(project, **known) -> list[dict]:
+    """Those of the one campaign by itself."""
+    project.convert()
+    project.analyse(**known)
+    return project.rows("SELECT * FROM claims WHERE comparison IS NULL")
+
+
+def one(project, claim, **known) -> dict:
+    (found,) = [row for row in claims(project, **known) if row["claim"] == claim]
+    assert found["text"].endswith(".") and found["remedy"] and found["weight"] in WEIGHTS
+    assert 0 < found["n"] <= found["n_of"]
+    return found
+
+
+def test_a_clean_sweep_has_no_weakness(project):
+    for variant in "abc":
+        for rate in ("100", "200"):
+            write(project, variant, 5, rate=rate)
+    assert claims(project) == []
+
+
+def test_weaknesses_are_sorted_by_weight_and_all_declared(project):
+    write(project, "a", 1, order={"kind": "fixed"})
+    write(project, "b", 1, order={"kind": "fixed"}, planned=2)
+    rows = claims(project)
+    weights = [list(WEIGHTS).index(row["weight"]) for row in rows]
+    assert weights == sorted(weights) and {row["claim"] for row in rows} <= CLAIMS.keys()
+    assert {(row["app"], row["host"], row["comparison"]) for row in rows} == {("demo", "here", None)}
+    assert rows[0]["claim"] == "one_run"
+
+
+def test_one_run(project):
+    write(project, "a", 1)
+    write(project, "b", 5)
+    found = one(project, "one_run")
+    assert (found["weight"], found["variant"], found["rate"], found["n"], found["n_of"]) == ("serious", "a", 200, 1, 2)
+    assert "one run only of “a” at 200/s" in found["text"]
+
+
+def test_few_runs_is_but_a_note(project):
+    for variant in "ab":
+        write(project, variant, 3)
+    found = one(project, "few_runs")
+    assert (found["weight"], found["n"], found["variant"]) == ("note", 2, None)
+    assert "There are 3 runs of every variant at 200/s" in found["text"]
+
+
+def test_a_sweep_cut_short_in_a_later_run_names_unbalanced_runs(project):
+    """As one of the archive that was stopped inside run 8: eight runs at high rates, seven below."""
+    for variant in "ab":
+        for rate, runs in (("100", 7), ("200", 7), ("300", 8)):
+            write(project, variant, runs, rate=rate, planned=10)
+    found = one(project, "unbalanced")
+    assert (found["weight"], found["n"], found["n_of"]) == ("limits", 4, 6)
+    assert found["text"] == (
+        "The numbers of runs that count differ, from 7 to 8: 8 runs of every variant at 300/s; 7 runs of every variant "
+        "at 100 and 200/s."
+    )
+    missing = one(project, "unfinished")
+    assert "16 of 60 planned runs have no result" in missing["text"]
+
+
+def test_unlike_numbers_of_runs_between_variants_name_the_rates(project):
+    write(project, "a", 6)
+    write(project, "b", 5)
+    assert "Variants differ in it at 200/s." in one(project, "unbalanced")["text"]
+
+
+@pytest.mark.parametrize(
+    ("order", "said"), [({"kind": "fixed"}, "in a fixed order"), ({"kind": None}, "nobody recorded the order")]
+)
+def test_fixed_or_unknown_order(project, order, said):
+    write(project, "a", 5, order=order)
+    write(project, "b", 5)
+    found = one(project, "fixed_order")
+    assert said in found["text"] and (found["weight"], found["n"], found["n_of"]) == ("limits", 5, 10)
+
+
+def test_an_order_of_one_variant_is_none(project):
+    write(project, "a", 5, order={"kind": "fixed"})
+    assert claims(project) == []
+
+
+def test_warm_up_inside_and_drifting_runs(project):
+    slow = [settled(2e6, seed) * (1 + 5 * np.exp(-np.arange(1000) / 80)) for seed in range(5)]
+    drifting = [(settled(3e6, seed) * np.linspace(1, 3, 1000)).astype(int) for seed in range(5)]
+    write(project, "a", slow)
+    write(project, "b", drifting)
+    found = {row["claim"]: row for row in claims(project)}
+    assert {"warmup_inside", "unsettled"} <= found.keys()
+    warming = found["warmup_inside"]
+    assert (warming["weight"], warming["variant"], warming["n"], warming["n_of"]) == ("serious", "a", 5, 10)
+    unsettled = found["unsettled"]
+    assert (unsettled["weight"], unsettled["variant"], unsettled["n"]) == ("serious", "b", 5)
+    assert "5 drifting up" in unsettled["text"]
+
+
+def test_one_drifting_run_of_many_is_no_serious_one(project):
+    runs = [settled(2e6, seed) for seed in range(5)]
+    runs[2] = (runs[2] * np.linspace(1, 3, 1000)).astype(int)
+    write(project, "a", runs)
+    assert one(project, "unsettled")["weight"] == "limits"
+
+
+def test_late_requests(project):
+    for variant in "ab":
+        write(project, variant, 5)
+    limit = {"time_ns": -1.0, "share": -1.0}  # any lag is beyond it
+    found = one(project, "generator_limited", lag_limit=limit)
+    assert (found["weight"], found["n"], found["n_of"]) == ("serious", 10, 10)
+
+
+def test_runs_left_out_by_variant(project):
+    write(project, "a", 6)
+    write(project, "b", 6)
+    tags = [{"tag": "FAILED", "reason": "why", "variant": "b", "run": str(run)} for run in (1, 2)]
+    found = one(project, "excluded", tags=tags, excluding=["FAILED"])
+    assert (found["weight"], found["n"], found["n_of"]) == ("serious", 2, 12)
+    assert "“b” 2 of 6 and “a” 0 of 6" in found["text"]
+
+
+def test_a_percentile_beyond_the_sample(project):
+    short = [settled(2e6, seed, requests=100) for seed in range(5)]
+    write(project, "a", short)
+    found = one(project, "unsupported")
+    assert (found["statistic"], found["variant"]) == ("p99", "a")
+    assert found["text"] == "p99 takes 1,000 requests, and “a” at 200/s has fewer (500 at least)."
+
+
+def test_failures_and_timeouts(project):
+    latencies = settled(2e6, 1)
+    latencies[-100:] = int(2e9)
+    write(project, "a", [latencies] * 1, code=0, error="context deadline exceeded (Client.Timeout exceeded)")
+    found = {row["claim"]: row for row in claims(project)}
+    assert "Up to 100 % of the requests of “a” at 200/s failed" in found["failures"]["text"]
+    assert found["timeouts"]["statistic"] is None
+    assert "1,000 requests of “a” at 200/s timed out" in found["timeouts"]["text"]
+
+
+def test_a_coarse_clock_and_differences_below_its_step(project):
+    for variant in "ab":
+        periods = [[9.0] * 3, [8.0] * 4, [2.0] * 5, [2.0] * 5]
+        files = {f"{run}.artillery.json": foreign.artillery(periods) for run in (1, 2)}
+        described = {"testMode": "artillery", "generator": {"name": "artillery"}, "loadModel": "open"}
+        write_cell(project.archive, files, rate="1", variant=variant, order=BLOCKS, testOptions={}, **described)
+    found = {row["claim"]: row for row in claims(project)}
+    assert (
+        "whole steps of 1 ms, and the median of every variant at 1/s is of 2 steps only"
+        in found["coarse_clock"]["text"]
+    )
+    below = found["below_a_step"]
+    assert (below["weight"], below["variant"], below["rate"]) == ("serious", "b", 1)
+    assert below["text"].startswith("“b” and “a” differ by less than the clock's step of 1 ms in mean and median")
+    assert found["lag_unknown"]["weight"] == "note"
+
+
+def test_campaigns_far_apart_hosts_and_versions_in_a_comparison(project):
+    stamps = ("2026-11-21T11:00:00+00:00", "2026-12-21T11:00:00+00:00")
+    for number, stamp in enumerate(stamps):
+        for variant in "ab":
+            write(project, variant, 5, timestamp=stamp, planned=5)
+        for path in project.archive.rglob("metadata.json"):
+            if stamp in str(path):
+                text = path.read_text().replace('"version": "5"', f'"version": "5", "tools": {{"envoy": "1.{number}"}}')
+                path.write_text(text)
+    project.make()
+    campaigns = list(archive.campaigns(project.archive))
+    asked = Comparison("both", "Both", "demo", ("here",), stamps)
+    compare(asked, campaigns, project.tables)
+    found = {row["claim"]: row for row in project.rows("SELECT * FROM claims WHERE comparison = 'both'")}
+    assert found.keys() == {"far_apart", "tool_versions"}
+    assert "30 days apart" in found["far_apart"]["text"]
+    assert found["tool_versions"]["text"] == "envoy had 2 versions: 1.0 and 1.1."
+    assert found["far_apart"]["timestamps"] == sorted(stamps)
+
+
+def test_patterns_of_a_comparison_leave_runs_out(project):
+    for variant in "ab":
+        write(project, variant, 6)
+    project.make()
+    campaigns = list(archive.campaigns(project.archive))
+    asked = Comparison("less", "Less", "demo", ("here",), (rawfiles.TIMESTAMP,), exclude=("*/b/1.*",))
+    compare(asked, campaigns, project.tables)
+    found = {row["claim"]: row for row in project.rows("SELECT * FROM claims WHERE comparison = 'less'")}
+    assert (found["excluded"]["n"], found["excluded"]["n_of"]) == (1, 12)
+    assert "unbalanced" in found
+
+
+def test_beyond_the_knee(project):
+    for rate in ("100", "200"):
+        write(project, "a", 5, rate=rate)
+    overloaded = [np.linspace(2e6, 8e8, 1000).astype(int) + seed for seed in range(5)]
+    write(project, "a", overloaded, rate="300")
+    found = one(project, "beyond_knee")
+    assert (found["variant"], found["rate"], found["n"], found["n_of"]) == ("a", 300, 1, 3)
+
+
+def test_every_lint_is_of_a_declared_claim_and_hostile_names_stay_text(project):
+    name = "<b>&'"
+    write(project, name, [settled(2e6, 1)])
+    assert name in one(project, "one_run")["text"]

@@ -1,0 +1,240 @@
+"""Variants against a baseline: the same figures as plain numpy and scipy, verdicts, and why there is none."""
+
+import numpy as np
+import pytest
+from loadstone import archive
+from loadstone.comparisons import Comparison
+from loadstone.tables.analyse import analyse_campaign
+from loadstone.tables.compare import compare
+from loadstone.tables.scope import Settings
+from scipy import stats as scipy_stats
+from support import foreign, rawfiles
+from support.rawfiles import lines, write_cell
+
+RATE = "1000"
+BLOCKS = {"kind": "blocks", "positions": [1, 2, 3, 4]}
+
+
+def write(project, variant, runs, *, rate=RATE, order=None, **fields) -> None:
+    """Runs of a variant, each an array of latencies."""
+    files = {
+        f"{number}.results.json.zst": rawfiles.compress(lines(latencies, float(rate), **fields))
+        for number, latencies in enumerate(runs, start=1)
+    }
+    changes = {"order": order or BLOCKS, "runs": len(runs)}
+    duration = {"rate": rate, "duration": f"{len(runs[0]) / float(rate):g}s", "timeout": "2s"}
+    write_cell(project.archive, files, rate=rate, variant=variant, testOptions=duration, **changes)
+
+
+def levels(runs: int, level_ns: float, seed: int, spread: float = 0.01, requests: int = 1000) -> list[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    return [
+        (level_ns * np.exp(spread * generator.normal() + 0.1 * generator.normal(size=requests))).astype(int)
+        for _ in range(runs)
+    ]
+
+
+def effects(project, settings: Settings | None = None) -> dict[tuple[str, str], dict]:
+    """Rows of the campaign's own scope by variant and statistic."""
+    project.convert()
+    for campaign in archive.campaigns(project.archive):
+        analyse_campaign(campaign, project.tables, settings=settings or Settings())
+    rows = project.rows("SELECT * FROM effects WHERE comparison IS NULL")
+    return {(row["variant"], row["statistic"]): row for row in rows}
+
+
+def test_an_effect_equals_plain_numpy_and_scipy(project):
+    """Runs of one latency each leave nothing but their levels, for which there is a textbook."""
+    generator = np.random.default_rng(1)
+    first, second = ((level * np.exp(0.03 * generator.normal(size=6))).astype(int) for level in (2e6, 2.4e6))
+    write(project, "a", [np.full(100, level) for level in first], rate="100", order={"kind": "fixed"})
+    write(project, "b", [np.full(100, level) for level in second], rate="100", order={"kind": "fixed"})
+    found = effects(project)
+    mean = found["b", "mean"]
+    assert (mean["baseline_value"], mean["value"]) == pytest.approx((first.mean(), second.mean()))
+    assert mean["shift"] == pytest.approx(second.mean() - first.mean())
+    assert mean["ratio"] == pytest.approx(second.mean() / first.mean())
+    expected = scipy_stats.ttest_ind(np.log(second), np.log(first), equal_var=False)
+    bounds = expected.confidence_interval(0.95)
+    assert [mean["ratio_low"], mean["ratio_high"]] == pytest.approx(np.exp([bounds.low, bounds.high]), rel=0.02)
+    assert (mean["verdict"], mean["n_runs"], mean["baseline_n_runs"], mean["n_pairs"]) == ("slower", 6, 6, None)
+    tested = [row for row in found.values() if row["p_adjusted"] is not None]
+    assert mean["p_adjusted"] <= min(1, len(tested) * expected.pvalue * 5)
+    assert {row["n_compared"] for row in found.values()} == {len(tested)} == {3}
+    p50 = found["b", "p50"]
+    assert p50["value"] == pytest.approx(np.quantile(np.repeat(second, 100), 0.5))
+
+
+def test_runs_of_a_sweep_by_blocks_go_by_pairs(project):
+    block = 0.3 * np.random.default_rng(2).normal(size=4)
+    for variant, factor in (("a", 1.0), ("b", 1.1)):
+        runs = levels(4, 2e6 * factor, ord(variant), spread=0.002)
+        write(project, variant, [(run * np.exp(level)).astype(int) for run, level in zip(runs, block, strict=True)])
+    found = effects(project)["b", "mean"]
+    assert found["n_pairs"] == 4
+    assert 1.05 < found["ratio_low"] < 1.1 < found["ratio_high"] < 1.15
+    assert (found["verdict"], found["why"]) == ("slower", None)
+
+
+@pytest.mark.parametrize("order", [{"kind": "fixed"}, BLOCKS])
+def test_runs_without_partners_do_not(project, order):
+    write(project, "a", levels(3, 2e6, 1), order=order)
+    write(project, "b", levels(4 if order == BLOCKS else 3, 3e6, 2), order=order)
+    assert effects(project)["b", "mean"]["n_pairs"] is None
+
+
+def test_verdicts_of_clear_cases(project):
+    for variant, level_ns, seed in (("a", 2e6, 1), ("b", 4e6, 2), ("c", 1e6, 3), ("d", 2e6, 4)):
+        write(project, variant, levels(6, level_ns, seed, spread=0.003))
+    found = effects(project)
+    for statistic in ("mean", "p50", "p90", "p99"):
+        assert [found[variant, statistic]["verdict"] for variant in "bc"] == ["slower", "faster"], statistic
+        assert statistic == "p99" or found["d", statistic]["verdict"] == "equivalent", statistic
+    assert not [row for row in found.values() if row["variant"] == "a"]
+    for row in found.values():
+        if row["verdict"] in ("slower", "faster"):
+            assert row["p_adjusted"] <= 0.05 and (row["ratio_low"] > 1 or row["ratio_high"] < 1)
+        if row["verdict"] == "equivalent":
+            assert row["p_equivalent_adjusted"] <= 0.05 and 1 / 1.05 < row["ratio_low"] < row["ratio_high"] < 1.05
+
+
+def test_a_wider_margin_calls_more_equivalent(project):
+    write(project, "a", levels(5, 2e6, 1, spread=0.02))
+    write(project, "b", levels(5, 2.05e6, 2, spread=0.02))
+    assert effects(project)["b", "mean"]["verdict"] == "cannot tell"
+    wide = effects(project, Settings(margin=0.3))["b", "mean"]
+    assert (wide["verdict"], wide["margin"], wide["confidence"]) == ("equivalent", 0.3, 0.95)
+
+
+def test_what_cannot_be_told_says_how_many_runs_it_takes(project):
+    write(project, "a", levels(3, 2e6, 1, spread=0.1))
+    write(project, "b", levels(3, 2.2e6, 2, spread=0.1))
+    found = effects(project)["b", "mean"]
+    assert (found["verdict"], found["why"]) == ("cannot tell", "the runs differ too much")
+    assert found["runs_needed"] > 3
+    assert found["p_adjusted"] > 0.05
+
+
+def test_one_run_each_tells_nothing_for_certain(project):
+    write(project, "a", levels(1, 2e6, 1))
+    write(project, "b", levels(1, 3e6, 2))
+    found = effects(project)["b", "mean"]
+    assert (found["verdict"], found["shift_low"], found["ratio_low"], found["p_adjusted"]) == (
+        "cannot tell",
+        *[None] * 3,
+    )
+    assert found["ratio"] == pytest.approx(1.5, rel=0.05)
+    assert found["why"].startswith("one run: how much runs differ is not known; it takes at least 2, and about ")
+    assert "if they differ by 5%" in found["why"]
+    assert found["runs_needed"] >= 2
+
+
+def test_a_percentile_that_the_sample_cannot_support_says_what_it_takes(project):
+    write(project, "a", levels(3, 2e6, 1, requests=50))
+    write(project, "b", levels(3, 4e6, 2, requests=50))
+    found = effects(project)["b", "p99"]
+    assert (found["verdict"], found["value"], found["p_adjusted"]) == ("cannot tell", None, None)
+    assert found["why"] == "p99 takes 1,000 requests, “a” has 150"
+
+
+def test_failures_are_more_or_fewer(project):
+    write(project, "a", levels(4, 2e6, 1))
+    write(project, "b", levels(4, 2e6, 2), code=503, error="503 Service Unavailable")
+    found = effects(project)["b", "error_fraction"]
+    assert (found["baseline_value"], found["value"], found["verdict"]) == (0, 1, "more")
+    assert (found["shift"], found["ratio"]) == (1, None)
+
+
+def test_no_failure_at_all_is_nothing_to_judge(project):
+    write(project, "a", levels(3, 2e6, 1))
+    write(project, "b", levels(3, 2e6, 2))
+    found = effects(project)["b", "error_fraction"]
+    assert (found["verdict"], found["why"], found["shift"]) == (None, "no request of either failed", 0)
+
+
+def test_latencies_of_timeouts_are_never_taken_for_figures(project):
+    late = [np.where(np.arange(1000) % 20 == 0, 0, run) for run in levels(3, 2e6, 2)]  # a tool may write 0 there
+    write(project, "a", levels(3, 2e6, 1))
+    write(project, "b", levels(3, 2e6, 2))
+    cell = archive.Cell(next(archive.campaigns(project.archive)), RATE, "b")
+    for number, run in enumerate(late, start=1):
+        content = b"".join(
+            rawfiles.line(
+                seq,
+                int(latency),
+                sent_ns=rawfiles.START_NS + seq * 10**6,
+                **({} if latency else {"code": 0, "error": "request timeout"}),
+            )
+            for seq, latency in enumerate(run)
+        )
+        (cell.path / f"{number}.results.json.zst").write_bytes(rawfiles.compress(content))
+    found = effects(project)
+    (stored,) = project.rows("SELECT * FROM cells WHERE variant = 'b'")
+    assert [stored[f"{name}_censored"] for name in ("mean", "p50", "p90", "p99")] == [True, False, False, True]
+    assert (stored["n_timeouts"], stored["p99_ns"]) == (150, 2e9)  # at least the two seconds of the metadata
+    assert stored["mean_low_ns"] is None and stored["p50_low_ns"] is not None
+    for name in ("mean", "p99"):
+        assert found["b", name]["verdict"] == "cannot tell"
+        assert found["b", name]["why"] == "150 requests of “b” timed out: it is only known what they took at least"
+    assert found["b", "p50"]["verdict"] is not None and found["b", "p50"]["p_adjusted"] is not None
+
+
+def test_throughput_is_what_was_answered_without_failure_per_second(project):
+    write(project, "a", levels(3, 2e6, 1))
+    write(project, "b", levels(3, 2e6, 2), code=503, error="503 Service Unavailable")
+    slow = [np.linspace(1e6, 2e9, 1000).astype(int)] * 2  # the last answer comes two seconds late
+    write(project, "c", slow)
+    effects(project)
+    found = {row["variant"]: row for row in project.rows("SELECT * FROM cells")}
+    assert found["a"]["throughput"] == pytest.approx(1000, rel=2e-3)
+    assert found["a"]["throughput_low"] <= found["a"]["throughput"] <= found["a"]["throughput_high"] <= 1001
+    assert found["b"]["throughput"] == 0
+    ends = np.arange(1000) * 1e6 + slow[0]
+    assert found["c"]["throughput"] == pytest.approx((ends <= ends[0] + 1e9).sum(), rel=5e-3)
+
+
+def test_a_comparison_names_its_baseline_and_its_margin(project):
+    write(project, "a", levels(4, 2e6, 1))
+    write(project, "b", levels(4, 4e6, 2))
+    project.make()
+    (campaign,) = archive.campaigns(project.archive)
+    declared = {"id": "one", "title": "One", "app": campaign.app, "hosts": (campaign.host,)}
+    entry = Comparison(**declared, timestamps=(campaign.timestamp,), baseline="b", margin=0.2)
+    compare(entry, [campaign], project.tables)
+    rows = project.rows("SELECT * FROM effects WHERE comparison = 'one' AND statistic = 'mean'")
+    assert [(row["baseline"], row["variant"], row["verdict"], row["margin"]) for row in rows] == [
+        ("b", "a", "faster", 0.2)
+    ]
+    assert rows[0]["timestamps"] == [campaign.timestamp] and rows[0]["n_pairs"] == 4
+    own = project.row("SELECT * FROM effects WHERE comparison IS NULL AND statistic = 'mean'")
+    assert (own["baseline"], own["verdict"], own["ratio"]) == ("a", "slower", pytest.approx(1 / rows[0]["ratio"]))
+
+
+def test_a_baseline_without_runs_gives_no_row(project):
+    write(project, "a", levels(2, 2e6, 1))
+    project.make()
+    (campaign,) = archive.campaigns(project.archive)
+    entry = Comparison("x", "X", campaign.app, (campaign.host,), (campaign.timestamp,), baseline="gone")
+    compare(entry, [campaign], project.tables)
+    assert project.rows("FROM effects") == []
+
+
+def test_reports_are_compared_by_their_runs(project):
+    generator = np.random.default_rng(5)
+    means = {"a": 5e6 * np.exp(0.02 * generator.normal(size=5)), "b": 7e6 * np.exp(0.02 * generator.normal(size=5))}
+    for variant, of_runs in means.items():
+        files = {
+            f"{number}.vegeta.txt": foreign.VEGETA.replace("5.529ms", f"{mean / 1e6:.6f}ms").encode()
+            for number, mean in enumerate(of_runs, start=1)
+        }
+        write_cell(project.archive, files, variant=variant)
+    found = effects(project)
+    row = found["b", "mean"]
+    expected = scipy_stats.ttest_ind(means["b"] / means["b"].mean(), means["a"] / means["a"].mean(), equal_var=False)
+    assert (row["evidence"], row["n_runs"], row["verdict"]) == ("reports", 5, "slower")
+    assert row["ratio"] == pytest.approx(means["b"].mean() / means["a"].mean(), rel=1e-3)
+    reach = scipy_stats.t.ppf(0.975, expected.df) * np.hypot(
+        *(side.std(ddof=1) / side.mean() / np.sqrt(5) for side in means.values())
+    )
+    assert np.log(row["ratio_high"] / row["ratio"]) == pytest.approx(reach, rel=1e-2)
+    assert found["b", "p99"]["why"] == "percentiles of several reports are never averaged"

@@ -1,0 +1,114 @@
+"""Publishing, figures for papers and Snakemake's own report, through the workflow."""
+
+import subprocess
+import zipfile
+
+import pytest
+from publishing.made import BranchReader, files_of, git, read_as_reader
+
+PAGES = "reports/figures/campaigns"
+
+
+@pytest.fixture(scope="module")
+def checkout(collected, tmp_path_factory):
+    """A collected sweep whose copied files have been looked at once, and a remote for it."""
+    collected.run("--cores", "all", "report")
+    remote = BranchReader(tmp_path_factory.mktemp("remote"))
+    git(collected.path, "init", "--quiet", "--initial-branch=main")
+    git(collected.path, "remote", "add", "origin", remote.remote)
+    collected.remote = remote
+    return collected
+
+
+def site_of(checkout) -> dict[str, bytes]:
+    """The published part of what lies in reports/."""
+    found = files_of(checkout.path / "reports")
+    return {name: content for name, content in found.items() if name != "README.md"}
+
+
+def test_publishing_needs_a_destination(checkout) -> None:
+    for dry in ([], ["-n"]):
+        output = checkout.run("--cores", "1", *dry, "publish", expect=1)
+        assert "does not say where to publish" in output and "Traceback" not in output
+
+
+def test_the_site_is_published_once_and_what_is_open_is_not_attacked(checkout, tmp_path) -> None:
+    checkout.replace(publish={"to": "folder", "path": str(tmp_path / "www")})
+    for result in checkout.campaign.glob("50/envoy/2.*"):
+        result.unlink()
+    (checkout.campaign / "completion_time.txt").unlink()
+    before = checkout.contents()
+    output = checkout.run("--cores", "1", "-n", "publish")
+    assert "Would publish the site as it is now" in output and "transferred:" in output
+    assert not (tmp_path / "www").exists()
+    checkout.run("--cores", "1", "publish")
+    assert read_as_reader(files_of(tmp_path / "www")) == site_of(checkout)
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "www").rglob("*")}
+    assert "already has this site" in checkout.run("--cores", "1", "publish")
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "www").rglob("*")} == stamps
+    assert checkout.contents() == before
+
+
+def test_a_page_that_is_not_there_is_made_before_the_site_is_published(checkout, tmp_path) -> None:
+    checkout.replace(publish={"to": "folder", "path": str(tmp_path / "www")})
+    before = site_of(checkout)
+    for page in ("campaigns/*.html", "methods.html", "assets/site.css"):
+        next((checkout.path / "reports").glob(page)).unlink()
+    checkout.run("--cores", "1", "publish")
+    assert read_as_reader(files_of(tmp_path / "www")) == before
+
+
+def test_to_a_branch_of_the_checkouts_remote(checkout) -> None:
+    checkout.replace(publish={"to": "branch"})
+    checkout.run("--cores", "1", "publish")
+    assert read_as_reader(checkout.remote.files()) == site_of(checkout)
+    assert git(checkout.path, "status", "--porcelain", "--untracked-files=no") == ""
+
+
+def test_figures_are_made_once_for_their_page(checkout) -> None:
+    checkout.replace(figures={"width": "17cm", "font_size": 9})
+    checkout.run("--cores", "all", "figures")
+    (folder,) = (checkout.path / PAGES).iterdir()
+    made = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert {"latency-p50.pdf", "latency-p50.svg", "latency-p99.svg", "time-50-p50.pdf"} <= made.keys()
+    assert b'width="17cm"' in made["latency-p50.svg"]
+    assert set(checkout.jobs("--cores", "all", "figures")) <= {"figures"}
+    checkout.replace(figures={"width": "8.5cm"})
+    assert checkout.jobs("--cores", "all", "figures") == {
+        "page_figures": 3,
+        "figures": 1,
+    }  # of the campaign and two variants
+    checkout.run("--cores", "all", "figures")
+    assert b'width="8.5cm"' in (folder / "latency-p50.svg").read_bytes()
+    checkout.replace(figures={"width": "17cm", "font_size": 9})
+    checkout.run("--cores", "all", "figures")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == made
+
+
+def test_snakemakes_own_report_holds_the_same_pictures(checkout, tmp_path) -> None:
+    checkout.run("--cores", "all", "figures")
+    # Without a network, so that what it fetches from elsewhere would be missed.
+    command = [checkout.path / ".venv/bin/snakemake", "--report", tmp_path / "report.zip", "report"]
+    done = subprocess.run(
+        ["unshare", "--net", *command] if _may_unshare() else command,
+        cwd=checkout.path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        names = archive.namelist()
+        page = next(name for name in names if name.endswith("report.html"))
+        texts = archive.read(page).decode() + "".join(
+            archive.read(name).decode("utf-8", "replace") for name in names if name.endswith(".js")
+        )
+        pictures = {archive.read(name) for name in names if name.endswith(".svg")}
+    (folder,) = (checkout.path / PAGES).iterdir()
+    assert {path.read_bytes() for path in folder.glob("*.svg")} <= pictures
+    assert "The median of latency at each load" in texts
+    assert "which were left out" in texts
+
+
+def _may_unshare() -> bool:
+    return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
