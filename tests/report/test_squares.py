@@ -37,7 +37,7 @@ def test_the_page_says_by_how_much_two_layers_take_more_together(tmp_path):
     analyse_campaign(campaign, project.tables, settings=settings)
     reports = tmp_path / "reports"
     write_assets(reports)
-    build_campaign(campaign, project.tables, reports, VARIANTS, {})
+    build_campaign(campaign, project.tables, reports, VARIANTS, {"confidence": 0.9})
     html = (reports / "campaigns" / f"{slug(campaign)}.html").read_text()
     said = re.sub(r"\s+", " ", unescape(re.sub(r"<script.*?</script>|<[^>]+>", " ", html, flags=re.DOTALL)))
     row = project.row("SELECT * FROM interactions WHERE comparison IS NULL AND statistic = 'p50'")
