@@ -69,6 +69,17 @@ def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
     assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is no file"]
 
 
+def test_a_file_without_end_does_not_fill_the_memory(tmp_path: Path) -> None:
+    with (tmp_path / "metadata.json").open("wb") as file:
+        file.truncate(1 << 40)
+    assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json has more than 16 MiB"]
+
+
+def test_brackets_without_end_are_no_json(tmp_path: Path) -> None:
+    (tmp_path / "metadata.json").write_text("[" * 1_000_000)
+    assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is not JSON"]
+
+
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

@@ -26,6 +26,7 @@ PACED = ("open", "serial")  # load models whose rate is one of requests, so that
 
 _LONGEST_S = 1e9
 _LARGEST = 2**31 - 1  # integers of the tables
+LARGEST_BYTES = 16 << 20  # a damaged file of another kind must not fill the memory
 MOST_RUNS = 100_000
 
 # From the first to the last campaign of the time when the collector made no warm-up and still wrote that it had.
@@ -154,17 +155,29 @@ def parse_duration(text: object) -> float | None:
     return seconds if position == len(text) and text and seconds < _LONGEST_S else None
 
 
+def load(path: Path) -> Any:
+    """What one ``metadata.json`` holds. Raises OSError (without a number: it is no file), and ValueError for no JSON."""
+    if path.exists() and not path.is_file():  # a named pipe would block for ever
+        raise OSError("is no file")
+    with path.open("rb") as file:
+        content = file.read(LARGEST_BYTES + 1)
+    if len(content) > LARGEST_BYTES:
+        raise OSError(f"has more than {LARGEST_BYTES >> 20} MiB")
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
 def read(path: Path) -> Metadata:
     """Read one ``metadata.json``. A missing or broken file gives an empty `Metadata` that says so in `problems`."""
     try:
-        if path.exists() and not path.is_file():  # a named pipe would block for ever
-            return nothing("metadata.json is no file")
-        content = json.loads(path.read_bytes())
+        content = load(path)
     except FileNotFoundError:
         return nothing("metadata.json is missing")
     except OSError as error:
-        return nothing(f"metadata.json cannot be read: {error.strerror}")
-    except (ValueError, RecursionError):
+        return nothing(f"metadata.json {f'cannot be read: {error.strerror}' if error.strerror else error}")
+    except ValueError:
         return nothing("metadata.json is not JSON")
     if not isinstance(content, dict):
         return nothing("metadata.json does not hold an object")

@@ -6,6 +6,7 @@ A program is never given to a shell: commands are lists of arguments.
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -116,16 +117,19 @@ class Program:
         stdout: int | None = None,
         environment: Mapping[str, str | None] | None = None,
         core: int | None = None,
+        most_bytes: int | None = None,
     ) -> None:
         """Start it; `environment` sets variables besides this process' own, and unsets those that are None.
 
-        It runs on the processor `core` alone, if one is given.
+        It runs on the processor `core` alone, if one is given, and may take `most_bytes` of memory.
         """
 
         def prepare() -> None:
             minder.register_self()
             if core is not None:
                 os.sched_setaffinity(0, {core})
+            if most_bytes is not None:
+                resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
 
         variables = {**os.environ, **(environment or {})}
         self.command = [find(command[0]), *command[1:]]

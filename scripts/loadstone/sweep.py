@@ -229,7 +229,7 @@ def _changed_declaration(listing: CampaignListing, config: Mapping[str, Any]) ->
 
 def _content(cell: Cell) -> Any:
     try:
-        return json.loads((cell.path / archive.METADATA).read_bytes())
+        return metadata.load(cell.path / archive.METADATA)
     except (OSError, ValueError):
         return {}
 

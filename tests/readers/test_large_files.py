@@ -9,6 +9,8 @@ from pathlib import Path
 import loadstone
 import pytest
 import zstandard
+from loadstone.readers import vegeta_gob
+from loadstone.readers.base import Problems
 from support import samples
 
 LIMIT_MIB = 400
@@ -131,3 +133,12 @@ def test_requests_that_all_have_long_errors(tmp_path):
     rows, problems, peak_mib = read("k6_json", path)
     assert (rows, problems) == (times, "")
     assert peak_mib < LIMIT_MIB
+
+
+def test_binary_results_that_are_none(tmp_path, monkeypatch):
+    """Vegeta takes what is no gob for a line, however long: its memory ends at a limit."""
+    path = tmp_path / "1.results.bin.zst"
+    write(path, b"", bytes(1 << 20), b"")
+    monkeypatch.setattr(vegeta_gob, "MOST_BYTES", 256 << 20)
+    assert list(vegeta_gob.read(path, problems := Problems())) == []
+    assert problems.texts() == ["is damaged: it takes more than 0.25 GiB of memory to decode"]

@@ -284,10 +284,10 @@ def _foreign_cell(campaign: Campaign) -> str | None:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        content = json.loads(path.read_bytes())
+        content = metadata.load(path)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise Refusal(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise Refusal(f"{path} holds no object")

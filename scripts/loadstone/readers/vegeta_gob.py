@@ -18,6 +18,9 @@ from loadstone.readers.stream import explain, open_bytes, whole_lines
 
 _COPY_BYTES = 1 << 18
 
+# A message of gob is at most 1 GiB. What is none, vegeta tries as lines of any length: that must end somewhere.
+MOST_BYTES = 3 << 30
+
 
 def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     """Batches of `SCHEMA` from ``.bin`` or ``.bin.zst``. Raises LoadstoneError when there is no vegeta.
@@ -28,13 +31,17 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
         feeder = _Feeder(path)
         with feeder.output:
             command = ["vegeta", "encode", "--to", "json"]
-            program = Program(command, minder, Path(folder) / "log", stdin=feeder.output, stdout=PIPE)
+            log = Path(folder) / "log"
+            program = Program(command, minder, log, stdin=feeder.output, stdout=PIPE, most_bytes=MOST_BYTES)
         feeder.start()
         try:
             yield from vegeta_json.parse(whole_lines(partial(_read_into, program.stdout), problems), problems)
             code = program.wait()
             feeder.join()
-            _judge(code, program.tail(1), feeder, problems)
+            if code and b"memory" in _first_line(log):
+                problems.damaged = f"it takes more than {MOST_BYTES / (1 << 30):g} GiB of memory to decode"
+            else:
+                _judge(code, program.tail(1), feeder, problems)
         finally:
             program.stop(grace_s=0)
             program.stdout.close()
@@ -43,6 +50,11 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 
 def _read_into(stream: IO[bytes], buffer: memoryview) -> int:
     return os.readv(stream.fileno(), [buffer])
+
+
+def _first_line(log: Path) -> bytes:
+    with log.open("rb") as file:
+        return file.readline(1000)
 
 
 def _judge(code: int, printed: str, feeder: "_Feeder", problems: Problems) -> None:
