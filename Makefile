@@ -1,7 +1,7 @@
 # Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup k6 artillery ask demo test bench lint format browser cluster storage generators clean-tools
+.PHONY: help setup k6 artillery ask demo test bench lint format audit browser cluster storage generators clean-tools
 
 # Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
 export PYTHON
@@ -44,6 +44,9 @@ lint: setup ## Check style, types and workflow
 	@$(RUN) snakefmt --check Snakefile rules
 	@$(RUN) mypy
 	@$(RUN) snakemake --lint
+
+audit: setup ## Ask whether a pinned Python package has known vulnerabilities
+	@$(RUN) python envs/audit.py
 
 format: setup ## Put every file into its usual form
 	@$(RUN) ruff check --fix .

@@ -248,6 +248,8 @@ def read_yaml(path: Path) -> Any:
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         what = " ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None)))) or error
         raise LoadstoneError(f"{path} is not valid YAML{where}: {what}") from None
+    except (ValueError, IndexError, OverflowError, RecursionError) as error:  # PyYAML's, of numbers and depth
+        raise LoadstoneError(f"{path} is not valid YAML: {error}") from None
 
 
 def readable(path: str) -> str:

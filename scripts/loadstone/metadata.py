@@ -156,7 +156,7 @@ def parse_duration(text: object) -> float | None:
 
 
 def load(path: Path) -> Any:
-    """What one ``metadata.json`` holds. Raises OSError (without a number: it is no file), and ValueError for no JSON."""
+    """What one ``metadata.json`` holds. Raises OSError (no number: not a file to read), and ValueError for no JSON."""
     if path.exists() and not path.is_file():  # a named pipe would block for ever
         raise OSError("is no file")
     with path.open("rb") as file:

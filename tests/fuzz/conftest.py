@@ -1,0 +1,7 @@
+import pytest
+from support import rawfiles
+
+
+@pytest.fixture(scope="session")
+def attack() -> rawfiles.Attack:
+    return rawfiles.attack()
