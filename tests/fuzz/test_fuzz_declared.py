@@ -47,3 +47,12 @@ def test_whatever_is_declared_is_checked_or_refused(tmp_path: Path, name: str) -
             reader(path)
 
     fuzz(name, list(samples(pattern)), read)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_yaml_makes_no_objects(tmp_path: Path, name: str) -> None:
+    made = tmp_path / "made"
+    (tmp_path / name).write_text(f"a: !!python/object/apply:os.mkdir [{made}]\n")
+    with pytest.raises(LoadstoneError, match="is not valid YAML"):
+        READERS[name][0](tmp_path / name)
+    assert not made.exists()
