@@ -7,6 +7,7 @@ from typing import Any
 from loadstone import declared_order, generators
 from loadstone.archive import Campaign
 from loadstone.failures import Failure
+from loadstone.load_words import load_unit, rate_text
 from loadstone.metadata import Metadata
 from loadstone.report import (
     causes_section,
@@ -31,10 +32,8 @@ from loadstone.report.incidents_section import Incidents
 from loadstone.report.measured import Described
 from loadstone.report.numbers import (
     Unit,
-    load_unit,
     page_unit,
     rate_name,
-    rate_text,
     when,
 )
 from loadstone.report.pictured_section import Pictured

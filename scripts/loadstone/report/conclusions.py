@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.load_words import rate_text
 from loadstone.report import knee_words, verdict_words
-from loadstone.report.numbers import Unit, counted, rate_name, rate_text, share, significant
+from loadstone.report.numbers import Unit, counted, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.report.words import SHOWN
 from loadstone.stats.bootstrap import ERRORS

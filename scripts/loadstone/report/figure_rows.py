@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.errors import LoadstoneError
-from loadstone.report.numbers import rate_text, significant
+from loadstone.load_words import rate_text
+from loadstone.report.numbers import significant
 
 Row = dict[str, Any]
 _MADE_HERE = "Made by Loadstone"

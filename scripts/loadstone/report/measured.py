@@ -14,10 +14,11 @@ import yaml
 
 from loadstone import records, redact
 from loadstone.archive import METADATA, Campaign, CellListing, scan_campaign
+from loadstone.load_words import rate_text
 from loadstone.metadata import Metadata, parse_duration, read
 from loadstone.records import RunRecord
 from loadstone.report import clusters
-from loadstone.report.numbers import Unit, counted, duration, joined, rate_text, significant, span
+from loadstone.report.numbers import Unit, counted, duration, joined, significant, span
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import text
 from loadstone.variants import Variants

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.load_words import rate_text
 from loadstone.report.conclusions import Conclusions
-from loadstone.report.numbers import Unit, rate_name, rate_text
+from loadstone.report.numbers import Unit, rate_name
 from loadstone.report.queries import Questions, Row
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.pictured import SHARES

@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from loadstone.report.numbers import listed, rate_name, rate_text
+from loadstone.load_words import rate_text
+from loadstone.report.numbers import listed, rate_name
 from loadstone.report.queries import Questions, Row, in_order
 
 Key = tuple[str, str, str]

@@ -7,14 +7,13 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from loadstone.load_words import load_unit, rate_text
 from loadstone.report import charts, coarse, page_data
 from loadstone.report.numbers import (
     Unit,
     counted,
-    load_unit,
     page_unit,
     rate_name,
-    rate_text,
     significant,
     span,
 )

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.load_words import at, listed, load_unit
 from loadstone.report import coarse
-from loadstone.report.numbers import Unit, counted, load_unit, rate_text, share, significant
+from loadstone.report.numbers import Unit, share, significant
 from loadstone.report.queries import Row
 
 # Values of `effects.verdict`, in the order in which sentences of a variant stand.
@@ -20,7 +21,6 @@ _MIXED = "slower and faster"  # in different figures of one load
 
 STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99", "error_fraction": "share of failures"}
 
-_SHOWN = 4  # loads named one by one
 _NUMBER = re.compile(r"\d[\d,.]*")
 _QUOTED = re.compile(r"“([^“”]*)”")
 _ONE_RUN = "one run"
@@ -64,7 +64,7 @@ class _Group:
         return load_unit(row["load_model"] for row in self.rows)
 
     def at(self, rows: Sequence[Row]) -> str:
-        return _at([row["rate"] for row in rows], self.rates, self.load_unit)
+        return at([row["rate"] for row in rows], self.rates, self.load_unit)
 
 
 def verdicts(
@@ -139,7 +139,7 @@ def _summary(group: _Group) -> tuple[str, str]:
         return ("more" if failing else first), " ".join((f"{text}.", *failing))
     within = f"equivalent within {share(group.rows[0]['margin'])}"
     says = {"equivalent": f"is {within} to", _MIXED: "is slower in some figures and faster in others than"}
-    where = {kind: _at(rates, group.rates, group.load_unit) for kind, rates in by_kind.items()}
+    where = {kind: at(rates, group.rates, group.load_unit) for kind, rates in by_kind.items()}
     text = f"{variant} {says.get(first, f'is {first} than')} {baseline}{group.measured} {where[first]}"
     text += _size(first, by_kind[first], group)
     brief = {_MIXED: "slower in some figures, faster in others", "equivalent": within, "cannot tell": "can't tell"}
@@ -167,9 +167,9 @@ def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
     if len(everywhere) == len(_LEADING):
         return ""
     if everywhere:
-        return f" (in {_listed(everywhere)})"
+        return f" (in {listed(everywhere)})"
     told = [STATISTICS[name] for name in STATISTICS if ratios.get(name)]
-    return f" (in {_listed(told, 'or')})"
+    return f" (in {listed(told, 'or')})"
 
 
 def _failing(kind: str, group: _Group) -> str | None:
@@ -210,7 +210,7 @@ def _sentence(head: str, group: _Group, tell: Any) -> str:
     loads = {name: group.at(rows) for name, rows in parts.items()}
     told = {name: tell(name, rows, group) for name, rows in parts.items()}
     if len(set(loads.values())) == 1:
-        return f"{head} {loads.popitem()[1]}: {_listed(told.values())}."
+        return f"{head} {loads.popitem()[1]}: {listed(told.values())}."
     return f"{head}: {'; '.join(f'{told[name]}, {loads[name]}' for name in parts)}."
 
 
@@ -358,12 +358,6 @@ def _label(labels: Mapping[str, str], name: str) -> str:
     return labels.get(name, name)
 
 
-def _listed(texts: Iterable[str], last_by: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *first, last = texts
-    return f"{', '.join(first)} {last_by} {last}" if first else last
-
-
 def _range(values: Iterable[float], text: Any) -> str:
     """From the least to the greatest; one text where both read alike."""
     known = sorted(values)
@@ -372,16 +366,3 @@ def _range(values: Iterable[float], text: Any) -> str:
 
 def _latencies(values_ns: Iterable[float], group: _Group) -> str:
     return f"{_range(values_ns, lambda value: coarse.text(value, group.unit, group.resolution_ns))} {group.unit.symbol}"
-
-
-def _at(rates: Iterable[float], of: Sequence[float], unit: str) -> str:
-    """``at 100 requests/s``, ``at all 3 loads``, ``at 5 of 27 loads, from 100 to 300 requests/s``."""
-    own = sorted(set(rates))
-    if len(own) > 1 and len(own) == len(of):
-        return f"at all {counted(len(own), 'load')}"
-    if len(own) <= _SHOWN:
-        return f"at {_listed(map(rate_text, own))} {unit}"
-    first, last = of.index(own[0]), of.index(own[-1])
-    joint = "from" if last - first + 1 == len(own) else "between"
-    word = "to" if joint == "from" else "and"
-    return f"at {len(own)} of {len(of)} loads, {joint} {rate_text(own[0])} {word} {rate_text(own[-1])} {unit}"
