@@ -177,11 +177,11 @@ def test_statistics_at_different_loads_name_theirs() -> None:
 
 def test_reasons_that_differ_in_numbers_are_one_and_name_variants_by_their_labels() -> None:
     rows = [
-        effect(rate, "p99", "cannot tell", why=f"p99 takes 1,000 requests, “envoy” has {number}", value=None)
+        effect(rate, "p99", "cannot tell", why=f"too few requests: p99 takes 1,000, “envoy” has {number}", value=None)
         for rate, number in ((100, "150"), (200, "1,300"))
     ]
     assert said(rows).details == (
-        "Can't tell at all 2 loads: p99 – for example p99 takes 1,000 requests, Envoy has 150.",
+        "Can't tell at all 2 loads: p99 – for example too few requests: p99 takes 1,000, Envoy has 150.",
     )
 
 

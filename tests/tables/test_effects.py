@@ -144,7 +144,7 @@ def test_a_percentile_that_the_sample_cannot_support_says_what_it_takes(project)
     write(project, "b", levels(3, 4e6, 2, requests=50))
     found = effects(project)["b", "p99"]
     assert (found["verdict"], found["value"], found["p_adjusted"]) == ("cannot tell", None, None)
-    assert found["why"] == "p99 takes 1,000 requests, “a” has 150"
+    assert found["why"] == "too few requests: p99 takes 1,000, “a” has 150"
 
 
 def test_failures_are_more_or_fewer(project):
