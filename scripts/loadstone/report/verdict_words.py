@@ -208,6 +208,8 @@ def _failing(kind: str, group: _Group) -> str | None:
 def _why_short(group: _Group) -> str:
     """The reason that most figures share, and what it would take."""
     rows = [row for row in group.rows if row["verdict"] == "cannot tell" and row["statistic"] != _FAILURES]
+    # What could be told with more runs goes before what one side has no figure of.
+    rows = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None] or rows
     if not rows:
         return ""
     patterns = [_pattern(row) for row in rows]
