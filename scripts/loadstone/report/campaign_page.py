@@ -1,6 +1,6 @@
 """What a campaign page says: its cells, errors and runs from the tables, and its plan from the archive's metadata."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from loadstone.archive import Campaign
 from loadstone.failures import Failure
 from loadstone.load_words import load_unit, rate_text
 from loadstone.metadata import Metadata
+from loadstone.records import RunRecord
 from loadstone.report import (
     causes_section,
     charts,
@@ -189,7 +190,7 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         **page.measured,
         **resources_section.context(page.resources, labels),
         **happened,
-        **run_findings.context(page.run_findings, labels, page.unit),
+        **run_findings.context(page.run_findings, labels, page.unit, _records(page.described)),
         **page.causes,
         **page.senders,
         **reported_section.context(page.reported, labels, page.unit),
@@ -234,6 +235,10 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "data": script_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, load),
     }
+
+
+def _records(cells: Sequence[Described]) -> dict[tuple[float, str, int], RunRecord]:
+    return {(cell.rate, cell.folder, number): record for cell in cells for number, record in cell.records.items()}
 
 
 def _said(failure: Row) -> Failure:

@@ -14,7 +14,7 @@ import yaml
 
 from loadstone import records, redact
 from loadstone.archive import METADATA, Campaign, CellListing, scan_campaign
-from loadstone.load_words import rate_text
+from loadstone.load_words import at, load_unit, rate_text
 from loadstone.metadata import Metadata, parse_duration, read
 from loadstone.records import RunRecord
 from loadstone.report import clusters
@@ -292,7 +292,8 @@ def _changed_images(cells: Sequence[Described], labels: Mapping[str, str]) -> It
 
 
 def _place(cell: Described, labels: Mapping[str, str]) -> str:
-    return f"{labels.get(cell.variant, cell.variant)} at {rate_text(cell.rate)} requests/s"
+    unit = load_unit([cell.metadata.load_model])
+    return f"{labels.get(cell.variant, cell.variant)} {at([cell.rate], [cell.rate], unit)}"
 
 
 def _listed(places: Sequence[str]) -> str:
