@@ -305,6 +305,16 @@ def test_pages_are_quiet_ask_nobody_and_show_names_as_text(made, watched, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_printed_page_is_light_and_as_wide_as_paper(made, watched, kind):
+    watched.page.set_viewport_size({"width": 718, "height": 1000})  # A4 less its margins
+    watched.page.emulate_media(media="print", color_scheme="dark")
+    watched.open(made[1][kind].as_uri())
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 718
+    assert watched.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert watched.page.locator("header.site, .controls, button").locator("visible=true").count() == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing(made, watched, kind):
     found = {}
     for width, scheme in ((1400, "light"), (400, "dark")):
