@@ -96,7 +96,11 @@ def test_a_sweep_cut_short_in_a_later_run_names_unbalanced_runs(project):
 def test_unlike_numbers_of_runs_between_variants_name_the_rates(project):
     write(project, "a", 6)
     write(project, "b", 5)
-    assert "Variants differ in it at 200 requests/s." in one(project, "unbalanced")["text"]
+    found = one(project, "unbalanced")
+    assert "Variants differ in it at 200 requests/s." in found["text"]
+    # The sweep has all that it planned: resuming it brings nothing.
+    assert found["remedy"].startswith("no planned run is missing: sweep again")
+    assert found["cells"] == [{"rate": 200.0, "variant": "b", "load_model": "open"}]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ def unbalanced(evidence: Evidence) -> Iterator[Weakness]:
         text = f"The numbers of runs that count differ: from {min(numbers)} to {most} in a cell."
     if rates := _differing(evidence):
         text += f" Variants differ in it {evidence.at(rates)}."
-    remedy = None if any(row["missing"] for row in evidence.missing) else _ALIKE
+    is_finished = evidence.missing and not any(row["missing"] for row in evidence.missing)
+    remedy = _ALIKE if is_finished else None
     yield Weakness("unbalanced", LIMITS, text, remedy=remedy, **evidence.about(fewer))
 
 
