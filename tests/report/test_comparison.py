@@ -133,7 +133,10 @@ def test_runs_of_which_only_the_report_is_left_are_said_to_be_in_comparisons_alo
     project.make()
     (campaign,) = archive.campaigns(project.archive)
     page = build_campaign(campaign, project.tables, tmp_path / "reports", VARIANTS, {}).read_text()
-    assert "1 run; 0 left out; of 1 run there is only what the load generator reported, below as it reported it" in page
+    assert (
+        "2 runs; 0 left out; of 1 of them there is only what the load generator reported, below as it reported it"
+        in page
+    )
     assert "As the tools reported it" in page and "all from vegeta&#39;s report" in page
     compare(comparison(), [campaign], project.tables)
     page = build_comparison(

@@ -1,7 +1,9 @@
 """Verdicts, layers, knees and what weakens them, on the pages of a campaign and of a comparison, in a real browser."""
 
 import csv
+import json
 import re
+import shutil
 
 import duckdb
 import pytest
@@ -52,8 +54,9 @@ def test_the_verdict_comes_first_and_what_weakens_it_before_how_to_reproduce_it(
     assert re.search(
         r"Can't tell at 50 requests/s: .* – the runs differ too much; about .* runs each would tell", opened
     )
-    tested = [row for row in table(made, "effects", kind) if row["p_adjusted"] is not None]
-    assert f"{len(tested)} figures are tested together: with 95 % confidence" in said
+    told = table(made, "effects", kind)
+    tested = [row for row in told if row["p_adjusted"] is not None]
+    assert f"{len(tested)} of {len(told)} figures could be tested, all together: with 95 % confidence" in said
     page.locator("section[aria-labelledby=verdict] a", has_text="How verdicts are found").focus()
     assert page.evaluate("document.activeElement.getAttribute('href')") == "../methods.html#comparison"
 
@@ -124,6 +127,72 @@ def test_what_is_chosen_is_in_the_address(made, watched):
     page.go_back()
     watched.open(made[1]["comparison"].as_uri() + "#effect=nonsense&at=7")
     assert len(rows(watched, "effects")) == 16 and watched.complaints == []
+
+
+def test_a_verdict_links_to_what_strikes_it(made, watched):
+    watched.open(made[1]["campaign"].as_uri())
+    marks = watched.page.locator(".verdicts .but")
+    assert marks.all_inner_texts() == ["But: drifting or changing runs at 400 requests/s."]
+    told = [
+        row for row in table(made, "claims", "campaign") if (row["claim"], row["weight"]) == ("unsettled", "serious")
+    ]
+    assert [row["cells"] for row in told] == [[{"rate": 400.0, "variant": "filter", "load_model": "open"}]]
+    watched.page.locator("#claim-unsettled").wait_for()
+    assert marks.locator("a").get_attribute("href") == "#claim-unsettled"
+
+
+def test_the_forest_of_failures_is_the_table_of_effects(wide_site, watched):
+    watched.open(wide_site.page("wide").as_uri())
+    drawn = rows(watched, "effects-errors")
+    with duckdb.connect() as connection:
+        told = connection.execute(
+            "SELECT rate, variant, 100 * shift, 100 * shift_low, 100 * shift_high, verdict FROM read_parquet(?) "
+            "WHERE statistic = 'error_fraction' ORDER BY ALL",
+            [str(wide_site.tables / "effects/app=demo/*/*/*.parquet")],
+        ).fetchall()
+    names = ("load", "variant", "value", "low", "high", "verdict")
+    assert len(drawn) == len(told) == 27 * 4
+    for row, known in zip(sorted(drawn, key=lambda row: (row["load"], row["variant"])), told, strict=True):
+        exact = [each if isinstance(each, str) else pytest.approx(each, rel=1e-3) for each in known]
+        assert [row[name] for name in names] == exact
+    points = watched.page.locator("#effects-errors .plot svg g.mark-symbol.role-mark path")
+    assert points.count() == len(drawn)
+    watched.do(lambda: watched.page.locator("select[name=at]").select_option("100"))
+    watched.do(watched.page.get_by_role("checkbox", name="variant-b", exact=True).uncheck)
+    assert [row["variant"] for row in rows(watched, "effects-errors")] == ["variant-c", "variant-d", "variant-e"]
+    assert {row["load"] for row in rows(watched, "effects-errors")} == {100} and watched.complaints == []
+
+
+def test_what_a_picture_cuts_ends_in_an_arrow_and_what_has_no_interval_is_small(made, watched):
+    path = made[0] / "cut" / "campaigns" / made[1]["campaign"].name
+    shutil.copytree(made[0] / "reports", made[0] / "cut")
+    shown = {"rate": 100.0, "variant": "mesh", "statistic": "p50"}
+
+    def change(found):
+        data = json.loads(found[2])
+        for effect in data["concluded"]["effects"]:
+            if {name: effect[name] for name in shown} == shown:
+                effect["ratio"] = [1.4, 0.001, 1.5]
+            elif (effect["rate"], effect["variant"]) == (100.0, "same"):
+                effect["ratio"] = [1.0, None, None]
+        return found[1] + json.dumps(data).replace("<", "\\u003c") + found[3]
+
+    page = r'(<script type="application/json" id="page-data">)(.*?)(</script>)'
+    path.write_text(re.sub(page, change, path.read_text(), flags=re.DOTALL))
+    watched.open(path.as_uri())
+    (cut,) = [row for row in rows(watched, "effects") if row["cut_low"] is not None or row["cut_high"] is not None]
+    assert (cut["load"], cut["variant"], cut["cut_low"], cut["cut_high"]) == (100, "mesh", cut["low"], None)
+    assert cut["from"] == 0.001 < cut["low"]
+    assert "Arrow: the interval reaches" in watched.page.locator("#effects .note").inner_text()
+    marks = watched.page.locator("#effects .plot svg g.mark-symbol.role-mark")
+    assert marks.nth(0).locator("path").count() == 1  # the arrow, below all points
+    widths = marks.last.locator("path").evaluate_all("all => all.map((each) => each.getBBox().width)")
+    bare = [number for number, row in enumerate(rows(watched, "effects")) if row["low"] is None]
+    assert len(bare) == 1 and widths[bare[0]] < min(widths[: bare[0]] + widths[bare[0] + 1 :])
+    mine = figure_rows.beside_baseline(figure_rows.read(path), "p50", "ratio")
+    assert [(row["cut_low"], row["cut_high"]) for row in mine] == [
+        (row["cut_low"], row["cut_high"]) for row in rows(watched, "effects")
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -233,6 +302,16 @@ def test_pages_are_quiet_ask_nobody_and_show_names_as_text(made, watched, kind):
     assert HOSTILE in ADDED and watched.page.locator("main b, main script").count() == 0
     assert watched.complaints == []
     assert all(address.startswith((made[0].as_uri(), "data:,")) for address in watched.requests)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_printed_page_is_light_and_as_wide_as_paper(made, watched, kind):
+    watched.page.set_viewport_size({"width": 718, "height": 1000})  # A4 less its margins
+    watched.page.emulate_media(media="print", color_scheme="dark")
+    watched.open(made[1][kind].as_uri())
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 718
+    assert watched.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert watched.page.locator("header.site, .controls, button").locator("visible=true").count() == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -47,6 +47,7 @@ def known(tmp_path_factory) -> Site:
     runs = {
         "1.results.json": rawfiles.lines(latencies_ns(1), RATE),
         "2.results.json": rawfiles.lines(latencies_ns(2, 0.5), RATE),
+        "2.run.json": json.dumps({"machine": {"cpus": 2, "load_1min": 7.52}}).encode(),
         "3.results.json": stalled(3),
     }
     rawfiles.write_cell(project.archive, runs, **options)
@@ -68,6 +69,8 @@ def test_runs_that_are_not_flat_are_listed_with_the_evidence(known, watched):
     assert "5 runs: 4 flat, 1 drifting up" in section.inner_text()
     drifting, late = section.locator("tbody tr").all_inner_texts()
     assert "drifting up: 5" in drifting and "% over the run, p < 0.001" in drifting
+    assert "the machine was busy: a load average of 7.5 with 2 CPUs, right after the run" in drifting
+    assert "busy" not in late
     assert "sent late: 99th percentile of the send lag 5.00 ms, limit 1" in late
     watched.do(lambda: section.get_by_role("link", name="Show run 2 of Direct at 100").click())
     assert watched.page.locator("#run-name").inner_text().startswith("Run 2 of Direct at 100 ")

@@ -2,6 +2,7 @@
 
 from loadstone.report.knee_words import knees
 from loadstone.report.numbers import MILLISECONDS
+from loadstone.report.struck import weakened
 from loadstone.report.verdict_words import KINDS, Verdict, correction, interactions, relabelled, verdicts
 
 LABELS = {"plain": "Direct", "envoy": "Envoy"}
@@ -43,7 +44,7 @@ def said(rows, **more) -> Verdict:
 
 
 def one_run(rate: float, statistic: str, needed: int | None = 7) -> dict:
-    why = "one run: how much runs differ is not known; it takes at least 2, and about 7 if they differ by 5%"
+    why = "one run: how much runs differ is not known; it takes at least 2, and about 7 if they differ by 5 %"
     bounds = {"shift_low": None, "shift_high": None, "n_compared": 0}
     counts = {"n_runs": 1, "baseline_n_runs": 1, "runs_needed": needed}
     return effect(rate, statistic, "cannot tell", 1.02, why=why, **bounds, **counts)
@@ -61,11 +62,48 @@ def test_a_variant_has_one_short_sentence_and_its_figures_behind_it() -> None:
         "Envoy is slower than Direct at all 3 loads (median: 1.90 to 2.10 times).",
         (f"Slower at all 3 loads: median by {by} and p99 by {by}.",),
     )
-    assert (
-        correction(rows) == "12 figures are tested together: with 95 % confidence no difference told here is by chance."
-    )
     assert "99 % confidence" in correction([effect(100, "p50", "slower", confidence=0.99)])
     assert correction([effect(100, "p50", "cannot tell", n_compared=0)]) == correction([]) == ""
+
+
+def test_how_many_figures_were_tested_of_those_that_the_table_has() -> None:
+    slower, open_ended = effect(100, "p50", "slower", n_compared=2), effect(100, "p99", "cannot tell", n_compared=2)
+    by_chance = "could be tested, all together: with 95 % confidence no difference told here is by chance."
+    assert correction([slower, open_ended]) == f"2 figures {by_chance}"
+    assert correction([slower, open_ended, one_run(500, "p50")]) == f"2 of 3 figures {by_chance}"
+    assert correction([open_ended, open_ended, open_ended]) == (
+        "2 of 3 figures could be tested, all together, at 95 % confidence: no difference is told."
+    )
+
+
+def test_what_strikes_a_verdict_stands_beside_it() -> None:
+    cell = {"variant": "plain", "load_model": "open"}
+    claims = [
+        {"claim": "one_run", "weight": "serious", "cells": [cell | {"rate": 100.0}]},
+        {"claim": "generator_limited", "weight": "serious", "cells": [cell | {"rate": 400.0}]},
+        {"claim": "unsettled", "weight": "serious", "cells": [cell | {"rate": 100.0, "load_model": "closed"}]},
+        {"claim": "warmup_inside", "weight": "serious", "cells": [cell | {"rate": 800.0}]},
+        {"claim": "unbalanced", "weight": "limits", "cells": [cell | {"rate": 100.0}]},
+        {"claim": "fixed_order", "weight": "limits", "cells": [cell | {"rate": rate} for rate in (100.0, 400.0)]},
+    ]
+    rows = [effect(rate, "p50", "slower") for rate in (100, 400)]
+    rows += [effect(100, "error_fraction", "more"), effect(800, "p50", "cannot tell")]
+    assert [(mark.claim, mark.text) for mark in said(weakened(rows, claims)).marks] == [
+        ("generator_limited", "limited by the load generator at 400 requests/s"),
+        ("fixed_order", "fixed or unknown order"),
+    ]
+    failing = effect(800, "error_fraction", "more")
+    assert weakened([failing], claims)[0]["weakened"] == []
+    assert said([effect(100, "p50", "slower")]).marks == ()
+
+
+def test_no_number_of_runs_is_told_where_the_clock_decides() -> None:
+    why = "one run, and latencies come in whole steps of 1 ms, and the shift is less than one"
+    found = said([one_run(500, "mean", None) | {"why": why}])
+    assert found.text == (
+        "Envoy beside Direct: can't tell, one run each, and latencies come in whole steps of 1 ms, and the shift is "
+        "less than one."
+    )
 
 
 def test_one_load_is_named() -> None:
@@ -89,10 +127,12 @@ def test_one_run_each_says_what_it_takes() -> None:
     found = said(rows)
     assert (found.kind, found.text) == (
         "cannot tell",
-        "Envoy beside Direct: can't tell, one run each; about 7 to 19 runs each would tell.",
+        "Envoy beside Direct: can't tell, one run each; if runs differ by 5 %, about 7 to 19 runs each would tell.",
     )
-    assert found.details == (
-        "Can't tell at all 2 loads: mean and p99 – one run each; about 7 to 19 runs each would tell.",
+    (detail,) = found.details
+    assert detail == (
+        "Can't tell at all 2 loads: mean and p99 – one run each; if runs differ by 5 %, about 7 to 19 runs each would "
+        "tell."
     )
     assert "more than 1,000 runs each" in said([one_run(500, "mean", None)]).text
 
@@ -137,11 +177,11 @@ def test_statistics_at_different_loads_name_theirs() -> None:
 
 def test_reasons_that_differ_in_numbers_are_one_and_name_variants_by_their_labels() -> None:
     rows = [
-        effect(rate, "p99", "cannot tell", why=f"p99 takes 1,000 requests, “envoy” has {number}", value=None)
+        effect(rate, "p99", "cannot tell", why=f"too few requests: p99 takes 1,000, “envoy” has {number}", value=None)
         for rate, number in ((100, "150"), (200, "1,300"))
     ]
     assert said(rows).details == (
-        "Can't tell at all 2 loads: p99 – for example p99 takes 1,000 requests, Envoy has 150.",
+        "Can't tell at all 2 loads: p99 – for example too few requests: p99 takes 1,000, Envoy has 150.",
     )
 
 

@@ -160,7 +160,7 @@ def test_what_weakens_the_published_comparisons_is_named(connection) -> None:
     )
     assert (
         "serious",
-        "What artillery reported of “scenario-2” at 50/s sums up all phases of a run, the warm-up too.",
+        "What artillery reported of “scenario-2” at 50 requests/s sums up all phases of a run, the warm-up too.",
     ) in (threescale["warmup_inside"])
 
 

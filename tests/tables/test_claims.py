@@ -67,7 +67,7 @@ def test_one_run(project):
     write(project, "b", 5)
     found = one(project, "one_run")
     assert (found["weight"], found["variant"], found["rate"], found["n"], found["n_of"]) == ("serious", "a", 200, 1, 2)
-    assert "one run only of “a” at 200/s" in found["text"]
+    assert "one run only of “a” at 200 requests/s" in found["text"]
 
 
 def test_few_runs_is_but_a_note(project):
@@ -75,7 +75,7 @@ def test_few_runs_is_but_a_note(project):
         write(project, variant, 3)
     found = one(project, "few_runs")
     assert (found["weight"], found["n"], found["variant"]) == ("note", 2, None)
-    assert "There are 3 runs of every variant at 200/s" in found["text"]
+    assert "There are 3 runs of every variant at 200 requests/s" in found["text"]
 
 
 def test_a_sweep_cut_short_in_a_later_run_names_unbalanced_runs(project):
@@ -86,8 +86,8 @@ def test_a_sweep_cut_short_in_a_later_run_names_unbalanced_runs(project):
     found = one(project, "unbalanced")
     assert (found["weight"], found["n"], found["n_of"]) == ("limits", 4, 6)
     assert found["text"] == (
-        "The numbers of runs that count differ, from 7 to 8: 8 runs of every variant at 300/s; 7 runs of every variant "
-        "at 100 and 200/s."
+        "The numbers of runs that count differ, from 7 to 8: 8 runs of every variant at 300 requests/s; 7 runs of "
+        "every variant at 100 and 200 requests/s."
     )
     missing = one(project, "unfinished")
     assert "16 of 60 planned runs have no result" in missing["text"]
@@ -96,7 +96,11 @@ def test_a_sweep_cut_short_in_a_later_run_names_unbalanced_runs(project):
 def test_unlike_numbers_of_runs_between_variants_name_the_rates(project):
     write(project, "a", 6)
     write(project, "b", 5)
-    assert "Variants differ in it at 200/s." in one(project, "unbalanced")["text"]
+    found = one(project, "unbalanced")
+    assert "Variants differ in it at 200 requests/s." in found["text"]
+    # The sweep has all that it planned: resuming it brings nothing.
+    assert found["remedy"].startswith("no planned run is missing: sweep again")
+    assert found["cells"] == [{"rate": 200.0, "variant": "b", "load_model": "open"}]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +161,7 @@ def test_a_percentile_beyond_the_sample(project):
     write(project, "a", short)
     found = one(project, "unsupported")
     assert (found["statistic"], found["variant"]) == ("p99", "a")
-    assert found["text"] == "p99 takes 1,000 requests, and “a” at 200/s has fewer (500 at least)."
+    assert found["text"] == "p99 takes 1,000 requests, and of “a” at 200 requests/s there are as few as 500."
 
 
 def test_failures_and_timeouts(project):
@@ -165,9 +169,9 @@ def test_failures_and_timeouts(project):
     latencies[-100:] = int(2e9)
     write(project, "a", [latencies] * 1, code=0, error="context deadline exceeded (Client.Timeout exceeded)")
     found = {row["claim"]: row for row in claims(project)}
-    assert "Up to 100 % of the requests of “a” at 200/s failed" in found["failures"]["text"]
+    assert "Up to 100 % of the requests of “a” at 200 requests/s failed" in found["failures"]["text"]
     assert found["timeouts"]["statistic"] is None
-    assert "1,000 requests of “a” at 200/s timed out" in found["timeouts"]["text"]
+    assert "1,000 requests of “a” at 200 requests/s timed out" in found["timeouts"]["text"]
 
 
 def test_a_coarse_clock_and_differences_below_its_step(project):
@@ -178,7 +182,7 @@ def test_a_coarse_clock_and_differences_below_its_step(project):
         write_cell(project.archive, files, rate="1", variant=variant, order=BLOCKS, testOptions={}, **described)
     found = {row["claim"]: row for row in claims(project)}
     assert (
-        "whole steps of 1 ms, and the median of every variant at 1/s is of 2 steps only"
+        "whole steps of 1 ms, and the median of every variant at 1 requests/s is of 2 steps only"
         in found["coarse_clock"]["text"]
     )
     below = found["below_a_step"]

@@ -125,8 +125,18 @@ def test_one_run_each_tells_nothing_for_certain(project):
     )
     assert found["ratio"] == pytest.approx(1.5, rel=0.05)
     assert found["why"].startswith("one run: how much runs differ is not known; it takes at least 2, and about ")
-    assert "if they differ by 5%" in found["why"]
+    assert "if they differ by 5 % (one standard deviation)" in found["why"]
     assert found["runs_needed"] >= 2
+
+
+def test_one_run_each_within_a_step_of_the_clock_names_no_number_of_runs(project):
+    for variant in "ab":
+        files = {"1.artillery.json": foreign.artillery([[9.0] * 3, [8.0] * 4, [2.0] * 5, [2.0] * 5])}
+        described = {"testMode": "artillery", "generator": {"name": "artillery"}, "loadModel": "open"}
+        write_cell(project.archive, files, rate=RATE, variant=variant, testOptions={}, **described)
+    found = effects(project)["b", "mean"]
+    assert (found["verdict"], found["runs_needed"]) == ("cannot tell", None)
+    assert found["why"] == "one run, and latencies come in whole steps of 1 ms, and the shift is less than one"
 
 
 def test_a_percentile_that_the_sample_cannot_support_says_what_it_takes(project):
@@ -134,7 +144,7 @@ def test_a_percentile_that_the_sample_cannot_support_says_what_it_takes(project)
     write(project, "b", levels(3, 4e6, 2, requests=50))
     found = effects(project)["b", "p99"]
     assert (found["verdict"], found["value"], found["p_adjusted"]) == ("cannot tell", None, None)
-    assert found["why"] == "p99 takes 1,000 requests, “a” has 150"
+    assert found["why"] == "too few requests: p99 takes 1,000, “a” has 150"
 
 
 def test_failures_are_more_or_fewer(project):

@@ -103,7 +103,7 @@ def test_a_campaign_tells_the_knee_of_each_variant(layered):
     for variant in ("plain", "cache", "both"):
         row = found[variant]
         assert (row["knee_rate"], row["high"], row["beyond"]) == (None, None, [])
-        assert row["low"] == 120 and row["problem"] == "not reached up to 120"
+        assert row["low"] == 120 and row["problem"] == "carried up to 120 requests/s, the highest rate measured"
 
 
 def test_shares_of_the_knee_are_interpolated_or_refused(layered):
@@ -122,7 +122,7 @@ def test_shares_of_the_knee_are_interpolated_or_refused(layered):
         assert row["low_ns"] < row["value_ns"] < row["high_ns"]
         # Plain has no knee, so there is nothing to compare with.
         assert row["baseline"] == "plain" and row["ratio"] is None
-        assert row["problem"] == "“plain”: no knee: not reached up to 120"
+        assert row["problem"] == "“plain”: no knee: carried up to 120 requests/s, the highest rate measured"
 
 
 def test_a_comparison_tells_the_same_of_the_same_runs(layered, project):
@@ -212,7 +212,7 @@ def test_layers_that_take_latency_away_are_pointed_out(layered):
 def test_what_is_not_known_of_a_layer_is_said(layered):
     row = layered.row("SELECT * FROM layers WHERE rate = 20 AND statistic = 'p99' AND variant = 'cache'")
     assert row["added_ns"] is None
-    assert "p99 takes 1,000 requests" in row["warning"]
+    assert "too few requests: p99 takes 1,000" in row["warning"]
 
 
 def test_layers_that_do_not_add_up_are_pointed_out(layered):

@@ -24,7 +24,7 @@ def rests_on(page: "CampaignPage") -> str:
     left_out = f"{len(page.excluded):,} left out"
     if reported:
         left_out += (
-            f"; of {counted(reported, 'run')} there is only what the load generator reported, below as it reported it "
+            f"; of {reported:,} of them there is only what the load generator reported, below as it reported it "
             "and in no other figure"
         )
     if page.runs and reported == len(page.runs):
@@ -33,7 +33,8 @@ def rests_on(page: "CampaignPage") -> str:
             "with nothing."
         )
     if page.planned is None:
-        return f"{counted(counting, 'run')}; {left_out}. How many were planned was not recorded."
+        runs = counted(counting + reported, "run")
+        return f"{runs}; {left_out}. How many were planned was not recorded."
     text = f"{page.planned_collected or 0:,} of {counted(page.planned, 'planned run')} collected; {left_out}"
     return (
         f"{text}."

@@ -1,13 +1,15 @@
 """What a campaign page says: its cells, errors and runs from the tables, and its plan from the archive's metadata."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loadstone import declared_order, generators
 from loadstone.archive import Campaign
 from loadstone.failures import Failure
+from loadstone.load_words import load_unit, rate_text
 from loadstone.metadata import Metadata
+from loadstone.records import RunRecord
 from loadstone.report import (
     causes_section,
     charts,
@@ -31,10 +33,8 @@ from loadstone.report.incidents_section import Incidents
 from loadstone.report.measured import Described
 from loadstone.report.numbers import (
     Unit,
-    load_unit,
     page_unit,
     rate_name,
-    rate_text,
     when,
 )
 from loadstone.report.pictured_section import Pictured
@@ -190,7 +190,7 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         **page.measured,
         **resources_section.context(page.resources, labels),
         **happened,
-        **run_findings.context(page.run_findings, labels, page.unit),
+        **run_findings.context(page.run_findings, labels, page.unit, _records(page.described)),
         **page.causes,
         **page.senders,
         **reported_section.context(page.reported, labels, page.unit),
@@ -235,6 +235,10 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "data": script_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, load),
     }
+
+
+def _records(cells: Sequence[Described]) -> dict[tuple[float, str, int], RunRecord]:
+    return {(cell.rate, cell.folder, number): record for cell in cells for number, record in cell.records.items()}
 
 
 def _said(failure: Row) -> Failure:

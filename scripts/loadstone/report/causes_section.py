@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from loadstone.report.numbers import rate_text
+from loadstone.load_words import rate_text
 from loadstone.report.queries import Questions, Row
 from loadstone.report.words import SHOWN
 from loadstone.tables.error_causes import BY_NAME

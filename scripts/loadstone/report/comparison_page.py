@@ -11,6 +11,7 @@ from typing import Any
 from loadstone import declared_order, generators
 from loadstone.archive import Campaign
 from loadstone.comparisons import ALLOWANCES, Comparison
+from loadstone.load_words import load_unit, rate_text
 from loadstone.report import (
     charts,
     coarse,
@@ -22,7 +23,7 @@ from loadstone.report import (
 )
 from loadstone.report.charts import Load
 from loadstone.report.conclusions import Conclusions
-from loadstone.report.numbers import Unit, counted, joined, load_unit, page_unit, rate_text, when
+from loadstone.report.numbers import Unit, counted, joined, page_unit, when
 from loadstone.report.pictured_section import Pictured
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.reported_section import Reported

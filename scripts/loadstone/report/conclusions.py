@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.report import knee_words, verdict_words
-from loadstone.report.numbers import Unit, counted, rate_name, rate_text, share, significant
+from loadstone.load_words import rate_text
+from loadstone.report import knee_words, struck, verdict_words
+from loadstone.report.numbers import Unit, counted, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.report.words import SHOWN
 from loadstone.stats.bootstrap import ERRORS
@@ -54,16 +55,20 @@ def gather(
     """
 
     def asked(query: str, *others: str) -> list[Row]:
-        rows = questions.rows(query, comparison=comparison)
+        return named(questions.rows(query, comparison=comparison), *others)
+
+    def named(rows: Sequence[Row], *others: str) -> list[Row]:
         return [_named(row, others, name) for row in rows]
 
+    claims = questions.rows("page_claims", comparison=comparison)
+    effects = struck.weakened(questions.rows("page_effects", comparison=comparison), claims)
     return Conclusions(
-        asked("page_effects", "variant", "baseline"),
+        named(effects, "variant", "baseline"),
         asked("page_layers", "variant", "below"),
         asked("page_interactions", "bottom", "left", "right", "top"),
         asked("page_knees", "variant"),
         asked("page_knee_shares", "variant", "baseline"),
-        questions.rows("page_claims", comparison=comparison),
+        claims,
         confidence,
     )
 
@@ -211,17 +216,20 @@ def _depths(rows: Sequence[Row]) -> dict[str, int]:
 
 def _claims(rows: Sequence[Row], labels: Mapping[str, str]) -> list[dict[str, Any]]:
     """By weight and kind, heaviest first: what it is called, what it says of which cells, and what cures it."""
-    found = []
+    found: list[dict[str, Any]] = []
+    seen: set[str] = set()
     for weight, what in WEIGHTS.items():
         own = [row for row in rows[:SHOWN] if row["weight"] == weight]
         kinds = [
             {
                 "heading": CLAIMS[claim].heading,
+                "anchor": None if claim in seen else f"claim-{claim}",
                 "texts": [_relabelled(row["text"], labels) for row in own if row["claim"] == claim],
                 "remedies": list(dict.fromkeys(row["remedy"] for row in own if row["claim"] == claim)),
             }
             for claim in dict.fromkeys(row["claim"] for row in own)
         ]
+        seen |= {row["claim"] for row in own}
         if kinds:
             found.append({"weight": weight, "what": what, "kinds": kinds})
     return found

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.errors import LoadstoneError
-from loadstone.report.numbers import rate_text, significant
+from loadstone.load_words import rate_text
+from loadstone.report.numbers import significant
 
 Row = dict[str, Any]
 _MADE_HERE = "Made by Loadstone"
@@ -236,8 +237,9 @@ def added(page: Page, statistic: str) -> list[Row]:
         beyond = any(is_beyond(page, layer[name], layer["rate"]) for name in ("variant", "below_name"))
         found = {"load": layer["rate"], "value": value, "low": low, "high": high, "beyond": beyond}
         found |= {"sure": low is not None and (low > 0 or high < 0), "shown": _signed(page, layer)}
-        label = f"{label_of(page, layer['variant'])} over {layer['below']}"
-        rows.append({"variant": layer["variant"], "label": label} | found)
+        names = label_of(page, layer["variant"]), layer["below"]
+        written = {"label": " over ".join(names), "name": "\nover ".join(names)}
+        rows.append({"variant": layer["variant"], **written} | found)
     return keyed(_drawn(rows, "shift"))
 
 
@@ -259,7 +261,8 @@ def keyed(rows: list[Row]) -> list[Row]:
     found = []
     for place, row in enumerate(rows):
         first = place == 0 or rows[place - 1]["load"] != row["load"]
-        named = f"{rate_text(row['load'])} · {row['label']}" if first else row["label"]
+        name = row.get("name", row["label"])
+        named = f"{rate_text(row['load'])} · {name}" if first else name
         found.append(row | {"first": first, "key": f"{place}:{named}"})
     return found
 
@@ -277,7 +280,9 @@ def _drawn(rows: list[Row], kind: str) -> list[Row]:
         value, low, high = row["value"], row["low"], row["high"]
         far = value is not None and not lowest <= value <= highest
         ends = (None, None) if far or low is None else (max(low, lowest), min(high, highest))
-        found.append(row | {"low": ends[0], "high": ends[1], "point": None if far else value})
+        cut = [None if end == whole or far else end for end, whole in zip(ends, (low, high), strict=True)]
+        drawn = {"low": ends[0], "high": ends[1], "cut_low": cut[0], "cut_high": cut[1]}
+        found.append(row | drawn | {"point": None if far else value})
     return found
 
 

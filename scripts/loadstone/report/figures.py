@@ -150,7 +150,8 @@ def _as_high_as_needed(page: Page, figure: Figure, wanted: Settings) -> Settings
     """Where every row has a line of its own, the picture is as high as these need."""
     if not _has_lines(page.specs[figure.spec]):
         return wanted
-    return replace(wanted, height=max(wanted.height, (len(figure.rows) + 4) * 1.5 * wanted.font_size * _POINT))
+    of_row = 2.6 if any("\n" in row["key"] for row in figure.rows) else 1.5  # in heights of a letter
+    return replace(wanted, height=max(wanted.height, (len(figure.rows) + 4) * of_row * wanted.font_size * _POINT))
 
 
 def _has_lines(spec: Mapping[str, Any]) -> bool:

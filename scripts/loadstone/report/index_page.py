@@ -9,8 +9,9 @@ from loadstone import declared_order
 from loadstone.archive import Campaign
 from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
+from loadstone.load_words import load_unit, rate_text
 from loadstone.report import quality_page
-from loadstone.report.numbers import counted, load_unit, rate_text, when
+from loadstone.report.numbers import counted, when
 from loadstone.report.quality_page import Key, key_of
 from loadstone.report.queries import Questions, Row
 from loadstone.report.words import LOAD_MODELS, distinct

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from loadstone.report.numbers import rate_text, share, significant
+from loadstone.load_words import rate_text
+from loadstone.report.numbers import share, significant
 from loadstone.report.queries import Row
 
 _BEYOND = {

@@ -14,10 +14,11 @@ import yaml
 
 from loadstone import records, redact
 from loadstone.archive import METADATA, Campaign, CellListing, scan_campaign
+from loadstone.load_words import at, load_unit, rate_text
 from loadstone.metadata import Metadata, parse_duration, read
 from loadstone.records import RunRecord
 from loadstone.report import clusters
-from loadstone.report.numbers import Unit, counted, duration, joined, rate_text, significant, span
+from loadstone.report.numbers import Unit, counted, duration, joined, significant, span
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import text
 from loadstone.variants import Variants
@@ -291,7 +292,8 @@ def _changed_images(cells: Sequence[Described], labels: Mapping[str, str]) -> It
 
 
 def _place(cell: Described, labels: Mapping[str, str]) -> str:
-    return f"{labels.get(cell.variant, cell.variant)} at {rate_text(cell.rate)} requests/s"
+    unit = load_unit([cell.metadata.load_model])
+    return f"{labels.get(cell.variant, cell.variant)} {at([cell.rate], [cell.rate], unit)}"
 
 
 def _listed(places: Sequence[str]) -> str:

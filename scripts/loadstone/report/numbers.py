@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from loadstone.archive import Campaign
+from loadstone.load_words import rate_text
 
 
 @dataclass(frozen=True)
@@ -85,19 +86,6 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def rate_name(rate: float) -> str:
     """A rate in requests/s as text and as file name: the shortest plain decimal (``"100"``, ``"0.5"``)."""
     return f"{rate:.9f}".rstrip("0").rstrip(".") or "0"
-
-
-def rate_text(rate: float | None) -> str:
-    """The same for reading, thousands separated: ``"1,000"``."""
-    return "–" if rate is None else f"{rate:,.9f}".rstrip("0").rstrip(".")
-
-
-def load_unit(models: Iterable[str | None]) -> str:
-    """What the number of a load counts, by the load models of the runs that it is of."""
-    closed = {model == "closed" for model in models}
-    return {frozenset({True}): "users", frozenset({True, False}): "requests/s or users"}.get(
-        frozenset(closed), "requests/s"
-    )
 
 
 def joined(texts: Iterable[str | None]) -> str:

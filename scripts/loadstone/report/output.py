@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from loadstone import __version__, durable
+from loadstone import __version__, durable, load_words
 from loadstone.report import colours, navigation, numbers
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
@@ -48,7 +48,7 @@ _ENVIRONMENT.filters.update(
     significant=numbers.significant,
     duration=numbers.duration,
     listed=numbers.listed,
-    rate=numbers.rate_text,
+    rate=load_words.rate_text,
     light_dark=colours.light_dark,
 )
 _ENVIRONMENT.globals.update(

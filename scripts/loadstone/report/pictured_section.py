@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.load_words import rate_text
+from loadstone.report import verdict_words
 from loadstone.report.conclusions import Conclusions
-from loadstone.report.numbers import Unit, rate_name, rate_text
+from loadstone.report.numbers import Unit, rate_name
 from loadstone.report.queries import Questions, Row
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.pictured import SHARES
@@ -102,7 +104,7 @@ def error_effects(found: Conclusions, styles: Sequence[Style]) -> list[dict[str,
             "baseline": labels.get(row["baseline"], row["baseline"]),
             "points": [_points(row[f"shift{end}"]) for end in ("", "_low", "_high")],
             "verdict": row["verdict"],
-            "why": row["why"],
+            "why": row["why"] and verdict_words.relabelled(row["why"], labels),
             "needed": row["runs_needed"],
             "p": row["p_adjusted"] and float(f"{row['p_adjusted']:.{_DIGITS}g}"),
             "runs": row["n_runs"],

@@ -11,10 +11,11 @@ from loadstone import failures
 from loadstone.archive import Campaign, Cell
 from loadstone.failures import Failure
 from loadstone.journal import Command, Journal, key_of
+from loadstone.load_words import rate_text
 from loadstone.metadata import parse_duration
 from loadstone.progress import REWRITTEN_S, Progress, Run, duration_text, look, until_text
 from loadstone.report import navigation
-from loadstone.report.numbers import counted, listed, rate_text, when
+from loadstone.report.numbers import counted, listed, when
 from loadstone.report.output import asset, write_page, write_text
 from loadstone.stages import load_text
 from loadstone.variants import Variants

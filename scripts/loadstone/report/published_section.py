@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone import generators
+from loadstone.load_words import rate_text
 from loadstone.report import coarse
-from loadstone.report.numbers import Unit, counted, joined, rate_text, significant
+from loadstone.report.numbers import Unit, counted, joined, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.fits import Fitted
 

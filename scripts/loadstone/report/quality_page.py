@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from loadstone.report.numbers import listed, rate_name, rate_text
+from loadstone.load_words import rate_text
+from loadstone.report.numbers import listed, rate_name
 from loadstone.report.queries import Questions, Row, in_order
 
 Key = tuple[str, str, str]
@@ -20,8 +21,12 @@ _MOST_MARKS = 100_000  # runs of a site beyond which maps hold numbers instead o
 # State of a run (page_quality.sql) -> its mark, what a count of them is called, and what it means. The marks differ in
 # shape, not in colour alone.
 STATES = {
-    "collected": ("■", "Counting", "has a result that counts, and nothing is said against it"),
-    "suggested": ("◆", "With a suggested tag", "counts, and a tag is suggested for it or its cell"),
+    "collected": ("■", "Counting, no tag suggested", "has a result that counts, and nothing is said against it"),
+    "suggested": (
+        "◆",
+        "Counting, a tag suggested",
+        "counts too, and a tag is suggested for it or its cell",
+    ),
     "left out": ("◇", "Left out", "has a result that no statistic counts"),
     "failed": ("✕", "Failed", "was tried and gave no result"),
     "missing": ("□", "Missing", "was planned and never tried"),

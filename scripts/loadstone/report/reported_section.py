@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone import stats
+from loadstone.load_words import rate_text
 from loadstone.report.coarse import COARSE_NS, resolution_text, stepped
-from loadstone.report.numbers import Unit, counted, duration, rate_text
+from loadstone.report.numbers import Unit, counted, duration
 from loadstone.report.queries import Questions, Row
 
 _BOUNDS = 400  # of a histogram that a chart shows

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.records import RunRecord
 from loadstone.report import run_words
 from loadstone.report.numbers import Unit, counted, rate_name
 from loadstone.report.queries import Questions, Row, in_order
@@ -12,6 +13,7 @@ from loadstone.report.words import SHOWN
 from loadstone.stats import run_shape
 
 _Run = tuple[str, str, int]  # variant, folder and number, at one rate
+_Recorded = tuple[float, str, int]  # rate, folder and number
 _PERCENTILES = ("mean", "p50", "p90", "p99", "p999")
 
 
@@ -45,10 +47,15 @@ def of_rate(findings: RunFindings, rate: float, unit: Unit) -> dict[_Run, dict[s
     return found
 
 
-def context(findings: RunFindings, labels: Mapping[str, str], unit: Unit) -> dict[str, Any]:
-    """The variables of ``run_findings.html``; `unsettled`, by rate and variant, is for the table of cells."""
+def context(
+    findings: RunFindings, labels: Mapping[str, str], unit: Unit, records: Mapping[_Recorded, RunRecord]
+) -> dict[str, Any]:
+    """The variables of ``run_findings.html``; `unsettled`, by rate and variant, is for the table of cells.
+
+    `records` are by rate, folder and run.
+    """
     judged = [row for row in findings.shapes if row["shape"] != run_shape.TOO_FEW]
-    listed = in_order(_listed(findings, unit), list(labels))
+    listed = in_order(_listed(findings, unit, records), list(labels))
     return {
         "run_shapes": judged,
         "shapes_say": _counts(judged, len(findings.shapes)),
@@ -62,7 +69,7 @@ def context(findings: RunFindings, labels: Mapping[str, str], unit: Unit) -> dic
     }
 
 
-def _listed(findings: RunFindings, unit: Unit) -> Iterator[Row]:
+def _listed(findings: RunFindings, unit: Unit, records: Mapping[_Recorded, RunRecord]) -> Iterator[Row]:
     """Runs that are not flat, or were sent late: a row each, with `said` of it and the `address` that shows it."""
     late = {(row["rate"], *_key(row)): row for row in findings.sending if row["limited"]}
     numbers = Counter((row["rate"], row["variant"], row["run"]) for row in findings.shapes)
@@ -76,6 +83,7 @@ def _listed(findings: RunFindings, unit: Unit) -> Iterator[Row]:
             "said": [
                 *([] if is_flat else [run_words.shape(row, unit)]),
                 *([run_words.late(limited, unit)] if limited else []),
+                *run_words.busy(records.get((row["rate"], row["variant_dir"], row["run"]), RunRecord())),
             ],
             "is_unsettled": row["shape"] in run_shape.UNSETTLED,
             "address": {

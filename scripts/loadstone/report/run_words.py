@@ -1,9 +1,10 @@
 """The shape of a run and how it was sent, in words with their evidence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from loadstone.records import RunRecord
 from loadstone.report import coarse
-from loadstone.report.numbers import Unit, duration, significant
+from loadstone.report.numbers import Unit, counted, duration, significant
 from loadstone.report.queries import Row
 from loadstone.stats import run_shape
 
@@ -18,6 +19,13 @@ def late(row: Row, unit: Unit) -> str:
     """That a run was sent late: its send lag and the limit."""
     lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("lag_p99_ns", "lag_limit_ns"))
     return f"sent late: 99th percentile of the send lag {lag}, limit {limit}"
+
+
+def busy(record: RunRecord) -> Iterator[str]:
+    """That the machine had more to do than processors for it, where that was recorded: it may be the reason."""
+    if record.cpus and record.load_1min is not None and record.load_1min > record.cpus:
+        cpus = counted(int(record.cpus), "CPU")
+        yield f"the machine was busy: a load average of {record.load_1min:.1f} with {cpus}, right after the run"
 
 
 def probability(p: float | None) -> str:

@@ -7,14 +7,13 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from loadstone.load_words import load_unit, rate_text
 from loadstone.report import charts, coarse, page_data
 from loadstone.report.numbers import (
     Unit,
     counted,
-    load_unit,
     page_unit,
     rate_name,
-    rate_text,
     significant,
     span,
 )
@@ -221,7 +220,7 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
         texts, symbol, by = [significant(100 * value) for value in (before, after)], "%", ""
     else:
         texts = [coarse.text(value, unit, row["resolution_ns"]) for value in (before, after)]
-        symbol, by = unit.symbol, f"{100 * (after / before - 1):+.3g} %"
+        symbol, by = unit.symbol, _by(after / before)
     return {
         "when": moment_text(row),
         "page": page.page_of(row),
@@ -235,6 +234,11 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
         "note": row["note"],
         "way": row["way"],
     }
+
+
+def _by(ratio: float) -> str:
+    """By how much a level is another: ``+12.3 %``; from the double or half on ``140 times``."""
+    return f"{100 * (ratio - 1):+.3g} %" if 1 / 2 < ratio < 2 else f"{significant(ratio)} times"
 
 
 def _found(changes: Sequence[Row], page: VariantHistory) -> str:

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.load_words import at, listed, load_unit
 from loadstone.report import coarse
-from loadstone.report.numbers import Unit, counted, load_unit, rate_text, share, significant
+from loadstone.report.numbers import Unit, counted, share, significant
 from loadstone.report.queries import Row
+from loadstone.tables import effects
+from loadstone.tables.claims.declared import CLAIMS, CONFOUNDING
 
 # Values of `effects.verdict`, in the order in which sentences of a variant stand.
 KINDS = ("slower", "faster", "more", "fewer", "equivalent", "cannot tell")
@@ -20,7 +23,6 @@ _MIXED = "slower and faster"  # in different figures of one load
 
 STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99", "error_fraction": "share of failures"}
 
-_SHOWN = 4  # loads named one by one
 _NUMBER = re.compile(r"\d[\d,.]*")
 _QUOTED = re.compile(r"“([^“”]*)”")
 _ONE_RUN = "one run"
@@ -29,15 +31,25 @@ _LEADING = ("p50", "mean", "p90", "p99")  # which figure stands for all, if it c
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A kind of claim beside a verdict, with the loads where it strikes, if these are not all."""
+
+    claim: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Verdict:
     """On one variant: a short sentence, and `details` that it rests on.
 
-    `kind` is the first of `KINDS` that it tells of; on a square of layers, ``warning`` or ``note``.
+    `kind` is the first of `KINDS` that it tells of; on a square of layers, ``warning`` or ``note``. `marks` are
+    weaknesses that strike what it tells.
     """
 
     kind: str
     text: str
     details: tuple[str, ...]
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,7 @@ class _Group:
         return load_unit(row["load_model"] for row in self.rows)
 
     def at(self, rows: Sequence[Row]) -> str:
-        return _at([row["rate"] for row in rows], self.rates, self.load_unit)
+        return at([row["rate"] for row in rows], self.rates, self.load_unit)
 
 
 def verdicts(
@@ -78,7 +90,7 @@ def verdicts(
     for group in _by_variant(list(rows), labels, unit, resolution_ns):
         details = tuple(text for kind in KINDS for text in _told(kind, group))
         if details:
-            found.append(Verdict(*_summary(group), details))
+            found.append(Verdict(*_summary(group), details, tuple(_marks(group))))
     return found
 
 
@@ -88,9 +100,11 @@ def correction(rows: Sequence[Row]) -> str:
     if not tested:
         return ""
     sure = share(rows[0]["confidence"])
-    if tested == 1:
-        return f"One figure is tested, at {sure} confidence."
-    return f"{tested:,} figures are tested together: with {sure} confidence no difference told here is by chance."
+    of = f"{tested:,} of {len(rows):,} figures" if tested < len(rows) else counted(tested, "figure")
+    text = f"{of} could be tested{', all together' if tested > 1 else ''}"
+    if any(row["verdict"] in ("slower", "faster", "more", "fewer") for row in rows):
+        return f"{text}: with {sure} confidence no difference told here is by chance."
+    return f"{text}, at {sure} confidence: no difference is told."
 
 
 def _by_variant(
@@ -117,6 +131,17 @@ def _told(kind: str, group: _Group) -> Iterator[str]:
         yield _certain(kind, _only(group, own))
 
 
+def _marks(group: _Group) -> Iterator[Mark]:
+    """Of what is told, not of what can't be."""
+    told = [row for row in group.rows if row["verdict"] not in (None, "cannot tell")]
+    kinds = {claim for row in told for claim in row.get("weakened", ())}
+    for claim in sorted(kinds, key=lambda kind: (kind in CONFOUNDING, list(CLAIMS).index(kind))):
+        rows = [row for row in told if claim in row.get("weakened", ())]
+        heading = CLAIMS[claim].heading
+        everywhere = {row["rate"] for row in rows} == {row["rate"] for row in told}
+        yield Mark(claim, heading[0].lower() + heading[1:] + ("" if everywhere else f" {group.at(rows)}"))
+
+
 def _only(group: _Group, rows: Sequence[Row]) -> _Group:
     return _Group(rows, group.rates, group.measured, group.names, group.unit, group.resolution_ns)
 
@@ -139,7 +164,7 @@ def _summary(group: _Group) -> tuple[str, str]:
         return ("more" if failing else first), " ".join((f"{text}.", *failing))
     within = f"equivalent within {share(group.rows[0]['margin'])}"
     says = {"equivalent": f"is {within} to", _MIXED: "is slower in some figures and faster in others than"}
-    where = {kind: _at(rates, group.rates, group.load_unit) for kind, rates in by_kind.items()}
+    where = {kind: at(rates, group.rates, group.load_unit) for kind, rates in by_kind.items()}
     text = f"{variant} {says.get(first, f'is {first} than')} {baseline}{group.measured} {where[first]}"
     text += _size(first, by_kind[first], group)
     brief = {_MIXED: "slower in some figures, faster in others", "equivalent": within, "cannot tell": "can't tell"}
@@ -167,9 +192,9 @@ def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
     if len(everywhere) == len(_LEADING):
         return ""
     if everywhere:
-        return f" (in {_listed(everywhere)})"
+        return f" (in {listed(everywhere)})"
     told = [STATISTICS[name] for name in STATISTICS if ratios.get(name)]
-    return f" (in {_listed(told, 'or')})"
+    return f" (in {listed(told, 'or')})"
 
 
 def _failing(kind: str, group: _Group) -> str | None:
@@ -183,6 +208,8 @@ def _failing(kind: str, group: _Group) -> str | None:
 def _why_short(group: _Group) -> str:
     """The reason that most figures share, and what it would take."""
     rows = [row for row in group.rows if row["verdict"] == "cannot tell" and row["statistic"] != _FAILURES]
+    # What could be told with more runs goes before what one side has no figure of.
+    rows = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None] or rows
     if not rows:
         return ""
     patterns = [_pattern(row) for row in rows]
@@ -210,7 +237,7 @@ def _sentence(head: str, group: _Group, tell: Any) -> str:
     loads = {name: group.at(rows) for name, rows in parts.items()}
     told = {name: tell(name, rows, group) for name, rows in parts.items()}
     if len(set(loads.values())) == 1:
-        return f"{head} {loads.popitem()[1]}: {_listed(told.values())}."
+        return f"{head} {loads.popitem()[1]}: {listed(told.values())}."
     return f"{head}: {'; '.join(f'{told[name]}, {loads[name]}' for name in parts)}."
 
 
@@ -262,7 +289,7 @@ def _pattern(row: Row) -> str:
     """Equal for reasons that differ in their numbers alone."""
     why = row["why"] or ""
     if why.startswith(_ONE_RUN):
-        return why.partition(":")[0]
+        return why.partition(":")[0] + (effects.STEPS if effects.STEPS in why else "")
     return pattern(why.replace(row["statistic"], "@"))
 
 
@@ -279,9 +306,9 @@ def _cannot_tell(group: _Group) -> str:
 def _reason(group: _Group) -> str:
     row = group.rows[0]
     if (row["why"] or "").startswith(_ONE_RUN):
-        if row["n_runs"] == row["baseline_n_runs"] == 1:
-            return "one run each"
-        return f"one run of {group.label('variant' if row['n_runs'] == 1 else 'baseline')}"
+        each = row["n_runs"] == row["baseline_n_runs"] == 1
+        runs = "one run each" if each else f"one run of {group.label('variant' if row['n_runs'] == 1 else 'baseline')}"
+        return runs + (f", and {row['why'].partition(', and ')[2]}" if effects.STEPS in row["why"] else "")
     texts = list(dict.fromkeys(each["why"] for each in group.rows if each["why"]))
     if not texts:
         return "nothing is known of it"
@@ -290,14 +317,28 @@ def _reason(group: _Group) -> str:
 
 
 def _needed(rows: Sequence[Row]) -> str | None:
-    """The runs that it would take, where more runs would help."""
-    open_ends = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
-    known = [row["runs_needed"] for row in open_ends if row["runs_needed"]]
+    """The runs that it would take, where more runs would help, and what that supposes."""
+    known = [row for row in rows if row["runs_needed"]]
+    helped = [row for row in rows if _would_help(row)]
     if not known:
-        helped = [row for row in open_ends if (row["why"] or "").startswith((_ONE_RUN, "the runs differ"))]
         return "more than 1,000 runs each would be needed" if helped else None
-    more = ", for some more than 1,000" if len(known) < len(open_ends) else ""
-    return f"about {_range(known, lambda number: f'{number:,.0f}')} runs each would tell{more}"
+    more = ", for some more than 1,000" if len(known) < len(helped) else ""
+    needed = _range([row["runs_needed"] for row in known], lambda number: f"{number:,.0f}")
+    return f"{_supposed(known)}about {needed} runs each would tell{more}"
+
+
+def _would_help(row: Row) -> bool:
+    why = row["why"] or ""
+    if row["value"] is None or row["baseline_value"] is None or effects.STEPS in why:
+        return False
+    return bool(row["runs_needed"]) or why.startswith((_ONE_RUN, "the runs differ"))
+
+
+def _supposed(rows: Iterable[Row]) -> str:
+    """By how much runs are supposed to differ where there is one run."""
+    found = (row["why"].partition(effects.SUPPOSED)[2] for row in rows if row["why"])
+    supposed = listed(dict.fromkeys(filter(None, found)) or ("",), "or")
+    return f"if runs differ {supposed}, " if supposed else ""
 
 
 # --- layers ----------------------------------------------------------------------------------------------------------
@@ -358,12 +399,6 @@ def _label(labels: Mapping[str, str], name: str) -> str:
     return labels.get(name, name)
 
 
-def _listed(texts: Iterable[str], last_by: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *first, last = texts
-    return f"{', '.join(first)} {last_by} {last}" if first else last
-
-
 def _range(values: Iterable[float], text: Any) -> str:
     """From the least to the greatest; one text where both read alike."""
     known = sorted(values)
@@ -372,16 +407,3 @@ def _range(values: Iterable[float], text: Any) -> str:
 
 def _latencies(values_ns: Iterable[float], group: _Group) -> str:
     return f"{_range(values_ns, lambda value: coarse.text(value, group.unit, group.resolution_ns))} {group.unit.symbol}"
-
-
-def _at(rates: Iterable[float], of: Sequence[float], unit: str) -> str:
-    """``at 100 requests/s``, ``at all 3 loads``, ``at 5 of 27 loads, from 100 to 300 requests/s``."""
-    own = sorted(set(rates))
-    if len(own) > 1 and len(own) == len(of):
-        return f"at all {counted(len(own), 'load')}"
-    if len(own) <= _SHOWN:
-        return f"at {_listed(map(rate_text, own))} {unit}"
-    first, last = of.index(own[0]), of.index(own[-1])
-    joint = "from" if last - first + 1 == len(own) else "between"
-    word = "to" if joint == "from" else "and"
-    return f"at {len(own)} of {len(of)} loads, {joint} {rate_text(own[0])} {word} {rate_text(own[-1])} {unit}"

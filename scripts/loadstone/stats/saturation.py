@@ -31,6 +31,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from loadstone.load_words import listed, rate_text
+
 SHORTFALL = 0.05
 CHANCE = 1.5
 LEAVES = 3.0
@@ -165,18 +167,22 @@ def _problem(judged: Sequence[_Judged], low: float | None, high: float | None) -
     if low is None:
         first = judged[0]
         share = f", of which {first.share.value:.0%} was answered well" if first.share else ""
-        beyond = f"already beyond at the lowest rate, {first.rate:g}{share}"
+        beyond = f"already beyond at the lowest rate, {rate_text(first.rate)}{share}"
         sure = beyond if high == first.rate else "at no rate surely carried"
         said.append(sure if high else f"{sure}, and at none surely not")
     else:
         if short := [each.rate for each in judged if each.state == BEYOND and each.rate < low]:
-            said.append(f"fell short at {_listed(short)} though {low:g} was carried")
-        if high is None:
-            said.append(f"not reached up to {judged[-1].rate:g}")
-        if high is None and (near := [each.rate for each in judged if each.rate > low]):
-            said.append(f"at {_listed(near)} latency had left its plateau, or it is not sure that all was answered")
+            said.append(f"fell short at {_listed(short)} though {rate_text(low)} was carried")
+        near = [each.rate for each in judged if each.rate > low]
+        if high is None and near:
+            said.append(
+                f"surely carried up to {rate_text(low)} requests/s; at {_listed(near)} latency had left its plateau, "
+                "or it is not sure that all was answered"
+            )
+        elif high is None:
+            said.append(f"carried up to {rate_text(low)} requests/s, the highest rate measured")
     return "; ".join(said) or None
 
 
 def _listed(rates: Sequence[float]) -> str:
-    return ", ".join(f"{rate:g}" for rate in rates)
+    return listed(map(rate_text, rates))

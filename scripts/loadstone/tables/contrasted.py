@@ -102,7 +102,7 @@ def figure(series: Series, statistic: str) -> tuple[float | None, str | None]:
         return series.replicates.values.get(statistic), series.lacks(statistic)
     found = reported(series, statistic)
     if len(found) < len(series.runs) or not found.size:
-        return None, f"the reports of {quoted(series.variant)} do not tell it"
+        return None, f"the reports of {quoted(series.variant)} lack this figure"
     if len(found) > 1 and statistic.startswith("p"):
         return None, "percentiles of several reports are never averaged"
     return float(found.mean()), None

@@ -24,6 +24,9 @@ _Row = dict[str, Any]
 SLOWER, FASTER, EQUIVALENT, CANNOT_TELL = "slower", "faster", "equivalent", "cannot tell"
 MORE, FEWER = "more", "fewer"  # of failures
 
+# Parts of `why` by which readers of it know what it tells.
+STEPS, SUPPOSED = "whole steps of ", " if they differ "
+
 # Of runs whose spread nobody knows, for planning: the share by which they differ.
 _SUPPOSED_SPREAD = 0.05
 
@@ -165,13 +168,12 @@ def _concluded(tested: _Tested, page: _Page) -> _Row:
     contrast = compared.contrast
     if tested.p_equivalent is not None and tested.p_equivalent <= page.alpha:
         return p_values | {"verdict": EQUIVALENT, "why": None, "runs_needed": None}
-    finer = compared.statistic != ERRORS and abs(contrast.shift) < _step(compared)
+    finer = _is_finer(compared)
     if (tested.p_different or 0) <= page.alpha and not finer:
         words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
         return p_values | {"verdict": words[contrast.effect < 0], "why": None, "runs_needed": None}
     if finer:
-        why = f"latencies come in whole steps of {_step(compared) / 1e6:g} ms, and the shift is less than one"
-        return p_values | {"verdict": CANNOT_TELL, "why": why, "runs_needed": None}
+        return p_values | {"verdict": CANNOT_TELL, "why": _below_a_step(compared), "runs_needed": None}
     needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
     alone = contrast.p_different() <= page.alpha
     why = "by itself it would differ, among so many figures it may be chance" if alone else "the runs differ too much"
@@ -200,12 +202,28 @@ def _of_one_run(compared: _Compared, page: _Page) -> _Row:
     which = "one run" if len(compared.one_run) == 2 else f"one run of {quoted(compared.one_run[0])}"
     if statistic == ERRORS or not before or not after:
         return {"why": f"{which}: how much runs differ is not known; it takes at least 2", "runs_needed": 2}
+    if _is_finer(compared):
+        return {"why": f"{which}, and {_below_a_step(compared)}", "runs_needed": None}
     spread = page.spreads.get(statistic, _SUPPOSED_SPREAD * np.sqrt(2))
     needed = _runs_needed(compared, page, float(np.log(after / before)), spread)
-    supposed = "as others here do" if statistic in page.spreads else f"by {_SUPPOSED_SPREAD:.0%}"
+    supposed = f"by {100 * _SUPPOSED_SPREAD:g} % (one standard deviation)"
+    if statistic in page.spreads:
+        supposed = "as those of other cells here do"
     rough = f"about {needed:,}" if needed else "more than 1,000"
-    why = f"{which}: how much runs differ is not known; it takes at least 2, and {rough} if they differ {supposed}"
+    why = f"{which}: how much runs differ is not known; it takes at least 2, and {rough}{SUPPOSED}{supposed}"
     return {"why": why, "runs_needed": needed}
+
+
+def _is_finer(compared: _Compared) -> bool:
+    """Whether the figures differ by less than the tool's clock shows: more runs do not tell that apart."""
+    before, after = compared.values
+    if before is None or after is None or compared.statistic == ERRORS:
+        return False
+    return abs(compared.contrast.shift if compared.contrast else after - before) < _step(compared)
+
+
+def _below_a_step(compared: _Compared) -> str:
+    return f"latencies come in {STEPS}{_step(compared) / 1e6:g} ms, and the shift is less than one"
 
 
 def _step(compared: _Compared) -> float:

@@ -93,7 +93,7 @@ def lacks(cell: Mapping[str, Any], statistic: str) -> str:
         return "its runs do not tell which requests failed" if statistic == ERRORS else "has too few requests for it"
     if statistic in PERCENTILES and cell["n_runs"] > 1:
         return "is known by reports of its runs alone, and percentiles are never averaged; the mean is told"
-    return "the reports of its runs do not tell it, or rest on too few requests"
+    return "the reports of its runs lack this figure, or rest on too few requests"
 
 
 def change(shift: float, *, is_share: bool) -> float:

@@ -92,7 +92,8 @@ def series(cells: Iterable[_Row]) -> Iterator[list[_Row]]:
 
 def way_text(cell: Mapping[str, Any]) -> str:
     """How a cell was measured, in words."""
-    replicas = f", {cell['replicas']} replicas" if cell["replicas"] else ""
+    number = cell["replicas"]
+    replicas = f", {number} replica{'' if number == 1 else 's'}" if number else ""
     reported = ", as reported" if cell["evidence"] == REPORTS else ""
     return f"{cell['load_model']} load by {cell['generator']}{replicas}{reported}"
 

@@ -178,7 +178,7 @@ def _missing(series: Sequence[Series], statistic: str) -> str | None:
         elif statistic != "mean":
             return "percentiles of several reports are never averaged"
         elif any(row["mean_ns"] is None for row in each.reported):
-            return f"the reports of {quoted(each.variant)} do not tell it"
+            return f"the reports of {quoted(each.variant)} lack this figure"
         if len(each.runs) < 2:
             return f"one run of {quoted(each.variant)}: it takes two, better five"
     return None

@@ -106,6 +106,8 @@ CLAIMS = pa.schema(
         ("counted", _TEXT),
         ("text", _TEXT),  # a sentence for readers, with figures
         ("remedy", _TEXT),
+        # Those whose figures it concerns.
+        ("cells", pa.list_(pa.struct([("rate", _FLOAT), ("variant", _TEXT), ("load_model", _TEXT)]))),
     ]
 )
 

@@ -102,7 +102,7 @@ class Series:
         probability = PERCENTILES.get(statistic)
         if probability is not None and not estimable(found.n_requests, probability):
             return (
-                f"{statistic} takes {requests_needed(probability):,} requests, {quoted(self.variant)} has "
+                f"too few requests: {statistic} takes {requests_needed(probability):,}, {quoted(self.variant)} has "
                 f"{found.n_requests:,}"
             )
         if found.n_timeouts:

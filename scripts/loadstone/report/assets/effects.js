@@ -18,7 +18,7 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
   function keyed(rows) {
     return rows.map((row, index) => {
       const first = index === 0 || rows[index - 1].load !== row.load;
-      return { ...row, first, key: `${index}:${first ? `${count(row.load)} · ` : ""}${row.label}` };
+      return { ...row, first, key: `${index}:${first ? `${count(row.load)} · ` : ""}${row.name || row.label}` };
     });
   }
 
@@ -30,7 +30,8 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
     return rows.map((row) => {
       const { value, low, high } = row, far = value !== null && (value < lowest || value > highest);
       const ends = far || low === null ? { low: null, high: null } : { low: Math.max(low, lowest), high: Math.min(high, highest) };
-      return { ...row, ...ends, from: low, to: high, point: far ? null : value, far, cut: !far && (ends.low !== low || ends.high !== high) };
+      return { ...row, ...ends, from: low, to: high, point: far ? null : value, far,
+        cut_low: ends.low === low ? null : ends.low, cut_high: ends.high === high ? null : ends.high };
     });
   }
 
@@ -78,7 +79,7 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
     const rows = found.layers.filter(chosen).map((row) => {
       const [value, low, high] = row.added;
       return {
-        ...row, label: `${labels.get(row.variant)} over ${row.below}`, load: row.rate, value, low, high,
+        ...row, label: `${labels.get(row.variant)} over ${row.below}`, name: `${labels.get(row.variant)}\nover ${row.below}`, load: row.rate, value, low, high,
         interval: range(low, high, latencyText), beyond: overloaded(row.variant, row.rate) || overloaded(row.below_name, row.rate), sure: low !== null && (low > 0 || high < 0),
         warning: row.warning || "–", shown: value === null ? "" : `${signed(value)}${row.warning ? " (!)" : ""}`,
       };
@@ -103,11 +104,11 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
   }
 
   const cutNote = (rows) => [
-    rows.some((row) => row.cut) ? "An interval that reaches far beyond all values is cut in the picture; the table has it whole." : "",
+    rows.some((row) => row.cut_low !== null || row.cut_high !== null) ? "Arrow: the interval reaches far beyond all values and is cut in the picture; the table has it whole." : "",
     rows.some((row) => row.far) ? "A row without a point is far beyond the others: choose its load, or look at the table." : "",
   ].join(" ").trim();
   const warned = (rows) => (rows.some((row) => row.warning !== "–") ? "(!): with a warning, below." : "");
-  const height = (rows) => (rows.length > MANY ? 17 : 25) * rows.length;
+  const height = (rows) => (rows.length > MANY ? 17 : 25) * rows.length, tall = (rows) => 31 * rows.length;
   const BESIDE = [["label", "Variant"], ["baseline", "Baseline"], ["load", `Load (${page.load_unit})`, count]];
   const BOUNDS = [["from", "Low"], ["to", "High"], ["needed", "Runs needed of each"], ["runs", "Runs"], ["baseline_runs", "Runs of the baseline"], ["pairs", "Pairs"]];
   return {
@@ -123,7 +124,7 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
       extra: BOUNDS,
     },
     layers: {
-      uses: ["stat", "hide", "at"], rows: added, words: steps, height, named: true, note: () => [cutNote(added()), warned(added())].join(" ").trim(),
+      uses: ["stat", "hide", "at"], rows: added, words: steps, height: tall, named: true, note: () => [cutNote(added()), warned(added())].join(" ").trim(),
       columns: [["label", "Step"], ["load", `Load (${page.load_unit})`, count], ["value", `Added (${page.unit})`, latencyText], ["interval", "Interval"], ["warning", "Warning"]],
       extra: [["from", "Low"], ["to", "High"], ["runs", "Runs"]], empty: "No variant that is shown is declared to be built upon another one with this figure.",
     },

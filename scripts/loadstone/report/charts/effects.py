@@ -8,8 +8,8 @@ from loadstone.report.charts.base import SMALL_HEIGHT, Data, Load, colour, layer
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
-# Behind what makes a row's name its own, the name as it is read: see `keyed` of assets/effects.js.
-_NAME = "slice(datum.value, indexof(datum.value, ':') + 1)"
+# Behind what makes a row's name its own, the name as it is read, in one line or two: see `keyed` of assets/effects.js.
+_NAME = "split(slice(datum.value, indexof(datum.value, ':') + 1), '\\n')"
 _SHAPES = {
     "slower": "triangle-right",
     "faster": "triangle-left",
@@ -24,7 +24,8 @@ def ratio_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.La
     """A forest plot of ratios to the baseline, with the margin as a band; hollow where nothing can be told.
 
     Rows: key, first (of its load), variant, label, load, baseline, value, point (the same where it is drawn), low,
-    high, interval, margin_low, margin_high, verdict, shown (the verdict as people read it), why, needs, p.
+    high, cut_low and cut_high (the same where the interval goes on), interval, margin_low, margin_high, verdict, shown
+    (the verdict as people read it), why, needs, p.
     """
     x = alt.X(
         "point:Q",
@@ -60,7 +61,8 @@ def errors_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.L
 def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
     """What each variant adds to the one that it is built upon; hollow where it can't be told from nothing.
 
-    Rows: key, first, variant, label (of the step), load, value, point, low, high, interval, shown, warning, sure.
+    Rows: key, first, variant, label (of the step), load, value, point, low, high, cut_low, cut_high,
+    interval, shown, warning, sure.
     """
     title = f"Latency added ({unit.symbol})"
     x = alt.X(
@@ -76,7 +78,7 @@ def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit)
         alt.Tooltip("interval:N", title="Interval"),
         alt.Tooltip("warning:N", title="Warning"),
     ]
-    return _rows(data, styles, load, x, 0.0, tooltip=tooltip, hollow="!datum.sure")
+    return _rows(data, styles, load, x, 0.0, tooltip=tooltip, hollow="!datum.sure", lines=2)
 
 
 def _beside_baseline(
@@ -104,13 +106,14 @@ def _beside_baseline(
     )
 
 
-def _place(load: Load, *, above: bool = False) -> alt.Y:
+def _place(load: Load, *, above: bool = False, lines: int = 1) -> alt.Y:
     """The axis of rows: a mark is in a row, or `above` it."""
     axis = alt.Axis(
         labelExpr=_NAME,
-        labelLimit=300,
+        labelLimit=420,
         labelColor="var(--ink)",
         labelOverlap=False,
+        labelOffset=-6.5 * (lines - 1),
         grid=False,
         # Above the names: beside them, it would lie upon long ones.
         titleAngle=0,
@@ -134,18 +137,26 @@ def _rows(
     hollow: str,
     below: Sequence[alt.Chart] = (),
     shaped: bool = False,
+    lines: int = 1,
 ) -> alt.LayerChart:
-    base = alt.Chart(data).encode(y=_place(load))
+    base = alt.Chart(data).encode(y=_place(load, lines=lines))
     # Every layer is over all rows, so that they keep their order: what a row lacks is not drawn.
-    between = alt.Chart(data).mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True))
+    between = alt.Chart(data).mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True, lines=lines))
     # Once, not once for each row; inline data would not do, for the page's script puts its own in place of them.
     none = alt.Chart(data).transform_aggregate(n="count()").mark_rule(stroke="var(--ink-soft)", strokeDash=[3, 3])
     interval = base.mark_rule(strokeWidth=2.2).encode(
         x=alt.X("low:Q", title=x["title"]), x2="high:Q", color=colour(styles)
     )
     fill = alt.Fill("variant:N", scale=colour(styles)["scale"], legend=None)
-    points = base.mark_point(size=84, opacity=1, strokeWidth=1.8).encode(
+    arrows = [
+        base.mark_point(shape=f"triangle-{side}", filled=True, size=60, opacity=1).encode(
+            x=alt.X(f"cut_{end}:Q", title=x["title"]), color=colour(styles)
+        )
+        for end, side in (("low", "left"), ("high", "right"))
+    ]
+    points = base.mark_point(opacity=1, strokeWidth=1.8).encode(
         x=x,
+        size=alt.condition("isValid(datum.low)", alt.value(84), alt.value(26)),
         stroke=alt.Stroke("variant:N", scale=colour(styles)["scale"], legend=None),
         fill=alt.condition(hollow, alt.value("var(--paper)"), fill),
         tooltip=tooltip,
@@ -159,6 +170,7 @@ def _rows(
         between.encode(opacity=alt.condition("datum.first", alt.value(1), alt.value(0))),
         none.encode(x=alt.datum(nothing, title=x["title"])),
         interval,
+        *arrows,
         points,
         said,
         height=SMALL_HEIGHT,

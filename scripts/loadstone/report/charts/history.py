@@ -10,8 +10,13 @@ from loadstone.variants import Style
 
 _ROOM = 56  # above the figures, for what stands beside changes
 
+# An axis is no finer than this around any figure: one figure, or equal ones, would leave it a single number.
+_LATENCY_ROOM = ("0.98 * datum.value", "1.02 * datum.value")
+_SHARE_ROOM = ("max(0, datum.value - 0.5)", "datum.value + 0.5")  # percentage points
+
 # Around a single campaign the axis would show seconds; and the room above figures is below them too.
-_DATED = "test(regexp('^[:.]'), datum.label) ? utcFormat(datum.value, '%-d %b %Y') : datum.label"
+_FINE = "^([:.]|[A-Z][a-z][a-z] [0-9])"  # seconds; days of a week
+_DATED = f"test(regexp('{_FINE}'), datum.label) ? utcFormat(datum.value, '%-d %b %Y') : datum.label"
 _NOT_NEGATIVE = "datum.value < 0 ? '' : datum.label"
 
 
@@ -22,15 +27,15 @@ def latency_through_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt
     level) and ``point`` (variant, label, value, low, high, differs, and the texts of the tooltip: when, interval, runs,
     level, differs, note), ``change`` (text, line (0, 1 or 2), side (left or right), said).
     """
-    return _through_time(data, styles, f"Latency ({unit.symbol})", "latency")
+    return _through_time(data, styles, f"Latency ({unit.symbol})", "latency", _LATENCY_ROOM)
 
 
 def share_through_time(data: Data, styles: Sequence[Style]) -> alt.LayerChart:
     """The same of the share of failed requests, in percent."""
-    return _through_time(data, styles, "Failed requests (%)", "other")
+    return _through_time(data, styles, "Failed requests (%)", "other", _SHARE_ROOM)
 
 
-def _through_time(data: Data, styles: Sequence[Style], title: str, y: str) -> alt.LayerChart:
+def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room: tuple[str, str]) -> alt.LayerChart:
     at = alt.X(
         "at:T",
         title="Start of the campaign (UTC)",
@@ -65,6 +70,9 @@ def _through_time(data: Data, styles: Sequence[Style], title: str, y: str) -> al
     )
     return layered(
         *_changes(data, at),
+        points.transform_calculate(least=room[0], most=room[1])
+        .mark_rule(opacity=0, aria=False)
+        .encode(y=alt.Y("least:Q", title=title), y2="most:Q"),
         levels.mark_line(interpolate="step-after", strokeWidth=2, opacity=0.55),
         points.transform_filter("isValid(datum.low)")
         .mark_rule(opacity=0.65, strokeWidth=1.5)

@@ -20,11 +20,12 @@ from loadstone.report.charts.base import (
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
+_HAS_SPREAD = "isValid(datum.low)"
 _CROSS: dict[str, Any] = {"shape": "cross", "angle": 45, "filled": True, "size": 130, "opacity": 1}
 
 
 def latency_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
-    """Latency across load: a line per variant, its spread or interval as a band; hollow where not estimable.
+    """Latency across load: a line per variant, its spread or interval as a band; hollow where it has none.
 
     Rows: variant, label, load, value, low, high, estimable, interval, requests, runs, beyond and place (in words). A
     point beyond the knee is a cross; the knee is a dashed rule, its interval a band, both of rows in `KNEES`: variant,
@@ -45,7 +46,7 @@ def _at(x: alt.X, field: str) -> alt.X:
 
 
 def success_latency_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
-    """Latency of the requests answered with 200, across load; rows as for `latency_across_load`."""
+    """Latency of those answered with 200, across load; rows as for `latency_across_load`, hollow if not estimable."""
     return _across_load(data, styles, unit, load, height=SMALL_HEIGHT, title="Latency of code 200")
 
 
@@ -59,10 +60,12 @@ def _across_load(
     title: str,
     below: Sequence[alt.Chart] = (),
 ) -> alt.LayerChart:
+    # Percentiles of successes alone have no interval at all.
+    solid = _HAS_SPREAD if below else "datum.estimable"
     title = f"{title} ({unit.symbol})"
     latency = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"))
     base = alt.Chart(data).encode(x=load_axis(load), color=colour(styles))
-    spread = base.transform_filter("isValid(datum.low)").encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    spread = base.transform_filter(_HAS_SPREAD).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     marked = base.encode(
         y=latency,
         tooltip=[
@@ -93,8 +96,8 @@ def _across_load(
         spread.mark_rule(opacity=0.65, strokeWidth=1.5),
         each.mark_point(filled=True, size=14, opacity=0.55),
         base.mark_line(strokeWidth=2).encode(y=latency),
-        marked.transform_filter("datum.estimable").mark_point(filled=True, size=46, opacity=1),
-        marked.transform_filter("!datum.estimable").mark_point(
+        marked.transform_filter(solid).mark_point(filled=True, size=46, opacity=1),
+        marked.transform_filter(f"!{solid}").mark_point(
             filled=False, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=1
         ),
         *crossed,

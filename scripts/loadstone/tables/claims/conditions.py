@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
+from loadstone.load_words import listed
 from loadstone.tables import layout
 from loadstone.tables.claims.declared import FAR_APART_DAYS, LIMITS, NOTE, SERIOUS, Weakness
-from loadstone.tables.claims.evidence import Evidence, counted, listed
+from loadstone.tables.claims.evidence import Evidence, counted
 
 _UNDATED = 1  # the year of a campaign whose name is no timestamp
 

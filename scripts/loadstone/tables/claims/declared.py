@@ -1,6 +1,8 @@
 """Every weakness that is looked for, with the threshold from which it counts and the reason for that."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 SERIOUS, LIMITS, NOTE = "serious", "limits", "note"
 WEIGHTS = {
@@ -184,10 +186,18 @@ CLAIMS = {
     )
 }
 
+# Beside a verdict stand the serious weaknesses of its two cells and, whatever their weight, those by which something
+# else than the variants may be what differs; but not those that keep it from being given, or that it heeds anyway.
+CONFOUNDING = ("fixed_order", "far_apart")
+HEEDED = ("one_run", "below_a_step")
+
 
 @dataclass(frozen=True)
 class Weakness:
-    """One that was found: it holds for `n` of `n_of` of what `counted` names."""
+    """One that was found: it holds for `n` of `n_of` of what `counted` names.
+
+    `cells` are those whose figures it concerns (`Evidence.cells`), all of the scope where none is named.
+    """
 
     claim: str
     weight: str
@@ -199,3 +209,4 @@ class Weakness:
     variant: str | None = None
     statistic: str | None = None
     remedy: str | None = None  # that of the claim unless it is given
+    cells: Sequence[Mapping[str, Any]] = ()

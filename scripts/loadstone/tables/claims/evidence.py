@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from loadstone import metadata, sql
+from loadstone import load_words, metadata, sql
 from loadstone.archive import METADATA
+from loadstone.load_words import listed, load_unit
 from loadstone.metadata import Metadata
 from loadstone.tables.scope import Scope, Series, quoted
 
 _Row = dict[str, Any]
 
 STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99"}
-
-_SHOWN = 3  # loads or variants named one by one
 
 
 @dataclass(frozen=True)
@@ -57,17 +56,39 @@ class Evidence:
         rows = self.scope.connection.sql(sql.load("claims_missing")).to_arrow_table().to_pylist()
         return [row for row in rows if (row["rate"], row["variant"]) in cells]
 
+    @cached_property
+    def rates(self) -> list[float]:
+        """All loads of the scope, in ascending order."""
+        return sorted({each.rate for each in self.series})
+
     def where(self, found: Sequence[Series]) -> str:
-        """Cells in words: ``plain at 100/s``, ``every variant at every rate``, ``3 of 50 cells, such as ...``."""
-        variants = list(dict.fromkeys(each.variant for each in found))
-        rates = sorted({each.rate for each in found})
-        if len(found) == len(self.series):
-            each_rate = "every rate" if len(rates) > 1 else at(rates)
-            return f"{'every variant' if len(variants) > 1 else quoted(variants[0])} at {each_rate}"
-        if len(variants) == 1 or (len(rates) == 1 and len(variants) <= _SHOWN):
-            return f"{listed(map(quoted, variants))} at {at(rates)}"
-        first = " and ".join(f"{quoted(each.variant)} at {at([each.rate])}" for each in found[:2])
-        return f"{len(found)} of {len(self.series)} cells, such as {first}"
+        """All these cells in words: ``“plain” at 100 requests/s``, ``every variant at every load``."""
+        loads: dict[tuple[str, str], list[float]] = {}
+        for each in found:
+            loads.setdefault((each.variant, load_unit([each.way[0]])), []).append(each.rate)
+        alike: dict[tuple[str, tuple[float, ...]], list[str]] = {}
+        for (variant, unit), rates in loads.items():
+            alike.setdefault((unit, tuple(sorted(rates))), []).append(variant)
+        return listed(f"{self._named(names, rates)} {self._at(rates, unit)}" for (unit, rates), names in alike.items())
+
+    def _named(self, variants: Sequence[str], rates: Sequence[float]) -> str:
+        there = {each.variant for each in self.series if each.rate in rates}
+        return "every variant" if len(there) > 1 and there == set(variants) else listed(map(quoted, variants))
+
+    def _at(self, rates: Sequence[float], unit: str) -> str:
+        if len(rates) == len(self.rates) > 1:
+            return "at every load"
+        return load_words.at(rates, self.rates, unit, every=True)
+
+    def at(self, rates: Iterable[float]) -> str:
+        """Loads of the scope in words."""
+        own = set(rates)
+        unit = load_unit(each.way[0] for each in self.series if each.rate in own)
+        return load_words.at(own, self.rates, unit, every=True)
+
+    def cells(self, found: Iterable[Series]) -> list[_Row]:
+        """What column `cells` of the table holds of series."""
+        return [{"rate": each.rate, "variant": each.variant, "load_model": each.way[0]} for each in found]
 
     def about(self, found: Sequence[Series]) -> dict[str, Any]:
         """Columns of a weakness that holds for some of the scope's series."""
@@ -77,6 +98,7 @@ class Evidence:
             "counted": "cells",
             "rate": only(each.rate for each in found),
             "variant": only(each.variant for each in found),
+            "cells": self.cells(found),
         }
 
     def where_runs(self, test: Callable[[_Row], Any]) -> Iterator[tuple[Series, list[_Row]]]:
@@ -100,20 +122,6 @@ def only(values: Iterable[Any]) -> Any:
     """The value that all share; None where they differ."""
     found = set(values)
     return found.pop() if len(found) == 1 else None
-
-
-def at(rates: Iterable[float]) -> str:
-    """``100/s``, ``100, 200 and 300/s``, ``12 rates from 100 to 1200/s``."""
-    known = sorted(set(rates))
-    if len(known) > _SHOWN:
-        return f"{len(known)} rates from {known[0]:.15g} to {known[-1]:.15g}/s"
-    return f"{listed([f'{rate:.15g}' for rate in known])}/s"
-
-
-def listed(texts: Iterable[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *first, last = texts
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def counted(number: int, noun: str) -> str:

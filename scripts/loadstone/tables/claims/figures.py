@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from loadstone import stats
+from loadstone.load_words import listed, rate_text
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables import saturation
 from loadstone.tables.claims.declared import (
@@ -13,7 +14,7 @@ from loadstone.tables.claims.declared import (
     SERIOUS,
     Weakness,
 )
-from loadstone.tables.claims.evidence import STATISTICS, Evidence, at, counted, listed, ms, only, value
+from loadstone.tables.claims.evidence import STATISTICS, Evidence, counted, ms, only, value
 from loadstone.tables.schema import PERCENTILES
 from loadstone.tables.scope import Scope, Series, quoted
 
@@ -53,8 +54,8 @@ def below_a_step(evidence: Evidence) -> Iterator[Weakness]:
         )
         text = (
             f"{quoted(variant)} and {quoted(scope.baseline or '')} differ by less than the clock's step of "
-            f"{ms(max(_step_ns(pair) for pair, _ in close))} in {listed(STATISTICS[name] for name in all_names)} at "
-            f"{at(rates)}: such a clock can't tell them apart."
+            f"{ms(max(_step_ns(pair) for pair, _ in close))} in {listed(STATISTICS[name] for name in all_names)} "
+            f"{evidence.at(rates)}: such a clock can't tell them apart."
         )
         yield Weakness(
             "below_a_step",
@@ -66,6 +67,7 @@ def below_a_step(evidence: Evidence) -> Iterator[Weakness]:
             rate=only(rates),
             variant=variant,
             statistic=only(all_names),
+            cells=evidence.cells(each for pair, _ in close for each in pair),
         )
 
 
@@ -101,8 +103,8 @@ def unsupported(evidence: Evidence) -> Iterator[Weakness]:
         if found:
             fewest = min(each.replicates.n_requests for each in found)
             text = (
-                f"{name} takes {stats.requests_needed(probability):,} requests, and {evidence.where(found)} has fewer "
-                f"({fewest:,} at least)."
+                f"{name} takes {stats.requests_needed(probability):,} requests, and of {evidence.where(found)} there "
+                f"are as few as {fewest:,}."
             )
             yield Weakness("unsupported", LIMITS, text, statistic=name, **evidence.about(found))
 
@@ -155,10 +157,10 @@ def beyond_knee(evidence: Evidence) -> Iterator[Weakness]:
     for row in saturation.knees(evidence.scope):
         if beyond := row["beyond"]:
             measured = len(row["carried"]) + len(row["near"]) + len(beyond)
-            carries = f" of about {row['knee_rate']:.3g}/s" if row["knee_rate"] else ""
+            carries = f" of about {_carried(row['knee_rate'])}" if row["knee_rate"] else ""
             text = (
-                f"{quoted(row['variant'])} was measured beyond its knee{carries} at {at(beyond)}: latency there grows "
-                "for as long as the attack lasts."
+                f"{quoted(row['variant'])} was measured beyond its knee{carries} {evidence.at(beyond)}: latency there "
+                "grows for as long as the attack lasts."
             )
             yield Weakness(
                 "beyond_knee",
@@ -169,7 +171,14 @@ def beyond_knee(evidence: Evidence) -> Iterator[Weakness]:
                 "rates",
                 rate=only(beyond),
                 variant=row["variant"],
+                cells=evidence.cells(
+                    each for each in evidence.series if each.variant == row["variant"] and each.rate in beyond
+                ),
             )
+
+
+def _carried(knee_rate: float) -> str:
+    return f"{rate_text(float(f'{knee_rate:.3g}'))} requests/s"
 
 
 def reports_only(evidence: Evidence) -> Iterator[Weakness]:

@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
+from loadstone.load_words import listed
 from loadstone.stats import run_shape
 from loadstone.tables.claims.declared import (
     EXCLUDED_SHARE,
@@ -15,7 +17,7 @@ from loadstone.tables.claims.declared import (
     UNSURE_SHARE,
     Weakness,
 )
-from loadstone.tables.claims.evidence import Evidence, at, counted, listed, ms, only
+from loadstone.tables.claims.evidence import Evidence, counted, ms, only
 from loadstone.tables.scope import BLOCKS, Series, quoted
 
 _DRIFTING = (run_shape.DRIFTING_UP, run_shape.DRIFTING_DOWN, run_shape.CHANGING_LEVEL)
@@ -50,25 +52,20 @@ def unbalanced(evidence: Evidence) -> Iterator[Weakness]:
     parts = []
     for number in sorted(numbers, reverse=True):
         own = [each for each in evidence.series if len(each.runs) == number]
-        parts.append(f"{counted(number, 'run')} of {_cells(evidence, own)}")
+        parts.append(f"{counted(number, 'run')} of {evidence.where(own)}")
     fewer = [each for each in evidence.series if len(each.runs) < most]
     text = f"The numbers of runs that count differ, from {min(numbers)} to {most}: {'; '.join(parts)}."
     if len(numbers) > _PARTS:
         text = f"The numbers of runs that count differ: from {min(numbers)} to {most} in a cell."
     if rates := _differing(evidence):
-        text += f" Variants differ in it at {at(rates)}."
-    yield Weakness("unbalanced", LIMITS, text, **evidence.about(fewer))
+        text += f" Variants differ in it {evidence.at(rates)}."
+    is_finished = evidence.missing and not any(row["missing"] for row in evidence.missing)
+    remedy = _ALIKE if is_finished else None
+    yield Weakness("unbalanced", LIMITS, text, remedy=remedy, **evidence.about(fewer))
 
 
 _PARTS = 4
-
-
-def _cells(evidence: Evidence, own: list[Series]) -> str:
-    """Cells with the same number of runs: by rates alone where these have it of every variant."""
-    rates = {each.rate for each in own}
-    if all(each in own for each in evidence.series if each.rate in rates):
-        return f"every variant at {at(rates)}" if len({each.variant for each in own}) > 1 else evidence.where(own)
-    return evidence.where(own)
+_ALIKE = "no planned run is missing: sweep again, with as many runs of every variant at every load"
 
 
 def _differing(evidence: Evidence) -> list[float]:
@@ -82,10 +79,12 @@ def unfinished(evidence: Evidence) -> Iterator[Weakness]:
     planned = sum(row["planned"] for row in evidence.missing)
     lacking = [row for row in evidence.missing if row["missing"]]
     if missing := sum(row["missing"] for row in lacking):
-        where = at(row["rate"] for row in lacking)
-        text = f"{missing:,} of {counted(planned, 'planned run')} have no result, at {where}."
+        where = evidence.at(row["rate"] for row in lacking)
+        text = f"{missing:,} of {counted(planned, 'planned run')} have no result, {where}."
+        concerned = {(row["rate"], row["variant"]) for row in lacking}
+        cells = evidence.cells(each for each in evidence.series if (each.rate, each.variant) in concerned)
         rate, variant = (only(row[name] for row in lacking) for name in ("rate", "variant"))
-        yield Weakness("unfinished", LIMITS, text, missing, planned, "runs", rate=rate, variant=variant)
+        yield Weakness("unfinished", LIMITS, text, missing, planned, "runs", rate=rate, variant=variant, cells=cells)
 
 
 def excluded(evidence: Evidence) -> Iterator[Weakness]:
@@ -120,7 +119,8 @@ def fixed_order(evidence: Evidence) -> Iterator[Weakness]:
     if unknown:
         said.append(f"of {unknown:,} of {counted(len(runs), 'run')} nobody recorded the order")
     text = f"{listed(said)}: a drift of the machine and a difference of variants can't be told apart."
-    yield Weakness("fixed_order", LIMITS, text[0].upper() + text[1:], len(found), len(runs), "runs")
+    cells = evidence.cells(series for series, _ in evidence.where_runs(lambda run: run["plan_order"] != BLOCKS))
+    yield Weakness("fixed_order", LIMITS, text[0].upper() + text[1:], len(found), len(runs), "runs", cells=cells)
 
 
 def warmup_inside(evidence: Evidence) -> Iterator[Weakness]:
@@ -134,7 +134,7 @@ def warmup_inside(evidence: Evidence) -> Iterator[Weakness]:
         text += f" ({evidence.where(cells)})"
         if longest > 0:
             text += f": the slow start lengthens their mean latency by up to {100 * longest:.3g} %"
-        yield _of_runs("warmup_inside", _weight(slow, len(runs), raw), f"{text}.", slow, raw)
+        yield Weakness("warmup_inside", _weight(slow, len(runs), raw), f"{text}.", **_of_runs(evidence, slow, raw))
     reports = [each for each in evidence.series if each.evidence == "reports"]
     summed = [each for each in reports if any(_sums_up(run) for run in each.runs)]
     if summed:
@@ -164,7 +164,7 @@ def unsettled(evidence: Evidence) -> Iterator[Weakness]:
         f"{len(runs):,} of {counted(raw, 'run')} never settle ({shapes}; {evidence.where([each for each, _ in found])})"
     )
     text += ": a mean over them is of no steady state."
-    yield _of_runs("unsettled", _weight(found, len(runs), raw), text, found, raw)
+    yield Weakness("unsettled", _weight(found, len(runs), raw), text, **_of_runs(evidence, found, raw))
 
 
 def _weight(found: list[tuple[Series, list[dict[str, object]]]], n: int, n_of: int) -> str:
@@ -173,12 +173,10 @@ def _weight(found: list[tuple[Series, list[dict[str, object]]]], n: int, n_of: i
     return LIMITS if n > UNSURE_SHARE * n_of else NOTE
 
 
-def _of_runs(
-    claim: str, weight: str, text: str, found: list[tuple[Series, list[dict[str, object]]]], n_of: int
-) -> Weakness:
-    rate, variant = only(each.rate for each, _ in found), only(each.variant for each, _ in found)
+def _of_runs(evidence: Evidence, found: list[tuple[Series, list[dict[str, object]]]], n_of: int) -> dict[str, Any]:
+    """Columns of a weakness that holds for some of `n_of` runs."""
     n = sum(len(own) for _, own in found)
-    return Weakness(claim, weight, text, n, n_of, "runs", rate=rate, variant=variant)
+    return evidence.about([each for each, _ in found]) | {"n": n, "n_of": n_of, "counted": "runs"}
 
 
 def generator_limited(evidence: Evidence) -> Iterator[Weakness]:
@@ -193,7 +191,7 @@ def generator_limited(evidence: Evidence) -> Iterator[Weakness]:
             f"({evidence.where([each for each, _ in found])}): the 99th percentile of the send lag is up to "
             f"{ms(worst['lag_p99_ns'])} where the limit is {ms(worst['lag_limit_ns'])}."
         )
-        yield _of_runs("generator_limited", SERIOUS, text, found, len(known))
+        yield Weakness("generator_limited", SERIOUS, text, **_of_runs(evidence, found, len(known)))
 
 
 def lag_unknown(evidence: Evidence) -> Iterator[Weakness]:

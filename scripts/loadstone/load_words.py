@@ -1,0 +1,52 @@
+"""Loads in words, for texts of tables and of pages alike: ``at 100, 200 and 1,000 requests/s``, ``at 5 users``."""
+
+from collections.abc import Iterable, Sequence
+
+_SHOWN = 4  # loads named one by one
+
+
+def rate_text(rate: float | None) -> str:
+    """A number of requests/s or users for reading, the shortest plain decimal, thousands separated: ``"1,000"``."""
+    return "–" if rate is None else f"{rate:,.9f}".rstrip("0").rstrip(".")
+
+
+def load_unit(models: Iterable[str | None]) -> str:
+    """What the number of a load counts, by the load models of the runs that it is of."""
+    closed = {model == "closed" for model in models}
+    return {frozenset({True}): "users", frozenset({True, False}): "requests/s or users"}.get(
+        frozenset(closed), "requests/s"
+    )
+
+
+def at(rates: Iterable[float], of: Iterable[float], unit: str, *, every: bool = False) -> str:
+    """Some `rates` of all those measured (`of`), counted in `unit` (`load_unit`).
+
+    ``at 100 requests/s``, ``at all 3 loads``, ``at 5 of 27 loads, from 100 to 300 requests/s``. Where others lie
+    between them, ``between 100 and 300``, or with `every` each of them: ``at 5 of 27 loads: 100 to 300 and 500 users``.
+    """
+    own = sorted(set(rates))
+    known = sorted({*of, *own})
+    if 1 < len(own) == len(known):
+        return f"at all {len(own):,} loads"
+    if len(own) <= _SHOWN:
+        return f"at {listed(map(rate_text, own))} {unit}"
+    spans = _spans(own, known)
+    share = f"at {len(own):,} of {len(known):,} loads"
+    if len(spans) == 1:
+        return f"{share}, from {rate_text(own[0])} to {rate_text(own[-1])} {unit}"
+    if not every:
+        return f"{share}, between {rate_text(own[0])} and {rate_text(own[-1])} {unit}"
+    return f"{share}: {listed(' to '.join(dict.fromkeys(map(rate_text, ends))) for ends in spans)} {unit}"
+
+
+def _spans(own: Sequence[float], known: Sequence[float]) -> list[tuple[float, float]]:
+    """First and last of all that follow each other without another between them."""
+    place = {rate: number for number, rate in enumerate(known)}
+    starts = [number for number, rate in enumerate(own) if not number or place[rate] - place[own[number - 1]] > 1]
+    return [(own[start], own[end - 1]) for start, end in zip(starts, [*starts[1:], len(own)], strict=True)]
+
+
+def listed(texts: Iterable[str], last_by: str = "and") -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *first, last = texts
+    return f"{', '.join(first)} {last_by} {last}" if first else last
