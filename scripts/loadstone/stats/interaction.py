@@ -16,6 +16,7 @@ import numpy as np
 
 from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
 from loadstone.stats.borrowing import moderated
+from loadstone.stats.contrasts import satterthwaite, variance_of_mean
 
 _SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
 _TINY = 1e-12
@@ -84,15 +85,20 @@ def interaction(four: Sequence[Replicates], statistic: str, *, paired: bool, ste
 
 
 def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0.0) -> Interaction | None:
-    """The same of one figure per run, shape (runs,), where requests are not known."""
+    """The same of one figure per run, shape (runs,), where requests are not known.
+
+    None also where runs agree to the last digit and no `step` says how much that hides.
+    """
     runs = [np.asarray(each, np.float64) for each in four]
     sizes = [each.size for each in runs]
     if min(sizes) < 2:
         return None
     values = [float(each.mean()) for each in runs]
     if paired:
-        return _of_pairs(values, float(np.var(_signed(runs), ddof=1)) / sizes[0], sizes[0], step)
-    return _apart(values, [float(np.var(each, ddof=1)) / each.size for each in runs], sizes, step)
+        found = _of_pairs(values, variance_of_mean(_signed(runs), max(values)), sizes[0], step)
+    else:
+        found = _apart(values, [variance_of_mean(each, max(values)) for each in runs], sizes, step)
+    return found if found.error > 0 else None
 
 
 def _signed(four: Sequence[Floats]) -> Floats:
@@ -106,9 +112,7 @@ def _of_pairs(values: Sequence[float], variance: float, n_pairs: int, step: floa
 
 
 def _apart(values: Sequence[float], variances: Sequence[float], sizes: Sequence[int], step: float) -> Interaction:
-    total = sum(variances)
-    below = sum(each**2 / (size - 1) for each, size in zip(variances, sizes, strict=True))
-    freedom = total**2 / below if below else float(sum(sizes) - len(sizes))
+    total, freedom = sum(variances), satterthwaite(variances, sizes)
     share = sum(each * size for each, size in zip(variances, sizes, strict=True)) / _square(values)
     return Interaction(_contrasted(values), total, freedom, _rounding(step), share, None)
 

@@ -117,11 +117,12 @@ def _one(compared: _Compared) -> _Compared:
         return replace(found, why=why)
     if baseline.evidence != other.evidence:
         return replace(found, why="of one every request is known, of the other only what a tool reported")
-    if statistic == ERRORS and values == (0, 0):
-        return replace(found, why="no request of either failed")
+    if statistic == ERRORS and values in ((0, 0), (1, 1)):
+        why = "every request of both failed" if values[0] else "no request of either failed"
+        return replace(found, why=why)
     if compared.contrast or compared.one_run:
         return found
-    return replace(found, why="latencies of 0 have no ratio")
+    return replace(found, why=contrasted.uncompared(statistic, values))
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
