@@ -196,7 +196,7 @@ def all_of(page, *, paired: bool, factor: float = 1.0):
     ]
     for name in STATISTICS[:-1]:
         places = [number for number, (of, _) in enumerate(found) if of == name]
-        together = borrowed_spreads([found[number][1] for number in places])
+        together = borrowed_spreads([found[number][1] for number in places], places)
         for number, each in zip(places, together, strict=True):
             found[number] = name, each
     return found

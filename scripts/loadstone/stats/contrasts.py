@@ -10,14 +10,14 @@ approach for assessing the equivalence of average bioavailability*, J. Pharmacok
 margin of a ratio reaches from 1 / (1 + margin) to 1 + margin, the same on the logarithm's scale to both sides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.stats.bootstrap import ERRORS, Floats, Replicates, standard_error, t_factor
-from loadstone.stats.borrowing import moderated
+from loadstone.stats.borrowing import lent
 
 _POWER = 0.8  # the share of tries in which planned runs are to give a verdict
 _MOST_RUNS = 1000
@@ -38,8 +38,8 @@ class Contrast:
     """How a figure differs from that of the baseline: by `shift`, and by `effect` on the scale of the test.
 
     `plain` is the spread of the shift, `scaled` that of the effect; the clock adds the variances `rounding` to both.
-    `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `borrowed` are
-    degrees of freedom that other cells lent (`borrowed_spreads`).
+    `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `n_runs` are
+    those of the side with fewer, `borrowed` degrees of freedom that other cells lent (`borrowed_spreads`).
     """
 
     shift: float
@@ -49,6 +49,7 @@ class Contrast:
     scaled: Spread
     rounding: tuple[float, float]
     logs: bool
+    n_runs: int
     n_pairs: int | None
     confidence: float
     borrowed: float = 0.0
@@ -92,12 +93,19 @@ class Contrast:
         return _student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
 
 
-def borrowed_spreads(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    """The same contrasts, of one statistic, with what `borrowing.moderated` makes of the spreads of all.
+def borrowed_spreads(contrasts: Sequence[Contrast], variants: Sequence[Hashable]) -> list[Contrast]:
+    """The same contrasts, of one statistic, with what `borrowing.lent` makes of the spreads of all.
 
-    The error of a shift is lengthened or shortened by as much as that of its logarithm.
+    `variants` says of each what it compares. The error of a shift is lengthened or shortened by as much as that of its
+    logarithm.
     """
-    found = moderated([each.scaled.one_run**2 for each in contrasts], [each.scaled.freedom for each in contrasts])
+    spreads = [each.scaled for each in contrasts]
+    found = lent(
+        [each.one_run**2 for each in spreads],
+        [each.freedom for each in spreads],
+        [each.n_runs for each in contrasts],
+        variants,
+    )
     return [_with_spread(each, *new) for each, new in zip(contrasts, found, strict=True)]
 
 
@@ -239,6 +247,7 @@ def _contrast(
         scaled=scaled,
         rounding=rounding,
         logs=logs,
+        n_runs=min(sizes),
         n_pairs=sizes[0] if paired else None,
         confidence=confidence,
     )

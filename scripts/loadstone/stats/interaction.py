@@ -8,14 +8,14 @@ together, so that what moves all alike cancels out; else variances add up, with 
 1946. By how much runs differ, interactions of several loads tell together, as shares of the latencies.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 
 from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
-from loadstone.stats.borrowing import moderated
+from loadstone.stats.borrowing import lent
 from loadstone.stats.contrasts import satterthwaite, variance_of_mean
 
 _SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
@@ -27,7 +27,7 @@ class Interaction:
     """What both layers together take more than each alone, in the figure's unit.
 
     `variance` is that of runs, with its degrees of `freedom`; the clock adds `rounding`. `one_run` is the variance that
-    one run of each would leave, as a share of the figure's square.
+    one run of each would leave, as a share of the figure's square. `n_runs` are those of the side with fewest.
     """
 
     value: float
@@ -35,6 +35,7 @@ class Interaction:
     freedom: float
     rounding: float
     one_run: float
+    n_runs: int
     n_pairs: int | None
 
     @property
@@ -56,9 +57,17 @@ class Interaction:
         return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
 
 
-def borrowed_errors(found: Sequence[Interaction]) -> list[Interaction]:
-    """The same interactions, of one statistic, with what `borrowing.moderated` makes of the spreads of all."""
-    together = moderated([each.one_run for each in found], [each.freedom for each in found])
+def borrowed_errors(found: Sequence[Interaction], diamonds: Sequence[Hashable]) -> list[Interaction]:
+    """The same interactions, of one statistic, with what `borrowing.lent` makes of the spreads of all.
+
+    `diamonds` says of each which four variants it is of.
+    """
+    together = lent(
+        [each.one_run for each in found],
+        [each.freedom for each in found],
+        [each.n_runs for each in found],
+        diamonds,
+    )
     return [
         replace(each, variance=each.variance * one_run / each.one_run, freedom=freedom, one_run=one_run)
         if each.one_run
@@ -108,13 +117,13 @@ def _signed(four: Sequence[Floats]) -> Floats:
 
 def _of_pairs(values: Sequence[float], variance: float, n_pairs: int, step: float) -> Interaction:
     share = variance * n_pairs / _square(values)
-    return Interaction(_contrasted(values), variance, n_pairs - 1, _rounding(step), share, n_pairs)
+    return Interaction(_contrasted(values), variance, n_pairs - 1, _rounding(step), share, n_pairs, n_pairs)
 
 
 def _apart(values: Sequence[float], variances: Sequence[float], sizes: Sequence[int], step: float) -> Interaction:
     total, freedom = sum(variances), satterthwaite(variances, sizes)
     share = sum(each * size for each, size in zip(variances, sizes, strict=True)) / _square(values)
-    return Interaction(_contrasted(values), total, freedom, _rounding(step), share, None)
+    return Interaction(_contrasted(values), total, freedom, _rounding(step), share, min(sizes), None)
 
 
 def _contrasted(values: Sequence[float]) -> float:

@@ -60,7 +60,8 @@ def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
         if key[4] != ERRORS
     }
     for keys in alike(kinds):
-        found.update(zip(keys, contrasts.borrowed_spreads([found[key] for key in keys]), strict=True))
+        pairs = [(below, variant) for _, _, below, variant, _ in keys]
+        found.update(zip(keys, contrasts.borrowed_spreads([found[key] for key in keys], pairs), strict=True))
     return found
 
 
@@ -92,7 +93,7 @@ def _contrast(pair: tuple[Series, Series], statistic: str, confidence: float) ->
     of_runs = [reported(each, statistic) for each in pair]
     if statistic != ERRORS:
         return contrasts.contrast_of_runs(*of_runs, step=step, **options)
-    requests = [[row["requests"] or 0 for row in each.reported] for each in pair]
+    requests = [np.array([row["requests"] or 0 for row in each.reported], np.float64) for each in pair]
     return contrasts.contrast_of_shares(of_runs, requests, **options)
 
 

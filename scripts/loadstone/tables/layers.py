@@ -135,7 +135,8 @@ def _crossed(scope: Scope) -> list[_Crossed]:
     }
     for numbers in alike(kinds):
         known = [known for number in numbers if (known := found[number].interaction)]
-        for number, value in zip(numbers, borrowed_errors(known), strict=True):
+        diamonds = [found[number].diamond for number in numbers]
+        for number, value in zip(numbers, borrowed_errors(known, diamonds), strict=True):
             found[number] = replace(found[number], interaction=value)
     tested = [number for number, each in enumerate(found) if each.interaction]
     adjusted = families.hommel([each.interaction.p_different() for each in found if each.interaction])
