@@ -22,6 +22,7 @@ from loadstone.stats.borrowing import lent
 _POWER = 0.8  # the share of tries in which planned runs are to give a verdict
 _MOST_RUNS = 1000
 _TINY = 1e-9
+_COARSE = 0.01  # of a figure: runs differ by more
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def contrast_of_runs(
 ) -> Contrast | None:
     """The same of one figure per run, where requests are not known: Welch's t, or Student's of pairs.
 
-    None also where runs agree to the last digit and no `step` says how much that hides: their spread is not known.
+    None also where runs agree to the last digit and no coarse `step` explains it: their spread is not known.
     """
     sides = (np.asarray(baseline, np.float64), np.asarray(other, np.float64))
     if min(side.size for side in sides) < 2 or (logs and min(side.min() for side in sides) <= 0):
@@ -159,8 +160,14 @@ def contrast_of_runs(
     scaled = plain
     if logs:
         scaled = _error_of_runs([side / value for side, value in zip(sides, values, strict=True)], paired=paired)
-    found = _contrast(values, plain, scaled, sizes, paired=paired, confidence=confidence, logs=logs, step=step)
-    return found if found.error > 0 else None
+    if scaled.error == 0 and not agree_by(step, values):
+        return None
+    return _contrast(values, plain, scaled, sizes, paired=paired, confidence=confidence, logs=logs, step=step)
+
+
+def agree_by(step: float, values: Sequence[float]) -> bool:
+    """Whether figures of runs may agree because of such a `step` of the clock, not of a coarser print."""
+    return step >= _COARSE * min(values) and step > 0
 
 
 def contrast_of_shares(
@@ -179,8 +186,9 @@ def contrast_of_shares(
     least = [pooled * (1 - pooled) * float(np.mean(1 / n)) / n.size for n in numbers]
     spread = _error_of_runs(sides, least, paired=paired)
     values = [float(side.mean()) for side in sides]
-    found = _contrast(values, spread, spread, sizes, paired=paired, confidence=confidence, logs=False, step=0)
-    return found if found.error > 0 else None
+    if spread.error == 0:
+        return None
+    return _contrast(values, spread, spread, sizes, paired=paired, confidence=confidence, logs=False, step=0)
 
 
 def _error_of_runs(sides: Sequence[Floats], least: Sequence[float] = (0.0, 0.0), *, paired: bool) -> Spread:

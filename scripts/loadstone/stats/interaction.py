@@ -16,7 +16,7 @@ import numpy as np
 
 from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
 from loadstone.stats.borrowing import lent
-from loadstone.stats.contrasts import satterthwaite, variance_of_mean
+from loadstone.stats.contrasts import agree_by, satterthwaite, variance_of_mean
 
 _SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
 _TINY = 1e-12
@@ -96,7 +96,7 @@ def interaction(four: Sequence[Replicates], statistic: str, *, paired: bool, ste
 def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0.0) -> Interaction | None:
     """The same of one figure per run, shape (runs,), where requests are not known.
 
-    None also where runs agree to the last digit and no `step` says how much that hides.
+    None also where runs agree to the last digit and no coarse `step` explains it.
     """
     runs = [np.asarray(each, np.float64) for each in four]
     sizes = [each.size for each in runs]
@@ -107,7 +107,7 @@ def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0
         found = _of_pairs(values, variance_of_mean(_signed(runs), max(values)), sizes[0], step)
     else:
         found = _apart(values, [variance_of_mean(each, max(values)) for each in runs], sizes, step)
-    return found if found.error > 0 else None
+    return found if found.variance > 0 or agree_by(step, values) else None
 
 
 def _signed(four: Sequence[Floats]) -> Floats:

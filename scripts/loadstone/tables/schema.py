@@ -378,7 +378,7 @@ REPLICATES = pa.schema(
         ("within", pa.list_(pa.float32())),
         ("n_runs", _INT),
         *((name, _INT) for name in ("n_blocks", "n_requests", "n_timeouts")),
-        ("offered", _FLOAT),
+        *((name, _FLOAT) for name in ("offered", "limit_ns")),
     ]
 )
 

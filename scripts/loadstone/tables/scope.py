@@ -95,10 +95,15 @@ class Series:
         return found if in_blocks and self.replicates.n_runs in (0, len(found)) else None
 
     def lacks(self, statistic: str) -> str | None:
-        """Why there is no figure of a statistic (``mean``, ``p99``, ...) by requests; None when there is one."""
+        """Why a statistic (``mean``, ``p99``, ...) of requests, or how far it moves, can't be told; None if it can."""
         found = self.replicates
         if statistic in found.values:
-            return None
+            if found.n_runs < 2 or statistic in found.draws:
+                return None
+            return (
+                f"in other runs like those of {quoted(self.variant)} {statistic} may fall among requests that time "
+                "out: how far it would move is not known"
+            )
         probability = PERCENTILES.get(statistic)
         if probability is not None and not estimable(found.n_requests, probability):
             return (
