@@ -287,3 +287,24 @@ def test_reported_runs_that_agree_to_the_last_digit_say_why_nothing_is_told(proj
     row = effects(project)["b", "mean"]
     assert (row["verdict"], row["p_adjusted"]) == ("cannot tell", None)
     assert row["why"].startswith("the runs agree to the last digit that was reported")
+
+
+def test_means_that_happen_to_be_equal_are_no_matter_of_a_fine_clock(project):
+    for variant in "ab":
+        write(project, variant, [np.full(1000, level) for level in (4_000_000, 6_000_000)], order={"kind": "fixed"})
+    row = effects(project)["b", "mean"]
+    assert (row["shift"], row["verdict"], row["why"]) == (0, "cannot tell", "the runs differ too much")
+    assert row["runs_needed"] is None or row["runs_needed"] > 2
+
+
+def test_a_difference_below_the_step_of_a_coarse_clock_says_so(project):
+    header = foreign.HEY.splitlines()[0]
+    described = {"testMode": "hey", "generator": {"name": "hey"}, "loadModel": "closed", "order": None, "users": 3}
+    for variant in "ab":
+        files = {}
+        for number, level in enumerate(("0.0040", "0.0060"), start=1):
+            rows = [f"{level},0.0000,0.0000,0.0000,{level},0.0000,200,{n / 100:.4f}" for n in range(100)]
+            files[f"{number}.hey.csv"] = "\n".join([header, *rows, ""]).encode()
+        write_cell(project.archive, files, rate="3", variant=variant, testOptions={}, **described)
+    row = effects(project)["b", "mean"]
+    assert row["why"] == "latencies come in whole steps of 0.1 ms, and the shift is less than one"

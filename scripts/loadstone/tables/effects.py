@@ -16,6 +16,7 @@ from loadstone.stats import contrasts, families
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.stats.contrasts import Contrast
 from loadstone.tables import contrasted
+from loadstone.tables.claims.declared import COARSE_NS
 from loadstone.tables.contrasted import STATISTICS
 from loadstone.tables.scope import Scope, Series, quoted
 
@@ -166,7 +167,7 @@ def _concluded(tested: _Tested, page: _Page) -> _Row:
     contrast = compared.contrast
     if tested.p_equivalent is not None and tested.p_equivalent <= page.alpha:
         return p_values | {"verdict": EQUIVALENT, "why": None, "runs_needed": None}
-    finer = compared.statistic != ERRORS and abs(contrast.shift) < _step(compared)
+    finer = compared.statistic != ERRORS and _step(compared) >= COARSE_NS and abs(contrast.shift) < _step(compared)
     if (tested.p_different or 0) <= page.alpha and not finer:
         words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
         return p_values | {"verdict": words[contrast.effect < 0], "why": None, "runs_needed": None}
