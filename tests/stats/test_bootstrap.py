@@ -1,5 +1,7 @@
 """Intervals of figures: what they cover, how wide they are, when there are none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from loadstone import stats
@@ -182,6 +184,47 @@ def test_a_percentile_is_known_up_to_the_first_request_that_timed_out(share, cen
     latencies = np.concatenate([np.arange(1, 951), np.full(50, 10_000), np.arange(20_000, 20_001)])
     found = stats.censoring(latencies, latencies == 10_000, {"p": share})
     assert found == {"mean": True, "p": censored}
+
+
+def late_tail(generator, share: float, runs: int = 3) -> list[stats.Sample]:
+    """Runs of which about so many requests time out, with run 1 having most of them: p99 is just before them."""
+    found = []
+    for number in range(runs):
+        latencies = np.minimum(np.exp(15 + 0.1 * generator.normal(size=1000)), 1e9)
+        latencies[generator.permutation(1000)[: round(1000 * share * runs) if number == 0 else 0]] = 30e9
+        found.append(sample(latencies, censored=latencies == 30e9))
+    return found
+
+
+@pytest.mark.parametrize("share", [0.002, 0.005, 0.008, 0.0095])
+def test_an_interval_near_timeouts_never_holds_them_for_latencies(share):
+    """All requests that are known are below 10 ms. Drawn twice, the run with timeouts moves p99 to 30 s."""
+    runs = late_tail(np.random.default_rng(31), share)
+    found = stats.replicate(runs, PERCENTILES, 1, 2)
+    assert found.values["p99"] < 10e6 and found.limit_ns == 30e9
+    assert {"p50", "p90"} <= found.draws.keys() and "p99" in found.within
+    assert ("p99" in found.draws) == (share == 0.002)
+    bounds = stats.interval(found, "p99", 0.95)
+    assert bounds is None if share > 0.002 else bounds[1] < 10e6
+
+
+def test_replicates_are_known_up_to_the_last_request_before_the_first_that_timed_out():
+    latencies = np.random.default_rng(32).permutation(np.concatenate([np.arange(1, 1971), np.full(30, 10_000)])) * 1000
+    runs = [sample(latencies, censored=latencies == 10_000_000)] * 2
+    found = stats.replicate(runs, {"p98": 0.98, "p95": 0.95}, 1, 2)
+    assert found.draws["p95"].max() <= 1_970_000
+    assert "p98" in found.values and "p98" not in found.draws
+
+
+@pytest.mark.parametrize(("limit", "known"), [(6.0, True), (1.2, False), (1.02, True), (None, True)])
+def test_no_interval_ends_beyond_the_time_limit(limit, known):
+    """Without any timeout as well, but where answers took longer it is none."""
+    levels = np.array([0.8, 1.1, 0.9]) * 1e9
+    runs = [sample(np.full(100, level)) for level in levels]
+    limited = [replace(run, limit_ns=None if limit is None else limit * 1e9) for run in runs]
+    free, found = (stats.replicate(each, {"p50": 0.5}, 1, 2) for each in (runs, limited))
+    assert 1.2e9 < stats.interval(free, "p50")[1] < 6e9
+    assert stats.interval(found, "p50") == (stats.interval(free, "p50") if known else None)
 
 
 # --- support ---------------------------------------------------------------------------------------------------------

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from loadstone import stats
-from loadstone.stats.borrowing import MOST_BORROWED, moderated
+from loadstone.stats.borrowing import MOST_BORROWED, MOST_BY_TWO_RUNS, lent, moderated
 from loadstone.stats.contrasts import borrowed_spreads, contrast, contrast_of_runs, runs_needed
 from loadstone.stats.families import hommel, undecided
 from scipy import stats as scipy_stats
 from scipy.special import digamma, polygamma
 from statsmodels.stats.multitest import multipletests
-from support.pages import LIKE, ONE_CELL, ONE_RATE, SPREADS, UNLIKE, Pages
+from support.pages import LIKE, ONE_CELL, ONE_RATE, ONE_VARIANT, SPREADS, UNLIKE, Pages
 from support.simulated import Truth
 
 ALPHA = 0.05
@@ -54,6 +54,15 @@ def test_unlike_cells_lend_less_than_like_ones():
     assert unlike < like - 1.5
 
 
+def test_cells_of_two_runs_borrow_little_and_of_the_same_variants_only():
+    variances, freedom, runs, of = [0.01, 4.0, 0.02, 0.03, 0.04, 0.05], [1, 1, 1, 2, 2, 1], [2, 2, 2, 3, 3, 2], "abaabc"
+    found = lent(variances, freedom, runs, of)
+    assert [found[0], found[2]] == moderated([0.01, 0.02], [1, 1], MOST_BY_TWO_RUNS)
+    assert [found[3], found[4]] == moderated([0.03, 0.04], [2, 2])
+    assert (found[1], found[5]) == ((4.0, 1.0), (0.05, 1.0))  # alone
+    assert all(found[n][1] <= 1 + MOST_BY_TWO_RUNS for n in (0, 1, 2, 5))
+
+
 def test_it_agrees_with_the_posterior_drawn_at_random():
     """Against plain Monte Carlo: priors drawn, weighted by how likely they make the variances of all cells."""
     generator, variances, freedom = np.random.default_rng(3), np.array([0.5, 1.0, 4.0]), 2.0
@@ -75,7 +84,7 @@ def test_the_interval_of_a_shift_follows_that_of_the_ratio():
     page = Pages(variants=1, rates=5).drawn(np.random.default_rng(4))
     runs = np.exp(0.1 * np.random.default_rng(5).normal(size=(2, 3)))
     own = contrast_of_runs(*runs, paired=False, confidence=0.95)
-    after = borrowed_spreads([own, *page[:5]])[0]
+    after = borrowed_spreads([own, *page[:5]], range(6))[0]
     assert after.plain.error / own.plain.error == pytest.approx(after.scaled.error / own.scaled.error)
     assert after.borrowed == pytest.approx(after.scaled.freedom - own.scaled.freedom)
     assert (after.shift, after.ratio) == (own.shift, own.ratio)
@@ -88,7 +97,7 @@ def test_an_interval_of_a_shift_is_never_without_freedom():
         generator.normal(1, 0.002, 5), generator.normal(20, 0.04, 5), paired=False, confidence=0.95
     )
     around = Pages(4, 3, 5, spread=0.2, paired=False).drawn(generator)
-    after = borrowed_spreads([steady, *around])[0]
+    after = borrowed_spreads([steady, *around], range(len(around) + 1))[0]
     assert 10 < after.shift_low < 19 < after.shift_high < 30
 
 
@@ -121,6 +130,16 @@ def test_so_it_is_where_one_side_has_fewer_runs(baseline_runs, runs, spreads):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(("variants", "rates"), [(4, 1), (4, 3), (2, 3)])
+def test_so_it_is_of_two_runs_beside_a_variant_that_is_far_less_steady(variants, rates, paired):
+    generator = np.random.default_rng(23)
+    pages = Pages(variants, rates, 2, spread=0.05, spreads=ONE_VARIANT, paired=paired)
+    wrong = [any(told(pages.drawn(generator))) for _ in range(200)]
+    assert np.mean(wrong) <= 0.07, np.mean(wrong)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [3, 5, 10])
 @pytest.mark.parametrize("spreads", [LIKE, UNLIKE, ONE_CELL])
 def test_intervals_hold_the_truth_as_often_as_said(runs, spreads):
@@ -144,7 +163,7 @@ def test_intervals_from_requests_that_resemble_each_other_do_too(runs):
                 for side in "ab"
             ]
             cells.append(contrast(*sides, "p50", paired=False, confidence=0.95))
-        hits += [each.ratio_low <= 1 <= each.ratio_high for each in borrowed_spreads(cells)]
+        hits += [each.ratio_low <= 1 <= each.ratio_high for each in borrowed_spreads(cells, range(6))]
     assert 0.89 <= np.mean(hits) <= 0.99
 
 
@@ -160,6 +179,12 @@ def test_three_runs_mostly_tell_a_ratio_of_1_6(variants, rates, spreads):
     pages = [Pages(variants, rates, spreads=spreads, factor=1.6).drawn(generator) for _ in range(40)]
     share = np.mean([each for page in pages for each in told(page)])
     assert share >= (0.85 if spreads == LIKE else 0.6), share
+
+
+def test_two_runs_at_several_rates_tell_a_variant_of_twice_the_latency():
+    generator = np.random.default_rng(24)
+    pages = [Pages(2, 3, 2, spread=0.05, factor=2).drawn(generator) for _ in range(30)]
+    assert np.mean([each for page in pages for each in told(page)]) >= 0.8
 
 
 def test_one_variant_among_equal_ones_is_told_too():

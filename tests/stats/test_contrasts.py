@@ -10,6 +10,7 @@ from loadstone.stats.contrasts import (
     borrowed_spreads,
     contrast,
     contrast_of_runs,
+    contrast_of_shares,
     runs_for_equivalence,
     runs_needed,
 )
@@ -126,6 +127,45 @@ def test_what_cannot_be_compared_is_none():
     assert contrast_of_runs(np.ones(1), np.ones(3), paired=False, confidence=0.9) is None
 
 
+def test_reported_shares_differ_at_least_by_what_the_binomial_distribution_leaves():
+    requests = np.array([1000.0, 2000.0])
+    first, second = np.array([0.001, 0.001]), np.array([0.002, 0.002])
+    found = contrast_of_shares((first, second), (requests, requests), paired=False, confidence=0.95)
+    pooled = 9 / 6000
+    floor = pooled * (1 - pooled) * (1 / 1000 + 1 / 2000) / 4
+    assert found.error == pytest.approx(np.sqrt(2 * floor))
+    assert found.p_different() == pytest.approx(2 * scipy_stats.t.sf(0.001 / found.error, 2))
+    by_pairs = contrast_of_shares((first, second), (requests, requests), paired=True, confidence=0.95)
+    assert by_pairs.error == pytest.approx(found.error) and by_pairs.scaled.freedom == 1
+
+
+def test_shares_that_differ_more_from_run_to_run_are_compared_by_welchs_t():
+    first, second = np.array([0.01, 0.2, 0.1]), np.array([0.3, 0.5, 0.1])
+    found = contrast_of_shares((first, second), (np.full(3, 10_000), np.full(3, 10_000)), paired=False, confidence=0.95)
+    assert found.p_different() == pytest.approx(scipy_stats.ttest_ind(first, second, equal_var=False).pvalue)
+
+
+def test_equal_shares_are_no_difference_and_none_or_all_are_no_contrast():
+    requests = (np.full(2, 1000), np.full(2, 1000))
+    equal = contrast_of_shares((np.full(2, 0.01), np.full(2, 0.01)), requests, paired=False, confidence=0.95)
+    assert (equal.shift, equal.p_different()) == (0, 1) and equal.shift_low < 0 < equal.shift_high
+    for share in (0.0, 1.0):
+        sides = (np.full(2, share), np.full(2, share))
+        assert contrast_of_shares(sides, requests, paired=False, confidence=0.95) is None
+    untold = (np.array([0, 1000]), np.full(2, 1000))
+    assert contrast_of_shares((np.full(2, 0.1), np.full(2, 0.2)), untold, paired=False, confidence=0.95) is None
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_reported_runs_that_agree_to_the_last_digit_tell_no_spread(paired):
+    """Else any difference would be certain; of pairs also where all differ alike."""
+    assert contrast_of_runs(np.full(3, 0.1), np.full(3, 0.3), paired=paired, confidence=0.95) is None
+    coarse = contrast_of_runs(np.full(3, 10.0), np.full(3, 11.0), paired=paired, confidence=0.95, step=1.0)
+    assert coarse.error == pytest.approx(np.sqrt((1 / 10**2 + 1 / 11**2) / 12))
+    alike = contrast_of_runs(np.array([0.1, 0.2]), np.array([0.3, 0.4]), paired=True, confidence=0.95, logs=False)
+    assert alike is None
+
+
 # --- how often it is wrong -------------------------------------------------------------------------------------------
 
 
@@ -156,7 +196,7 @@ def all_of(page, *, paired: bool, factor: float = 1.0):
     ]
     for name in STATISTICS[:-1]:
         places = [number for number, (of, _) in enumerate(found) if of == name]
-        together = borrowed_spreads([found[number][1] for number in places])
+        together = borrowed_spreads([found[number][1] for number in places], places)
         for number, each in zip(places, together, strict=True):
             found[number] = name, each
     return found
@@ -192,6 +232,29 @@ def test_a_shift_is_within_its_interval_as_often_as_said(pages):
         shifted = all_of(page, paired=True, factor=1.1)
         hits += [found.ratio_low <= 1.1 <= found.ratio_high for name, found in shifted if name != "error_fraction"]
     assert 0.93 <= np.mean(hits) <= 0.99
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("runs", [2, 3, 5])
+@pytest.mark.parametrize("failures", [0.3, 1, 3, 10])
+def test_few_failures_seldom_make_equal_variants_differ(failures, runs, paired):
+    """So many failures are expected of each variant; without the floor, two runs of one each would be certain of it."""
+    generator = np.random.default_rng(21)
+    counts = generator.binomial(1000, failures / runs / 1000, size=(1000, 2, runs))
+    requests, wrong = (np.full(runs, 1000.0),) * 2, 0
+    for first, second in counts / 1000:
+        found = contrast_of_shares((first, second), requests, paired=paired, confidence=0.95)
+        wrong += found is not None and found.p_different() <= ALPHA
+    assert wrong / len(counts) <= ALPHA
+
+
+def test_many_failures_beside_few_are_told():
+    generator = np.random.default_rng(22)
+    requests, told = (np.full(3, 1000.0),) * 2, []
+    for _ in range(100):
+        shares = [generator.binomial(1000, share, size=3) / 1000 for share in (0.01, 0.1)]
+        told.append(contrast_of_shares(shares, requests, paired=False, confidence=0.95).p_different() <= ALPHA)
+    assert np.mean(told) >= 0.95
 
 
 def planned(factor: float, runs: int, number: int) -> contrasts.Contrast:

@@ -112,3 +112,32 @@ def test_nothing_is_finer_than_the_clock():
     found = interaction_of_runs(runs, paired=True, step=1 * MS)
     assert found is not None
     assert found.error == pytest.approx(np.sqrt(4 / 12) * MS)
+
+
+def test_the_side_with_fewest_runs_limits_what_is_known():
+    generator = np.random.default_rng(11)
+    four = [generator.normal(10, 1, runs) for runs in (10, 10, 10, 3)]
+    found = interaction_of_runs(four, paired=False)
+    assert found is not None
+    variances = [each.var(ddof=1) / each.size for each in four]
+    welch = sum(variances) ** 2 / sum(v**2 / (each.size - 1) for v, each in zip(variances, four, strict=True))
+    assert found.error == pytest.approx(np.sqrt(sum(variances)))
+    assert found.freedom == min(welch, 2)
+
+
+@pytest.mark.parametrize(("runs", "noisy"), [((10, 10, 10, 2), 3), ((10, 2, 10, 2), 1), ((2, 10, 10, 10), 3)])
+def test_unequal_numbers_of_runs_seldom_seem_not_to_add_up(runs, noisy):
+    """A side of two runs that agree by chance must not count as one whose spread is known."""
+    generator, wrong = np.random.default_rng(12), []
+    for _ in range(1500):
+        four = [generator.normal(10, 1 if side == noisy else 0.3, size) for side, size in enumerate(runs)]
+        found = interaction_of_runs(four, paired=False)
+        assert found is not None
+        wrong.append(found.p_different() <= 0.05)
+    assert np.mean(wrong) <= 0.06
+
+
+def test_runs_that_agree_to_the_last_digit_tell_nothing():
+    runs = [np.full(3, level) for level in (0.1, 0.2, 0.3, 0.7)]
+    assert interaction_of_runs(runs, paired=False) is None
+    assert interaction_of_runs(runs, paired=True) is None

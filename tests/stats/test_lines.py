@@ -12,7 +12,7 @@ def test_the_line_is_numpy_s_and_its_interval_is_scipy_s():
     random = np.random.default_rng(5)
     x = np.array(PODS, dtype=float)
     y = 6.2 * x + 64 + random.normal(0, 20, len(x))
-    found = lines.line(x, y)
+    found = lines.line(x, y, 0.95)
     slope, intercept = np.polyfit(x, y, 1)
     assert (found.slope, found.intercept) == (pytest.approx(slope), pytest.approx(intercept))
     reference = stats.linregress(x, y)
@@ -40,7 +40,7 @@ def test_the_interval_holds_the_true_slope_as_often_as_it_says(confidence):
 
 
 def test_what_no_line_goes_through_has_none():
-    assert lines.line([1, 2], [3, 4]) is None
-    assert lines.line([5, 5, 5, 5], [1, 2, 3, 4]) is None
-    exact = lines.line([1, 2, 3], [2, 4, 6])
+    assert lines.line([1, 2], [3, 4], 0.95) is None
+    assert lines.line([5, 5, 5, 5], [1, 2, 3, 4], 0.95) is None
+    exact = lines.line([1, 2, 3], [2, 4, 6], 0.95)
     assert exact.slope == pytest.approx(2) and exact.slope_high - exact.slope_low == pytest.approx(0, abs=1e-9)

@@ -6,6 +6,7 @@ import numpy as np
 from loadstone.stats.contrasts import Contrast, borrowed_spreads, contrast_of_runs
 
 LIKE, UNLIKE, BY_RATE, ONE_RATE, ONE_CELL = "like", "unlike", "by rate", "one rate", "one cell"
+ONE_VARIANT = "one variant"
 SPREADS = (LIKE, UNLIKE, BY_RATE, ONE_RATE, ONE_CELL)
 
 
@@ -14,8 +15,8 @@ class Pages:
     """Variants beside a baseline at some rates, each of `runs`; `spread` is by how much runs differ (a share).
 
     `spreads` says how that differs: not at all; by a factor of 1.65 (one standard deviation) between cells, or of 2
-    between rates; four times as much at one rate, or in one cell. The figures of a run resemble each other. The
-    baseline may have `baseline_runs`.
+    between rates; four times as much at one rate, or in one cell; ten times as much of one variant. The figures of a
+    run resemble each other. The baseline may have `baseline_runs`.
     """
 
     variants: int = 2
@@ -40,6 +41,8 @@ class Pages:
             sigma[generator.integers(self.rates)] *= 4
         if self.spreads == ONE_CELL:
             sigma[generator.integers(self.rates), 1 + generator.integers(self.variants)] *= 4
+        if self.spreads == ONE_VARIANT:
+            sigma[:, 1 + generator.integers(self.variants)] *= 10
         runs = max(self.runs, self.baseline_runs or 0)
         of_run = generator.normal(size=(*shape, runs, 1))
         own = generator.normal(size=(*shape, runs, self.figures))
@@ -50,9 +53,15 @@ class Pages:
         for figure in range(self.figures):
             levels = np.exp(logs[..., figure])
             one = [
-                contrast_of_runs(at[0][: self.baseline_runs], other[: self.runs], paired=self.paired, confidence=0.95)
+                (
+                    contrast_of_runs(
+                        at[0][: self.baseline_runs], other[: self.runs], paired=self.paired, confidence=0.95
+                    ),
+                    variant,
+                )
                 for at in levels
-                for other in at[1:]
+                for variant, other in enumerate(at[1:])
             ]
-            found += borrowed_spreads([each for each in one if each])
+            known = [(each, variant) for each, variant in one if each]
+            found += borrowed_spreads([each for each, _ in known], [variant for _, variant in known])
         return found

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from loadstone import archive
-from loadstone.comparisons import Comparison
+from loadstone.comparisons import Comparison, Fit
 from loadstone.readers import FORMATS
 from loadstone.tables import database, layout
 from loadstone.tables.compare import compare
+from loadstone.tables.scope import Settings
+from scipy import stats as scipy_stats
 from support import foreign, rawfiles, shapes
 from support.rawfiles import line
 
@@ -317,3 +319,18 @@ def test_the_view_holds_every_comparison_and_those_that_are_gone_are_pruned(proj
     database.prune(project.tables, campaigns)
     assert [row["comparison"] for row in project.rows("FROM comparisons")] == ["other"]
     assert not layout.comparison_file(project.tables, "both").exists()
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_lines_have_the_configured_confidence(project, confidence):
+    rates, levels = (10, 20, 30, 40), (1.0e6, 2.2e6, 2.9e6, 4.3e6)
+    for rate, level in zip(rates, levels, strict=True):
+        write_run(project, 1, np.full(10 * rate, level), np.full(10 * rate, 200), rate=str(rate), raw=False)
+    project.make()
+    fitting = both(timestamps=(LATE,), fits=(Fit("rate", "mean"),))
+    compare(fitting, list(archive.campaigns(project.archive)), project.tables, Settings(confidence=confidence))
+    row = project.row("SELECT * FROM fits")
+    assert row["problem"] is None
+    expected = scipy_stats.linregress(rates, 1.01e-6 * np.array(levels))
+    reach = scipy_stats.t.ppf((1 + confidence) / 2, 2) * expected.stderr
+    assert (row["slope_high"] - row["slope"], row["confidence"]) == (pytest.approx(reach), confidence)

@@ -189,6 +189,27 @@ def test_latencies_of_timeouts_are_never_taken_for_figures(project):
     assert found["b", "p50"]["verdict"] is not None and found["b", "p50"]["p_adjusted"] is not None
 
 
+def test_a_percentile_just_before_timeouts_is_known_but_not_how_far_it_moves(project):
+    """All that timed out did in run 1: other runs like these might have p99 there."""
+    write(project, "a", levels(3, 2e6, 1))
+    write(project, "b", levels(3, 2e6, 2))
+    cell = archive.Cell(next(archive.campaigns(project.archive)), RATE, "b")
+    late = {"code": 0, "error": "request timeout"}
+    requests = [
+        rawfiles.line(seq, 2 * 10**6 + seq, sent_ns=rawfiles.START_NS + seq * 10**6, **(late if seq % 40 == 7 else {}))
+        for seq in range(1000)
+    ]
+    (cell.path / "1.results.json.zst").write_bytes(rawfiles.compress(b"".join(requests)))
+    found = effects(project)
+    (stored,) = project.rows("SELECT * FROM cells WHERE variant = 'b'")
+    assert (stored["p99_censored"], stored["p99_low_ns"], stored["p99_high_ns"]) == (False, None, None)
+    assert stored["p99_ns"] < 10e6 and stored["p90_high_ns"] < 10e6
+    p99 = found["b", "p99"]
+    assert (p99["verdict"], p99["value"], p99["ratio_low"]) == ("cannot tell", stored["p99_ns"], None)
+    assert p99["why"].startswith("in other runs like those of “b” p99 may fall among requests that time out")
+    assert found["b", "p90"]["p_adjusted"] is not None
+
+
 def test_throughput_is_what_was_answered_without_failure_per_second(project):
     write(project, "a", levels(3, 2e6, 1))
     write(project, "b", levels(3, 2e6, 2), code=503, error="503 Service Unavailable")
@@ -248,3 +269,52 @@ def test_reports_are_compared_by_their_runs(project):
     )
     assert np.log(row["ratio_high"] / row["ratio"]) == pytest.approx(reach, rel=1e-2)
     assert found["b", "p99"]["why"] == "percentiles of several reports are never averaged"
+
+
+def test_a_failure_or_two_among_reported_runs_are_no_difference(project):
+    """One in each run of one variant, none of the other: both sides agree to the last digit."""
+    failed = {"100.00%": "99.00%", "200:100": "200:99  503:1"}
+    for variant, level in (("a", 5.1), ("b", 5.2)):
+        files = {}
+        for number in (1, 2):
+            text = foreign.VEGETA.replace("5.529ms", f"{level + number / 100:.3f}ms")
+            for before, after in failed.items() if variant == "b" else ():
+                text = text.replace(before, after)
+            files[f"{number}.vegeta.txt"] = text.encode()
+        write_cell(project.archive, files, variant=variant)
+    row = effects(project)["b", "error_fraction"]
+    assert (row["baseline_value"], row["value"], row["evidence"]) == (0, pytest.approx(0.01), "reports")
+    assert row["verdict"] == "cannot tell" and row["shift_low"] < 0 < row["shift_high"]
+    assert row["shift_high"] - row["shift"] == pytest.approx(
+        scipy_stats.t.ppf(0.975, 2) * np.sqrt(2 * 0.005 * 0.995 / 200), rel=1e-6
+    )
+
+
+def test_reported_runs_that_agree_to_the_last_digit_say_why_nothing_is_told(project):
+    for variant, mean in (("a", "5.529ms"), ("b", "6.529ms")):
+        content = foreign.VEGETA.replace("5.529ms", mean).encode()
+        write_cell(project.archive, {f"{number}.vegeta.txt": content for number in (1, 2)}, variant=variant)
+    row = effects(project)["b", "mean"]
+    assert (row["verdict"], row["p_adjusted"]) == ("cannot tell", None)
+    assert row["why"].startswith("the runs agree to the last digit that was reported")
+
+
+def test_means_that_happen_to_be_equal_are_no_matter_of_a_fine_clock(project):
+    for variant in "ab":
+        write(project, variant, [np.full(1000, level) for level in (4_000_000, 6_000_000)], order={"kind": "fixed"})
+    row = effects(project)["b", "mean"]
+    assert (row["shift"], row["verdict"], row["why"]) == (0, "cannot tell", "the runs differ too much")
+    assert row["runs_needed"] is None or row["runs_needed"] > 2
+
+
+def test_a_difference_below_the_step_of_a_coarse_clock_says_so(project):
+    header = foreign.HEY.splitlines()[0]
+    described = {"testMode": "hey", "generator": {"name": "hey"}, "loadModel": "closed", "order": None, "users": 3}
+    for variant in "ab":
+        files = {}
+        for number, level in enumerate(("0.0040", "0.0060"), start=1):
+            rows = [f"{level},0.0000,0.0000,0.0000,{level},0.0000,200,{n / 100:.4f}" for n in range(100)]
+            files[f"{number}.hey.csv"] = "\n".join([header, *rows, ""]).encode()
+        write_cell(project.archive, files, rate="3", variant=variant, testOptions={}, **described)
+    row = effects(project)["b", "mean"]
+    assert row["why"] == "latencies come in whole steps of 0.1 ms, and the shift is less than one"

@@ -20,9 +20,10 @@ SAMPLES = Path(__file__).parents[1] / "readers/samples"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-def found(project: Project, results: bytes) -> dict[tuple[str, str], int]:
+def found(project: Project, results: bytes, rate: str = "100", duration: str = "1s") -> dict[tuple[str, str], int]:
     """Requests by side and cause."""
-    rawfiles.write_cell(project.archive, {"1.results.json": results})
+    options = {"rate": rate, "duration": duration}
+    rawfiles.write_cell(project.archive, {"1.results.json": results}, rate=rate, testOptions=options)
     project.make()
     rows = project.rows("SELECT side, cause, sum(count)::BIGINT AS n FROM error_causes GROUP BY ALL")
     return {(row["side"], row["cause"]): row["n"] for row in rows}
@@ -87,9 +88,34 @@ def test_a_load_generator_without_file_descriptors(project):
     with serving(misbehaving.silent) as port:
         target = f"GET http://127.0.0.1:{port}/\n".encode()
         done = subprocess.run(command, input=target, capture_output=True, check=True, preexec_fn=limited)
-    causes = found(project, rawfiles.vegeta("encode", "--to", "json", stdin=done.stdout))
+    causes = found(project, rawfiles.vegeta("encode", "--to", "json", stdin=done.stdout), "40", "500ms")
     assert causes["client", "file_descriptors"] > 5
     assert sum(causes.values()) == 20
+    (suggested,) = project.rows("SELECT * FROM suggestions WHERE tag = 'GENERATOR_LIMITED'")
+    number = causes["client", "file_descriptors"]
+    assert (
+        f"{number} of its 20 requests failed at the client: the load generator had no file descriptors left"
+        in (suggested["evidence"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "failed", "limited"),
+    [
+        ("dial tcp: socket: too many open files", 10, True),
+        ("dial tcp: socket: too many open files", 9, False),
+        ("dial tcp 10.0.0.1:80: connect: cannot assign requested address", 10, True),
+        ("dial tcp: lookup nowhere: no such host", 500, False),
+    ],
+)
+def test_a_generator_that_lacks_what_requests_take_is_suggested_though_it_was_punctual(project, text, failed, limited):
+    start, late = rawfiles.START_NS, {"code": 0, "error": f'Get "http://10.0.0.1/": {text}'}
+    requests = [
+        rawfiles.line(seq, 10**6, sent_ns=start + seq * 10**6, **(late if seq < failed else {})) for seq in range(1000)
+    ]
+    found(project, b"".join(requests), rate="1000")
+    suggested = project.rows("SELECT kind, run FROM suggestions WHERE tag = 'GENERATOR_LIMITED'")
+    assert suggested == ([{"kind": "exhausted generator", "run": 1}] if limited else [])
 
 
 def test_503_of_an_envoy_and_of_its_service_and_of_nobody_knows_whom(project, tmp_path):

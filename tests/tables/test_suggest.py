@@ -131,6 +131,13 @@ def test_a_run_that_was_sent_late() -> None:
     assert (found.kind, found.tag, found.run) == ("late generator", "GENERATOR_LIMITED", 2)
 
 
+def test_a_run_whose_generator_lacked_something_and_was_late_too() -> None:
+    (found,) = suggest([run(1), run(2, late="sent late", exhausted="8 of its 9 requests failed"), run(3)])
+    assert (found.kind, found.evidence) == ("late generator", "sent late; 8 of its 9 requests failed")
+    (found,) = suggest([run(1), run(2, exhausted="8 of its 9 requests failed"), run(3)])
+    assert (found.kind, found.tag, found.run) == ("exhausted generator", "GENERATOR_LIMITED", 2)
+
+
 def test_a_campaign_that_was_never_completed() -> None:
     (found,) = suggest([], "completion_time.txt is missing")
     assert (found.tag, found.rate, found.run) == ("interrupted", None, None)

@@ -38,7 +38,7 @@ ASKED: Mapping[str, str] = {
     "error_causes": "run and cause of errors: side, code, text, count",
     "history": "variant at a rate and statistic in each campaign: value, interval, level",
     "claims": "thing that weakens a comparison",
-    "fits": "line fitted over the runs of a comparison: slope and intercept with 95 % intervals",
+    "fits": "line fitted over the runs of a comparison: slope and intercept with intervals of the column confidence",
     "summaries": "report of a run by its load generator",
     "planned": "planned run: its position, whether it was collected",
     "failures": "try that gave no result: when, in which phase, why",

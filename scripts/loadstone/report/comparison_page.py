@@ -129,7 +129,7 @@ def gather(
         unit=published_section.unit_of(rows, reported.rows, page_unit),
         styles=naming.styles(distinct(variants.styles(comparison.app, present, planned))),
         reported=reported,
-        fitted=list(fits.fit_all(comparison, counting, questions.connection)),
+        fitted=list(fits.fit_all(comparison, counting, questions.connection, confidence)),
         used=published_section.use(
             questions, lambda run: bool(reported.rows or comparison.fits) and _run(run) in keys, SHOWN
         ),

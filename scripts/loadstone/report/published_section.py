@@ -6,7 +6,7 @@ from typing import Any
 from loadstone import generators
 from loadstone.load_words import rate_text
 from loadstone.report import coarse
-from loadstone.report.numbers import Unit, counted, joined, significant
+from loadstone.report.numbers import Unit, counted, joined, share, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.fits import Fitted
 
@@ -135,7 +135,8 @@ def _one(each: Fitted, load_unit: str) -> str:
 def _said(each: Fitted, load_unit: str) -> str:
     line, unit, one = each.line, each.fit.unit, _one(each, load_unit)
     assert line is not None
-    slope = f"{_number(line.slope)} {unit} per {one}, 95 % interval {_span(line.slope_low, line.slope_high)}"
+    sure, span = share(line.confidence), _span(line.slope_low, line.slope_high)
+    slope = f"{_number(line.slope)} {unit} per {one}, {sure} interval {span}"
     base = f"{_number(line.intercept)} {unit} besides ({_span(line.intercept_low, line.intercept_high)})"
     told = " The interval holds zero: whether it grows or falls at all, these runs do not tell."
     return f"{slope}; {base}.{told if line.slope_low <= 0 <= line.slope_high else ''}"
@@ -157,11 +158,11 @@ def _rests(each: Fitted, load_unit: str) -> str:
     evidence = joined({"reported": "the tools' reports"}.get(point.evidence, point.evidence) for point in each.points)
     at = f"at {loads} {load_unit}"
     where = at if each.fit.x == "rate" else f"with {_listed([f'{x:g}' for x in xs])} {each.fit.x}, {at}"
+    student = f"(Student's t, {len(each.points) - 2} degrees of freedom)"
+    band = f" The band is the {share(each.line.confidence)} interval of the line {student}." if each.line else ""
     left = f"; {counted(each.n_left_out, 'run')} without {_lacked(each)} left out" if each.n_left_out else ""
     return (
-        f"Least squares over {counted(len(each.points), 'run')} {where}, each one "
-        f"point, from {evidence}{left}. The band is the 95 % interval of the line (Student's t, "
-        f"{max(len(each.points) - 2, 0)} degrees of freedom)."
+        f"Least squares over {counted(len(each.points), 'run')} {where}, each one point, from {evidence}{left}.{band}"
     )
 
 

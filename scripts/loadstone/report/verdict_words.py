@@ -16,6 +16,7 @@ from loadstone.report.numbers import Unit, counted, share, significant
 from loadstone.report.queries import Row
 from loadstone.tables import effects
 from loadstone.tables.claims.declared import CLAIMS, CONFOUNDING
+from loadstone.tables.scope import requoted
 
 # Values of `effects.verdict`, in the order in which sentences of a variant stand.
 KINDS = ("slower", "faster", "more", "fewer", "equivalent", "cannot tell")
@@ -24,7 +25,6 @@ _MIXED = "slower and faster"  # in different figures of one load
 STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99", "error_fraction": "share of failures"}
 
 _NUMBER = re.compile(r"\d[\d,.]*")
-_QUOTED = re.compile(r"“([^“”]*)”")
 _ONE_RUN = "one run"
 _FAILURES = "error_fraction"
 _LEADING = ("p50", "mean", "p90", "p99")  # which figure stands for all, if it can
@@ -295,7 +295,7 @@ def _pattern(row: Row) -> str:
 
 def pattern(text: str) -> str:
     """Equal for texts of tables that differ in their numbers and variants alone."""
-    return _NUMBER.sub("#", _QUOTED.sub("“”", text))
+    return _NUMBER.sub("#", requoted(text, lambda _: "“”"))
 
 
 def _cannot_tell(group: _Group) -> str:
@@ -392,7 +392,7 @@ def _together(group: _Group, rows: Sequence[Row]) -> Iterator[str]:
 
 def relabelled(text: str, labels: Mapping[str, str]) -> str:
     """A table's text with variants as pages call them: tables quote their canonical names (`scope.quoted`)."""
-    return _QUOTED.sub(lambda found: _label(labels, found[1]), text)
+    return requoted(text, lambda name: _label(labels, name))
 
 
 def _label(labels: Mapping[str, str], name: str) -> str:

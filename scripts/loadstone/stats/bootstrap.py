@@ -30,6 +30,7 @@ MEAN, ERRORS, THROUGHPUT = "mean", "error_fraction", "throughput"
 
 _REPLICATES = 400
 _MOST_BLOCKS = 50  # per run: beyond, only the time that this takes grows
+_CENSORED_SHARE = 0.01  # of replicates; so few count as the last latency that is known
 _LEAST_SHARE = 1 / 4  # of the variance within runs, that of all is no less
 _BEYOND = 10
 _ALIKE = 1.01
@@ -61,7 +62,7 @@ class Sample:
 
     `latencies_ns` of requests that timed out (`censored`) are what they took at least. `told` are those whose outcome
     is known, `failed` those of them that failed, `completed` those that count for throughput, over `span_s` seconds
-    (None: not known).
+    (None: not known). No request is known to take `limit_ns` or more: it would time out.
     """
 
     latencies_ns: NDArray[np.int64]
@@ -70,6 +71,7 @@ class Sample:
     censored: NDArray[np.bool_]
     completed: NDArray[np.bool_]
     span_s: float | None
+    limit_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ class Replicates:
     means over runs). Each of `draws` has runs and blocks drawn, each of `within` blocks of the same runs alone; shape
     (replicates,). One run has no `draws`. Replicates of equally many runs that were made with the same seed of runs
     drew the same positions: those of two variants whose runs go by pairs may be subtracted one by one. A statistic
-    without a value cannot be estimated. `offered` are requests sent per second, where runs agree about that.
+    without a value cannot be estimated; one without draws neither has an interval: there is one run, or of other runs
+    like these it would fall among requests that time out. `offered` are requests sent per second, where runs agree
+    about that. From `limit_ns` on a latency would not be known.
     """
 
     values: Mapping[str, float]
@@ -91,6 +95,7 @@ class Replicates:
     n_requests: int = 0
     n_timeouts: int = 0
     offered: float | None = None
+    limit_ns: float | None = None
 
     def error(self, statistic: str) -> float:
         """The standard error of a statistic, in its unit. KeyError without draws."""
@@ -119,7 +124,11 @@ def t_factor(confidence: float, freedom: float) -> float:
 
 
 def interval(found: Replicates, statistic: str, confidence: float = 0.95) -> Interval | None:
-    """The interval of a statistic in its unit; None for fewer than two runs, or when it is not positive."""
+    """The interval of a statistic in its unit.
+
+    None for fewer than two runs, when it is not positive, and when it would reach what times out: nobody knows then
+    where it ends.
+    """
     if statistic not in found.draws or found.n_runs < 2:
         return None
     value, draws, within = found.values[statistic], found.draws[statistic], found.within[statistic]
@@ -134,7 +143,7 @@ def interval(found: Replicates, statistic: str, confidence: float = 0.95) -> Int
     if value <= 0 or not (np.all(draws > 0) and np.all(within > 0)):
         return None
     reach = float(np.exp(factor * standard_error(np.log(draws), np.log(within), found.n_runs)))
-    return value / reach, value * reach
+    return None if found.limit_ns and value * reach >= found.limit_ns else (value / reach, value * reach)
 
 
 def _of_share(share: float, reach: float, n_blocks: int, confidence: float) -> Interval:
@@ -153,7 +162,8 @@ def replicate(
     """Replicates of the mean, of the named percentiles, of the share of failures and of throughput.
 
     `runs` without any request are not counted. Percentiles that the sample cannot support are not computed, neither
-    are those that fall among requests that timed out, nor then the mean.
+    are those that fall among requests that timed out, nor then the mean. Those that would fall there in more than one
+    in a hundred replicates have no draws.
     """
     runs = [run for run in runs if run.latencies_ns.size]
     if not runs:
@@ -173,21 +183,38 @@ def replicate(
         of_latency[MEAN] = float(pooled.mean())
     whole = _Blocks(runs, 1, None)
     values = of_latency | {name: float(found[0]) for name, found in whole.rates(np.ones((1, len(runs), 1))).items()}
-    blocks = _Blocks(runs, _number_of_blocks(runs), _edges(pooled) if wanted else None)
+    first_ns = float(pooled[timed_out].min()) if timed_out.any() else float("inf")
+    last_ns = float(pooled.max(initial=0, where=pooled < first_ns))  # that is known
+    blocks = _Blocks(runs, _number_of_blocks(runs), _edges(pooled, last_ns) if wanted else None)
     drawn = np.random.default_rng(runs_seed).multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=_REPLICATES)
     generator = np.random.default_rng(blocks_seed)
     once = np.ones((_REPLICATES, len(runs)), dtype=np.int64)
-    both, within = (blocks.drawn(times, generator) for times in (drawn, once))
+    both = blocks.statistics(blocks.drawn(drawn, generator), wanted, values)
+    within = blocks.statistics(blocks.drawn(once, generator), wanted, values)
+    unknown = {name for name in wanted if np.mean(both[name] > last_ns) > _CENSORED_SHARE}
+    draws, within = (
+        {name: np.minimum(each, last_ns) if name in wanted else each for name, each in found.items()}
+        for found in (both, within)
+    )
     return Replicates(
         values=values,
-        draws=blocks.statistics(both, wanted, values) if len(runs) > 1 else {},
-        within=blocks.statistics(within, wanted, values),
+        draws={name: each for name, each in draws.items() if name not in unknown} if len(runs) > 1 else {},
+        within=within,
         n_runs=len(runs),
         n_blocks=blocks.number * len(runs),
         n_requests=int(pooled.size),
         n_timeouts=int(timed_out.sum()),
         offered=blocks.offered(),
+        limit_ns=_limit(runs, first_ns),
     )
+
+
+def _limit(runs: Sequence[Sample], first_ns: float) -> float | None:
+    """From where on latencies are not known: `first_ns`, of the first that timed out, or what no answer took."""
+    declared = min((run.limit_ns for run in runs if run.limit_ns is not None), default=float("inf"))
+    known = max(int(run.latencies_ns.max(initial=0, where=~run.censored)) for run in runs)
+    least = min(first_ns, declared if known < declared else float("inf"))
+    return least if np.isfinite(least) else None
 
 
 def censoring(
@@ -216,10 +243,14 @@ def _number_of_blocks(runs: Sequence[Sample]) -> int:
     return max(1, min(int(np.median(numbers)), fewest, _MOST_BLOCKS))
 
 
-def _edges(pooled: NDArray[np.int64]) -> Floats:
-    """Bin edges at quantiles of all requests, finer towards the tail; the first bin begins below the least value."""
+def _edges(pooled: NDArray[np.int64], last_ns: float) -> Floats:
+    """Bin edges at quantiles of all requests, finer towards the tail, and at `last_ns`, the last latency that is known.
+
+    The first bin begins below the least value.
+    """
     tail = 1 - np.geomspace(0.1, 1e-5, 240)
     found = np.unique(np.quantile(pooled, np.concatenate([np.linspace(0, 0.9, 260), tail, [1.0]])))
+    found = np.union1d(found, [last_ns]) if last_ns > found[0] else found
     return np.concatenate([[found[0] - 1], found])
 
 

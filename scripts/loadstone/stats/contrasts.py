@@ -10,17 +10,19 @@ approach for assessing the equivalence of average bioavailability*, J. Pharmacok
 margin of a ratio reaches from 1 / (1 + margin) to 1 + margin, the same on the logarithm's scale to both sides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.stats.bootstrap import ERRORS, Floats, Replicates, standard_error, t_factor
-from loadstone.stats.borrowing import moderated
+from loadstone.stats.borrowing import lent
 
 _POWER = 0.8  # the share of tries in which planned runs are to give a verdict
 _MOST_RUNS = 1000
+_TINY = 1e-9
+_COARSE = 0.01  # of a figure: runs differ by more
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Contrast:
     """How a figure differs from that of the baseline: by `shift`, and by `effect` on the scale of the test.
 
     `plain` is the spread of the shift, `scaled` that of the effect; the clock adds the variances `rounding` to both.
-    `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `borrowed` are
-    degrees of freedom that other cells lent (`borrowed_spreads`).
+    `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `n_runs` are
+    those of the side with fewer, `borrowed` degrees of freedom that other cells lent (`borrowed_spreads`).
     """
 
     shift: float
@@ -48,6 +50,7 @@ class Contrast:
     scaled: Spread
     rounding: tuple[float, float]
     logs: bool
+    n_runs: int
     n_pairs: int | None
     confidence: float
     borrowed: float = 0.0
@@ -91,12 +94,19 @@ class Contrast:
         return _student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
 
 
-def borrowed_spreads(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    """The same contrasts, of one statistic, with what `borrowing.moderated` makes of the spreads of all.
+def borrowed_spreads(contrasts: Sequence[Contrast], variants: Sequence[Hashable]) -> list[Contrast]:
+    """The same contrasts, of one statistic, with what `borrowing.lent` makes of the spreads of all.
 
-    The error of a shift is lengthened or shortened by as much as that of its logarithm.
+    `variants` says of each what it compares. The error of a shift is lengthened or shortened by as much as that of its
+    logarithm.
     """
-    found = moderated([each.scaled.one_run**2 for each in contrasts], [each.scaled.freedom for each in contrasts])
+    spreads = [each.scaled for each in contrasts]
+    found = lent(
+        [each.one_run**2 for each in spreads],
+        [each.freedom for each in spreads],
+        [each.n_runs for each in contrasts],
+        variants,
+    )
     return [_with_spread(each, *new) for each, new in zip(contrasts, found, strict=True)]
 
 
@@ -138,20 +148,63 @@ def contrast(
 def contrast_of_runs(
     baseline: Floats, other: Floats, *, paired: bool, confidence: float, logs: bool = True, step: float = 0.0
 ) -> Contrast | None:
-    """The same of one figure per run, where requests are not known: Welch's t, or Student's of pairs."""
+    """The same of one figure per run, where requests are not known: Welch's t, or Student's of pairs.
+
+    None also where runs agree to the last digit and no coarse `step` explains it: their spread is not known.
+    """
     sides = (np.asarray(baseline, np.float64), np.asarray(other, np.float64))
     if min(side.size for side in sides) < 2 or (logs and min(side.min() for side in sides) <= 0):
         return None
     values, sizes = [float(side.mean()) for side in sides], [side.size for side in sides]
-
-    def error(scaled: Sequence[Floats]) -> Spread:
-        variances = [float(np.var(side, ddof=1)) / side.size for side in scaled]
-        of_pairs = float(np.var(scaled[1] - scaled[0], ddof=1)) / sizes[0] if paired else None
-        return _combined(variances, of_pairs, sizes)
-
-    plain = error(sides)
-    scaled = error([side / value for side, value in zip(sides, values, strict=True)]) if logs else plain
+    plain = _error_of_runs(sides, paired=paired)
+    scaled = plain
+    if logs:
+        scaled = _error_of_runs([side / value for side, value in zip(sides, values, strict=True)], paired=paired)
+    if scaled.error == 0 and not agree_by(step, values):
+        return None
     return _contrast(values, plain, scaled, sizes, paired=paired, confidence=confidence, logs=logs, step=step)
+
+
+def agree_by(step: float, values: Sequence[float]) -> bool:
+    """Whether figures of runs may agree because of such a `step` of the clock, not of a coarser print."""
+    return step >= _COARSE * min(values) and step > 0
+
+
+def contrast_of_shares(
+    shares: Sequence[Floats], requests: Sequence[Floats], *, paired: bool, confidence: float
+) -> Contrast | None:
+    """The same of a share of each run's `requests`, such as those that failed: of the baseline and the other variant.
+
+    Runs of n requests cannot but differ by the binomial variance p (1 - p) / n, p being the share of all requests of
+    both sides together, however well those that are there agree. None also where that is 0: all shares are 0, or 1.
+    """
+    sides, numbers = ([np.asarray(side, np.float64) for side in both] for both in (shares, requests))
+    sizes = [side.size for side in sides]
+    if min(sizes) < 2 or min(side.min() for side in numbers) <= 0:
+        return None
+    pooled = sum(float(side @ n) for side, n in zip(sides, numbers, strict=True)) / sum(float(n.sum()) for n in numbers)
+    least = [pooled * (1 - pooled) * float(np.mean(1 / n)) / n.size for n in numbers]
+    spread = _error_of_runs(sides, least, paired=paired)
+    values = [float(side.mean()) for side in sides]
+    if spread.error == 0:
+        return None
+    return _contrast(values, spread, spread, sizes, paired=paired, confidence=confidence, logs=False, step=0)
+
+
+def _error_of_runs(sides: Sequence[Floats], least: Sequence[float] = (0.0, 0.0), *, paired: bool) -> Spread:
+    """Of the difference of two means over runs, whose variances are `least` at least."""
+    sizes = [side.size for side in sides]
+    of_sides = [side.mean() for side in sides]
+    variances = [
+        max(variance_of_mean(side, mean), floor) for side, mean, floor in zip(sides, of_sides, least, strict=True)
+    ]
+    of_pairs = max(variance_of_mean(sides[1] - sides[0], max(of_sides)), sum(least)) if paired else None
+    return _combined(variances, of_pairs, sizes)
+
+
+def variance_of_mean(values: Floats, scale: float) -> float:
+    """The variance of a mean; what arithmetic on figures of such a `scale` leaves is none."""
+    return 0.0 if np.ptp(values) <= _TINY * scale else float(np.var(values, ddof=1)) / values.size
 
 
 def _error(draws: Sequence[tuple[Floats, Floats]], sizes: Sequence[int], *, paired: bool) -> Spread:
@@ -166,14 +219,19 @@ def _error(draws: Sequence[tuple[Floats, Floats]], sizes: Sequence[int], *, pair
 def _combined(variances: Sequence[float], of_pairs: float | None, sizes: Sequence[int]) -> Spread:
     if of_pairs is not None:
         return Spread(float(np.sqrt(of_pairs)), sizes[0] - 1, float(np.sqrt(of_pairs * sizes[0])))
-    total = sum(variances)
     spread = float(np.sqrt(sum(each * n for each, n in zip(variances, sizes, strict=True))))
-    # Where a side of few runs agrees by chance, Satterthwaite would claim the other's degrees of freedom for both.
-    most = sum(sizes) - 2 if sizes[0] == sizes[1] else min(sizes) - 1
-    if total == 0:
-        return Spread(0.0, most, spread)
+    return Spread(float(np.sqrt(sum(variances))), satterthwaite(variances, sizes), spread)
+
+
+def satterthwaite(variances: Sequence[float], sizes: Sequence[int]) -> float:
+    """Degrees of freedom of a sum of variances of means over so many runs each: Satterthwaite 1946.
+
+    Where a mean of few runs agrees by chance, the formula would claim the others' degrees of freedom for it too; so
+    where sizes differ it is one less than the fewest runs at most.
+    """
+    most = sum(sizes) - len(sizes) if len(set(sizes)) == 1 else min(sizes) - 1
     below = sum(each**2 / (n - 1) for each, n in zip(variances, sizes, strict=True))
-    return Spread(float(np.sqrt(total)), min(total**2 / below, most), spread)
+    return float(min(sum(variances) ** 2 / below, most)) if below else float(most)
 
 
 def _contrast(
@@ -197,6 +255,7 @@ def _contrast(
         scaled=scaled,
         rounding=rounding,
         logs=logs,
+        n_runs=min(sizes),
         n_pairs=sizes[0] if paired else None,
         confidence=confidence,
     )

@@ -8,14 +8,15 @@ together, so that what moves all alike cancels out; else variances add up, with 
 1946. By how much runs differ, interactions of several loads tell together, as shares of the latencies.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 
 from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
-from loadstone.stats.borrowing import moderated
+from loadstone.stats.borrowing import lent
+from loadstone.stats.contrasts import agree_by, satterthwaite, variance_of_mean
 
 _SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
 _TINY = 1e-12
@@ -26,7 +27,7 @@ class Interaction:
     """What both layers together take more than each alone, in the figure's unit.
 
     `variance` is that of runs, with its degrees of `freedom`; the clock adds `rounding`. `one_run` is the variance that
-    one run of each would leave, as a share of the figure's square.
+    one run of each would leave, as a share of the figure's square. `n_runs` are those of the side with fewest.
     """
 
     value: float
@@ -34,6 +35,7 @@ class Interaction:
     freedom: float
     rounding: float
     one_run: float
+    n_runs: int
     n_pairs: int | None
 
     @property
@@ -55,9 +57,17 @@ class Interaction:
         return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
 
 
-def borrowed_errors(found: Sequence[Interaction]) -> list[Interaction]:
-    """The same interactions, of one statistic, with what `borrowing.moderated` makes of the spreads of all."""
-    together = moderated([each.one_run for each in found], [each.freedom for each in found])
+def borrowed_errors(found: Sequence[Interaction], diamonds: Sequence[Hashable]) -> list[Interaction]:
+    """The same interactions, of one statistic, with what `borrowing.lent` makes of the spreads of all.
+
+    `diamonds` says of each which four variants it is of.
+    """
+    together = lent(
+        [each.one_run for each in found],
+        [each.freedom for each in found],
+        [each.n_runs for each in found],
+        diamonds,
+    )
     return [
         replace(each, variance=each.variance * one_run / each.one_run, freedom=freedom, one_run=one_run)
         if each.one_run
@@ -84,15 +94,20 @@ def interaction(four: Sequence[Replicates], statistic: str, *, paired: bool, ste
 
 
 def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0.0) -> Interaction | None:
-    """The same of one figure per run, shape (runs,), where requests are not known."""
+    """The same of one figure per run, shape (runs,), where requests are not known.
+
+    None also where runs agree to the last digit and no coarse `step` explains it.
+    """
     runs = [np.asarray(each, np.float64) for each in four]
     sizes = [each.size for each in runs]
     if min(sizes) < 2:
         return None
     values = [float(each.mean()) for each in runs]
     if paired:
-        return _of_pairs(values, float(np.var(_signed(runs), ddof=1)) / sizes[0], sizes[0], step)
-    return _apart(values, [float(np.var(each, ddof=1)) / each.size for each in runs], sizes, step)
+        found = _of_pairs(values, variance_of_mean(_signed(runs), max(values)), sizes[0], step)
+    else:
+        found = _apart(values, [variance_of_mean(each, max(values)) for each in runs], sizes, step)
+    return found if found.variance > 0 or agree_by(step, values) else None
 
 
 def _signed(four: Sequence[Floats]) -> Floats:
@@ -102,15 +117,13 @@ def _signed(four: Sequence[Floats]) -> Floats:
 
 def _of_pairs(values: Sequence[float], variance: float, n_pairs: int, step: float) -> Interaction:
     share = variance * n_pairs / _square(values)
-    return Interaction(_contrasted(values), variance, n_pairs - 1, _rounding(step), share, n_pairs)
+    return Interaction(_contrasted(values), variance, n_pairs - 1, _rounding(step), share, n_pairs, n_pairs)
 
 
 def _apart(values: Sequence[float], variances: Sequence[float], sizes: Sequence[int], step: float) -> Interaction:
-    total = sum(variances)
-    below = sum(each**2 / (size - 1) for each, size in zip(variances, sizes, strict=True))
-    freedom = total**2 / below if below else float(sum(sizes) - len(sizes))
+    total, freedom = sum(variances), satterthwaite(variances, sizes)
     share = sum(each * size for each, size in zip(variances, sizes, strict=True)) / _square(values)
-    return Interaction(_contrasted(values), total, freedom, _rounding(step), share, None)
+    return Interaction(_contrasted(values), total, freedom, _rounding(step), share, min(sizes), None)
 
 
 def _contrasted(values: Sequence[float]) -> float:

@@ -15,7 +15,7 @@ LEAST_POINTS = 3  # through two a line goes exactly, and nothing tells how sure 
 
 @dataclass(frozen=True)
 class Line:
-    """``y = intercept + slope * x`` over `n` points; each interval holds the true value with the given confidence."""
+    """``y = intercept + slope * x`` over `n` points; each interval holds the true value with `confidence` (a share)."""
 
     n: int
     slope: float
@@ -28,6 +28,7 @@ class Line:
     mean_x: float
     sum_squares_x: float
     factor: float  # of Student's t
+    confidence: float
 
     def at(self, x: float) -> tuple[float, float, float]:
         """The line at `x`, with the interval of its mean there."""
@@ -37,7 +38,7 @@ class Line:
         return value, value - reach, value + reach
 
 
-def line(xs: Sequence[float], ys: Sequence[float], confidence: float = 0.95) -> Line | None:
+def line(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Line | None:
     """The line through these points; None for fewer than three, or where all have one x."""
     # Here for the reason given in bootstrap.py: it takes long to import.
     from scipy.special import stdtrit  # noqa: PLC0415
@@ -66,4 +67,5 @@ def line(xs: Sequence[float], ys: Sequence[float], confidence: float = 0.95) -> 
         mean_x,
         sum_squares_x,
         factor,
+        confidence,
     )

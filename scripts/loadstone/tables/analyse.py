@@ -1,6 +1,6 @@
 """Tables of one campaign -> its `runs`, judged, its `cells`, computed, and what follows. Reads no raw file."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -85,7 +85,9 @@ def analyse_campaign(
         links = mismatch.links(campaign.root, facts)
         source = Source(connection, tables, answers)
         about = findings.of_runs(source, facts, lag_limit or {})
-        judged = _judged(asking, facts, known, links, mismatch.copies(facts, links), about=about)
+        failed = list(error_causes.rows(connection, tables, answers, facts))
+        failed += error_causes.reported(connection, tables, campaign)
+        judged = _judged(asking, facts, known, links, mismatch.copies(facts, links), about=about, failed=failed)
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
@@ -99,8 +101,6 @@ def analyse_campaign(
                 drawn[table] += shown
             alike = len({_load(run) for run in group}) == 1
             cells_all += found if len(counting) == len(group) or not alike else _cells(asking, group, group)
-        failed = list(error_causes.rows(connection, tables, answers, facts))
-        failed += error_causes.reported(connection, tables, campaign)
         answers.save()
     suggestions = suggest((each.profile for each in judged), mismatch.unfinished(campaign, planned, known))
     key = layout.campaign_key(campaign)
@@ -143,8 +143,16 @@ def _judged(
     copies: Mapping[str, str],
     *,
     about: Sequence[Finding],
+    failed: Sequence[_Row],
 ) -> list[Judged]:
-    """`links` and `copies` name by the source of a run that of the other whose file or content it has."""
+    """`links` and `copies` name by the source of a run that of the other whose file or content it has.
+
+    `failed` are rows of `error_causes`.
+    """
+    causes = defaultdict(list)
+    for row in failed:
+        if row["stream"] == MAIN_STREAM:
+            causes[row["variant_dir"], row["rate"], row["run"]].append(row)
     measured: dict[tuple[str, int], _Row] = {}
     for file in sorted({fact["requests_file"] for fact in facts if fact["requests_file"]}):
         for row in asking.measured(file):
@@ -182,7 +190,11 @@ def _judged(
             "excluded": verdict.excluded,
             "exclusion_reason": "; ".join(verdict.reasons) or None,
         }
-        runs.append(Judged(row, _profile(fact, counted, verdict, copies.get(fact["source"]), finding)))
+        runs.append(
+            Judged(
+                row, _profile(fact, counted, verdict, copies.get(fact["source"]), finding=finding, causes=causes[key])
+            )
+        )
     return runs
 
 
@@ -191,8 +203,10 @@ def _load(fact: _Row) -> str:
     return f"{fact['load_model'] or 'unknown'} load by {fact['generator'] or 'an unknown generator'}"
 
 
-def _profile(fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, finding: Finding) -> Profile:
-    """`counted` holds what `runs.sql` or the tool's summary says of the run."""
+def _profile(
+    fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, *, finding: Finding, causes: Sequence[_Row]
+) -> Profile:
+    """`counted` holds what `runs.sql` or the tool's summary says of the run, `causes` why its requests failed."""
     return Profile(
         variant=fact["variant"],
         rate=fact["rate"],
@@ -204,6 +218,7 @@ def _profile(fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, f
         mean_ns=counted.get("mean_ns"),
         tags=verdict.tags,
         trouble=fact["trouble"],
+        exhausted=error_causes.exhausted(causes, counted.get("requests")),
         copy_of=copy_of,
         results_sha256=fact["results_sha256"],
         **finding.profile,

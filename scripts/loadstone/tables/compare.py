@@ -78,7 +78,7 @@ def compare(
         )
         rows, drawn = list(comparing.rows()), comparing.pictured()
         comparing.answers.save()
-        fitted = list(fits.rows(comparison, list(fits.fit_all(comparison, counting, connection))))
+        fitted = list(fits.rows(comparison, list(fits.fit_all(comparison, counting, connection, settings.confidence))))
     path = layout.comparison_file(tables, comparison.id, "fits")
     layout.write_rows(tables, path, fitted, schema.FITS, keep_empty=True)
     layout.write_rows(tables, layout.comparison_file(tables, comparison.id), rows, schema.COMPARISONS, keep_empty=True)

@@ -60,7 +60,8 @@ def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
         if key[4] != ERRORS
     }
     for keys in alike(kinds):
-        found.update(zip(keys, contrasts.borrowed_spreads([found[key] for key in keys]), strict=True))
+        pairs = [(below, variant) for _, _, below, variant, _ in keys]
+        found.update(zip(keys, contrasts.borrowed_spreads([found[key] for key in keys], pairs), strict=True))
     return found
 
 
@@ -85,12 +86,15 @@ def _contrast(pair: tuple[Series, Series], statistic: str, confidence: float) ->
     values = [figure(each, statistic)[0] for each in pair]
     if None in values or (statistic == ERRORS and values == [0, 0]):
         return None
+    options: dict[str, Any] = {"paired": paired(pair), "confidence": confidence}
     step = step_ns(pair) if statistic != ERRORS else 0.0
-    options: dict[str, Any] = {"paired": paired(pair), "confidence": confidence, "step": step}
     if pair[0].evidence == "requests":
-        return contrasts.contrast(pair[0].replicates, pair[1].replicates, statistic, **options)
+        return contrasts.contrast(pair[0].replicates, pair[1].replicates, statistic, step=step, **options)
     of_runs = [reported(each, statistic) for each in pair]
-    return contrasts.contrast_of_runs(*of_runs, logs=statistic != ERRORS, **options)
+    if statistic != ERRORS:
+        return contrasts.contrast_of_runs(*of_runs, step=step, **options)
+    requests = [np.array([row["requests"] or 0 for row in each.reported], np.float64) for each in pair]
+    return contrasts.contrast_of_shares(of_runs, requests, **options)
 
 
 # --- what series have ------------------------------------------------------------------------------------------------
@@ -113,6 +117,15 @@ def reported(series: Series, statistic: str) -> np.ndarray:
     column = "success" if statistic == ERRORS else f"{statistic}_ns"
     told = np.array([row[column] for row in series.reported if row[column] is not None], np.float64)
     return 1 - told if statistic == ERRORS else told
+
+
+def uncompared(statistic: str, values: Iterable[float | None]) -> str:
+    """Why figures of several runs each that are known could not be compared."""
+    if statistic == ERRORS:
+        return "the reports do not tell of how many requests the shares of failures are"
+    if 0 in values:
+        return "latencies of 0 have no ratio"
+    return "the runs agree to the last digit that was reported: by how much runs differ is not known"
 
 
 def paired(series: Iterable[Series]) -> bool:

@@ -16,6 +16,7 @@ from loadstone.stats import contrasts, families
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.stats.contrasts import Contrast
 from loadstone.tables import contrasted
+from loadstone.tables.claims.declared import COARSE_NS
 from loadstone.tables.contrasted import STATISTICS
 from loadstone.tables.scope import Scope, Series, quoted
 
@@ -120,11 +121,12 @@ def _one(compared: _Compared) -> _Compared:
         return replace(found, why=why)
     if baseline.evidence != other.evidence:
         return replace(found, why="of one every request is known, of the other only what a tool reported")
-    if statistic == ERRORS and values == (0, 0):
-        return replace(found, why="no request of either failed")
+    if statistic == ERRORS and values in ((0, 0), (1, 1)):
+        why = "every request of both failed" if values[0] else "no request of either failed"
+        return replace(found, why=why)
     if compared.contrast or compared.one_run:
         return found
-    return replace(found, why="latencies of 0 have no ratio")
+    return replace(found, why=contrasted.uncompared(statistic, values))
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
@@ -217,7 +219,7 @@ def _of_one_run(compared: _Compared, page: _Page) -> _Row:
 def _is_finer(compared: _Compared) -> bool:
     """Whether the figures differ by less than the tool's clock shows: more runs do not tell that apart."""
     before, after = compared.values
-    if before is None or after is None or compared.statistic == ERRORS:
+    if before is None or after is None or compared.statistic == ERRORS or _step(compared) < COARSE_NS:
         return False
     return abs(compared.contrast.shift if compared.contrast else after - before) < _step(compared)
 

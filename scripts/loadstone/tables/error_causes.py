@@ -8,6 +8,7 @@ timeout has no side. An HTTP status is the proxy's or the service's only where t
 (`requests.answered_by`); what remains is told as it is.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -164,6 +165,11 @@ CAUSES = (
 )
 BY_NAME = {each.cause: each for each in CAUSES}
 
+# Of what the load generator's machine has too little; a share of a run's requests from which that limited the run: p99
+# may then be of requests that were never sent.
+EXHAUSTED = ("file_descriptors", "ports", "buffers")
+EXHAUSTED_SHARE = 0.01
+
 
 def rows(
     connection: duckdb.DuckDBPyConnection, tables: Path, answers: Answers, facts: Sequence[dict[str, Any]]
@@ -185,6 +191,21 @@ def reported(connection: duckdb.DuckDBPyConnection, tables: Path, campaign: Camp
     database.add_view(connection, tables, "figures", schema.FIGURES, [campaign])
     connection.register("patterns", _patterns())
     return _asked(connection, sql.load("error_causes_reported"), {"most": MOST_TEXTS})
+
+
+def exhausted(rows: Sequence[dict[str, Any]], requests: int | None) -> str | None:
+    """That a run of so many requests was limited by what its load generator lacked, in words; None where it was not.
+
+    `rows` are those of `error_causes` of its main stream.
+    """
+    counts = Counter[str]()
+    for row in rows:
+        if row["cause"] in EXHAUSTED:
+            counts[row["cause"]] += row["count"]
+    if not requests or counts.total() < EXHAUSTED_SHARE * requests:
+        return None
+    parts = (f"{BY_NAME[cause].words} ({count:,})" for cause, count in counts.most_common())
+    return f"{counts.total():,} of its {requests:,} requests failed at the client: {', '.join(parts)}"
 
 
 def _asked(connection: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any]) -> list[dict[str, Any]]:

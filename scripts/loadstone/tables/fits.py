@@ -41,11 +41,11 @@ class Fitted:
 
 
 def fit_all(
-    comparison: Comparison, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection
+    comparison: Comparison, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float
 ) -> Iterator[Fitted]:
-    """Every fit that the comparison asks for, over its runs that are `counting`."""
+    """Every fit that the comparison asks for, over its runs that are `counting`; `confidence` is of intervals."""
     for fit in comparison.fits:
-        yield _fitted(fit, counting, connection)
+        yield _fitted(fit, counting, connection, confidence)
 
 
 def rows(comparison: Comparison, fitted: Sequence[Fitted]) -> Iterator[_Row]:
@@ -69,7 +69,7 @@ def rows(comparison: Comparison, fitted: Sequence[Fitted]) -> Iterator[_Row]:
         }
 
 
-def _fitted(fit: Fit, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection) -> Fitted:
+def _fitted(fit: Fit, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float) -> Fitted:
     if not counting:
         return Fitted(fit, [], 0, None, "no run counts")
     connection.register("counting", pa.table({name: [run[name] for run in counting] for name in _RUN}))
@@ -85,7 +85,7 @@ def _fitted(fit: Fit, counting: Sequence[_Row], connection: duckdb.DuckDBPyConne
             points.append(Point(x, row["value"] * scale, row["variant"], row["rate"], row["run"], row["evidence"]))
     line, problem = None, _problem(fit, points, used)
     if problem is None:
-        line = lines.line([point.x for point in points], [point.y for point in points])
+        line = lines.line([point.x for point in points], [point.y for point in points], confidence)
     return Fitted(fit, points, len(counting) - len(points), line, problem)
 
 

@@ -12,7 +12,7 @@ from loadstone.lattice import Diamond, Lattice, Layer
 from loadstone.stats import families
 from loadstone.stats.contrasts import Contrast
 from loadstone.stats.interaction import Interaction, borrowed_errors, interaction, interaction_of_runs
-from loadstone.tables.contrasted import Place, alike, contrasted, paired, places, reported, step_ns
+from loadstone.tables.contrasted import Place, alike, contrasted, figure, paired, places, reported, step_ns, uncompared
 from loadstone.tables.saturation import STATISTICS, described, swept
 from loadstone.tables.scope import Scope, Series, quoted
 
@@ -86,7 +86,7 @@ def _stepped(scope: Scope) -> list[_Stepped]:
             pair = place.found[layer.below], place.found[layer.variant]
             for statistic in STATISTICS:
                 added = known.get(place.key(layer.below, layer.variant, statistic))
-                missing = None if added else _missing(pair, statistic) or "latencies of 0 have no ratio"
+                missing = None if added else _missing(pair, statistic) or _uncompared(pair, statistic)
                 found.append(_Stepped(place, layer, pair, statistic, added, missing))
     return found
 
@@ -125,6 +125,8 @@ def _crossed(scope: Scope) -> list[_Crossed]:
             for statistic in STATISTICS:
                 missing = _missing(four, statistic)
                 value = None if missing else _interaction(four, statistic)
+                if value is None and missing is None:
+                    missing = _uncompared(four, statistic)
                 found.append(_Crossed(place, diamond, statistic, value, missing))
     kinds = {
         number: (each.statistic, each.place.way, each.interaction.n_pairs is None)
@@ -133,7 +135,8 @@ def _crossed(scope: Scope) -> list[_Crossed]:
     }
     for numbers in alike(kinds):
         known = [known for number in numbers if (known := found[number].interaction)]
-        for number, value in zip(numbers, borrowed_errors(known), strict=True):
+        diamonds = [found[number].diamond for number in numbers]
+        for number, value in zip(numbers, borrowed_errors(known, diamonds), strict=True):
             found[number] = replace(found[number], interaction=value)
     tested = [number for number, each in enumerate(found) if each.interaction]
     adjusted = families.hommel([each.interaction.p_different() for each in found if each.interaction])
@@ -182,6 +185,10 @@ def _missing(series: Sequence[Series], statistic: str) -> str | None:
         if len(each.runs) < 2:
             return f"one run of {quoted(each.variant)}: it takes two, better five"
     return None
+
+
+def _uncompared(series: Sequence[Series], statistic: str) -> str:
+    return uncompared(statistic, [figure(each, statistic)[0] for each in series])
 
 
 def _interaction(four: Sequence[Series], statistic: str) -> Interaction | None:

@@ -20,6 +20,7 @@ _Row = dict[str, Any]
 
 _PLACE = ("host", "timestamp", "variant_dir", "run")
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts")
+_UNSURE = ("offered", "limit_ns")  # None where nothing tells them
 _TOLD, _FAILED, _CENSORED = 1, 2, 4
 
 # All that replicates depend on besides requests.
@@ -47,15 +48,11 @@ def samples(
     series = found["series"]
     starts = np.flatnonzero(np.diff(series)) + 1
     parts = [np.split(found[name], starts) for name in ("series", "sent_ns", "latency_ns", "outcome")]
-    return [
-        _sample(*rest, paced=runs[number[0]]["load_model"] == "open")
-        for number, *rest in zip(*parts, strict=True)
-        if number.size
-    ]
+    return [_sample(runs[number[0]], *rest) for number, *rest in zip(*parts, strict=True) if number.size]
 
 
-def _sample(sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray, *, paced: bool) -> Sample:
-    """`paced`: requests are sent whether answers come or not, so that the attack ends with the last interval."""
+def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray) -> Sample:
+    paced = run["load_model"] == "open"  # whether answers come or not, so that the attack ends with the last interval
     told, failed, censored = ((outcome & bit) > 0 for bit in (_TOLD, _FAILED, _CENSORED))
     size, ends_ns, answered = sent_ns.size, sent_ns + latencies_ns, ~failed
     span_ns = 0.0
@@ -65,7 +62,8 @@ def _sample(sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray, 
     completed = answered.copy()
     if paced and answered.any():
         completed &= ends_ns <= ends_ns[answered].min() + span_ns
-    return Sample(latencies_ns, told, failed, censored, completed, span_ns / 1e9 or None)
+    limit_ns = None if run["timeout_s"] is None else run["timeout_s"] * 1e9
+    return Sample(latencies_ns, told, failed, censored, completed, span_ns / 1e9 or None, limit_ns)
 
 
 def replicate(runs: Sequence[_Row], sampled: Sequence[Sample]) -> Replicates:
@@ -103,7 +101,7 @@ def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> 
 
 def to_text(found: Replicates) -> str:
     """As one text, for answers that are kept. Draws have seven digits."""
-    parts = [",".join([*(str(getattr(found, name)) for name in _COUNTS), (found.offered or 0.0).hex()])]
+    parts = [",".join([*(str(getattr(found, name)) for name in _COUNTS), *_hex(found)])]
     for name, value in found.values.items():
         parts.append(",".join((name, value.hex(), *(_packed(each.get(name)) for each in (found.draws, found.within)))))
     return ";".join(parts)
@@ -116,7 +114,13 @@ def from_text(text: str) -> Replicates:
     draws = {name: _unpacked(drawn) for name, _, drawn, _ in rest if drawn}
     within = {name: _unpacked(drawn) for name, _, _, drawn in rest if drawn}
     numbers = dict(zip(_COUNTS, map(int, counts), strict=False))
-    return Replicates(values, draws, within, **numbers, offered=float.fromhex(counts[-1]) or None)
+    offered, limit_ns = (float.fromhex(each) or None for each in counts[len(_COUNTS) :])
+    return Replicates(values, draws, within, **numbers, offered=offered, limit_ns=limit_ns)
+
+
+def _hex(found: Replicates) -> Iterator[str]:
+    for name in _UNSURE:
+        yield float(getattr(found, name) or 0.0).hex()
 
 
 def _packed(values: np.ndarray | None) -> str:
@@ -136,7 +140,7 @@ def rows(key: Mapping[str, Any], found: Replicates) -> Iterator[_Row]:
             "value": value,
             "draws": found.draws.get(name),
             "within": found.within.get(name),
-        } | {name: getattr(found, name) for name in (*_COUNTS, "offered")}
+        } | {name: getattr(found, name) for name in (*_COUNTS, *_UNSURE)}
 
 
 def from_rows(rows: Sequence[_Row]) -> Replicates:
@@ -146,4 +150,4 @@ def from_rows(rows: Sequence[_Row]) -> Replicates:
         for name in ("draws", "within")
     )
     values = {row["statistic"]: row["value"] for row in rows}
-    return Replicates(values, draws, within, *(rows[0][name] for name in (*_COUNTS, "offered")))
+    return Replicates(values, draws, within, *(rows[0][name] for name in (*_COUNTS, *_UNSURE)))

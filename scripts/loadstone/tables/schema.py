@@ -334,7 +334,7 @@ FITS = pa.schema(
         *((name, _INT) for name in ("n_runs", "n_levels", "n_left_out")),
         *((name, _FLOAT) for name in ("slope", "slope_low", "slope_high")),
         *((name, _FLOAT) for name in ("intercept", "intercept_low", "intercept_high")),
-        *((name, _FLOAT) for name in ("residual_std", "x_min", "x_max")),
+        *((name, _FLOAT) for name in ("residual_std", "x_min", "x_max", "confidence")),
         ("problem", _TEXT),
     ]
 )
@@ -378,7 +378,7 @@ REPLICATES = pa.schema(
         ("within", pa.list_(pa.float32())),
         ("n_runs", _INT),
         *((name, _INT) for name in ("n_blocks", "n_requests", "n_timeouts")),
-        ("offered", _FLOAT),
+        *((name, _FLOAT) for name in ("offered", "limit_ns")),
     ]
 )
 

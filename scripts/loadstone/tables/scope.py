@@ -5,7 +5,8 @@ conclusions (`tables/effects.py` and its like) take a scope and give rows of the
 each series brings its replicates, computed once and kept.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -18,6 +19,8 @@ from loadstone.stats import Replicates, estimable, requests_needed
 from loadstone.tables.schema import PERCENTILES
 
 _Row = dict[str, Any]
+
+_QUOTED = re.compile("“((?:[^”]|””)*)”")
 
 BLOCKS = "blocks"  # the order of a sweep in which every variant has its run in every block
 
@@ -48,8 +51,16 @@ def way(run: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def quoted(name: str) -> str:
-    """A variant's canonical name as it stands in texts of tables, so that pages find it and show its label instead."""
-    return f"“{name}”"
+    """A variant's canonical name as it stands in texts of tables, so that pages find it and show its label instead.
+
+    A closing mark within the name is doubled.
+    """
+    return f"“{name.replace('”', '””')}”"
+
+
+def requoted(text: str, shown: Callable[[str], str]) -> str:
+    """A text of tables with what is `shown` for each `quoted` name in its place."""
+    return _QUOTED.sub(lambda found: shown(found[1].replace("””", "”")), text)
 
 
 def grouped(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
@@ -95,10 +106,15 @@ class Series:
         return found if in_blocks and self.replicates.n_runs in (0, len(found)) else None
 
     def lacks(self, statistic: str) -> str | None:
-        """Why there is no figure of a statistic (``mean``, ``p99``, ...) by requests; None when there is one."""
+        """Why a statistic (``mean``, ``p99``, ...) of requests, or how far it moves, can't be told; None if it can."""
         found = self.replicates
         if statistic in found.values:
-            return None
+            if found.n_runs < 2 or statistic in found.draws:
+                return None
+            return (
+                f"in other runs like those of {quoted(self.variant)} {statistic} may fall among requests that time "
+                "out: how far it would move is not known"
+            )
         probability = PERCENTILES.get(statistic)
         if probability is not None and not estimable(found.n_requests, probability):
             return (

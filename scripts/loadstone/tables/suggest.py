@@ -44,8 +44,8 @@ class Profile:
 
     Latencies are in ns; a share is of all requests, and None where nothing is known. `half_ratio` is the mean latency
     of its first half over that of its second, `noise` the standard error of its mean as a share of it. `unsettled`,
-    `late` and `apart` say in words what keeps it from being of a steady state, that it was sent late, and that its
-    several generators did not keep time with each other.
+    `late`, `exhausted` and `apart` say in words what keeps it from being of a steady state, that it was sent late, that
+    its generator lacked what requests take, and that its several generators did not keep time with each other.
     """
 
     variant: str
@@ -60,6 +60,7 @@ class Profile:
     unsettled: str | None = None
     noise: float | None = None
     late: str | None = None
+    exhausted: str | None = None
     apart: str | None = None
     tags: Sequence[str] = ()
     trouble: str | None = None  # what happened to its target, in words
@@ -90,7 +91,7 @@ def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[
         found += _troubled(cell)
         found += _copied(cell)
         sound = [profile for profile in cell if profile.sound]
-        for check in (_failures, _outliers, _unsettled, _late, _apart):
+        for check in (_failures, _outliers, _unsettled, _limited, _apart):
             found += check(sound)
     return found
 
@@ -242,8 +243,10 @@ def _not_steady(profile: Profile) -> str | None:
     return "; ".join(part for part in (profile.unsettled, halves) if part)
 
 
-def _late(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    return _told_of_most(cell, [profile.late for profile in cell], "late generator", "GENERATOR_LIMITED")
+def _limited(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    kind = "late generator" if any(profile.late for profile in cell) else "exhausted generator"
+    texts = ["; ".join(filter(None, (profile.late, profile.exhausted))) or None for profile in cell]
+    return _told_of_most(cell, texts, kind, "GENERATOR_LIMITED")
 
 
 def _apart(cell: Sequence[Profile]) -> Iterator[Suggestion]:

@@ -75,7 +75,7 @@ def percentile_curves(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
 
 
 def fit_line(data: Data, styles: Sequence[Style], across: str, up: str) -> alt.LayerChart:
-    """A line fitted over runs with the 95 % band of its mean, and the runs as points.
+    """A line fitted over runs with the band of its mean, and the runs as points.
 
     Rows with `kind` ``run`` (variant, label, x, value, run, load) or ``line`` (x, line, low, high); `across` and `up`
     are the axes' titles.
