@@ -108,6 +108,7 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
         "effect_loads": [("", "all"), *((rate_name(rate), rate_text(rate)) for rate in found.loads)],
         "verdict_margin": f"{concluded[0]['margin'] * 100:g} %" if concluded else "",
         "verdict_confidence": share(found.confidence),
+        "equivalent_within": share(2 * found.confidence - 1),  # of the interval that two one-sided tests go by
         "baselines": list(dict.fromkeys(labels.get(row["baseline"], row["baseline"]) for row in concluded)),
         "layers": bool(_drawn_layers(found, labels)),
         "layer_warnings": list(_layer_warnings(found, labels)),
