@@ -62,7 +62,7 @@ def serve(generator: np.random.Generator, rate: int, workers: int, network_ms: f
         RUNS,
         workers=workers,
         mean_service_s=0.02,
-        timeout_s=2,
+        timeout_s=3.2,
         network_s=network_ms / 1e3,
     )
 
