@@ -7,6 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# One thread for linear algebra, as jobs have (`loadstone.computing`): several wait for each other, busily, where cores
+# are shared. What tests start does not inherit it.
+with pytest.MonkeyPatch.context() as patch:
+    patch.setenv("OPENBLAS_NUM_THREADS", "1")
+    import numpy as np  # noqa: F401
+    import scipy.linalg  # noqa: F401 - has an OpenBLAS of its own
+
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
 
