@@ -33,7 +33,7 @@ demo: setup ## Measure four variants of a small web application on this machine,
 	@echo "The report: $(CURDIR)/reports/index.html"
 
 test: setup browser cluster storage generators ## Run every test
-	@$(RUN) pytest --numprocesses 2 --dist loadfile # most of them wait; attacks wait for each other
+	@$(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder # most of them wait; attacks wait for each other
 
 bench: setup ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign
 	@$(RUN) python tests/bench/run.py $(NAME)

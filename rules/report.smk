@@ -6,9 +6,9 @@ out: one page per campaign, one per variant through time, and the start page; wh
 
 
 rule shared_assets:
-    """What all pages load: the library that draws, and the site's own scripts and style."""
+    """What all pages load: the library that draws, which is not made again where it is, and the site's own files."""
     output:
-        SHARED,
+        update(SHARED),
     log:
         "logs/report/assets.log",
     conda:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from loadstone.entry import job
-from loadstone.report.site import write_assets
+from loadstone.report.shared_files import write_assets
 
 with job(snakemake.log[0]) as log:
     write_assets(Path(snakemake.params.folders["reports"]))

@@ -7,9 +7,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# One thread for linear algebra, as jobs have (`loadstone.computing`): several wait for each other, busily, where cores
+# are shared. What tests start does not inherit it.
+with pytest.MonkeyPatch.context() as patch:
+    patch.setenv("OPENBLAS_NUM_THREADS", "1")
+    import numpy as np  # noqa: F401
+    import scipy.linalg  # noqa: F401 - has an OpenBLAS of its own
+
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
 
+from loadstone.report import ask_engine, output, shared_files  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
 
 pytest_plugins = ["cluster.fixtures"]
@@ -20,6 +28,28 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Shared machines are slow at times; a test never fails for that.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+
+
+# Longest first, so that no worker has to wait for the other's last file.
+LONGEST = (
+    "reproduction/test_published",
+    "workflow/test_archive_safety",
+    "workflow/test_cluster_safety",
+    "workflow/test_cluster_sweep",
+    "workflow",
+    "reproduction",
+    "stats",
+    "faults",
+    "report",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        path = str(item.path.relative_to(PROJECT / "tests"))
+        return next((number for number, prefix in enumerate(LONGEST) if path.startswith(prefix)), len(LONGEST))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
@@ -33,5 +63,14 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout's files (no results), to be copied again for each test."""
-    return copy_project(tmp_path_factory.mktemp("pristine") / "checkout")
+    """A copy of the checkout's files (no results), to be copied again for each test.
+
+    What takes seconds to make and is the same of every site lies there: the library that draws, DuckDB for browsers.
+    """
+    folder = copy_project(tmp_path_factory.mktemp("pristine") / "checkout")
+    shared_files.write_assets(folder / "reports")
+    for name in output.shared_assets():
+        (folder / "reports/assets" / name).unlink()
+    if (packages := folder / ".tools/duckdb-wasm").is_dir():
+        ask_engine.write_engine(packages.resolve(), folder / "reports")
+    return folder

@@ -11,6 +11,7 @@ from loadstone.archive import Campaign
 from loadstone.comparisons import Comparison
 from loadstone.report import navigation, site
 from loadstone.report.ask_page import build_ask
+from loadstone.report.shared_files import write_assets
 from loadstone.report.trace_page import build_trace_page
 from loadstone.tables import history
 from loadstone.variants import Variants
@@ -27,7 +28,7 @@ _NONE = Variants({})
 def build(folder: Path) -> Path:
     """The site's folder. Its runs are short: what a page costs depends on their number."""
     tables, reports = folder / "tables", folder / "reports"
-    site.write_assets(reports)
+    write_assets(reports)
     campaigns = []
     for number in range(CAMPAIGNS):
         timestamp = f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}T10:00:00+00:00"

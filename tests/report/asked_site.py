@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import Campaign
-from loadstone.report import ask_data, ask_page, site
+from loadstone.report import ask_data, ask_page
+from loadstone.report.shared_files import write_assets
 from loadstone.tables import layout
 from loadstone.tables.schema import FAILURES
 from report.conftest import ENDING, SCRIPT
@@ -48,7 +49,7 @@ def asked(tmp_path_factory, packages):
     write(tables, hostile, Made(["plain", SCRIPT, ENDING], [10.0, 50.0], 3, 300, failing=SCRIPT, excluded=("plain", 2)))
     layout.write_rows(tables, layout.partition(tables, "failures", hostile) / layout.PART, [failure(hostile)], FAILURES)
     campaigns = [good, hostile]
-    site.write_assets(reports)
+    write_assets(reports)
     ask_page.build_ask(campaigns, tables, reports, packages, {"title": "Results of <us> & them"})
     return reports, tables, campaigns
 

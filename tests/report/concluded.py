@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from loadstone import archive
 from loadstone.comparisons import Comparison
-from loadstone.report.site import build_campaign, build_comparison, write_assets
+from loadstone.report.shared_files import write_assets
+from loadstone.report.site import build_campaign, build_comparison
 from loadstone.slugs import slug
 from loadstone.tables import layout, schema
 from loadstone.tables.analyse import analyse_campaign

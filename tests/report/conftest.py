@@ -12,6 +12,7 @@ import pytest
 from loadstone.archive import Campaign
 from loadstone.comparisons import Comparison
 from loadstone.report import site
+from loadstone.report.shared_files import write_assets
 from loadstone.slugs import slug
 from loadstone.variants import Variants
 from report.concluded import write_many
@@ -69,7 +70,7 @@ def made_site(tmp_path_factory) -> Site:
         missing=("plain", 3),
     )
     write(tables, campaigns["hostile"], hostile)
-    site.write_assets(reports)
+    write_assets(reports)
     for campaign in campaigns.values():
         site.build_campaign(campaign, tables, reports, VARIANTS, TITLED)
     site.build_index(list(campaigns.values()), tables, reports, VARIANTS, TITLED)
@@ -85,7 +86,7 @@ def wide_site(tmp_path_factory) -> Site:
     made = Made([f"variant-{letter}" for letter in "abcde"], rates, runs=10, requests=60, failing="variant-e")
     write(root / "tables", campaign, made)
     write_many(root / "tables", campaign, list(made.variants), rates)
-    site.write_assets(root / "reports")
+    write_assets(root / "reports")
     site.build_campaign(campaign, root / "tables", root / "reports", VARIANTS, {})
     compared = Comparison("wide", "All of it", "demo", ("wide",), (campaign.timestamp,))
     write_compared(root / "tables", campaign, compared.id)

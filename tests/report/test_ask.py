@@ -3,7 +3,8 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from loadstone.report import ask_data, ask_page, site
+from loadstone.report import ask_data, ask_page
+from loadstone.report.shared_files import write_assets
 from loadstone.tables.schema import TABLES
 from report.asking import Asking, Served, examples
 from report.conftest import ENDING, POLICY, SCRIPT
@@ -288,7 +289,7 @@ def test_a_site_that_lacks_a_file_is_named(asked, page, tmp_path):
 
 def test_without_duckdb_the_page_says_so_and_shows_what_there_is(asked, page, tmp_path):
     _, tables, campaigns = asked
-    site.write_assets(tmp_path)
+    write_assets(tmp_path)
     made = ask_page.build_ask(campaigns, tables, tmp_path, None, {})
     assert not (tmp_path / "assets/duckdb").exists()
     page.open(made.as_uri())

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from loadstone.archive import Campaign
 from loadstone.report import site
+from loadstone.report.shared_files import write_assets
 from report.conftest import ENDING, SCRIPT, VARIANTS
 from report.synthetic import Made, write
 
@@ -87,7 +88,7 @@ def test_latency_is_logarithmic_by_itself_where_one_variant_saturates(tmp_path, 
     write(
         tmp_path / "tables", campaign, Made(["plain", "envoy"], [10.0, 40.0], runs=2, requests=200, saturated="envoy")
     )
-    site.write_assets(tmp_path / "reports")
+    write_assets(tmp_path / "reports")
     page = site.build_campaign(campaign, tmp_path / "tables", tmp_path / "reports", VARIANTS, {})
     watched.open(page.as_uri())
     scales = "[view.scale('x').type, view.scale('y').type]"

@@ -2,6 +2,7 @@
 
 import json
 
+import altair as alt
 import pytest
 import vl_convert
 from loadstone.report import charts
@@ -46,6 +47,16 @@ def encodings(spec):
 def test_vega_lite_accepts_each_chart(specifications, name):
     compiled = vl_convert.vegalite_to_vega({"data": {"name": "rows"}} | specifications[name])
     assert compiled["marks"]
+
+
+def test_every_chart_of_every_page_is_as_vega_lites_schema_says(specifications):
+    """Pages do not check it themselves."""
+    every = {**specifications, "fit": charts.fit_specification(STYLES, "Users", "CPU (millicores)")}
+    every |= {**charts.history_specifications(STYLES, MILLISECONDS), **charts.trace_specifications()}
+    assert {"use-cpu", "use-time-memory", "history", "history-share", "shares"} < every.keys()
+    every.pop("config")
+    for chart in every.values():
+        alt.Root.validate({"data": {"name": "rows"}} | chart)
 
 
 @pytest.mark.parametrize("name", CHARTS)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.comparisons import Comparison
-from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
+from loadstone.report.shared_files import write_assets
+from loadstone.report.site import build_campaign, build_comparison, build_index
 from loadstone.tables.compare import compare
 from loadstone.variants import Variants
 from support import rawfiles, shapes

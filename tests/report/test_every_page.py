@@ -12,6 +12,7 @@ from loadstone.comparisons import Comparison
 from loadstone.dumps import Dump
 from loadstone.report import navigation, site
 from loadstone.report.ask_page import build_ask
+from loadstone.report.shared_files import write_assets
 from loadstone.report.trace_page import build_trace_page
 from loadstone.tables import history
 from loadstone.tables.made_by import MADE_BY
@@ -63,7 +64,7 @@ def large(tmp_path_factory) -> Site:
     ]
     for number, campaign in enumerate(campaigns):
         write(tables, campaign, HOSTILE if number == 39 else SMALL)
-    site.write_assets(reports)
+    write_assets(reports)
     for campaign in campaigns[-2:]:
         site.build_campaign(campaign, tables, reports, VARIANTS, TITLED, entry=ENTRY)
     (dump,) = traces(root)
@@ -245,7 +246,7 @@ def test_the_map_of_runs_says_what_became_of_each(large, watched):
 def test_a_newcomer_with_one_campaign_sees_no_clutter(tmp_path, watched):
     campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-21T11:30:00+00:00")
     write(tmp_path / "tables", campaign, SMALL)
-    site.write_assets(tmp_path)
+    write_assets(tmp_path)
     declared = [comparison(id=f"of-others-{number}") for number in range(31)]
     site.build_index([campaign], tmp_path / "tables", tmp_path, VARIANTS, {}, comparisons=declared)
     watched.open((tmp_path / "index.html").as_uri())

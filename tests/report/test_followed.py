@@ -14,7 +14,8 @@ import pytest
 import zstandard
 from loadstone import archive
 from loadstone.comparisons import Comparison
-from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
+from loadstone.report.shared_files import write_assets
+from loadstone.report.site import build_campaign, build_comparison, build_index
 from loadstone.slugs import slug
 from loadstone.tables.analyse import analyse_campaign
 from loadstone.tables.compare import compare

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.report import site
+from loadstone.report.shared_files import write_assets
 from loadstone.slugs import slug
 from loadstone.variants import Variants
 from report.test_site import Page, received
@@ -48,7 +49,7 @@ def made(tmp_path_factory):
     project.make()
     (campaign,) = archive.campaigns(project.archive)
     reports = folder / "reports"
-    site.write_assets(reports)
+    write_assets(reports)
     site.build_campaign(campaign, project.tables, reports, VARIANTS, {})
     site.build_index([campaign], project.tables, reports, VARIANTS, {})
     return project, campaign, reports
@@ -138,7 +139,7 @@ def test_an_interval_that_tells_nothing_is_neither_in_the_table_nor_in_the_chart
     rawfiles.write_cell(project.archive, runs | {"2.results.json.zst": content(2, 100)}, variant="envoy")
     project.make()
     (campaign,) = archive.campaigns(project.archive)
-    site.write_assets(tmp_path / "reports")
+    write_assets(tmp_path / "reports")
     page = site.build_campaign(campaign, project.tables, tmp_path / "reports", VARIANTS, {})
     watched.open(page.as_uri())
     row = watched.page.locator("#cells-table tbody tr").first

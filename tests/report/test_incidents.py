@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from loadstone import archive
 from loadstone.report import site
+from loadstone.report.shared_files import write_assets
 from loadstone.variants import Variants
 from report.conftest import SCRIPT
 from support.rawfiles import compress, lines, write_cell
@@ -51,7 +52,7 @@ def build(project: Project, **analysis: Any) -> Path:
     project.convert()
     project.analyse(**analysis)
     (campaign,) = archive.campaigns(project.archive)
-    site.write_assets(project.tables.parent / "reports")
+    write_assets(project.tables.parent / "reports")
     return site.build_campaign(campaign, project.tables, project.tables.parent / "reports", VARIANTS, {})
 
 

@@ -4,6 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 from loadstone.archive import Campaign
 from loadstone.report import site
+from loadstone.report.shared_files import write_assets
 from loadstone.slugs import slug
 from loadstone.tables import layout
 from loadstone.tables.schema import CELLS, SUGGESTIONS
@@ -61,7 +62,7 @@ def known(tmp_path_factory) -> Site:
     suggestions.append(suggestion | {"evidence": "followed already", "lines": "", "tagged": True})
     for table, content, columns in (("cells_all", rows, CELLS), ("suggestions", suggestions, SUGGESTIONS)):
         layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, content, columns)
-    site.write_assets(reports)
+    write_assets(reports)
     site.build_campaign(campaign, tables, reports, VARIANTS, {}, entry=ENTRY)
     outside = [f"file {number} <b>" for number in range(10_000)]
     purposes = {("demo", "myhost", campaign.timestamp): ENTRY["purpose"]}

@@ -3,6 +3,7 @@
 import pytest
 from loadstone.archive import Campaign
 from loadstone.report import site
+from loadstone.report.shared_files import write_assets
 from report.conftest import VARIANTS
 from report.synthetic import Made, write
 
@@ -14,7 +15,7 @@ def large(tmp_path_factory):
     campaign = Campaign(root / "archive", "demo", "here", "2026-11-21T11:30:00+00:00")
     made = Made(["plain", "envoy"], [100.0, 400.0], runs=3, requests=2000, excluded=("plain", 2))
     write(root / "tables", campaign, made)
-    site.write_assets(root / "reports")
+    write_assets(root / "reports")
     return site.build_campaign(campaign, root / "tables", root / "reports", VARIANTS, {})
 
 

@@ -8,7 +8,8 @@ from loadstone import archive
 from loadstone.comparisons import Comparison, Fit
 from loadstone.report import coarse, reported_section
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
-from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
+from loadstone.report.shared_files import write_assets
+from loadstone.report.site import build_campaign, build_comparison, build_index
 from loadstone.tables.compare import compare
 from loadstone.variants import Variants
 from report.test_site import received

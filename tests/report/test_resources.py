@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from loadstone.archive import Campaign, Cell
 from loadstone.report import site
+from loadstone.report.shared_files import write_assets
 from loadstone.slugs import slug
 from loadstone.tables import layout
 from loadstone.tables.database import connect
@@ -42,7 +43,7 @@ def build(root: Path, use: Use | None, variants: tuple[str, ...] = ("plain", "en
                         rows.append(layout.campaign_key(campaign) | key | used | {"sampled_at": at, "asked_at": at})
             path = layout.cell_file(tables, "resources", Cell(campaign, f"{rate:g}", variant))
             layout.write_rows(tables, path, rows, RESOURCES)
-    site.write_assets(root / "reports")
+    write_assets(root / "reports")
     return site.build_campaign(campaign, tables, root / "reports", VARIANTS, {}), tables
 
 

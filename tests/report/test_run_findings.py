@@ -8,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from loadstone import archive
 from loadstone.report import run_words, site
 from loadstone.report.numbers import MILLISECONDS
+from loadstone.report.shared_files import write_assets
 from report.conftest import SCRIPT, VARIANTS, Site
 from support import rawfiles
 from tables.tabling import Project
@@ -58,7 +59,7 @@ def known(tmp_path_factory) -> Site:
     project.make()
     (campaign,) = archive.campaigns(project.archive)
     reports = project.archive.parent / "reports"
-    site.write_assets(reports)
+    write_assets(reports)
     site.build_campaign(campaign, project.tables, reports, VARIANTS, {})
     return Site(reports, project.tables, {"known": campaign})
 

@@ -7,6 +7,7 @@ import pytest
 from loadstone import archive
 from loadstone.report import senders_section
 from loadstone.report.queries import asking
+from loadstone.report.shared_files import write_assets
 from support.rawfiles import START_NS, compress, line, write_cell
 from tables.tabling import Project
 
@@ -63,7 +64,7 @@ def page_of():
     def made(project: Project) -> str:
         (campaign,) = archive.campaigns(project.archive)
         reports = project.archive.parent / "reports"
-        site.write_assets(reports)
+        write_assets(reports)
         site.build_campaign(campaign, project.tables, reports, Variants({}), {})
         (page,) = (reports / "campaigns").glob("*.html")
         return page.read_text()

@@ -15,6 +15,7 @@ from loadstone.report import rate_data, run_findings, site
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.output import as_json
 from loadstone.report.queries import asking
+from loadstone.report.shared_files import write_assets
 from loadstone.slugs import slug
 from loadstone.tables.database import connect
 from report.conftest import ENDING, SCRIPT, VARIANTS
@@ -233,7 +234,7 @@ def test_building_again_changes_no_file_and_removes_what_is_gone(made_site, tmp_
     reports = tmp_path / "reports"
 
     def build():
-        site.write_assets(reports)
+        write_assets(reports)
         site.build_campaign(campaign, made_site.tables, reports, VARIANTS, {})
         site.build_index([campaign], made_site.tables, reports, VARIANTS, {})
         return {path: path.stat().st_mtime_ns for path in reports.rglob("*") if path.is_file()}

@@ -5,7 +5,8 @@ from html import unescape
 
 import numpy as np
 from loadstone import archive
-from loadstone.report.site import build_campaign, write_assets
+from loadstone.report.shared_files import write_assets
+from loadstone.report.site import build_campaign
 from loadstone.slugs import slug
 from loadstone.tables.analyse import analyse_campaign
 from loadstone.tables.scope import Settings

@@ -6,6 +6,7 @@ import duckdb
 import pytest
 from loadstone import archive
 from loadstone.report import site
+from loadstone.report.shared_files import write_assets
 from loadstone.slugs import variant_slug
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
 from tables.tabling import Project
@@ -26,7 +27,7 @@ def through_time(tmp_path_factory) -> Site:
     write(project, {("demo", "here", TIMES[4]): NOTE})
     campaigns = list(archive.campaigns(project.archive))
     reports = project.archive.parent / "reports"
-    site.write_assets(reports)
+    write_assets(reports)
     for each in campaigns:
         site.build_campaign(each, project.tables, reports, VARIANTS, TITLED)
     names = [("demo", "plain"), ("demo", f"odd {SCRIPT.replace('/', '')}"), ("demo", "gone")]

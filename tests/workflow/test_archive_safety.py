@@ -124,6 +124,16 @@ def test_a_changed_chart_parameter_reads_no_raw_file_and_no_table_again(collecte
     assert jobs["campaign_page"] == 1
 
 
+def test_the_library_that_draws_is_not_made_again_with_the_sites_own_files(collected, tmp_path) -> None:
+    checkout = collected.copy(tmp_path / "checkout")
+    assets = checkout.path / "reports/assets"
+    before = (assets / "vega.js").stat().st_ino
+    (assets / "site.css").unlink()
+    checkout.run("--cores", "1", "report")
+    assert (assets / "site.css").is_file()
+    assert (assets / "vega.js").stat().st_ino == before
+
+
 def test_archives_in_turn_through_the_same_tables_keep_their_results(collected, tmp_path) -> None:
     checkout = collected.copy(tmp_path / "checkout")
     other = tmp_path / "other"

@@ -9,14 +9,9 @@ and ``assets/``. Everything works from a file and from any static server. ``prog
 under way; the start page leads to it as long as a campaign is open.
 """
 
-import hashlib
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import vl_convert
 
 from loadstone import metadata
 from loadstone.archive import METADATA, Campaign, scan_campaign
@@ -35,16 +30,12 @@ from loadstone.report import (
     variant_page,
 )
 from loadstone.report.numbers import rate_name
-from loadstone.report.output import about_site, as_json, asset, shared_assets, write_page, write_text
+from loadstone.report.output import about_site, as_json, write_page, write_text
 from loadstone.report.queries import Questions, Row, asking
+from loadstone.report.shared_files import ends_with
 from loadstone.slugs import slug
 from loadstone.tables import database, layout, schema
 from loadstone.variants import Variants
-
-_NOTICE = """\
-/*! Vega, Vega-Lite, Vega-Embed: (c) University of Washington Interactive Data Lab and contributors, BSD-3-Clause.
-    D3: (c) Mike Bostock, ISC. Bundled by vl-convert. */
-"""
 
 
 def build_campaign(
@@ -72,7 +63,7 @@ def build_campaign(
             target = folder / f"{rate_name(rate)}.js"
             runs = [run for run in page.runs if run["rate"] == rate]
             made_of = f"// {rate_data.identity(read.get(rate, ()), [*runs, *page.run_findings.at(rate)], page.unit)}\n"
-            if not _ends_with(target, made_of):
+            if not ends_with(target, made_of):
                 content = rate_data.gather(questions, rate, page.unit, page.run_findings)
                 write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
             written.add(target.name)
@@ -259,20 +250,6 @@ def _files(names: Iterable[str]) -> set[str]:
     return {f"{name}{suffix}" for name in names for suffix in (".html", reproduce.SUFFIX, crate.SUFFIX)}
 
 
-def write_assets(reports: Path) -> None:
-    """Write what all pages share: the charts' library as one classic script, the site's own scripts and style."""
-    # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
-    # classic script whose names stay inside a function. vegaEmbed, which brings all else, is its one name outside.
-    # Bundling takes a second, hence the version at the end: files of the site appear complete or not at all.
-    made_by = f"// vl-convert {version('vl-convert-python')}, {hashlib.sha256(_NOTICE.encode()).hexdigest()[:16]}\n"
-    if not _ends_with(reports / "assets" / "vega.js", made_by):
-        bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-        script = f'{_NOTICE}(function () {{\n"use strict";\n{bundle}\n}})();\n{made_by}'
-        write_text(reports / "assets" / "vega.js", script)
-    for name in shared_assets():
-        write_text(reports / "assets" / name, asset(name))
-
-
 def _files_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
     """The files of tables `requests` and `resources`; each is one cell's and named by its rate first."""
     found: dict[float, list[Path]] = {}
@@ -280,16 +257,6 @@ def _files_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
         for file in layout.partition(tables, table, campaign).glob("*.parquet"):
             found.setdefault(float(file.name.partition("_")[0]), []).append(file)
     return found
-
-
-def _ends_with(path: Path, text: str) -> bool:
-    """Whether a file's last line is this one: what a data file was made from is written behind its content."""
-    try:
-        with path.open("rb") as file:
-            file.seek(-len(text.encode()), os.SEEK_END)
-            return file.read() == text.encode()
-    except OSError:
-        return False
 
 
 def _remove_others(folder: Path, wanted: set[str]) -> None:
