@@ -26,7 +26,7 @@ from loadstone.tables.layout import text as name_text
 from loadstone.tables.owner import database_of
 from loadstone.tables.schema import ANALYSED, COMPARED
 
-# Snakemake would load it, if it can, only to see whether a parameter is a data frame: a fifth of a small command's time.
+# Snakemake would load it, if it can, only to see whether a parameter is a data frame: about a tenth of a small command's time.
 sys.modules.setdefault("pandas", None)
 
 SAID = []

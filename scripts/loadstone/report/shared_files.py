@@ -1,6 +1,6 @@
 """What all pages load: the library that draws their charts, and the site's own scripts and style.
 
-Apart from the pages, since its job would take thrice the time if it loaded what pages are made of.
+Apart from the pages, since its job would take several times as long if it loaded what pages are made of.
 """
 
 import hashlib

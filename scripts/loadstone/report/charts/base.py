@@ -123,7 +123,7 @@ def axes(x: str, y: str) -> dict[str, Any]:
 def plain(chart: alt.Chart | alt.LayerChart | alt.FacetChart) -> dict[str, Any]:
     """The specification without what only Altair's own pages need.
 
-    It is not checked against the schema, which takes as long as all else of a page: tests check every chart.
+    It is not checked against the schema, a third of the time that charts take: tests check every one.
     """
     content = chart.to_dict(validate=False)
     return {key: value for key, value in content.items() if key not in ("config", "$schema")}
