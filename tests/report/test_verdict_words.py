@@ -50,6 +50,17 @@ def one_run(rate: float, statistic: str, needed: int | None = 7) -> dict:
     return effect(rate, statistic, "cannot tell", 1.02, why=why, **bounds, **counts)
 
 
+def test_by_how_much_is_left_open_where_a_percentile_is_among_timeouts() -> None:
+    why = "at least 748 times as long: 150 requests of “envoy” timed out: it is only known what they took at least"
+    unknown = dict.fromkeys(("value", "shift", "shift_low", "shift_high", "ratio"))
+    rows = [effect(100, "p50", "equivalent", 1.0), effect(100, "p99", "slower", why=why) | unknown]
+    found = said(rows)
+    assert found.text == "Envoy is slower than Direct at 100 requests/s (in p99)."
+    assert "Slower at 100 requests/s: p99, which is among requests that timed out (at least 748 times as long)." in (
+        found.details
+    )
+
+
 def test_a_variant_has_one_short_sentence_and_its_figures_behind_it() -> None:
     rows = [
         effect(rate, statistic, "slower", ratio)

@@ -184,8 +184,10 @@ def test_latencies_of_timeouts_are_never_taken_for_figures(project):
     assert (stored["n_timeouts"], stored["p99_ns"]) == (150, 2e9)  # at least the two seconds of the metadata
     assert stored["mean_low_ns"] is None and stored["p50_low_ns"] is not None
     for name in ("mean", "p99"):
-        assert found["b", name]["verdict"] == "cannot tell"
-        assert found["b", name]["why"] == "150 requests of “b” timed out: it is only known what they took at least"
+        assert found["b", name]["verdict"] == ("cannot tell" if name == "mean" else "slower")
+        assert found["b", name]["why"].endswith(
+            "150 requests of “b” timed out: it is only known what they took at least"
+        )
     assert found["b", "p50"]["verdict"] is not None and found["b", "p50"]["p_adjusted"] is not None
 
 
@@ -318,3 +320,26 @@ def test_a_difference_below_the_step_of_a_coarse_clock_says_so(project):
         write_cell(project.archive, files, rate="3", variant=variant, testOptions={}, **described)
     row = effects(project)["b", "mean"]
     assert row["why"] == "latencies come in whole steps of 0.1 ms, and the shift is less than one"
+
+
+def test_a_percentile_among_timeouts_is_slower_than_one_that_is_known(project):
+    """By how much nobody knows, but what at least."""
+    write(project, "a", levels(3, 2e6, 1))
+    files = {}
+    for number in (1, 2, 3):
+        content = b""
+        for seq in range(1000):
+            sent_ns = rawfiles.START_NS + seq * 10**6
+            if seq % 20 == 7:
+                content += rawfiles.line(seq, 10**9, sent_ns=sent_ns, code=0, error="request timeout")
+            else:
+                content += rawfiles.line(seq, 2 * 10**6 + 100 * seq, sent_ns=sent_ns)
+        files[f"{number}.results.json.zst"] = rawfiles.compress(content)
+    options = {"rate": RATE, "duration": "1s", "timeout": "1s"}
+    write_cell(project.archive, files, rate=RATE, variant="b", testOptions=options, runs=3, order=BLOCKS)
+    found = effects(project)["b", "p99"]
+    assert (found["verdict"], found["value"], found["shift"], found["ratio"]) == ("slower", None, None, None)
+    assert found["p_adjusted"] < 0.05 and found["p_equivalent_adjusted"] is None
+    least = float(found["why"].removeprefix("at least ").partition(" ")[0])
+    assert 100 < least < 1e9 / found["baseline_value"]
+    assert found["why"].endswith("150 requests of “b” timed out: it is only known what they took at least")

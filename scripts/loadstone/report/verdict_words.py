@@ -242,6 +242,9 @@ def _sentence(head: str, group: _Group, tell: Any) -> str:
 
 
 def _by_latency(statistic: str, rows: Sequence[Row], group: _Group) -> str:
+    if any(row["shift"] is None for row in rows):
+        least = f" ({rows[0]['why'].partition(':')[0]})" if len(rows) == 1 else ""
+        return f"{STATISTICS[statistic]}, which is among requests that timed out{least}"
     shifts = [abs(row["shift"]) for row in rows]
     text = f"{STATISTICS[statistic]} by {_latencies(shifts, group)}"
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]

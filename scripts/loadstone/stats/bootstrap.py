@@ -83,7 +83,8 @@ class Replicates:
     (replicates,). One run has no `draws`. Replicates of equally many runs that were made with the same seed of runs
     drew the same positions: those of two variants whose runs go by pairs may be subtracted one by one. A statistic
     without a value cannot be estimated; one without draws neither has an interval: there is one run, or of other runs
-    like these it would fall among requests that time out. `offered` are requests sent per second, where runs agree
+    like these it would fall among requests that time out. What it is at least has then a name of its own (`at_least`),
+    with all that is beyond the first timeout cut off. `offered` are requests sent per second, where runs agree
     about that. From `limit_ns` on a latency would not be known.
     """
 
@@ -113,6 +114,11 @@ def standard_error(draws: Floats, within: Floats, n_runs: int) -> float:
     noise = float(np.var(within, ddof=1))
     between = (float(np.var(draws, ddof=1)) - noise) * n_runs / (n_runs - 1)
     return float(np.sqrt(max(between, noise * _LEAST_SHARE)))
+
+
+def at_least(statistic: str) -> str:
+    """The name of the least that a percentile is, in `Replicates`, where it falls among requests that timed out."""
+    return f"{statistic} at least"
 
 
 def t_factor(confidence: float, freedom: float) -> float:
@@ -163,7 +169,7 @@ def replicate(
 
     `runs` without any request are not counted. Percentiles that the sample cannot support are not computed, neither
     are those that fall among requests that timed out, nor then the mean. Those that would fall there in more than one
-    in a hundred replicates have no draws.
+    in a hundred replicates have no draws. Of both, only what they are `at_least` is computed.
     """
     runs = [run for run in runs if run.latencies_ns.size]
     if not runs:
@@ -171,14 +177,9 @@ def replicate(
     timed_out = np.concatenate([run.censored for run in runs])
     pooled = np.concatenate([run.latencies_ns for run in runs])
     censored = censoring(pooled, timed_out, probabilities)
-    wanted = {
-        name: probability
-        for name, probability in probabilities.items()
-        if estimable(pooled.size, probability) and not censored[name]
-    }
-    of_latency = {
-        name: float(value) for name, value in zip(wanted, np.quantile(pooled, [*wanted.values()]), strict=True)
-    }
+    wanted = {name: share for name, share in probabilities.items() if estimable(pooled.size, share)}
+    quantiles = dict(zip(wanted, np.quantile(pooled, [*wanted.values()]).tolist(), strict=True))
+    of_latency = {name: value for name, value in quantiles.items() if not censored[name]}
     if not censored[MEAN]:
         of_latency[MEAN] = float(pooled.mean())
     whole = _Blocks(runs, 1, None)
@@ -186,20 +187,20 @@ def replicate(
     first_ns = float(pooled[timed_out].min()) if timed_out.any() else float("inf")
     last_ns = float(pooled.max(initial=0, where=pooled < first_ns))  # that is known
     blocks = _Blocks(runs, _number_of_blocks(runs), _edges(pooled, last_ns) if wanted else None)
-    drawn = np.random.default_rng(runs_seed).multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=_REPLICATES)
+    times = np.random.default_rng(runs_seed).multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=_REPLICATES)
     generator = np.random.default_rng(blocks_seed)
     once = np.ones((_REPLICATES, len(runs)), dtype=np.int64)
-    both = blocks.statistics(blocks.drawn(drawn, generator), wanted, values)
+    both = blocks.statistics(blocks.drawn(times, generator), wanted, values)
     within = blocks.statistics(blocks.drawn(once, generator), wanted, values)
-    unknown = {name for name in wanted if np.mean(both[name] > last_ns) > _CENSORED_SHARE}
-    draws, within = (
-        {name: np.minimum(each, last_ns) if name in wanted else each for name, each in found.items()}
-        for found in (both, within)
-    )
+    unknown = {name for name in wanted if censored[name] or np.mean(both[name] > last_ns) > _CENSORED_SHARE}
+    for drawn in (both, within):
+        drawn |= {at_least(name): np.minimum(drawn[name], first_ns) for name in unknown}
+        drawn |= {name: np.minimum(drawn[name], last_ns) for name in wanted}
+    values |= {at_least(name): min(quantiles[name], first_ns) for name in unknown}
     return Replicates(
         values=values,
-        draws={name: each for name, each in draws.items() if name not in unknown} if len(runs) > 1 else {},
-        within=within,
+        draws={name: each for name, each in both.items() if name not in unknown} if len(runs) > 1 else {},
+        within={name: each for name, each in within.items() if name in values},
         n_runs=len(runs),
         n_blocks=blocks.number * len(runs),
         n_requests=int(pooled.size),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.stats.bootstrap import ERRORS, Floats, Replicates, standard_error, t_factor
+from loadstone.stats.bootstrap import ERRORS, Floats, Replicates, at_least, standard_error, t_factor
 from loadstone.stats.borrowing import lent
 
 _POWER = 0.8  # the share of tries in which planned runs are to give a verdict
@@ -40,7 +40,9 @@ class Contrast:
 
     `plain` is the spread of the shift, `scaled` that of the effect; the clock adds the variances `rounding` to both.
     `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `n_runs` are
-    those of the side with fewer, `borrowed` degrees of freedom that other cells lent (`borrowed_spreads`).
+    those of the side with fewer, `borrowed` degrees of freedom that other cells lent (`borrowed_spreads`). Where one
+    figure falls among requests that timed out, what it is at least stands for it: `open_side` is 1 where that is the
+    other's (all differences are the least that they may be), -1 where it is the baseline's.
     """
 
     shift: float
@@ -54,6 +56,7 @@ class Contrast:
     n_pairs: int | None
     confidence: float
     borrowed: float = 0.0
+    open_side: int = 0
 
     @property
     def error(self) -> float:
@@ -128,21 +131,25 @@ def contrast(
     """Of one statistic of two series with at least two runs each; None where that cannot be told (a latency of 0).
 
     Both values are known no better than to half a `step`, however many runs there are: it adds the variance of a
-    uniform distribution to each.
+    uniform distribution to each. Cut off at the first timeout, equal variants still have equal figures: so a test of
+    what one is at least holds its level, and what is longer so is longer.
     """
-    if statistic not in baseline.draws or statistic not in other.draws:
-        return None
     both = (baseline, other)
-    values = [each.values[statistic] for each in both]
+    is_open = [at_least(statistic) in each.draws for each in both]
+    names = [at_least(statistic) if each else statistic for each in is_open]
+    if all(is_open) or any(name not in each.draws for name, each in zip(names, both, strict=True)):
+        return None
+    values = [each.values[name] for name, each in zip(names, both, strict=True)]
     sizes = [each.n_runs for each in both]
-    draws = [(each.draws[statistic], each.within[statistic]) for each in both]
+    draws = [(each.draws[name], each.within[name]) for name, each in zip(names, both, strict=True)]
     plain = _error(draws, sizes, paired=paired)
     if statistic == ERRORS:
         return _contrast(values, plain, plain, sizes, paired=paired, confidence=confidence, logs=False, step=0)
     if min(values) <= 0 or any(np.any(part <= 0) for pair in draws for part in pair):
         return None
     logs = _error([(np.log(drawn), np.log(within)) for drawn, within in draws], sizes, paired=paired)
-    return _contrast(values, plain, logs, sizes, paired=paired, confidence=confidence, logs=True, step=step)
+    found = _contrast(values, plain, logs, sizes, paired=paired, confidence=confidence, logs=True, step=step)
+    return replace(found, open_side=is_open[1] - is_open[0])
 
 
 def contrast_of_runs(

@@ -45,7 +45,10 @@ def places(scope: Scope) -> list[Place]:
 
 
 def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
-    """Of all pairs and statistics that can be compared; shares of failures lend each other nothing."""
+    """Of all pairs and statistics that can be compared.
+
+    Shares of failures lend each other nothing, nor do figures of which only the least is known.
+    """
     found: dict[Key, Contrast] = {}
     for place in places(scope):
         for below, variant in dict.fromkeys(_pairs(scope, place)):
@@ -57,7 +60,7 @@ def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
     kinds = {
         key: (key[4], key[1], evidence[key[0], key[1], key[3]], each.n_pairs is None)
         for key, each in found.items()
-        if key[4] != ERRORS
+        if key[4] != ERRORS and not each.open_side
     }
     for keys in alike(kinds):
         pairs = [(below, variant) for _, _, below, variant, _ in keys]
@@ -84,12 +87,14 @@ def _contrast(pair: tuple[Series, Series], statistic: str, confidence: float) ->
     if pair[0].evidence != pair[1].evidence or min(len(each.runs) for each in pair) < 2:
         return None
     values = [figure(each, statistic)[0] for each in pair]
-    if None in values or (statistic == ERRORS and values == [0, 0]):
+    if statistic == ERRORS and values == [0, 0]:
         return None
     options: dict[str, Any] = {"paired": paired(pair), "confidence": confidence}
     step = step_ns(pair) if statistic != ERRORS else 0.0
     if pair[0].evidence == "requests":
         return contrasts.contrast(pair[0].replicates, pair[1].replicates, statistic, step=step, **options)
+    if None in values:
+        return None
     of_runs = [reported(each, statistic) for each in pair]
     if statistic != ERRORS:
         return contrasts.contrast_of_runs(*of_runs, step=step, **options)

@@ -34,7 +34,7 @@ _SUPPOSED_SPREAD = 0.05
 
 @dataclass(frozen=True)
 class _Compared:
-    """One figure of a variant beside the baseline's. Without a `contrast`, `why` says what is missing."""
+    """One figure of a variant beside the baseline's. `why` says what is missing of it."""
 
     rate: float
     statistic: str
@@ -137,7 +137,7 @@ def _tested(compared: Sequence[_Compared], margin: float) -> list[_Tested]:
     known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
     different = families.hommel([each.p_different() for each in known.values()])
     by_number = dict(zip(known, different, strict=True))
-    ratios = {number: each for number, each in known.items() if compared[number].statistic != ERRORS}
+    ratios = {number: each for number, each in known.items() if _may_be_equivalent(compared[number], each)}
     equivalent = families.hommel([each.p_equivalent(margin) for each in ratios.values()])
     equivalent_by_number = dict(zip(ratios, equivalent, strict=True))
     return [
@@ -147,21 +147,28 @@ def _tested(compared: Sequence[_Compared], margin: float) -> list[_Tested]:
 
 def _page(tested: Sequence[_Tested], scope: Scope) -> _Page:
     alpha = 1 - scope.confidence
-    known = [(each.compared.statistic, each.compared.contrast) for each in tested if each.compared.contrast]
+    found = [(each.compared, each.compared.contrast) for each in tested if each.compared.contrast]
+    known = [(compared.statistic, contrast) for compared, contrast in found if not contrast.open_side]
     # Figures of one run would be tested too if they had more of them.
     planned = sum(None not in each.compared.values and not each.compared.why for each in tested) - len(known)
-    different = families.undecided([contrast.p_different() for _, contrast in known], alpha)
-    ratios = [contrast.p_equivalent(scope.margin) for statistic, contrast in known if statistic != ERRORS]
+    different = families.undecided([contrast.p_different() for _, contrast in found], alpha)
+    ratios = [contrast.p_equivalent(scope.margin) for each, contrast in found if _may_be_equivalent(each, contrast)]
     equivalent = families.undecided(ratios, alpha)
     by_statistic = groupby(sorted((name, contrast.scaled.one_run) for name, contrast in known), lambda pair: pair[0])
     spreads = {name: float(np.median([spread for _, spread in group])) for name, group in by_statistic}
     return _Page(scope.margin, alpha, alpha / (different + planned), alpha / (equivalent + planned), spreads)
 
 
+def _may_be_equivalent(compared: _Compared, contrast: Contrast) -> bool:
+    return compared.statistic != ERRORS and not contrast.open_side
+
+
 def _concluded(tested: _Tested, page: _Page) -> _Row:
     """Verdict, why, p values and, where nothing can be told, the runs that it would take."""
     compared = tested.compared
     p_values = {"p_adjusted": tested.p_different, "p_equivalent_adjusted": tested.p_equivalent}
+    if compared.contrast and compared.contrast.open_side:
+        return p_values | _of_the_least(tested, compared.contrast, page)
     if None in compared.values or compared.why:
         nothing = compared.values == (0, 0)
         return {"verdict": None if nothing else CANNOT_TELL, "why": compared.why, "runs_needed": None}
@@ -180,6 +187,18 @@ def _concluded(tested: _Tested, page: _Page) -> _Row:
     alone = contrast.p_different() <= page.alpha
     why = "by itself it would differ, among so many figures it may be chance" if alone else "the runs differ too much"
     return p_values | {"verdict": CANNOT_TELL, "why": why, "runs_needed": needed}
+
+
+def _of_the_least(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
+    """The verdict where one figure falls among requests that timed out: it may be longer than another, nothing else."""
+    why, longer = tested.compared.why, contrast.effect * contrast.open_side > 0
+    if not longer or (tested.p_different or 0) > page.alpha:
+        return {"verdict": CANNOT_TELL, "why": why, "runs_needed": None}
+    if contrast.open_side > 0:
+        verdict, told = SLOWER, f"at least {contrast.ratio_low:.3g} times as long"
+    else:
+        verdict, told = FASTER, f"at most {contrast.ratio_high:.3g} times as long"
+    return {"verdict": verdict, "why": f"{told}: {why}", "runs_needed": None}
 
 
 def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float) -> int | None:
@@ -254,7 +273,7 @@ def _described(compared: _Compared) -> _Row:
     }
     if before is not None and after is not None:
         row |= {"shift": after - before, "ratio": after / before if before else None}
-    if compared.contrast:
+    if compared.contrast and not compared.contrast.open_side:
         names = ("shift_low", "shift_high", "ratio_low", "ratio_high", "n_pairs")
         row |= {name: getattr(compared.contrast, name) for name in names}
         row |= {"freedom": compared.contrast.scaled.freedom, "borrowed": compared.contrast.borrowed}

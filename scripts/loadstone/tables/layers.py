@@ -86,6 +86,7 @@ def _stepped(scope: Scope) -> list[_Stepped]:
             pair = place.found[layer.below], place.found[layer.variant]
             for statistic in STATISTICS:
                 added = known.get(place.key(layer.below, layer.variant, statistic))
+                added = None if added and added.open_side else added
                 missing = None if added else _missing(pair, statistic) or _uncompared(pair, statistic)
                 found.append(_Stepped(place, layer, pair, statistic, added, missing))
     return found

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from loadstone import sql, stats
 from loadstone.stats import Replicates, Sample
+from loadstone.stats.bootstrap import ERRORS, MEAN, THROUGHPUT
 from loadstone.tables import schema
 
 _Row = dict[str, Any]
@@ -89,7 +90,7 @@ def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> 
     row["n_timeouts"] = int(censored.sum())
     for name, probability in schema.PERCENTILES.items():
         row[f"{name}_estimable"] = stats.estimable(requests, probability)
-    for name in found.values:
+    for name in (MEAN, *schema.PERCENTILES, ERRORS, THROUGHPUT):
         unit = "" if name in ("error_fraction", "throughput") else "_ns"
         if bounds := stats.interval(found, name, confidence):
             row[f"{name}_low{unit}"], row[f"{name}_high{unit}"] = bounds
