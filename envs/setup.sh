@@ -193,7 +193,7 @@ make_executor() {
 make_schedulers() {
     find_python
     say "Snakemake with its executors for schedulers, for tests"
-    sync_uv "$tools/schedulers" --no-default-groups --group slurm --group kubernetes
+    sync_uv "$tools/schedulers" --no-default-groups --group demo --group slurm --group kubernetes
     inputs venv >.tools/stamps/schedulers
 }
 
