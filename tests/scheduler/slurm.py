@@ -17,6 +17,7 @@ from loadstone.process import Minder, Program
 from support.checkout import free_ports
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_STILL = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_TRACING_STOP)
 _CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -26,7 +27,7 @@ SlurmUser=root
 AuthType=auth/munge
 CredType=cred/munge
 # A job that is put back into the queue waits until its credential has expired.
-AuthInfo=socket={folder}/munge/socket,cred_expire=2
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -35,6 +36,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
+SlurmdTimeout=10
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 ReturnToService=2
 JobAcctGatherType=jobacct_gather/linux
@@ -67,8 +69,7 @@ class Slurm:
         for name in ("munge", "state", "spool", "bin"):
             (self.folder / name).mkdir(parents=True)
         controller, node = free_ports(2)
-        host = socket.gethostname().split(".")[0]
-        self._file.write_text(_CONFIGURATION.format(host=host, controller=controller, node=node, folder=self.folder))
+        self._file.write_text(_CONFIGURATION.format(host=_host(), controller=controller, node=node, folder=self.folder))
         self._write_srun()
         with ExitStack() as stack:
             self._minder = stack.enter_context(Minder())
@@ -87,14 +88,23 @@ class Slurm:
         self._run("slurmd", "-D", "-f", str(self._file))
         wait_until(lambda: self.ask("sinfo", "-h", "-o", "%T") in {"idle", "mixed", "allocated"}, "a node of Slurm")
 
+    def hold(self, job: str) -> bool:
+        """Let the processes of a job stand still, so that it can't end; False when it has none yet."""
+        while moving := [each for each in self._on_node(job) if each.status() not in _STILL]:
+            for process in moving:
+                with suppress(psutil.Error):
+                    process.suspend()
+        return bool(self._on_node(job))
+
     def kill_node(self) -> None:
-        """As a power loss would end it, with all of its jobs."""
+        """As a power loss would end it, with all of its jobs; returns when Slurm has noticed."""
         self._programs.pop("slurmd").stop(0)
         while jobs := self._on_node():
             for job in jobs:
                 with suppress(psutil.Error):
                     job.kill()
             psutil.wait_procs(jobs, 10)
+        wait_until(lambda: self.ask("sinfo", "-h", "-o", "%T").startswith("down"), "Slurm to miss its node")
 
     def ask(self, program: str, *arguments: str) -> str:
         """What a command of Slurm prints; empty when it fails."""
@@ -121,20 +131,33 @@ class Slurm:
         log, environment = self.folder / "logs" / f"{name}.log", {"SLURM_CONF": str(self._file)}
         self._programs[name] = Program([_found(name), *arguments], self._minder, log, environment=environment)
 
-    def _on_node(self) -> list[psutil.Process]:
-        """What runs jobs of this Slurm, and the jobs: slurmd starts them in sessions of their own."""
+    def _on_node(self, job: str | None = None) -> list[psutil.Process]:
+        """What runs jobs of this Slurm, and the jobs: slurmd starts them in sessions of their own.
+
+        First what would tell Slurm how a job ended; it is known by its socket, for it has overwritten its environment.
+        Of one job only its own processes.
+        """
         found: list[psutil.Process] = []
+        prefix = f"{self.folder}/spool/{_host()}_" + ("" if job is None else f"{job}.")
         for process in psutil.process_iter(["name"]):
             with suppress(psutil.Error):
-                if process.info["name"] == "slurmstepd" and process.environ().get("SLURM_CONF") == str(self._file):
-                    found += [process, *process.children(recursive=True)]
+                if process.info["name"] == "slurmstepd" and any(
+                    str(each.laddr).startswith(prefix) for each in process.net_connections("unix")
+                ):
+                    jobs = process.children(recursive=True)
+                    found += [process, *jobs] if job is None else jobs
         return found
 
     def _stop(self) -> None:
-        if "slurmd" in self._programs:
-            self.kill_node()
+        for process in self._on_node():
+            with suppress(psutil.Error):
+                process.kill()
         for program in self._programs.values():
             program.stop()
+
+
+def _host() -> str:
+    return socket.gethostname().split(".")[0]
 
 
 def _found(program: str) -> str:

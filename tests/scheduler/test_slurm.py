@@ -25,15 +25,17 @@ def test_a_machine_that_dies_costs_its_own_jobs_and_tables_are_those_made_here(s
     here, there = checkout(mixed_archive), checkout(mixed_archive)
     process = there.start(*SLURM, "tables")
 
-    def in_the_middle() -> bool:
+    def jobs(state: str) -> list[str]:
         assert process.poll() is None, process.communicate()[0]
-        return {"COMPLETED", "RUNNING"} <= set(slurm.ask("squeue", "-h", "--states=all", "-o", "%T").split())
+        return slurm.ask("squeue", "-h", "-o", "%i", "-t", state).split()
 
-    wait_until(in_the_middle, "one job that has ended, and one that has not")
+    held, *_ = wait_until(lambda: jobs("RUNNING"), "a job")
+    wait_until(lambda: slurm.hold(held), "its processes")
+    wait_until(lambda: jobs("COMPLETED"), "the end of another job")
     slurm.kill_node()
     finished = times(there)
     slurm.start_node()
-    assert "Restarts=1" in slurm.ask("scontrol", "show", "jobs")
+    wait_until(lambda: "Restarts=1" in slurm.ask("scontrol", "show", "jobs"), "a job that begins again")
     here.run("--cores", "1", "tables")
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
