@@ -1,7 +1,8 @@
 # Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup k6 artillery ask demo test bench lint format audit browser cluster storage generators clean-tools
+.PHONY: help setup k6 artillery ask slurm kubernetes demo test bench lint format audit browser cluster storage generators \
+	schedulers clean-tools
 
 # Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
 export PYTHON
@@ -26,13 +27,19 @@ artillery: setup ## Install the load generator Artillery, for sweeps with `gener
 ask: setup ## Install DuckDB for browsers, for the page on which readers ask the tables in SQL
 	@sh envs/setup.sh ask
 
+slurm: setup ## Install Snakemake's executor for Slurm, for `--profile profiles/slurm`
+	@sh envs/setup.sh slurm
+
+kubernetes: setup ## Install Snakemake's executor for Kubernetes, for `--profile profiles/kubernetes`
+	@sh envs/setup.sh kubernetes
+
 demo: setup ## Measure four variants of a small web application on this machine, and report
 	@LOADSTONE_OPTIONAL_GENERATORS=1 sh envs/setup.sh ask
 	@$(RUN) snakemake --cores 1 open
 	@$(RUN) snakemake --cores all
 	@echo "The report: $(CURDIR)/reports/index.html"
 
-test: setup browser cluster storage generators ## Run every test
+test: setup browser cluster storage generators schedulers ## Run every test
 	@$(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder # most of them wait; attacks wait for each other
 
 bench: setup ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign
@@ -66,6 +73,9 @@ cluster: setup # A Kubernetes control plane for tests, built once per user
 
 storage: setup # An S3-compatible server for tests, built once per user
 	@sh envs/setup.sh storage
+
+schedulers: setup # Snakemake with its executors for schedulers, apart from what all else uses
+	@sh envs/setup.sh schedulers
 
 clean-tools: ## Remove what setup installed; results, tables and reports stay
 	@if [ -d .tools ]; then chmod -R u+w .tools; fi

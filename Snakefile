@@ -19,6 +19,10 @@ configfile: readable("config/config.yaml")
 include: "rules/common.smk"
 
 
+envvars:
+    planned.VARIABLE,
+
+
 pathvars:
     tables=config["tables"],
     reports=config["reports"],

@@ -5,6 +5,9 @@
 #   envs/setup.sh k6         .tools/bin/k6, built once per user from envs/tools/k6
 #   envs/setup.sh artillery  .tools/bin/artillery, installed once per user from envs/tools/artillery
 #   envs/setup.sh ask        .tools/duckdb-wasm, for readers' own SQL, installed once per user from envs/tools/duckdb-wasm
+#   envs/setup.sh slurm      Snakemake's executor for Slurm, into .venv (from uv.lock)
+#   envs/setup.sh kubernetes Snakemake's executor for Kubernetes, likewise
+#   envs/setup.sh schedulers .tools/schedulers, a .venv with both, for tests
 #   envs/setup.sh browser    a Chromium for the tests of the report, where there is none
 #   envs/setup.sh cluster    a Kubernetes control plane for tests, built once per user from tests/cluster/plane
 #   envs/setup.sh storage    an S3-compatible server for tests, built once per user from tests/publishing/server
@@ -104,7 +107,15 @@ sync_uv() {
 make_venv() {
     say "Python packages of uv.lock"
     [ "$state" = outdated ] || rm -rf .venv
-    sync_uv "$root/.venv"
+    # shellcheck disable=SC2046
+    sync_uv "$root/.venv" $(executors)
+}
+
+# The groups of uv.lock that were asked for once, as arguments.
+executors() {
+    for name in slurm kubernetes; do
+        [ ! -f ".tools/stamps/$name" ] || printf '%s\n' --group "$name"
+    done
 }
 
 # find_go MODULE: a Go is good enough when it can read the module's go.mod; it must not download another Go for that.
@@ -163,6 +174,27 @@ except BlockingIOError:
     fcntl.flock(lock, fcntl.LOCK_EX)
 os.set_inheritable(lock, True)
 os.execvp("sh", ["sh", "envs/setup.sh", sys.argv[3]])' "$@"
+}
+
+# --- Executors of Snakemake -------------------------------------------------------------------------------------------
+
+# Not part of every .venv: Snakemake loads at each start all that it finds, and Slurm's loads pandas.
+has_executor() { [ "$(cat ".tools/stamps/$1" 2>/dev/null)" = "$(inputs venv)" ]; }
+
+make_executor() {
+    find_python
+    say "Snakemake's executor for $1"
+    : >".tools/stamps/$1"
+    # shellcheck disable=SC2046
+    sync_uv "$root/.venv" $(executors)
+    inputs venv >".tools/stamps/$1"
+}
+
+make_schedulers() {
+    find_python
+    say "Snakemake with its executors for schedulers, for tests"
+    sync_uv "$tools/schedulers" --no-default-groups --group demo --group slurm --group kubernetes
+    inputs venv >.tools/stamps/schedulers
 }
 
 # --- The browser ------------------------------------------------------------------------------------------------------
@@ -340,6 +372,9 @@ case ${1:-} in
     '') is_finished uv venv tools || with_lock .tools/lock "set-up of this checkout" --locked ;;
     --locked) make_all ;;
     browser) make_browser ;;
+    slurm | kubernetes | schedulers) has_executor "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
+    --slurm | --kubernetes) make_executor "${1#--}" ;;
+    --schedulers) make_schedulers ;;
     # Both locks, as below.
     k6 | artillery | ask) has_generator "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
     --k6 | --artillery | --ask) with_lock "$generators/lock" "installation of a load generator" "-$1" ;;
@@ -349,5 +384,6 @@ case ${1:-} in
     --cluster) with_lock "$cache/plane/lock" "build of the control plane" ---cluster ;;
     --storage) with_lock "$cache/loadstone/lock" "build of a test's server" ---storage ;;
     ---cluster | ---storage) "make_${1#---}" ;;
-    *) fail "unknown argument $1: it is nothing, k6, artillery, ask, browser, cluster or storage" ;;
+    *) fail "unknown argument $1: it is nothing, k6, artillery, ask, slurm, kubernetes, schedulers, browser," \
+        "cluster or storage" ;;
 esac

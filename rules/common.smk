@@ -5,11 +5,13 @@ a rule: Snakemake removes outputs before jobs and after failures. See scripts/lo
 which work is asked for.
 """
 
+import os
 import sys
+import uuid
 from pathlib import Path
 
 import loadstone
-from loadstone import dumps
+from loadstone import dumps, planned
 from loadstone import comparisons as comparing
 from loadstone import config as configuration
 from loadstone.catalogue import load_catalogue
@@ -30,11 +32,20 @@ from loadstone.tables.schema import ANALYSED, COMPARED
 sys.modules.setdefault("pandas", None)
 
 SAID = []
+PLAN = Path(".snakemake/loadstone.plan.json")
 KEY = "{app}/{host}/{timestamp}"
 HISTORY = "<tables>/history/part.parquet"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 SHARED = [f"<reports>/assets/{name}" for name in ("vega.js", *output.shared_assets())]
 PAGES_OVER_ALL = [f"<reports>/{name}.html" for name in ("campaigns", "comparisons", "quality", "methods", "index")]
+
+
+def plan():
+    """In a job on another machine, what its command has planned."""
+    if workflow.remote_exec:
+        return planned.read(PLAN, os.environ.get(planned.VARIABLE))
+    os.environ[planned.VARIABLE] = str(uuid.uuid4())
+    return None
 
 
 def load_comparisons():
@@ -56,7 +67,7 @@ def load(config):
             configuration.load_variants(),
             catalogue,
             catalogue.excluding(checked["tags"]),
-            State(checked, Path("results/.collected")),
+            State(checked, Path("results/.collected"), plan()),
         )
     except LoadstoneError as error:
         raise WorkflowError(str(error))
@@ -91,8 +102,17 @@ def start_command():
     COMMANDS.append(command)
     try:
         command.start()
+        if workflow.non_local_exec:
+            planned_here().write(PLAN)
     except LoadstoneError as error:
         raise WorkflowError(printable(str(error)))
+
+
+def planned_here():
+    """The names under which this command asks for tables, for its jobs on other machines."""
+    done = {"/".join(key): STATE.done(key, pending=attacking() and key in STATE.lacking) for key in STATE.listings}
+    traced = {key: STATE.traced(dump) for key, dump in DUMPS.items()}
+    return planned.Plan(os.environ[planned.VARIABLE], done, traced, inventory(None))
 
 
 def end_command(success):
@@ -156,7 +176,13 @@ def every_core(wildcards):
 
 
 def attacking():
-    return may_attack(set(workflow.dag_settings.targets))
+    return not workflow.remote_exec and may_attack(set(workflow.dag_settings.targets))
+
+
+def refuse_elsewhere():
+    """Rules that attack are local; a group that a user puts them into would take them along to other machines."""
+    if workflow.remote_exec:
+        raise WorkflowError("only the machine on which the command was given may attack: put its rules into no group")
 
 
 def completions(wildcards):
@@ -166,6 +192,7 @@ def completions(wildcards):
 
 def collections(wildcards):
     """The missing runs of one open campaign."""
+    refuse_elsewhere()
     lacking = STATE.lacking.get(key(wildcards), [])
     return [STATE.collection(planned) for planned in lacking]
 
@@ -179,6 +206,7 @@ def collected_first(wildcards):
 
 def collection_rank(wildcards):
     """The plan's order; before the ends of campaigns (1) and all that only looks at what was collected (0)."""
+    refuse_elsewhere()
     return 1 + STATE.rank(key(wildcards), wildcards.rate, wildcards.variant, int(wildcards.run))
 
 
@@ -380,7 +408,8 @@ def find_dumps():
     """Every trace dump of the archive by its name among derived files."""
     campaigns = (listing.campaign for listing in STATE.listings.values())
     owned = dumps.owners(CATALOGUE.entries)
-    return {dump.key: dump for dump in dumps.find(STATE.root, campaigns, owned)}
+    found = {dump.key: dump for dump in dumps.find(STATE.root, campaigns, owned)}
+    return {key: dump for key, dump in found.items() if STATE.planned is None or key in STATE.planned.traced}
 
 
 DUMPS = find_dumps()

@@ -325,7 +325,7 @@ def encode(name: str) -> str:
     if name in (".", ".."):
         return name.replace(".", "%2E")
     # Letters of any script stay as they are: percent-encoded, a long name would outgrow what a file system allows.
-    return re.sub(r"[^\w:+\-.~@ ,]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
+    return re.sub(r"[^\w:+\-.~@ ]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
 
 
 def decode(part: str) -> str:

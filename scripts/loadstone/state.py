@@ -19,6 +19,7 @@ from loadstone.archive import Campaign, CampaignListing, Cell, encode
 from loadstone.dumps import Dump
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
+from loadstone.planned import Plan
 from loadstone.slugs import slug
 from loadstone.sweep import PlannedRun
 from loadstone.tables import VERSION, owner
@@ -27,13 +28,17 @@ Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carr
 
 
 class State:
-    """One look at an archive and its tables. `config` is the checked configuration."""
+    """One look at an archive and its tables. `config` is the checked configuration.
 
-    def __init__(self, config: Mapping[str, Any], markers: Path) -> None:
+    In a job on another machine `planned` is what its command saw: nothing else is there, whatever came since.
+    """
+
+    def __init__(self, config: Mapping[str, Any], markers: Path, planned: Plan | None = None) -> None:
         self.root = Path(config["archive"])
         self.tables = Path(config["tables"])
         self.markers = markers
         self.host = config["host"]
+        self.planned = planned
         self.listings: dict[Key, CampaignListing] = {}
         if self.root.exists() and not self.root.is_dir():
             raise LoadstoneError(f"the archive {self.root} is not a folder")
@@ -48,7 +53,8 @@ class State:
         except OSError as error:
             raise LoadstoneError(f"the archive {self.root} cannot be read: {error}") from None
         for campaign in found:
-            self.listings[key_of(campaign)] = archive.scan_campaign(campaign)
+            if planned is None or "/".join(key_of(campaign)) in planned.done:
+                self.listings[key_of(campaign)] = archive.scan_campaign(campaign)
         self.slugs = {slug(listing.campaign): key for key, listing in self.listings.items()}
 
     def listing(self, key: Key) -> CampaignListing:
@@ -101,16 +107,22 @@ class State:
 
         `pending` says that missing runs will be collected first.
         """
+        if self.planned:
+            return self.planned.done["/".join(key)]
         folder = self.tables / ".done" / Path(*key)
         known = (self.tables / ".manifest" / Path(*key)).with_name(f"{key[2]}.json").exists()
         return _true_or_fresh(folder, made_from(self.listing(key))) if known and not pending else _fresh(folder, "")
 
     def traced(self, dump: Dump) -> str:
         """The same for the rows of one trace dump."""
+        if self.planned:
+            return self.planned.traced[dump.key]
         return _true_or_fresh(self.tables / ".dumps" / dump.key, dump.digest())
 
     def inventory(self, *more: object) -> str:
         """The record of what archive and configuration hold: of the campaigns, and of whatever `more` names."""
+        if self.planned:
+            return self.planned.inventory
         return _true_or_fresh(self.tables / ".inventory", self.holding(*more))
 
     def holding(self, *more: object) -> str:

@@ -19,7 +19,7 @@ def root() -> Path:
 def copy(tmp_path: Path) -> Path:
     """A copy of all that set-up reads, without anything that it makes."""
     folder = tmp_path / "a checkout"
-    for name in ("envs", "scripts"):
+    for name in ("envs", "profiles", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("LICENSE", "Makefile", "pyproject.toml", "uv.lock"):
         shutil.copy(ROOT / name, folder / name)

@@ -174,19 +174,23 @@ def _concluded(tested: _Tested, page: _Page) -> _Row:
         return {"verdict": None if nothing else CANNOT_TELL, "why": compared.why, "runs_needed": None}
     if compared.contrast is None:
         return {"verdict": CANNOT_TELL} | _of_one_run(compared, page)
-    contrast = compared.contrast
+    return p_values | _of_runs(tested, compared.contrast, page)
+
+
+def _of_runs(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
+    """The verdict where both figures are known."""
+    compared = tested.compared
     if tested.p_equivalent is not None and tested.p_equivalent <= page.alpha:
-        return p_values | {"verdict": EQUIVALENT, "why": None, "runs_needed": None}
-    finer = _is_finer(compared)
-    if (tested.p_different or 0) <= page.alpha and not finer:
+        return {"verdict": EQUIVALENT, "why": None, "runs_needed": None}
+    if _is_finer(compared):
+        return {"verdict": CANNOT_TELL, "why": _below_a_step(compared), "runs_needed": None}
+    if (tested.p_different or 0) <= page.alpha:
         words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
-        return p_values | {"verdict": words[contrast.effect < 0], "why": None, "runs_needed": None}
-    if finer:
-        return p_values | {"verdict": CANNOT_TELL, "why": _below_a_step(compared), "runs_needed": None}
+        return {"verdict": words[contrast.effect < 0], "why": None, "runs_needed": None}
     needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
     alone = contrast.p_different() <= page.alpha
     why = "by itself it would differ, among so many figures it may be chance" if alone else "the runs differ too much"
-    return p_values | {"verdict": CANNOT_TELL, "why": why, "runs_needed": needed}
+    return {"verdict": CANNOT_TELL, "why": why, "runs_needed": needed}
 
 
 def _of_the_least(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:

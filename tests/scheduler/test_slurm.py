@@ -1,0 +1,64 @@
+"""What computes runs as jobs of a real Slurm, gives the same tables as here, and survives the death of a machine."""
+
+from pathlib import Path
+
+import pytest
+from cluster.api import wait_until
+from loadstone.bundling import contents
+from scheduler.conftest import tables_of
+from support.checkout import Checkout
+
+# Slurm is asked often, and its only node has two cores.
+SLURM = ("--profile", "profiles/slurm", "--set-threads", "convert=1", "--slurm-status-command", "squeue")
+SLURM += ("--slurm-init-seconds-before-status-checks", "1")
+
+
+def times(checkout: Checkout) -> dict[Path, int]:
+    """When each table was written, and each record that one was."""
+    tables = checkout.path / "results/tables"
+    found = [*contents.of_tables(tables), *(path for path in tables.glob(".done/*/*/*/*") if path.name.isdigit())]
+    return {path: path.stat().st_mtime_ns for path in found}
+
+
+@pytest.mark.slow
+def test_a_machine_that_dies_costs_its_own_jobs_and_tables_are_those_made_here(slurm, checkout, mixed_archive) -> None:
+    here, there = checkout(mixed_archive), checkout(mixed_archive)
+    process = there.start(*SLURM, "tables")
+
+    def jobs(state: str) -> list[str]:
+        assert process.poll() is None, process.communicate()[0]
+        return slurm.ask("squeue", "-h", "-o", "%i", "-t", state).split()
+
+    held, *_ = wait_until(lambda: jobs("RUNNING"), "a job")
+    wait_until(lambda: slurm.hold(held), "its processes")
+    wait_until(lambda: jobs("COMPLETED"), "the end of another job")
+    slurm.kill_node()
+    finished = times(there)
+    slurm.start_node()
+    wait_until(lambda: "Restarts=1" in slurm.ask("scontrol", "show", "jobs"), "a job that begins again")
+    here.run("--cores", "1", "tables")
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output
+    assert tables_of(there) == tables_of(here)
+    kept = {path: time for path, time in times(there).items() if path in finished}
+    assert any(path.parent.parent.parent.parent.name == ".done" for path in kept) and kept == finished
+    assert there.jobs(*SLURM, "tables") == {}
+
+
+def test_runs_are_collected_here_and_nowhere_else(slurm, checkout) -> None:
+    sweep = checkout(variants=["plain"], runs=1)
+    sweep.run("--cores", "1", "open")
+    before = slurm.ask("squeue", "-h", "--states=all", "-o", "%i")
+    sweep.run(*SLURM, "--cores", "2", "attacks")
+    assert len(sweep.results()) == 1
+    assert slurm.ask("squeue", "-h", "--states=all", "-o", "%i") == before
+
+
+def test_a_job_elsewhere_can_not_attack(slurm, checkout) -> None:
+    """A group of the user's own would send it there."""
+    sweep = checkout(variants=["plain"], runs=1)
+    sweep.run("--cores", "1", "open")
+    sweep.run(*SLURM, "--groups", "collect=elsewhere", "--cores", "2", "attacks", expect=1)
+    assert sweep.results() == []
+    (log,) = sweep.path.glob(".snakemake/slurm_logs/*/*.log")
+    assert "only the machine on which the command was given may attack" in log.read_text()
