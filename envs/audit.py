@@ -20,7 +20,7 @@ _UV = _ROOT / ".tools/uv/bin/uv"
 def audited(folder: Path) -> tuple[list[dict[str, Any]], str]:
     """pip-audit's entry for each pinned package, none when it could not ask; and what it printed."""
     pinned, found = folder / "pinned.txt", folder / "found.json"
-    form = ["--frozen", "--all-groups", "--all-extras", "--no-emit-project", "--format", "requirements-txt"]
+    form = ["--frozen", "--all-groups", "--all-extras", "--no-emit-local", "--format", "requirements-txt"]
     export = [_UV, "export", "--quiet", *form, "--output-file", pinned]
     subprocess.run(export, cwd=_ROOT, check=True, stdout=subprocess.DEVNULL)
     service = os.environ.get("LOADSTONE_OSV_URL")
