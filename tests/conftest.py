@@ -42,14 +42,23 @@ LONGEST = (
     "faults",
     "report",
 )
+# Attacks of one machine wait for each other: spread among files that compute.
+ATTACKING = ("workflow", "collect", "faults", "scheduler")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    def place(item: pytest.Item) -> int:
-        path = str(item.path.relative_to(PROJECT / "tests"))
+    def name(item: pytest.Item) -> str:
+        return item.path.relative_to(PROJECT / "tests").as_posix()
+
+    def place(path: str) -> int:
         return next((number for number, prefix in enumerate(LONGEST) if path.startswith(prefix)), len(LONGEST))
 
-    items.sort(key=place)
+    files = sorted(dict.fromkeys(map(name, items)), key=place)
+    order: dict[str, float] = {}
+    for attacking in (False, True):
+        own = [path for path in files if path.startswith(ATTACKING) == attacking]
+        order |= {path: (number + attacking / 2) / len(own) for number, path in enumerate(own)}
+    items.sort(key=lambda item: order[name(item)])
 
 
 @pytest.fixture(scope="session")
