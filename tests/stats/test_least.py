@@ -49,8 +49,7 @@ def test_one_run_tells_nothing():
     assert contrast(cell(generator, 0.0, 3, 1), cell(generator, 0.3, 1, 3)) is None
 
 
-@pytest.mark.parametrize("runs", [2, 3])
-@pytest.mark.parametrize("share", [0.075, 0.09])
+@pytest.mark.parametrize(("runs", "share"), [(2, 0.075), (3, 0.09)])
 def test_equal_variants_seldom_seem_longer(runs, share):
     """Of both as many requests time out, so many that p90 falls now among them, now not."""
     generator = np.random.default_rng([runs, round(1000 * share)])

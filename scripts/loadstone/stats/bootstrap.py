@@ -194,9 +194,9 @@ def replicate(
     within = blocks.statistics(blocks.drawn(once, generator), wanted, values)
     unknown = {name for name in wanted if censored[name] or np.mean(both[name] > last_ns) > _CENSORED_SHARE}
     for drawn in (both, within):
-        drawn |= {at_least(name): np.minimum(drawn[name], first_ns) for name in unknown}
+        drawn |= {at_least(name): np.where(drawn[name] > last_ns, first_ns, drawn[name]) for name in unknown}
         drawn |= {name: np.minimum(drawn[name], last_ns) for name in wanted}
-    values |= {at_least(name): min(quantiles[name], first_ns) for name in unknown}
+    values |= {at_least(name): first_ns if quantiles[name] > last_ns else quantiles[name] for name in unknown}
     return Replicates(
         values=values,
         draws={name: each for name, each in both.items() if name not in unknown} if len(runs) > 1 else {},
