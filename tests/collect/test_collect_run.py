@@ -21,16 +21,20 @@ def bench(tmp_path: Path) -> Callable[..., Bench]:
     return lambda *options, **changes: Bench(tmp_path, *options, **changes)
 
 
+# Vegeta ends on time: what a busy machine keeps it from sending until then, it never sends. Few requests have time.
+CALM = {"rates": [10], "duration": "1s", "warmup": {"duration": "1s", "min_rate": 5, "max_rate": 5}}
+
+
 def test_an_open_run(bench) -> None:
-    it = bench()
+    it = bench(**CALM)
     it.collect()
     test, warmup = it.lines("1.results.json.zst"), it.lines("1.warmups.json.zst")
-    assert sorted(line["seq"] for line in test) == list(range(50))
-    assert len(warmup) == 10
+    assert sorted(line["seq"] for line in test) == list(range(10))
+    assert len(warmup) == 5
     assert {line["code"] for line in test} == {200}
-    assert it.served() == 50 + 10 + 3  # the identity is asked three times
+    assert it.served() == 10 + 5 + 3  # the identity is asked three times
     summary = json.loads((it.cell.path / "1.summary.json").read_text())
-    assert summary["requests"] == 50
+    assert summary["requests"] == 10
     check = subprocess.run(["sha256sum", "-c", "1.sha256"], cwd=it.cell.path, capture_output=True, check=True)
     assert check.stdout.count(b": OK") == 5
     assert [line for line in it.said if not line.startswith("waiting: ")] == []  # for others' attacks
@@ -181,12 +185,12 @@ def test_a_collected_run_is_left_alone(bench) -> None:
 
 
 def test_leftovers_of_removed_results_are_set_aside(bench) -> None:
-    it = bench()
+    it = bench(**CALM)
     (it.cell.path / "1.summary.json").write_text("old")
     it.collect()
     kept = list((it.cell.path / "_set_aside").iterdir())
     assert [file.read_text() for file in kept] == ["old"]
-    assert json.loads((it.cell.path / "1.summary.json").read_text())["requests"] == 50
+    assert json.loads((it.cell.path / "1.summary.json").read_text())["requests"] == 10
     assert archive.scan_campaign(it.campaign).problems == []
 
 
@@ -205,7 +209,7 @@ def test_a_fractional_rate(bench) -> None:
     assert len(it.lines("1.results.json.zst")) == 5
 
 
-@pytest.mark.parametrize(("rate", "duration"), [(7.7, "1100ms"), (33, "1100ms"), (3, "500ms"), (0.9, "1500ms")])
+@pytest.mark.parametrize(("rate", "duration"), [(1.7, "1100ms"), (3.3, "1100ms"), (3, "500ms"), (0.9, "1500ms")])
 @pytest.mark.parametrize("generator", ["vegeta", "serial"])
 def test_a_run_holds_as_many_requests_as_its_plan_says(bench, generator: str, rate: float, duration: str) -> None:
     it = bench(generator=generator, rates=[rate], duration=duration, warmup={"duration": "0s"})

@@ -200,14 +200,17 @@ def test_a_hostile_name_is_text_in_charts_tooltips_tables_and_controls(made_site
     assert watched.complaints == []
 
 
-def test_hollow_points_are_those_that_are_not_estimable(made_site, watched):
+def test_hollow_points_are_those_without_an_interval(made_site, watched):
+    hollow = watched.page.locator("#latency .plot svg path[fill='var(--paper)']")
     watched.open(made_site.page("hostile").as_uri() + "#stat=p99")
     rows = watched.view("latency", "view.data('rows')")
-    assert rows and not any(row["estimable"] for row in rows)
-    hollow = watched.page.locator("#latency .plot svg path[fill='var(--paper)']").count()
-    assert hollow == len(rows)
+    assert rows and not any(row["estimable"] for row in rows), "of too few requests"
+    assert hollow.count() == len(rows)
     watched.do(choose(watched.page, "Median"))
-    assert watched.page.locator("#latency .plot svg path[fill='var(--paper)']").count() == 0
+    rows = watched.view("latency", "view.data('rows')")
+    alone = [row for row in rows if row["low"] is None]
+    assert 0 < len(alone) < len(rows) and all(row["estimable"] and row["runs"] == 1 for row in alone)
+    assert hollow.count() == len(alone)
 
 
 def test_the_p99_of_successful_requests_is_hollow_too_where_too_few_support_it(made_site, watched):

@@ -53,7 +53,7 @@ def test_a_sweep_against_services(
             "expect": {"status": 200, "body_contains": f"hello from {address}"},
         }
     target = {"kind": "kubernetes", "namespace": "loadstone", "replicas": 2, "variants": variants}
-    sweep = {"app": "shop", "variants": list(variants), "rates": [50], "runs": 2, "duration": "500ms"}
+    sweep = {"app": "shop", "variants": list(variants), "rates": [4], "runs": 2, "duration": "1s"}
     checkout = Checkout(pristine, tmp_path / "checkout")
     checkout.replace(sweep=sweep, target=target, host="here")
     checkout.run("--cores", "1", "open")
@@ -65,4 +65,4 @@ def test_a_sweep_against_services(
         found = database.sql(
             "SELECT variant, run, requests, complete, excluded, replicas FROM runs ORDER BY ALL"
         ).fetchall()
-    assert found == [(name, run, 25, True, False, 2) for name in ("istio", "plain") for run in (1, 2)]
+    assert found == [(name, run, 4, True, False, 2) for name in ("istio", "plain") for run in (1, 2)]
