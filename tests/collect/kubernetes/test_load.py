@@ -149,7 +149,7 @@ def test_a_pod_that_dies_fails_the_run(networked_plane, space, url, tmp_path: Pa
     with Containers(networked_plane, space.name, tmp_path / "pods") as containers:
         it.begin()
         wait_until(lambda: url.server.asked > 5, "requests")
-        containers.running[0].send_signal(number)
+        containers.programs[min(containers.programs)].send_signal(number)
         with pytest.raises(RunFailedError, match="generator 0 of 2"):
             it.finish()
         it.fleet.stop()
