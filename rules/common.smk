@@ -167,8 +167,8 @@ def storage_declared(command):
 
     preview = {"push": push.preview, "pull": pull.preview}[command]
     try:
-        with store.opened(config.get("storage")):
-            pass
+        with store.opened(config.get("storage")) as place:
+            place.listing(store.PUSHING)
         if workflow.dryrun and command not in SAID:
             lines = preview(Path(config["archive"]), Path(config["tables"]), config["storage"])
             SAID.append(command)

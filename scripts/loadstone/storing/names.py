@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from functools import lru_cache
 
 from loadstone import archive, dumps
-from loadstone.archive import MAIN_STREAM, RawFile, decode, encode, parse_name, parse_rate
+from loadstone.archive import MAIN_STREAM, RawFile, decode, encode, parse_rate
 from loadstone.importing.plan import IMPORTED
 from loadstone.verify import CHECKSUM
 
@@ -51,39 +51,59 @@ class Unit:
         return next((path for path in self.paths[:1] if path.endswith(".sha256")), None)
 
 
+# A large archive has the same few names again and again.
+_cached = lru_cache(1 << 16)
+_parsed = _cached(archive.parse_name)
+_encoded = _cached(encode)
+
+
 def object_name(path: str) -> str:
     """What an archive's file is called in a bucket."""
-    return "/".join(map(encode, path.split("/")))
+    return "/".join(map(_encoded, path.split("/")))
 
 
 def archive_path(name: str) -> str | None:
     """The file of an archive that an object is; None when it is none, whatever its name would like to be."""
+    folder, _, last = name.rpartition("/")
+    path = f"{_decoded(folder)}/{_decoded(last)}"
+    return path if _decoded(folder) and _decoded(last) and belongs(path) else None
+
+
+@_cached
+def _decoded(name: str) -> str:
+    """Empty when it would lead elsewhere or is not the one name of what it means."""
     parts = [decode(part) for part in name.split("/")]
     is_plain = all(part not in ("", ".", "..") and "/" not in part and "\0" not in part for part in parts)
-    return "/".join(parts) if is_plain and object_name("/".join(parts)) == name and _belongs(parts) else None
+    return "/".join(parts) if is_plain and object_name("/".join(parts)) == name else ""
 
 
 def belongs(path: str) -> bool:
     """Whether a file of an archive's folder is part of a campaign or a trace dump; nothing else is kept."""
-    return _belongs(path.split("/"))
+    folder, _, name = path.rpartition("/")
+    kind = _kind(folder)
+    if kind == dumps.FOLDER:
+        return dumps.is_dump(name)
+    if kind == IMPORTED:
+        return _DOCUMENT.fullmatch(name) is not None
+    if kind == "cell":
+        return name == archive.METADATA or _parsed(name) is not None
+    return kind == "campaign" and name in (archive.COMPLETION, archive.ABANDONED)
 
 
-def _belongs(parts: list[str]) -> bool:
-    *folders, name = parts
-    if folders and folders[-1] == dumps.FOLDER:
-        return len(folders) <= 4 and all(map(_is_visible, folders[:-1])) and dumps.is_dump(name)
-    if not all(map(_is_visible, folders[:3])):
-        return False
-    if len(folders) == 3:
-        return name in (archive.COMPLETION, archive.ABANDONED)
-    if len(folders) == 4:
-        return folders[3] == IMPORTED and _DOCUMENT.fullmatch(name) is not None
-    of_cell = len(folders) == 5 and parse_rate(folders[3]) is not None and _is_visible(folders[4])
-    return of_cell and (name == archive.METADATA or parse_name(name) is not None)
-
-
-def _is_visible(folder: str) -> bool:
-    return not folder.startswith(("_", "."))
+@_cached
+def _kind(folder: str) -> str:
+    """What lies in a folder of an archive; empty when nothing that is kept."""
+    parts = folder.split("/")
+    is_ours = not any(part.startswith(("_", ".")) for part in parts[:-1])
+    if parts[-1] == dumps.FOLDER:
+        return dumps.FOLDER if is_ours and len(parts) <= 4 else ""
+    if parts[-1] == IMPORTED:
+        return IMPORTED if is_ours and len(parts) == 4 else ""
+    if not is_ours or parts[-1].startswith(("_", ".")):
+        return ""
+    if len(parts) == 3:
+        return "campaign"
+    return "cell" if len(parts) == 5 and parse_rate(parts[3]) is not None else ""
 
 
 def groups(paths: Iterable[str]) -> dict[Group, list[str]]:
@@ -101,7 +121,7 @@ def units(paths: Iterable[str]) -> list[Unit]:
     runs: dict[tuple[str, int], list[str]] = {}
     single = []
     for path in sorted(paths):
-        raw = parse_name(PurePosixPath(path).name) if path.count("/") == 5 else None
+        raw = _parsed(path.rpartition("/")[2]) if path.count("/") == 5 else None
         if raw is None or raw.kind == "failure":
             single.append(Unit((path,)))
         else:
@@ -124,7 +144,7 @@ def is_main(path: str) -> bool:
 
 
 def _raw(path: str) -> RawFile:
-    raw = parse_name(PurePosixPath(path).name)
+    raw = _parsed(path.rpartition("/")[2])
     assert raw is not None
     return raw
 
@@ -134,7 +154,7 @@ def checksums(content: bytes, unit: Unit) -> dict[str, str]:
     found = {}
     for line in content.decode("utf-8", "surrogateescape").splitlines():
         match = CHECKSUM.fullmatch(line)
-        raw = parse_name(match[2]) if match else None
+        raw = _parsed(match[2]) if match else None
         if match is None or raw is None or raw.run != unit.run:
             raise ValueError(line)
         found[f"{unit.folder}/{match[2]}"] = match[1].lower()

@@ -148,8 +148,10 @@ class _Campaign:
         if self._pull.dry:
             for path in missing:
                 self._tally.moved(self._there[path].size)
-        elif missing:
-            self._fetch(unit, missing)
+        else:
+            shutil.rmtree(self._staging(unit), ignore_errors=True)  # of one that was killed
+            if missing:
+                self._fetch(unit, missing)
 
     def _is_same(self, path: str) -> bool:
         file, held = self._at(path), self._there[path]
@@ -166,8 +168,7 @@ class _Campaign:
         if unit.run is not None and (folder / f".{unit.run}.part").exists():
             self._tally.notice(f"{text(unit.name)} is being collected here, and was left there")
             return
-        staging = folder / (f".{unit.run}.pull" if unit.run else f".{self._at(unit.paths[0]).name}.pull")
-        shutil.rmtree(staging, ignore_errors=True)  # of one that was killed
+        staging = self._staging(unit)
         staging.mkdir(parents=True)
         try:
             if self._is_sound(unit, missing, staging):
@@ -177,6 +178,10 @@ class _Campaign:
             self._leave(unit, f"{text(unit.name)} is damaged in the bucket, whose storage says so itself")
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+
+    def _staging(self, unit: Unit) -> Path:
+        first = self._at(unit.paths[0])
+        return first.with_name(f".{unit.run or first.name}.pull")
 
     def _is_sound(self, unit: Unit, missing: Collection[str], staging: Path) -> bool:
         """Fetch what is missing; whether all of it is what the run's checksums say."""

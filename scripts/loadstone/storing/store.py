@@ -47,9 +47,11 @@ class Store:
         """The objects below a folder, by their names within it."""
         from pyarrow import fs  # noqa: PLC0415
 
-        inside = f"{self._at(folder)}/"
-        found = self._storage.get_file_info(fs.FileSelector(inside.rstrip("/"), recursive=True, allow_not_found=True))
-        return {info.path.removeprefix(inside): _held(info) for info in found if info.is_file}
+        try:  # told to allow that nothing is there, the library allows that there is no bucket too
+            found = self._storage.get_file_info(fs.FileSelector(self._at(folder), recursive=True))
+        except FileNotFoundError:
+            return {}
+        return {info.path.removeprefix(f"{self._at(folder)}/"): _held(info) for info in found if info.is_file}
 
     def fetch(self, name: str) -> Iterator[bytes]:
         """The content of an object, piece by piece. Raises DamagedError when the storage itself has noticed that."""
@@ -165,11 +167,10 @@ def opened(declared: Mapping[str, Any] | None) -> Iterator[Store]:
     root = (parts.netloc + parts.path).rstrip("/")
     try:
         with s3.connected(declared.get("endpoint"), declared.get("region"), single=True) as storage:
-            (info,) = storage.get_file_info([parts.netloc])
-            if info.type.name == "NotFound":
-                raise LoadstoneError(f"there is no bucket {parts.netloc}: make it first, or mend `storage.to`")
             yield Store(storage, root, declared.get("endpoint", ""))
     except OSError as error:
+        if "NO_SUCH_BUCKET" in str(error):
+            raise LoadstoneError(f"there is no bucket {parts.netloc}: make it first, or mend `storage.to`") from None
         raise LoadstoneError(
             f"the bucket {root}: {error}. What was transferred before is whole, and nothing was replaced; the same "
             "command goes on from there"
