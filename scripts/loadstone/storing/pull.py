@@ -47,7 +47,7 @@ def pull(archive: Path, tables: Path, declared: Mapping[str, Any] | None, log: L
         for line in (*done.tally.notices, *done.tally.problems):
             log(line)
         if done.tally.files or done.tally.problems:
-            log(f"{place.name}: {done.tally.moves()} transferred, {counted(done.tally.same, 'file')} were here")
+            log(f"{place.name}: {done.tally.moves()} transferred, {counted(done.tally.same, 'file')} already here")
         else:
             log(f"all {counted(done.tally.same, 'file')} of {place.name} are here: nothing was transferred")
         if done.tally.problems:

@@ -38,9 +38,7 @@ def push(archive: Path, tables: Path, declared: Mapping[str, Any] | None, log: L
         for line in (*done.tally.notices, *done.tally.problems):
             log(line)
         if done.tally.files or done.removed:
-            log(
-                f"{place.name}: {done.tally.moves()} transferred, {counted(done.tally.same, 'file')} as they were there"
-            )
+            log(f"{place.name}: {done.tally.moves()} transferred, {counted(done.tally.same, 'file')} already there")
         else:
             log(f"{place.name} already holds all {counted(done.tally.same, 'file')}: nothing was transferred")
         if done.tally.problems:
