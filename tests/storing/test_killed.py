@@ -132,3 +132,22 @@ def test_runs_for_a_campaign_that_is_here_arrive_one_by_one(archive, elsewhere, 
     pulled(elsewhere, bucket)
     assert contents(elsewhere) == contents(archive)
     assert not list(elsewhere.rglob(".*"))
+
+
+def test_two_pushes_race(archive, bucket, tmp_path) -> None:
+    """From two folders at once: each is done or is told to wait, and what is there is whole."""
+    command = [sys.executable, "-c", WORKER, "push", str(archive), json.dumps(bucket.declared())]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "scripts")}
+    racing = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        racing.append(
+            subprocess.Popen(command, cwd=tmp_path / name, env=environment, stderr=subprocess.PIPE, text=True)
+        )
+    for process in racing:
+        said = process.communicate()[1]
+        assert process.returncode == 0 or "is pushing to the bucket" in said, said
+    bucket.check_runs()
+    pushed(archive, bucket)
+    assert archived(bucket) == contents(archive)
+    assert not [name for name in bucket.objects() if name.startswith("pushing/")]
