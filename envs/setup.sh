@@ -325,7 +325,7 @@ build_ask() {
 # --- What only tests need ---------------------------------------------------------------------------------------------
 
 # Binaries are kept in the user's cache by the checksum of their sources: a change builds them again, nothing else does.
-# tests/cluster/control_plane.py and tests/publishing/storage.py look for them there.
+# tests/cluster/control_plane.py and tests/support/storage.py look for them there.
 plane=tests/cluster/plane
 storage=tests/publishing/server
 cache=${XDG_CACHE_HOME:-$HOME/.cache}

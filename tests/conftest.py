@@ -20,7 +20,7 @@ sys.path.insert(0, str(PROJECT / "tests"))
 from loadstone.report import ask_engine, output, shared_files  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
 
-pytest_plugins = ["cluster.fixtures"]
+pytest_plugins = ["cluster.fixtures", "support.storage"]
 
 # A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)

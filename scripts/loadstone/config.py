@@ -75,6 +75,8 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     checked["host"] = checked.get("host") or socket.gethostname()
     _check_folders(checked)
     _check_publish(checked)
+    if redact.has_user(checked.get("storage", {}).get("endpoint", "")):
+        raise LoadstoneError("the configuration: storage.endpoint names a user; credentials belong into AWS_*")
     _check_bundle(checked)
     if "sweep" in checked:
         _check_sweep(checked)

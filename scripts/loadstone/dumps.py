@@ -79,6 +79,11 @@ class Dump:
         return hashlib.sha256(repr(state).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
+def is_dump(name: str) -> bool:
+    """Whether a file of this name in a `FOLDER` is a dump."""
+    return _NAME.fullmatch(name) is not None
+
+
 def owners(entries: Mapping[Key, Mapping[str, Any]]) -> dict[str, Key]:
     """File name of a dump -> the campaign that the catalogue's entry of that campaign gives it to."""
     return {dump["file"]: key for key, entry in entries.items() for dump in entry.get("trace_dumps") or ()}
@@ -110,7 +115,7 @@ def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Key]) ->
 def _entries(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     try:
         with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if _NAME.fullmatch(entry.name))
+            names = sorted(entry.name for entry in entries if is_dump(entry.name))
     except OSError:
         return
     for name in names:

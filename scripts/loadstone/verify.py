@@ -29,7 +29,7 @@ _PROGRESS = "unfinished.json"
 _ABOVE = "above"  # name of the record of files that lie above the campaigns; campaigns lie in folders
 _LONGEST_PAUSE_S = 24 * 3600
 _SAY_EVERY_S = 10.0
-_CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
 Log = Callable[[str], None]
@@ -297,7 +297,7 @@ class _Verifier:
                 continue  # named as unreadable when it is judged itself
             folder = PurePosixPath(path).parent
             for line in lines:
-                if (match := _CHECKSUM.fullmatch(line)) and "/" not in match[2]:
+                if (match := CHECKSUM.fullmatch(line)) and "/" not in match[2]:
                     sums[str(folder / match[2])] = match[1].lower(), file.name
         return sums
 

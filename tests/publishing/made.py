@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from loadstone.publishing import declared
 from loadstone.publishing.destination import Destination
-from publishing.storage import Storage
 from pyarrow import fs
+from support.storage import Storage
 
 
 def write_site(reports: Path, *, says: str, campaigns: int = 3, rates: int = 4) -> None:

@@ -9,7 +9,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.publishing import declared
 from loadstone.publishing.publish import preview, publish
 from publishing.made import BranchReader, FolderReader, destination, files_of, git, read_as_reader, write_site
-from publishing.storage import SECRET
+from support.storage import SECRET
 
 
 def said_of(reports: Path, where, *, dry: bool = False) -> str:

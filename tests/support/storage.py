@@ -1,4 +1,4 @@
-"""A real S3-compatible server on loopback: versitygw over a folder, built by `make storage` from ``server/``."""
+"""A real S3-compatible server on loopback: versitygw over a folder, built by `make storage`."""
 
 import hashlib
 import os
@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from pyarrow import fs
+
 from support.checkout import free_ports
 
-FOLDER = Path(__file__).parent / "server"
+FOLDER = Path(__file__).resolve().parents[1] / "publishing/server"
 KEY, SECRET = "an-access-key", "a-secret-that-no-log-may-hold"
 
 
@@ -81,3 +82,19 @@ def _wait(storage: Storage, process: subprocess.Popen[bytes]) -> None:
         except OSError:
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storage]:
+    with running(tmp_path_factory.mktemp("storage") / "buckets") as found:
+        yield found
+
+
+@pytest.fixture
+def credentials(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """The server, with its credentials in the environment of this process."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in storage.environment.items():
+        monkeypatch.setenv(name, value)
+    return storage

@@ -1,0 +1,10 @@
+"""Entry point of the rule pull."""
+
+from pathlib import Path
+
+from loadstone.computing import job
+from loadstone.storing.pull import pull
+
+with job(snakemake.log[0]) as log:
+    folders = snakemake.params.folders
+    pull(Path(folders["archive"]), Path(folders["tables"]), snakemake.params.storage, log)
