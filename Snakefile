@@ -17,6 +17,8 @@ configfile: readable("config/config.yaml")
 
 
 include: "rules/common.smk"
+include: "rules/dumps.smk"
+include: "rules/outside.smk"
 
 
 envvars:

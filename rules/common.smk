@@ -1,8 +1,8 @@
 """What the rules share: the checked configuration, the state of archive and tables, and functions that name inputs.
 
-No rule is defined here, and no function in another rule file. No file of the archive is ever an input or output of
-a rule: Snakemake removes outputs before jobs and after failures. See scripts/loadstone/state.py for the names under
-which work is asked for.
+No rule is defined here; functions are here, in dumps.smk and in outside.smk, and in no other rule file. No file of
+the archive is ever an input or output of a rule: Snakemake removes outputs before jobs and after failures. See
+scripts/loadstone/state.py for the names under which work is asked for.
 """
 
 import os
@@ -11,14 +11,13 @@ import uuid
 from pathlib import Path
 
 import loadstone
-from loadstone import dumps, planned
+from loadstone import planned
 from loadstone import comparisons as comparing
 from loadstone import config as configuration
 from loadstone.catalogue import load_catalogue
 from loadstone.collect.kubernetes import session
 from loadstone.command import JOURNAL, Command, check_folder, has_cluster, may_attack
 from loadstone.errors import LoadstoneError, printable
-from loadstone.publishing import declared as declared_destination
 from loadstone.report import output
 from loadstone.slugs import variant_slug
 from loadstone.state import State, key_of
@@ -129,67 +128,6 @@ def left_behind(wildcards):
     if not has_cluster(config) or any(STATE.lacking.values()) or not session.has_records():
         return []
     return [STATE.put_back()]
-
-
-def archive_to_import_into(wildcards):
-    """The archive. A dry run also says what would be copied into it, or why not; the import itself does so too."""
-    if workflow.dryrun:
-        from loadstone.importing import plan  # only here: it loads Arrow
-
-        try:
-            lines = plan.make(Path(config["archive"])).lines()
-        except LoadstoneError as error:
-            logger.error(printable(str(error)))
-            raise SystemExit(1)  # anything else would show a traceback
-        logger.info("\n".join(map(printable, ["Would import into the archive:", *lines])))
-    return config["archive"]
-
-
-def destination_declared(wildcards):
-    """Nothing; but what can't be published is told before the site is made, and a dry run says what would be."""
-    try:
-        to = declared_destination.destination(config.get("publish"))
-        if workflow.dryrun and "publish" not in SAID:
-            from loadstone.publishing import publish  # only here: most commands don't publish
-
-            lines = publish.preview(Path(config["reports"]), to, keep=config["publish"].get("keep"))
-            SAID.append("publish")
-            logger.info("\n".join(map(printable, ["Would publish the site as it is now:", *lines])))
-    except LoadstoneError as error:
-        logger.error(printable(str(error)))
-        raise SystemExit(1)  # anything else would show a traceback
-    return []
-
-
-def storage_declared(command):
-    """Nothing; but what can't be pushed or pulled is told before anything is made, and a dry run says what would be."""
-    from loadstone.storing import pull, push, store  # only here: most commands need no bucket
-
-    preview = {"push": push.preview, "pull": pull.preview}[command]
-    try:
-        with store.opened(config.get("storage")) as place:
-            place.listing(store.PUSHING)
-        if workflow.dryrun and command not in SAID:
-            lines = preview(Path(config["archive"]), Path(config["tables"]), config["storage"])
-            SAID.append(command)
-            logger.info("\n".join(map(printable, [f"Would {command} the archive as it is now:", *lines])))
-    except LoadstoneError as error:
-        logger.error(printable(str(error)))
-        raise SystemExit(1)  # anything else would show a traceback
-    return []
-
-
-def pushed(wildcards):
-    """The tables, unless the configuration keeps them here."""
-    storage_declared("push")
-    return every_table(wildcards) if config["storage"].get("tables", True) else []
-
-
-def pulled_alone(wildcards):
-    """Nothing. Other targets of the same command would know nothing of what comes, and might collect it again."""
-    if set(workflow.dag_settings.targets) != {"pull"}:
-        raise WorkflowError("`pull` is a command of its own: give other targets after it")
-    return storage_declared("pull")
 
 
 def key(wildcards):
@@ -432,45 +370,6 @@ def candidates(wildcards):
     return [list(key) for key in STATE.listings if STATE.listing(key).campaign.is_completed or key in by_hand]
 
 
-# --- trace dumps -----------------------------------------------------------------------------------------------------
-
-
-def find_dumps():
-    """Every trace dump of the archive by its name among derived files."""
-    campaigns = (listing.campaign for listing in STATE.listings.values())
-    owned = dumps.owners(CATALOGUE.entries)
-    found = {dump.key: dump for dump in dumps.find(STATE.root, campaigns, owned)}
-    return {key: dump for key, dump in found.items() if STATE.planned is None or key in STATE.planned.traced}
-
-
-DUMPS = find_dumps()
-DUMP_SLUGS = {dump.slug: dump for dump in DUMPS.values()}
-
-
-def traced(wildcards):
-    """The record of every dump's rows, as they are or as they will be."""
-    return [STATE.traced(dump) for dump in DUMPS.values()]
-
-
-def dump_fields(wildcards):
-    return DUMPS[wildcards.dump].fields()
-
-
-def traced_dump(wildcards):
-    """The rows behind one page."""
-    if wildcards.slug not in DUMP_SLUGS:
-        raise WorkflowError(f"no trace dump has the page {wildcards.slug}")
-    return STATE.traced(DUMP_SLUGS[wildcards.slug])
-
-
-def dump_of_slug(wildcards):
-    return DUMP_SLUGS[wildcards.slug].fields()
-
-
-def trace_pages(wildcards):
-    return [f"<reports>/traces/{slug}.html" for slug in DUMP_SLUGS]
-
-
 def inventory(wildcards):
     """The record of what the database shows, as it is or as it will be."""
     return STATE.inventory(comparisons_made(wildcards), sorted(DUMPS))
@@ -479,10 +378,6 @@ def inventory(wildcards):
 def held(wildcards):
     """What stands in that record."""
     return STATE.holding(comparisons_made(wildcards), sorted(DUMPS))
-
-
-def every_dump(wildcards):
-    return [dump.fields() for dump in DUMPS.values()]
 
 
 # --- asking the tables in a browser ----------------------------------------------------------------------------------

@@ -1,0 +1,64 @@
+"""What the rules share about what lies outside archive, tables and pages: sources, destinations, storage."""
+
+from loadstone.publishing import declared as declared_destination
+
+
+def archive_to_import_into(wildcards):
+    """The archive. A dry run also says what would be copied into it, or why not; the import itself does so too."""
+    if workflow.dryrun:
+        from loadstone.importing import plan  # only here: it loads Arrow
+
+        try:
+            lines = plan.make(Path(config["archive"])).lines()
+        except LoadstoneError as error:
+            logger.error(printable(str(error)))
+            raise SystemExit(1)  # anything else would show a traceback
+        logger.info("\n".join(map(printable, ["Would import into the archive:", *lines])))
+    return config["archive"]
+
+
+def destination_declared(wildcards):
+    """Nothing; but what can't be published is told before the site is made, and a dry run says what would be."""
+    try:
+        to = declared_destination.destination(config.get("publish"))
+        if workflow.dryrun and "publish" not in SAID:
+            from loadstone.publishing import publish  # only here: most commands don't publish
+
+            lines = publish.preview(Path(config["reports"]), to, keep=config["publish"].get("keep"))
+            SAID.append("publish")
+            logger.info("\n".join(map(printable, ["Would publish the site as it is now:", *lines])))
+    except LoadstoneError as error:
+        logger.error(printable(str(error)))
+        raise SystemExit(1)  # anything else would show a traceback
+    return []
+
+
+def storage_declared(command):
+    """Nothing; but what can't be pushed or pulled is told before anything is made, and a dry run says what would be."""
+    from loadstone.storing import pull, push, store  # only here: most commands need no bucket
+
+    preview = {"push": push.preview, "pull": pull.preview}[command]
+    try:
+        with store.opened(config.get("storage")) as place:
+            place.listing(store.PUSHING)
+        if workflow.dryrun and command not in SAID:
+            lines = preview(Path(config["archive"]), Path(config["tables"]), config["storage"])
+            SAID.append(command)
+            logger.info("\n".join(map(printable, [f"Would {command} the archive as it is now:", *lines])))
+    except LoadstoneError as error:
+        logger.error(printable(str(error)))
+        raise SystemExit(1)  # anything else would show a traceback
+    return []
+
+
+def pushed(wildcards):
+    """The tables, unless the configuration keeps them here."""
+    storage_declared("push")
+    return every_table(wildcards) if config["storage"].get("tables", True) else []
+
+
+def pulled_alone(wildcards):
+    """Nothing. Other targets of the same command would know nothing of what comes, and might collect it again."""
+    if set(workflow.dag_settings.targets) != {"pull"}:
+        raise WorkflowError("`pull` is a command of its own: give other targets after it")
+    return storage_declared("pull")
