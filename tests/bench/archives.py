@@ -30,7 +30,7 @@ VARIANTS = ["plain", "istio", "passthrough-filter", "tooling-filter", "prose-fil
 RUNS = 10
 DURATION_S = 10
 
-_TOOLS = {"PATH": f"{PROJECT}/.venv/bin:{PROJECT}/.tools/bin:{os.environ['PATH']}"}
+TOOLS = {"PATH": f"{PROJECT}/.venv/bin:{PROJECT}/.tools/bin:{os.environ['PATH']}"}
 
 
 # --- one real attack -------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def snakemake(checkout: Path, folder: Path, *arguments: str) -> tuple[Took, str]
     command = [PROJECT / ".venv/bin/snakemake", *arguments, "--config", *overrides]
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with timed() as took:
-        done = subprocess.run(command, check=False, cwd=checkout, env=os.environ | _TOOLS, **output)
+        done = subprocess.run(command, check=False, cwd=checkout, env=os.environ | TOOLS, **output)
     if done.returncode:
         raise RuntimeError(done.stdout[-5000:])
     return took, done.stdout

@@ -17,7 +17,7 @@ import zstandard
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "scripts")]
 
-from bench import archives, collecting, opening, sampling  # noqa: E402 - found by the line above
+from bench import archives, collecting, growth, opening, sampling  # noqa: E402 - found by the line above
 from bench.measuring import Row, best_s, show  # noqa: E402
 from loadstone import archive  # noqa: E402
 from loadstone.tables.cell import read_cell  # noqa: E402
@@ -142,7 +142,7 @@ def undisturbed(_: Path) -> Iterator[Row]:
         yield Row(f"ms of {what}, p99, while CPU and memory are sampled", f"{own:.3f}, {peer:.3f} without")
 
 
-BENCHMARKS = [reading, memory, attacking, undisturbed, opening.opening_pages, *archives.BENCHMARKS]
+BENCHMARKS = [reading, memory, attacking, undisturbed, opening.opening_pages, *archives.BENCHMARKS, growth.growth]
 
 
 if __name__ == "__main__":
