@@ -133,12 +133,20 @@ class Watched:
 
     def settle(self) -> None:
         """Wait until no figure waits to be drawn."""
+        # What was asked for by an address within the page is heard of a moment later.
+        self.page.evaluate("new Promise((done) => setTimeout(() => setTimeout(done)))")
         # Not wait_for_function, which a strict content security policy forbids.
         self.page.locator("figure[data-chart]:not([data-state=drawn])").first.wait_for(state="detached")
 
     def do(self, action) -> None:
         """Do something to the controls and wait until the charts have followed."""
         action()
+        self.settle()
+
+    def follow(self, link) -> None:
+        """Click a link to another page and wait until every chart there is drawn."""
+        with self.page.expect_navigation():
+            link.click()
         self.settle()
 
     def view(self, figure: str, expression: str):

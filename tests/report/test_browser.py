@@ -45,8 +45,7 @@ def test_a_page_from_a_file_draws_everything_and_asks_nobody(made_site, watched,
 def test_the_same_from_a_static_server_with_a_strict_policy(made_site, watched, server):
     watched.open(f"{server}/index.html")
     assert watched.complaints == []
-    watched.page.get_by_role("link", name="demo on myhost").first.click()
-    watched.settle()
+    watched.follow(watched.page.get_by_role("link", name="demo on myhost").first)
     assert "/campaigns/" in watched.page.url and marks(watched, "latency") > 3
     assert watched.complaints == []
     assert all(address.startswith((server, "data:,")) for address in watched.requests)

@@ -45,8 +45,7 @@ def test_the_page_of_data_quality_leads_to_a_single_run(made_site, watched):
     watched.open((made_site.reports / "quality.html").as_uri())
     page = watched.page
     page.get_by_text("Why 3 runs are left out").click()
-    page.get_by_role("link", name="200 requests/s, plain, run 2").click()
-    watched.settle()
+    watched.follow(page.get_by_role("link", name="200 requests/s, plain, run 2"))
     assert page.locator("#run-name").inner_text() == "Run 2 of plain at 200 requests/s"
     assert page.locator("#left-out").inner_text() == (
         "This run is left out of every statistic: incomplete: 3 of <b>9</b> requests."

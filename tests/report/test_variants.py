@@ -110,8 +110,7 @@ def test_the_list_says_what_changed_and_shows_text_as_text(through_time, watched
     texts = watched.page.locator("tbody tr").all_inner_texts()
     assert "7 campaigns" in texts[0] and "change in" in texts[0]
     assert f"odd {SCRIPT.replace('/', '')}" in texts[1] and "2 campaigns" in texts[1] and "no change" in texts[1]
-    watched.page.locator("tbody a").nth(1).click()
-    watched.settle()
+    watched.follow(watched.page.locator("tbody a").nth(1))
     assert watched.page.locator("h1").inner_text().startswith(f"odd {SCRIPT.replace('/', '')} through time")
     assert watched.complaints == []
 
