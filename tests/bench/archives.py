@@ -30,7 +30,7 @@ VARIANTS = ["plain", "istio", "passthrough-filter", "tooling-filter", "prose-fil
 RUNS = 10
 DURATION_S = 10
 
-TOOLS = {"PATH": f"{PROJECT}/.venv/bin:{PROJECT}/.tools/bin:{os.environ['PATH']}"}
+_TOOLS = {"PATH": f"{PROJECT}/.venv/bin:{PROJECT}/.tools/bin:{os.environ['PATH']}"}
 
 
 # --- one real attack -------------------------------------------------------------------------------------------------
@@ -109,13 +109,13 @@ def build_campaign(folder: Path) -> tuple[Campaign, dict[int, dict[str, Path]], 
     return campaign, originals, json_bytes
 
 
-def snakemake(checkout: Path, folder: Path, *arguments: str) -> tuple[Took, str]:
-    """What one Snakemake over the archive in `folder` took, and what it printed."""
+def snakemake(checkout: Path, folder: Path, *arguments: str, through: Sequence[str] = ()) -> tuple[Took, str]:
+    """What one Snakemake over the archive in `folder` took, and what it printed; `through` is a program to run it."""
     overrides = [f"{name}={folder / name}" for name in ("archive", "tables", "reports")]
-    command = [PROJECT / ".venv/bin/snakemake", *arguments, "--config", *overrides]
+    command = [*through, PROJECT / ".venv/bin/snakemake", *arguments, "--config", *overrides]
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with timed() as took:
-        done = subprocess.run(command, check=False, cwd=checkout, env=os.environ | TOOLS, **output)
+        done = subprocess.run(command, check=False, cwd=checkout, env=os.environ | _TOOLS, **output)
     if done.returncode:
         raise RuntimeError(done.stdout[-5000:])
     return took, done.stdout

@@ -7,7 +7,6 @@ stored is not.
 
 import os
 import resource
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from bench.measuring import Row, Took, timed
 from loadstone import archive
 from loadstone.archive import Campaign, Cell
 from support import rawfiles
-from support.checkout import PROJECT, copy_project
+from support.checkout import copy_project
 
 VARIANTS = ["plain", "istio", "passthrough-filter", "tooling-filter", "prose-filter"]
 RATES = range(10, 201, 10)
@@ -91,20 +90,10 @@ class Grown:
 
     def cost(self, *arguments: str) -> Cost:
         """Of one Snakemake over the archive."""
-        overrides = [f"{name}={self._folder / name}" for name in ("archive", "tables", "reports")]
-        command = [PROJECT / ".venv/bin/snakemake", *arguments, "--config", *overrides]
-        with timed() as took:
-            done = subprocess.run(
-                [sys.executable, "-c", _PEAK, *command],
-                check=False,
-                cwd=self._checkout,
-                env=os.environ | archives.TOOLS,
-                capture_output=True,
-                text=True,
-            )
-        if done.returncode:
-            raise RuntimeError(done.stderr[-5000:])
-        return Cost(took, int(done.stdout.splitlines()[-1]) / 1024)
+        took, output = archives.snakemake(
+            self._checkout, self._folder, *arguments, through=(sys.executable, "-c", _PEAK)
+        )
+        return Cost(took, int(output.splitlines()[-1]) / 1024)
 
     def questions(self) -> Iterator[tuple[str, Took]]:
         """One over a campaign, one over all."""
@@ -153,7 +142,7 @@ def growth(folder: Path) -> Iterator[Row]:
 
 _PEAK = """
 import resource, subprocess, sys
-code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+code = subprocess.run(sys.argv[1:]).returncode
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 raise SystemExit(code)
 """
