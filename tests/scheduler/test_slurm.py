@@ -25,13 +25,13 @@ def test_a_machine_that_dies_costs_its_own_jobs_and_tables_are_those_made_here(s
     here, there = checkout(mixed_archive), checkout(mixed_archive)
     process = there.start(*SLURM, "tables")
 
-    def jobs(state: str) -> list[str]:
+    def campaigns(state: str) -> list[str]:
         assert process.poll() is None, process.communicate()[0]
-        return slurm.ask("squeue", "-h", "-o", "%i", "-t", state).split()
+        jobs = slurm.ask("squeue", "-h", "-o", "%i %k", "-t", state).splitlines()
+        return [number for number, what in map(str.split, jobs) if what.startswith("rule_campaign_")]
 
-    held, *_ = wait_until(lambda: jobs("RUNNING"), "a job")
-    wait_until(lambda: slurm.hold(held), "its processes")
-    wait_until(lambda: jobs("COMPLETED"), "the end of another job")
+    wait_until(lambda: any(map(slurm.hold, campaigns("RUNNING"))), "the processes of a campaign's job")
+    wait_until(lambda: campaigns("COMPLETED"), "the end of another campaign's job")
     slurm.kill_node()
     finished = times(there)
     slurm.start_node()
