@@ -4,7 +4,8 @@ from pathlib import Path
 
 from loadstone.archive import Campaign, decode, scan_campaign
 from loadstone.computing import job
-from loadstone.state import made_from, mark_done
+from loadstone.state import made_from, mark_done, record
+from loadstone.tables import whole
 from loadstone.tables.convert import convert_campaign
 from loadstone.variants import Variants
 
@@ -14,6 +15,6 @@ with job(snakemake.log[0]) as log:
     campaign = Campaign(Path(params.folders["archive"]), *key)
     # Before the results are read: what changes meanwhile is converted the next time.
     digest = made_from(scan_campaign(campaign))
-    canonical = Variants(params.variants).canonical
-    convert_campaign(campaign, Path(params.folders["tables"]), canonical, workers=snakemake.threads, log=log)
-    mark_done(Path(snakemake.output[0]), digest)
+    canonical, tables = Variants(params.variants).canonical, Path(params.folders["tables"])
+    convert_campaign(campaign, tables, canonical, workers=snakemake.threads, log=log)
+    mark_done(Path(snakemake.output[0]), record(digest, whole.converted(tables, campaign)))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from loadstone import archive, planned
 from loadstone.errors import LoadstoneError
-from loadstone.state import State, key_of, made_from, mark_done
-from loadstone.tables import manifest
+from loadstone.state import State, key_of, made_from, mark_done, record
+from loadstone.tables import manifest, whole
 from support.rawfiles import write_cell
 
 
@@ -22,7 +22,8 @@ def test_names_stay_as_they_were_planned(tmp_path: Path) -> None:
     plan = planned.Plan("this", {"/".join(key_of(campaign)): asked}, {}, inventory)
     plan.write(tmp_path / "plan.json")
     manifest.save(tmp_path / "tables", campaign, {})
-    mark_done(Path(asked), made_from(archive.scan_campaign(campaign)))
+    scanned = archive.scan_campaign(campaign)
+    mark_done(Path(asked), record(made_from(scanned), whole.converted(tmp_path / "tables", campaign)))
     write_cell(tmp_path / "archive", {"2.results.json.zst": b"another run"})
     write_cell(tmp_path / "archive", {}, at="2030-01-01T00:00:00+00:00")
     assert look(tmp_path).done(key_of(campaign), pending=False) != asked

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from loadstone import archive, state
-from loadstone.state import State, made_from, mark_done
-from loadstone.tables import manifest
+from loadstone.state import State, made_from, mark_done, record
+from loadstone.tables import manifest, whole
 from support.rawfiles import write_cell
 
 
@@ -20,7 +20,8 @@ def test_tables_of_another_version_are_made_again(tmp_path: Path, monkeypatch) -
 
     first = done()
     manifest.save(tmp_path / "tables", campaign, {})
-    mark_done(Path(first), made_from(archive.scan_campaign(campaign)))
+    scanned = archive.scan_campaign(campaign)
+    mark_done(Path(first), record(made_from(scanned), whole.converted(tmp_path / "tables", campaign)))
     assert done() == first
     monkeypatch.setattr(state, "VERSION", -1)
     assert done() != first

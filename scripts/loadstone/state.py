@@ -22,7 +22,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.planned import Plan
 from loadstone.slugs import slug
 from loadstone.sweep import PlannedRun
-from loadstone.tables import VERSION, owner
+from loadstone.tables import VERSION, layout, owner, whole
 
 Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carry them
 
@@ -110,14 +110,16 @@ class State:
         if self.planned:
             return self.planned.done["/".join(key)]
         folder = self.tables / ".done" / Path(*key)
-        known = (self.tables / ".manifest" / Path(*key)).with_name(f"{key[2]}.json").exists()
-        return _true_or_fresh(folder, made_from(self.listing(key))) if known and not pending else _fresh(folder, "")
+        campaign = self.listing(key).campaign
+        if pending or not layout.manifest_file(self.tables, campaign).exists():
+            return _fresh(folder, "")
+        return _true_or_fresh(folder, record(made_from(self.listing(key)), whole.converted(self.tables, campaign)))
 
     def traced(self, dump: Dump) -> str:
         """The same for the rows of one trace dump."""
         if self.planned:
             return self.planned.traced[dump.key]
-        return _true_or_fresh(self.tables / ".dumps" / dump.key, dump.digest())
+        return _true_or_fresh(self.tables / ".dumps" / dump.key, record(dump.digest(), whole.traced(self.tables, dump)))
 
     def inventory(self, *more: object) -> str:
         """The record of what archive and configuration hold: of the campaigns, and of whatever `more` names."""
@@ -141,6 +143,11 @@ def key_of(campaign: Campaign) -> Key:
 def made_from(listing: CampaignListing) -> str:
     """What stands for the tables of a campaign: its content, and the version of tables that are made from it."""
     return f"{listing.digest()} {VERSION}"
+
+
+def record(made: str, there: str) -> str:
+    """What is recorded of finished work: what it was `made` from, and what has to be `there` since."""
+    return f"{made} {there}"
 
 
 def mark_done(done: Path, digest: str) -> None:

@@ -19,8 +19,8 @@ from loadstone.archive import Campaign, Cell
 from loadstone.report import navigation
 from loadstone.report.output import shared_assets
 from loadstone.slugs import variant_slug
-from loadstone.state import State, made_from
-from loadstone.tables import layout, schema
+from loadstone.state import State, made_from, record
+from loadstone.tables import layout, schema, whole
 from support import rawfiles
 from support.checkout import PROJECT, copy_project, free_ports
 
@@ -183,7 +183,8 @@ def _pretend(folder: Path, checkout: Path) -> None:
     wanted = [Path(state.done(key, pending=False)) for key in keys]
     for path, key in zip(wanted, keys, strict=True):
         path.parent.mkdir(parents=True)
-        path.write_text(made_from(state.listings[key]))
+        listing = state.listings[key]
+        path.write_text(record(made_from(listing), whole.converted(folder / "tables", listing.campaign)))
     later = [
         folder / f"tables/{table}/app={app}/host={host}/timestamp={timestamp}/part.parquet"
         for app, host, timestamp in keys

@@ -320,6 +320,9 @@ def test_removed_runs_cells_and_tables(project, three_cells):
     cell_file(project.tables, "requests", three_cells[2]).unlink()
     assert project.convert() == ["50/plain", "200/plain"]
     project.analyse()
+    file = cell_file(project.tables, "requests", three_cells[0])
+    file.write_bytes(file.read_bytes()[:-1])
+    assert project.convert() == ["50/plain"]
     assert project.row("SELECT count(*) n FROM requests")["n"] == 500
     assert project.rows("SELECT DISTINCT rate FROM runs ORDER BY 1") == [{"rate": 50.0}, {"rate": 200.0}]
 

@@ -165,16 +165,21 @@ def test_whatever_is_deleted_of_tables_and_pages_is_made_again(collected, tmp_pa
     pages = [reports / entry.path for entry in navigation.ENTRIES if entry.name != "progress"]
     pages += reports.glob("*/*.html")
     shared = [reports / "assets" / name for name in ("vega.js", *output.shared_assets())]
-    for path in (tables / "effects" / part, reports / "quality.html", reports / "ask.html", shared[1], pages[-1]):
+    requests = sorted(tables.glob("requests/*/*/*/*.parquet"))
+    expected = [tables / "effects" / part, reports / "quality.html", reports / "ask.html", shared[1], pages[-1]]
+    for path in (*expected, *requests, tables / "facts" / part):
         aside = path.rename(path.with_name("aside"))
         assert checkout.jobs("--cores", "all").keys() - {"all"}, path
         aside.rename(path)
-    removed = [*of_campaign, tables / "history/part.parquet", *pages, *shared]
+    removed = [*of_campaign, requests[0], tables / "facts" / part, tables / "history/part.parquet", *pages, *shared]
     before = {path: path.read_bytes() for path in removed}
+    whole = requests[1].read_bytes()
     for path in removed:
         path.unlink()
+    requests[1].write_bytes(whole[: len(whole) // 2])
     checkout.run("--cores", "all")
     assert {path: path.read_bytes() for path in removed} == before
+    assert requests[1].read_bytes() == whole, "it was cut short"
     # Whoever adds a table to what is written of a campaign has it asked for too.
     by_convert = {"requests", "summaries", "resources", "planned", "facts", "problems"}
     assert {path.relative_to(tables).parts[0] for path in tables.rglob(str(part))} - by_convert == set(schema.ANALYSED)

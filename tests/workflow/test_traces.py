@@ -41,8 +41,12 @@ def test_the_page_answers_how_much_of_the_response_presidio_took(checkout) -> No
     assert f'href="traces/{page.name}"' in index
 
 
-def test_nothing_is_read_again(checkout) -> None:
+def test_nothing_is_read_again_that_is_there(checkout) -> None:
     assert checkout.jobs("report") == {}
+    (shares,) = checkout.path.glob("results/tables/trace_shares/*/*/*/*.parquet")
+    aside = shares.rename(shares.with_name("aside"))
+    assert checkout.jobs("report")["trace"] == 1
+    aside.rename(shares)
 
 
 def test_a_new_dump_is_read_alone_and_a_removed_one_leaves_nothing(checkout, tmp_path) -> None:

@@ -64,8 +64,11 @@ def _why(record: CellRecord | None, cell: CellListing, variant: str, tables: Pat
         return "not read before"
     if record.variant != variant:
         return f"its variant was {record.variant}"
-    for table in record.tables:
-        if not layout.cell_file(tables, table, cell.cell).exists():
+    for table, size in record.tables.items():
+        try:
+            if layout.cell_file(tables, table, cell.cell).stat().st_size != size:
+                return f"its {table} are damaged"
+        except FileNotFoundError:
             return f"its {table} are missing"
     return manifest.change(record, cell)
 

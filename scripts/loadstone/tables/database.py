@@ -46,17 +46,17 @@ def add_view(
         try:
             connection.sql(sql.load(_query(table)), params={"files": files}).create_view(table)
         except duckdb.Error as error:
-            raise damaged(tables, error) from None
+            raise damaged(error) from None
     elif columns is not None:
         connection.from_arrow(columns.empty_table()).create_view(table)
 
 
-def damaged(tables: Path, error: duckdb.Error) -> LoadstoneError:
-    """What people are told of a file below `tables` that is no table any more; none is ever removed by itself."""
+def damaged(error: duckdb.Error) -> LoadstoneError:
+    """What people are told of a table's file that is none any more; none is ever removed by itself."""
     said = str(error).partition(" Error: ")[2] or str(error)
     return LoadstoneError(
-        f"a table cannot be read: {said.splitlines()[0]}. Remove that file and the folder {tables / '.done'}, and "
-        "the next command makes it again from the archive"
+        f"a table cannot be read: {said.splitlines()[0]}. Remove that file, and the next command makes it again "
+        "from the archive"
     )
 
 
@@ -99,7 +99,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
                 connection.execute(sql.load(view))
         temporary.replace(database)
     except duckdb.Error as error:
-        raise damaged(tables, error) from None
+        raise damaged(error) from None
     except OSError as error:
         raise LoadstoneError(f"{database} cannot be written: {error.strerror or error}") from None
     finally:

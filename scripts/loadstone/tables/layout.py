@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadstone.archive import Campaign, Cell, encode
+from loadstone.dumps import Dump
 from loadstone.errors import LoadstoneError
 
 PART = "part.parquet"
@@ -55,6 +56,11 @@ def cell_file(tables: Path, table: str, cell: Cell) -> Path:
             f"{name.encode()[:_LONGEST_NAME].decode(errors='ignore')}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
         )
     return partition(tables, table, cell.campaign) / f"{name}.parquet"
+
+
+def dump_file(tables: Path, table: str, dump: Dump) -> Path:
+    """Where the rows of one dump lie; below the hive's name for unknown as far as its campaign is not known."""
+    return partition_of(tables, table, dump.app, dump.host, dump.timestamp) / f"{dump.key}.parquet"
 
 
 def comparison_file(tables: Path, comparison: str, table: str = "comparisons") -> Path:

@@ -44,7 +44,7 @@ class CellRecord:
     variant_dir: str
     variant: str
     sources: dict[str, Source] = field(default_factory=dict)
-    tables: list[str] = field(default_factory=list)  # those of which the cell has a file of its own
+    tables: dict[str, int] = field(default_factory=dict)  # those of which the cell has a file of its own: its size
     runs: list[dict[str, Any]] = field(default_factory=list)
     summaries: list[dict[str, Any]] = field(default_factory=list)
     incidents: list[dict[str, Any]] = field(default_factory=list)
@@ -78,7 +78,7 @@ def save(tables: Path, campaign: Campaign, records: Mapping[tuple[str, str], Cel
 
 
 def _record(content: dict[str, Any]) -> CellRecord:
-    record = CellRecord(**content)
+    record = CellRecord(**content | {"tables": dict(content["tables"])})
     record.sources = {name: Source(**source) for name, source in content["sources"].items()}
     record.problems = [Problem(**problem) for problem in content["problems"]]
     return record

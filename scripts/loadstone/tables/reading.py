@@ -100,7 +100,10 @@ def opened(tables: Path, reading: Reading) -> Iterator[CellTables]:
     with ExitStack() as stack:
         output = CellTables(tables, reading.cell, stack)
         yield output
-        reading.record.tables = output.flush()
+        written = output.flush()
     for table in schema.OF_CELLS:
-        if table not in reading.record.tables:
-            layout.cell_file(tables, table, reading.cell).unlink(missing_ok=True)
+        file = layout.cell_file(tables, table, reading.cell)
+        if table in written:
+            reading.record.tables[table] = file.stat().st_size
+        else:
+            file.unlink(missing_ok=True)

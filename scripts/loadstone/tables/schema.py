@@ -385,6 +385,10 @@ REPLICATES = pa.schema(
 # Those of which a cell has a file of its own.
 OF_CELLS = ("requests", "figures", "histograms", "resources")
 
+# Those that conversion writes besides, one file of each campaign; and those of a trace dump.
+OF_LISTINGS = ("summaries", "incidents", "planned", "failures", "problems", "facts")
+OF_DUMPS = ("spans", "trace_shares", "problems")
+
 # Views over these, each made by the SQL file of its name.
 VIEWS = {"resource_usage": RESOURCE_USAGE}
 

@@ -26,28 +26,23 @@ def convert_dump(dump: Dump, tables: Path, log: Callable[[str], None]) -> None:
     `tables` can't be written.
     """
     reading = _Reading(dump)
-    spans = file(tables, "spans", dump)
+    spans = layout.dump_file(tables, "spans", dump)
     with layout.written(tables, spans) as temporary, pq.ParquetWriter(temporary, schema.SPANS) as out:
         for rows in reading.groups():
             out.write_table(pa.Table.from_pylist(rows, schema.SPANS))
     _write_shares(dump, tables, spans)
     key = _key(dump) | {"source": layout.text(dump.source)}
     problems = [key | {"problem": problem} for problem in reading.problems()]
-    layout.write_rows(tables, file(tables, "problems", dump), problems, schema.PROBLEMS)
+    layout.write_rows(tables, layout.dump_file(tables, "problems", dump), problems, schema.PROBLEMS)
     log(f"{layout.text(dump.source)}: {reading.n_traces} traces, {reading.n_spans} spans")
     for problem in problems:
         log(f"{problem['source']} {problem['problem']}")
 
 
-def file(tables: Path, table: str, dump: Dump) -> Path:
-    """Where the rows of one dump lie; below the hive's name for unknown as far as its campaign is not known."""
-    return layout.partition_of(tables, table, dump.app, dump.host, dump.timestamp) / f"{dump.key}.parquet"
-
-
 def prune_dumps(tables: Path, dumps: list[Dump]) -> None:
     """Remove the rows of dumps that are no longer in the archive, or belong to another campaign now."""
-    for table in ("spans", "trace_shares", "problems"):
-        expected = {file(tables, table, dump) for dump in dumps}
+    for table in schema.OF_DUMPS:
+        expected = {layout.dump_file(tables, table, dump) for dump in dumps}
         for path in (tables / table).glob("app=*/host=*/timestamp=*/traces-*~*.parquet"):
             if path not in expected:
                 path.unlink()
@@ -71,7 +66,7 @@ def _write_shares(dump: Dump, tables: Path, spans: Path) -> None:
         else pa.repeat(pa.scalar(constant.get(column.name), column.type), len(shares))
         for column in schema.TRACE_SHARES
     ]
-    with layout.written(tables, file(tables, "trace_shares", dump)) as temporary:
+    with layout.written(tables, layout.dump_file(tables, "trace_shares", dump)) as temporary:
         pq.write_table(pa.table(columns, schema=schema.TRACE_SHARES), temporary, compression="zstd")
 
 
