@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from loadstone.archive import Campaign
-from loadstone.report import rate_data, run_findings, site
+from loadstone.report import rate_data, run_findings, site, words
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.output import as_json
 from loadstone.report.queries import asking
@@ -153,6 +153,15 @@ def test_the_page_s_figures_are_the_tables_(made_site):
 def test_the_table_of_cells_says_why_there_is_no_interval(made_site):
     text = Page(made_site.page("hostile")).text
     assert "too few requests" in text and "one run" in text
+
+
+@pytest.mark.parametrize(
+    ("n_runs", "p99_ns", "why"),
+    [(1, 5e9, "one run"), (3, 5e9, "may time out"), (3, 0.0, "too fast for the clock")],
+)
+def test_why_there_is_no_interval(n_runs, p99_ns, why):
+    cell = {"n_requests": 10_000, "n_runs": n_runs, "p99_ns": p99_ns, "p99_low_ns": None, "p99_estimable": True}
+    assert words.interval(cell, "p99", MILLISECONDS) == why
 
 
 def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):
