@@ -259,6 +259,33 @@ def test_a_cell_all_of_whose_runs_are_left_out_is_not_silent(project):
     assert {each.why for each in found.findings if each.variant == "istio"} == {"none of its runs counts"}
 
 
+def test_a_variant_that_is_no_longer_measured_is_not_silent(project):
+    campaign(project, TIMES[0])
+    campaign(project, TIMES[1])
+    campaign(project, TIMES[2], variants=("plain",))
+    found = judged(project, cannot_tell="fail")
+    assert (found.outcome, found.fails) == (CANNOT_TELL, True)
+    gone = f"not measured, as it was in {TIMES[1]}"
+    assert {each.why for each in found.findings if each.variant == "istio"} == {gone}
+    assert {each.verdict for each in found.findings if each.variant == "plain"} == {NO_WORSE}
+    campaign(project, TIMES[3], variants=("plain",))
+    assert judged(project).outcome == NO_WORSE, "the campaign before has not measured it either"
+    assert judged(project, reference=TIMES[0]).outcome == CANNOT_TELL
+    rawfiles.write_cell(project.archive, {}, at=TIMES[3], variant="istio", runs=4)
+    found = judged(project)
+    assert {each.why for each in found.findings if each.variant == "istio"} == {"planned, and not measured"}
+
+
+def test_which_campaign_is_judged_is_said(project):
+    for timestamp in TIMES[:3]:
+        campaign(project, timestamp)
+    Campaign(project.archive, "demo", "here", TIMES[2]).path.joinpath(archive.COMPLETION).unlink()
+    text = "\n".join(judged(project).lines())
+    assert f"  judged: demo/here/{TIMES[1]}" in text
+    assert f"  newer, and not judged since it is not complete: demo/here/{TIMES[2]}" in text
+    assert TIMES[2] not in "\n".join(judged(project, candidate=TIMES[0]).lines())
+
+
 def test_more_errors_are_worse(project):
     campaign(project, TIMES[0])
     campaign(project, TIMES[1])

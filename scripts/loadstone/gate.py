@@ -16,14 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from loadstone import config
+from loadstone import config, sql
 from loadstone.archive import Campaign, parse_timestamp
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
 from loadstone.stats import history as levelling
 from loadstone.stats.families import holm
 from loadstone.stats.slower import Difference, difference
-from loadstone.tables import database, history, layout
+from loadstone.tables import database, history, layout, schema
 from loadstone.tables.figures_of_cells import ERRORS, Figure, change, figure, lacks
 
 WORSE, NO_WORSE, CANNOT_TELL = "worse", "no worse", "cannot tell"
@@ -31,8 +31,8 @@ FILE = "gate.json"
 
 _Cell = dict[str, Any]
 _Key = tuple[str, str, str]
-_Place = tuple[str, str, str, str, float]
-_PLACES = "SELECT DISTINCT app, host, timestamp, variant, rate FROM runs ORDER BY ALL"
+_Place = tuple[str, str, str, str, float, bool]  # the last: whether there are runs of it
+_UNCOUNTED, _UNMEASURED = "none of its runs counts", "planned, and not measured"
 _SHOWN = 20
 
 
@@ -116,6 +116,8 @@ class Judged:
 
     findings: Sequence[Finding]
     options: Options
+    campaigns: Sequence[_Key] = ()  # that were judged
+    newer: Sequence[_Key] = ()  # that were not, for they are not complete
 
     @property
     def outcome(self) -> str:
@@ -134,6 +136,8 @@ class Judged:
         counts = Counter(finding.verdict for finding in self.findings)
         named = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (WORSE, NO_WORSE, CANNOT_TELL))
         yield f"gate: {self.outcome}. {len(self.findings)} figures against {self.options.reference}: {named}"
+        for text, keys in (("judged", self.campaigns), ("newer, and not judged since it is not complete", self.newer)):
+            yield from (f"  {text}: {'/'.join(key)}" for key in keys)
         for verdict in (WORSE, CANNOT_TELL):
             found = [finding for finding in self.findings if finding.verdict == verdict]
             for finding in found[:_SHOWN]:
@@ -149,6 +153,7 @@ class Judged:
         """Leave all of it for machines. Raises LoadstoneError."""
         options = asdict(self.options) | {"overrides": [dict(each) for each in self.options.overrides]}
         content = {"outcome": self.outcome, "fails": self.fails, "options": options}
+        content["campaigns"] = ["/".join(key) for key in self.campaigns]
         content["figures"] = [asdict(finding) for finding in self.findings]
         try:
             reports.mkdir(parents=True, exist_ok=True)
@@ -173,11 +178,12 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
     chosen = _chosen(candidates, campaigns, options)
     with database.open_memory() as connection:
         cells = history.measured(connection, tables, campaigns)
-        places: list[_Place] = connection.sql(_PLACES).fetchall()
-    told = judge_cells(cells, places, chosen, options)
-    told += _empty(chosen, {_campaign(row) for row in cells} | {(app, host, time) for app, host, time, _, _ in places})
+        database.add_view(connection, tables, "planned", schema.PLANNED, campaigns)
+        places: list[_Place] = connection.sql(sql.load("gate_places")).fetchall()
+    told = judge_cells(cells, places, chosen, options) + _vanished(places, chosen, options)
+    told += _empty(chosen, {_campaign(row) for row in cells} | {place[:3] for place in places})
     order = sorted(told, key=lambda each: (each.app, each.host, each.rate, each.variant, each.statistic))
-    return Judged(order, options)
+    return Judged(order, options, sorted(chosen), _newer(chosen, campaigns, options))
 
 
 def judge_cells(
@@ -185,7 +191,7 @@ def judge_cells(
 ) -> list[Finding]:
     """Findings on all figures of the `chosen` campaigns.
 
-    `cells` are those of `history.measured`; `places` name the variants and rates of which there are runs.
+    `cells` are those of `history.measured`; `places` name the variants and rates that are planned or measured.
     """
     tested: list[_Tested] = []
     told: list[Finding] = []
@@ -199,9 +205,9 @@ def judge_cells(
                     tested.append(found)
     have = {(*_campaign(cell), cell["variant"], cell["rate"]) for cell in cells}
     told += [
-        Finding(*place, statistic, CANNOT_TELL, "none of its runs counts")
-        for place in places
-        if (place[0], place[1], place[2]) in chosen and place not in have
+        Finding(app, host, time, variant, rate, statistic, CANNOT_TELL, _UNCOUNTED if is_measured else _UNMEASURED)
+        for app, host, time, variant, rate, is_measured in places
+        if (app, host, time) in chosen and (app, host, time, variant, rate) not in have
         for statistic in options.statistics
     ]
     adjusted = holm([each.p_worse for each in tested]) if tested else []
@@ -218,7 +224,7 @@ def _chosen(candidates: Sequence[Campaign], campaigns: Sequence[Campaign], optio
             which = "complete campaign" if of is candidates else "campaign"
             raise LoadstoneError(f"gate: the archive holds no {which} {name}; `gate` in config/config.yaml names it")
     newest: dict[tuple[str, str], Campaign] = {}
-    for campaign in sorted(candidates, key=_moment):
+    for campaign in sorted(candidates, key=lambda campaign: _started(campaign.timestamp)):
         if options.candidate in ("newest", layout.text(campaign.timestamp)):
             newest[campaign.app, campaign.host] = campaign
     if not newest:
@@ -226,9 +232,9 @@ def _chosen(candidates: Sequence[Campaign], campaigns: Sequence[Campaign], optio
     return {_key(campaign) for campaign in newest.values()}
 
 
-def _moment(campaign: Campaign) -> tuple[float, str]:
-    started = parse_timestamp(campaign.timestamp)
-    return (-math.inf if started is None else started.timestamp()), campaign.timestamp
+def _started(timestamp: str) -> tuple[float, str]:
+    started = parse_timestamp(timestamp)
+    return (-math.inf if started is None else started.timestamp()), timestamp
 
 
 def _key(campaign: Campaign) -> _Key:
@@ -238,6 +244,36 @@ def _key(campaign: Campaign) -> _Key:
 
 def _campaign(cell: Mapping[str, Any]) -> _Key:
     return cell["app"], cell["host"], cell["timestamp"]
+
+
+def _newer(chosen: set[_Key], campaigns: Sequence[Campaign], options: Options) -> list[_Key]:
+    """What began after the campaigns that are judged as the newest."""
+    if options.candidate != "newest":
+        return []
+    judged = {key[:2]: _started(key[2]) for key in chosen}
+    keys = sorted(_key(each) for each in campaigns)
+    return [key for key in keys if key[:2] in judged and _started(key[2]) > judged[key[:2]]]
+
+
+def _vanished(places: Sequence[_Place], chosen: set[_Key], options: Options) -> list[Finding]:
+    """What the reference, or the campaign before, measured and the candidate neither measured nor planned."""
+    told = []
+    for key in sorted(chosen):
+        of = [place for place in places if place[:2] == key[:2]]
+        have = {place[3:5] for place in of if place[2] == key[2]}
+        before = {place[2] for place in of if place[5] and _started(place[2]) < _started(key[2])}
+        if parse_timestamp(options.reference) is not None:
+            before &= {options.reference}
+        if not have or not before:
+            continue
+        last = max(before, key=_started)
+        lacking = sorted({place[3:5] for place in of if place[2] == last and place[5]} - have)
+        told += [
+            Finding(*key, variant, rate, statistic, CANNOT_TELL, f"not measured, as it was in {last}")
+            for variant, rate in lacking
+            for statistic in options.statistics
+        ]
+    return told
 
 
 def _empty(chosen: set[_Key], present: set[_Key]) -> list[Finding]:

@@ -1,0 +1,9 @@
+-- One row per variant and rate of a campaign that is planned or measured, and whether there are runs of it.
+SELECT app, host, timestamp, variant, rate, bool_or(is_measured) AS is_measured
+FROM (
+    SELECT app, host, timestamp, variant, rate, TRUE AS is_measured FROM runs
+    UNION ALL
+    SELECT app, host, timestamp, variant, rate, FALSE AS is_measured FROM planned
+)
+GROUP BY ALL
+ORDER BY ALL;
