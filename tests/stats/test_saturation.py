@@ -106,6 +106,12 @@ def test_between_what_is_carried_and_what_is_not_lies_the_knee():
     assert [state for _, state in found.states] == ["carried", "carried", "beyond", "beyond"]
 
 
+def test_what_falls_short_with_a_flat_latency_is_told_by_throughput():
+    found = knee(loads([0.955, 0.6, 0.6], [10, 10, 10]))
+    assert (found.low, found.high, found.by) == (None, 200, "throughput")
+    assert [state for _, state in found.states] == ["near", "beyond", "beyond"]
+
+
 def test_a_rate_whose_latency_left_its_plateau_is_not_surely_carried():
     found = knee(loads([1, 1, 1, 0.7], [10, 12, 60, 2000]))
     assert (found.low, found.high, found.by) == (200, 400, "latency")

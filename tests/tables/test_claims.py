@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.comparisons import Comparison
+from loadstone.report.struck import weakened
+from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.claims.declared import CLAIMS, WEIGHTS
 from loadstone.tables.compare import compare
 from support import foreign, rawfiles
@@ -170,8 +172,31 @@ def test_failures_and_timeouts(project):
     write(project, "a", [latencies] * 1, code=0, error="context deadline exceeded (Client.Timeout exceeded)")
     found = {row["claim"]: row for row in claims(project)}
     assert "Up to 100 % of the requests of “a” at 200 requests/s failed" in found["failures"]["text"]
+    assert found["failures"]["weight"] == "limits", "timeouts are no fast requests"
     assert found["timeouts"]["statistic"] is None
     assert "1,000 requests of “a” at 200 requests/s timed out" in found["timeouts"]["text"]
+
+
+def test_many_failures_that_end_at_once_are_serious_and_timeouts_are_not(project):
+    """As fast as `a` where it answers, `b` refuses every tenth request at once."""
+    write(project, "a", 5)
+    files = {}
+    for run in range(1, 6):
+        latencies = settled(2e6, ord("a") + run - 1)
+        sent = lines(latencies, 200.0).splitlines(keepends=True)
+        for seq in range(0, len(sent), 10):
+            at_ns = rawfiles.START_NS + round(seq * 1e9 / 200)
+            sent[seq] = rawfiles.line(seq, 100_000, sent_ns=at_ns, code=503, error="503 Service Unavailable")
+        files[f"{run}.results.json.zst"] = rawfiles.compress(b"".join(sent))
+    options = {"rate": "200", "duration": "5s", "timeout": "2s"}
+    write_cell(project.archive, files, rate="200", variant="b", order=BLOCKS, runs=5, testOptions=options)
+    found = one(project, "failures")
+    assert found["weight"] == "serious" and [cell["variant"] for cell in found["cells"]] == ["b"]
+    assert "10 % of the requests of “b” at 200 requests/s failed" in found["text"]
+    effects = project.rows("SELECT * FROM effects WHERE comparison IS NULL")
+    assert {row["verdict"] for row in effects if row["statistic"] == "mean"} == {"faster"}
+    marked = {row["statistic"]: row["weakened"] for row in weakened(effects, [found])}
+    assert marked == {"mean": ["failures"], "p50": ["failures"], "p90": ["failures"], "p99": ["failures"], ERRORS: []}
 
 
 def test_a_coarse_clock_and_differences_below_its_step(project):

@@ -6,8 +6,8 @@ from loadstone.report.queries import Row
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.claims.declared import CONFOUNDING, HEEDED, SERIOUS
 
-# How runs went on: that weakens latencies, not how many requests failed.
-_OF_LATENCIES = ("warmup_inside", "unsettled")
+# How runs went on, and what failed: that weakens latencies, not how many requests failed.
+_OF_LATENCIES = ("warmup_inside", "unsettled", "failures")
 
 
 def weakened(effects: Iterable[Row], claims: Iterable[Row]) -> list[Row]:

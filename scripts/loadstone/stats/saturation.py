@@ -140,12 +140,14 @@ def _judge_all(loads: Sequence[Load]) -> list[_Judged]:
 def _judged(load: Load, plateau_ns: float) -> _Judged:
     share = load.share or _implied(load, plateau_ns)
     enough = 1 - max(SHORTFALL, CHANCE / sqrt(max(load.requests, 1)))
-    by = "throughput" if load.share and load.share.value < enough else "latency"
-    state, highest_ns = NEAR, load.latency_ns.high if load.latency_ns else None
+    highest_ns = load.latency_ns.high if load.latency_ns else None
+    left = highest_ns is not None and highest_ns >= LEAVES * plateau_ns
+    by = "throughput" if load.share and (load.share.value < enough or not left) else "latency"
+    state = NEAR
     if share and share.high is not None and share.high < enough:
         state = BEYOND
     elif share and share.low is not None and share.low > enough and highest_ns is not None:
-        state = CARRIED if highest_ns < LEAVES * plateau_ns else NEAR
+        state = NEAR if left else CARRIED
     return _Judged(load.rate, share, by, state)
 
 

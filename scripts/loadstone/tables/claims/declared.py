@@ -28,6 +28,8 @@ COARSE_NS = 1e5
 FAR_APART_DAYS = 7
 # One failure in a hundred: from there on p99 may be that of failures, which are often faster or slower than answers.
 FAILURES_SHARE = 0.01
+# So many that end at once make a mean shorter by the margin of equivalence, unless it is declared otherwise.
+DECIDING_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,9 @@ CLAIMS = {
         Claim(
             "failures",
             "Failed requests among the latencies",
-            f"limits where more than {FAILURES_SHARE:.0%} of a cell's requests failed: latencies are of failures too",
+            f"limits where more than {FAILURES_SHARE:.0%} of a cell's requests failed: latencies are of failures too; "
+            f"serious where more than {DECIDING_SHARE:.0%} failed in another way than by a timeout: a variant that "
+            "refuses requests at once may seem fast",
             "find the cause of the failures; compare latencies at rates without them",
         ),
         Claim(

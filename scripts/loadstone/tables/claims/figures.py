@@ -8,6 +8,7 @@ from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables import saturation
 from loadstone.tables.claims.declared import (
     COARSE_NS,
+    DECIDING_SHARE,
     FAILURES_SHARE,
     LIMITS,
     RESOLUTION_STEPS,
@@ -134,14 +135,23 @@ def _censored(series: Series) -> list[str]:
 def failures(evidence: Evidence) -> Iterator[Weakness]:
     """Latencies that are of failures too."""
     shares = [(each, _failed(each)) for each in evidence.series]
-    found = [(each, share) for each, share in shares if share is not None and share > FAILURES_SHARE]
-    if found:
-        cells = [each for each, _ in found]
-        text = (
-            f"Up to {100 * max(share for _, share in found):.3g} % of the requests of {evidence.where(cells)} failed: "
-            "latencies there are of failures too."
-        )
-        yield Weakness("failures", LIMITS, text, **evidence.about(cells))
+    many = [(each, share) for each, share in shares if share is not None and share > FAILURES_SHARE]
+    deciding = [(each, share) for each, share in many if share - _timed_out(each) > DECIDING_SHARE]
+    for weight, found in ((SERIOUS, deciding), (LIMITS, [each for each in many if each not in deciding])):
+        if found:
+            cells = [each for each, _ in found]
+            text = (
+                f"Up to {100 * max(share for _, share in found):.3g} % of the requests of {evidence.where(cells)} "
+                "failed: latencies there are of failures too"
+            )
+            text += ", and what fails at once seems fast." if weight == SERIOUS else "."
+            yield Weakness("failures", weight, text, **evidence.about(cells))
+
+
+def _timed_out(series: Series) -> float:
+    """The share of requests that are known to have timed out: their latencies are taken for at least what is known."""
+    found = series.replicates
+    return found.n_timeouts / found.n_requests if series.evidence == "requests" and found.n_requests else 0.0
 
 
 def _failed(series: Series) -> float | None:
@@ -159,8 +169,9 @@ def beyond_knee(evidence: Evidence) -> Iterator[Weakness]:
             measured = len(row["carried"]) + len(row["near"]) + len(beyond)
             carries = f" of about {_carried(row['knee_rate'])}" if row["knee_rate"] else ""
             text = (
-                f"{quoted(row['variant'])} was measured beyond its knee{carries} {evidence.at(beyond)}: latency there "
-                "grows for as long as the attack lasts."
+                f"{quoted(row['variant'])} was measured beyond its knee{carries} {evidence.at(beyond)}: fewer requests "
+                "were answered well there than were sent, so latency tells how long the attack lasted, or how fast "
+                "requests were refused."
             )
             yield Weakness(
                 "beyond_knee",
