@@ -8,7 +8,7 @@ import shutil
 import duckdb
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from loadstone.report import figure_rows, figures, verdict_words
+from loadstone.report import figure_pictured, figure_rows, figures, verdict_words
 from report.concluded import ADDED, HOSTILE, LABEL, LATENCIES, VARIANTS, make
 from report.test_downloads import save
 
@@ -161,6 +161,27 @@ def test_the_forest_of_failures_is_the_table_of_effects(wide_site, watched):
     watched.do(watched.page.get_by_role("checkbox", name="variant-b", exact=True).uncheck)
     assert [row["variant"] for row in rows(watched, "effects-errors")] == ["variant-c", "variant-d", "variant-e"]
     assert {row["load"] for row in rows(watched, "effects-errors")} == {100} and watched.complaints == []
+
+
+def test_where_nothing_failed_the_forest_of_failures_says_so(wide_site, watched, tmp_path):
+    shutil.copytree(wide_site.reports, tmp_path / "site")
+    path = tmp_path / "site/campaigns" / wide_site.page("wide").name
+
+    def change(found):
+        data = json.loads(found[2])
+        for effect in data["error_effects"]:
+            if effect["variant"] == "variant-b":
+                effect |= {"verdict": None, "points": [0.0, None, None], "why": "no request of either failed"}
+        return found[1] + json.dumps(data).replace("<", "\\u003c") + found[3]
+
+    page = r'(<script type="application/json" id="page-data">)(.*?)(</script>)'
+    path.write_text(re.sub(page, change, path.read_text(), flags=re.DOTALL))
+    watched.open(path.as_uri())
+    drawn = [row["shown"] for row in rows(watched, "effects-errors") if row["variant"] == "variant-b"]
+    assert set(drawn) == {"none failed"}
+    assert "none failed at 27 of 27 loads" in watched.page.locator("#effects-errors .words").text_content()
+    mine = figure_pictured.errors_beside(figure_rows.read(path))
+    assert [row["shown"] for row in mine if row["variant"] == "variant-b"] == drawn
 
 
 def test_what_a_picture_cuts_ends_in_an_arrow_and_what_has_no_interval_is_small(made, watched):

@@ -149,6 +149,13 @@ def test_panels_take_the_width_asked_for(made) -> None:
     assert "Time in the run (s)" in texts(made["heat-p50.svg"])
 
 
+def test_what_was_drawn_before_makes_no_difference(made_site, made, tmp_path) -> None:
+    again = figures.build(page_of(made_site, "hostile"), tmp_path / "again", {"width": "17cm", "formats": ["svg"]})
+    assert {path.name: path.read_bytes() == made[path.name] for path in again} == dict.fromkeys(
+        [path.name for path in again], True
+    )
+
+
 def test_a_page_without_charts_has_no_figures(made_site, tmp_path) -> None:
     assert figures.build(page_of(made_site, "empty"), tmp_path / "out", {}) == []
 

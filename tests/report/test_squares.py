@@ -46,7 +46,7 @@ def test_the_page_says_by_how_much_two_layers_take_more_together(tmp_path):
     low, high = (f"{row[f'interaction_{end}_ns'] / 1e6:.1f}" for end in ("low", "high"))
     sentence = (
         "Both over Plain: what Cache and Mesh add does not add up. "
-        f"Median: together {row['interaction_ns'] / 1e6:.1f} ms more than each alone "
+        f"Median: together {row['interaction_ns'] / 1e6:.1f} ms more than the two added up "
         f"(90 % interval {low} to {high} ms), at 100 requests/s."
     )
     # In the verdict, and where layers are.

@@ -279,16 +279,14 @@ def test_layers_that_do_not_add_up_are_said_with_figure_and_interval() -> None:
     rows = [square(20, "mean", 4), square(20, "p50", 3), square(40, "p50", 0.5)]
     (found,) = interactions(rows, LABELS, MILLISECONDS)
     assert found.kind == "warning" and found.text == (
-        "both over Direct: what cache and Envoy add does not add up. Median: together 3.00 ms more than each alone "
-        "(90 % interval 2.00 to 4.00 ms), at 20 requests/s."
+        "both over Direct: what cache and Envoy add does not add up. Median: together 3.00 ms more than the two "
+        "added up (90 % interval 2.00 to 4.00 ms), at 20 requests/s."
     )
     assert len(found.details) == 2
     (found,) = interactions([square(20, "p50", -3)], LABELS, MILLISECONDS)
-    assert "together 3.00 ms less than each alone (90 % interval 2.00 to 4.00 ms)" in found.text
+    assert "together 3.00 ms less than the two added up (90 % interval 2.00 to 4.00 ms)" in found.text
     (found,) = interactions([square(20, "p50", -3), square(40, "p50", 3)], LABELS, MILLISECONDS)
-    assert "more than each alone (90 % interval 2.00 to 4.00 ms), at 40 requests/s. Median: together 3.00 ms less" in (
-        found.text
-    )
+    assert "added up (90 % interval 2.00 to 4.00 ms), at 40 requests/s. Median: together 3.00 ms less" in (found.text)
     (found,) = interactions([square(20, "p50", 0.5)], LABELS, MILLISECONDS)
     assert (found.kind, found.text) == (
         "note",

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from loadstone.report import verdict_words
+from loadstone.report import figures, verdict_words
 from loadstone.report.numbers import MILLISECONDS
 from reproduction import groups
 from support.checkout import Checkout
@@ -54,6 +54,14 @@ def table(html: str, label: str) -> Rows:
 def test_nothing_is_left_out_and_nothing_is_a_problem(connection) -> None:
     assert connection.sql("SELECT count(*), count(*) FILTER (WHERE excluded) FROM runs").fetchall() == [(54, 0)]
     assert connection.sql("SELECT * FROM problems").fetchall() == []
+
+
+def test_pages_of_requests_without_times_and_of_printed_tables_have_figures(reported: Checkout, tmp_path: Path) -> None:
+    (campaign,) = (reported.path / "reports/campaigns").glob("3scale*.html")
+    for page in (campaign, reported.path / "reports/comparisons/3scale.html"):
+        made = figures.build(page, tmp_path / page.stem, {"formats": ["svg"]})
+        assert {file.stem for file in made} >= {"latency-p50", "latency-p99"}
+        assert not any(">null<" in file.read_text() for file in made)
 
 
 def test_the_same_import_again_changes_nothing(reported: Checkout) -> None:

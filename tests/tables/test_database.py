@@ -7,7 +7,7 @@ import pytest
 from loadstone import archive
 from loadstone.errors import LoadstoneError
 from loadstone.generators import GENERATORS
-from loadstone.tables import database
+from loadstone.tables import database, layout
 from loadstone.tables.schema import TABLES, VIEWS
 from support import rawfiles
 from support.rawfiles import lines, write_cell
@@ -140,6 +140,10 @@ def test_a_damaged_table_is_named_with_what_to_do_and_its_removal_heals_it(proje
             with pytest.raises(LoadstoneError, match="cannot be read") as told:
                 look()
             assert str(file.relative_to(project.tables)) in str(told.value)
+        if table == "requests":
+            shutil.rmtree(project.tables / layout.ANSWERS)
+            with pytest.raises(LoadstoneError, match="cannot be read"):
+                project.analyse()
         assert file.read_bytes() == content, "nothing is removed by itself"
         file.unlink()
         project.make()

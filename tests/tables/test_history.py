@@ -107,7 +107,7 @@ def test_other_ways_of_measuring_are_series_of_their_own_and_named(project):
     rows = project.rows("SELECT way, level, differs FROM history WHERE statistic = 'p50' ORDER BY started_at")
     assert [row["level"] for row in rows] == [1, 1, 1, 1]
     ways = [row["way"] for row in rows]
-    assert len(set(ways)) == 3 and ways[0] == ways[3] == "open load by vegeta, 1 replicas"
+    assert len(set(ways)) == 3 and ways[0] == ways[3] == "open load by vegeta, 1 replica"
     assert rows[0]["differs"] == []
     assert "load model: open before, serial here" in rows[1]["differs"]
     assert "replicas: 1 before, 10 here" in rows[2]["differs"]
@@ -156,7 +156,7 @@ def test_campaigns_with_reports_alone_are_a_series_of_their_own(project):
     query = "SELECT statistic, value, low, high, n_runs, way FROM history WHERE timestamp = '{}' ORDER BY statistic"
     rows = {row["statistic"]: row for row in project.rows(query.format(TIMES[1]))}
     assert rows.keys() == {"mean", "error_fraction"}, "percentiles of several reports are never averaged"
-    assert {row["way"] for row in rows.values()} == {"open load by vegeta, 1 replicas, as reported"}
+    assert {row["way"] for row in rows.values()} == {"open load by vegeta, 1 replica, as reported"}
     logs, mean = np.log(means_ms), rows["mean"]
     reach = 4.302653 * logs.std(ddof=1) / np.sqrt(3)  # Student's t, 2 degrees of freedom
     assert mean["value"] == pytest.approx(11e6) and mean["n_runs"] == 3
@@ -173,7 +173,7 @@ def test_campaigns_with_reports_alone_are_a_series_of_their_own(project):
         {"evidence": "requests"},
     ]
     raw = project.rows(query.format(TIMES[0]))
-    assert {row["way"] for row in raw} == {"open load by vegeta, 1 replicas"}
+    assert {row["way"] for row in raw} == {"open load by vegeta, 1 replica"}
 
 
 def test_a_report_beside_requests_that_count_is_in_no_figure(project):

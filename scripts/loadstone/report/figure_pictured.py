@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from loadstone.report.figure_rows import BEYOND, Page, Row, in_order, is_beyond, keyed, label_of
+from loadstone.report.figure_rows import BEYOND, Page, Row, in_order, is_beyond, keyed, label_of, said
 
 _FIGURES = ("mean", "p50", "p90", "p99")
 _MEANS = {"summaries": "mean", "raw": "mean"}
-_SAID = {"cannot tell": "can't tell"}
 _SPACE, _LOWEST, _HIGHEST, _USUAL, _TITLE = 18, 9, 26, 200, 110
 
 
@@ -96,7 +95,7 @@ def errors_beside(page: Page) -> list[Row]:
     for effect in page.data.get("error_effects") or ():
         value, low, high = effect["points"]
         found = {"load": effect["rate"], "value": value, "point": value, "low": low, "high": high}
-        found |= {"verdict": effect["verdict"], "shown": _SAID.get(effect["verdict"], effect["verdict"])}
+        found |= {"verdict": effect["verdict"], "shown": said(effect["verdict"])}
         found["beyond"] = is_beyond(page, effect["variant"], effect["rate"])
         rows.append({"variant": effect["variant"], "label": label_of(page, effect["variant"])} | found)
     return keyed(rows)

@@ -20,7 +20,7 @@ _JSON = re.compile(r'<script type="application/json" id="(page-data|chart-specs)
 _RECEIVED = re.compile(r"loadstone\.receive\((.*)\);\n", re.DOTALL)
 BEYOND = 3  # as in assets/figures.js: an interval that reaches further is cut in the picture
 _DECADES = 1.5
-_SAID = {"cannot tell": "can't tell"}
+_SAID = {"cannot tell": "can't tell", None: "none failed"}
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,15 @@ def in_order(page: Page, rows: Iterable[Row], then: Callable[[Row], Any]) -> lis
     return sorted(named, key=lambda row: (order[row["variant"]], then(row)))
 
 
+def said(verdict: str | None) -> str:
+    """A verdict as charts write it; there is none where no request of either failed."""
+    return _SAID.get(verdict, verdict or "")
+
+
 def is_logarithmic(page: Page, statistic: str) -> bool:
     """Whether latencies need a logarithmic axis: one variant that saturates would press all others flat."""
     values = [cell["all"][statistic][0] for cell in page.data["cells"]]
-    values = values or [run[statistic] for run in page.data["reported"]["runs"]]
+    values = values or [run.get(statistic) for run in page.data["reported"]["runs"]]
     return spans_decades(values)
 
 
@@ -133,8 +138,9 @@ def _shares(page: Page, cells: Iterable[tuple[Mapping[str, Any], float, float | 
 
 
 def reported(page: Page, statistic: str) -> list[Row]:
-    """What tools reported of single runs."""
-    rows = [run | {"value": run[statistic]} for run in page.data["reported"]["runs"] if run[statistic] is not None]
+    """What tools reported of single runs; the averages of a comparison's page are none of that."""
+    runs = page.data["reported"]["runs"]
+    rows = [run | {"value": run[statistic]} for run in runs if run.get(statistic) is not None]
     return in_order(page, rows, lambda row: row["load"])
 
 
@@ -179,7 +185,7 @@ def _used(variant: str, mean: float, spread: float | None, *, runs: int) -> Row:
 
 
 def over_time(page: Page, rate: Mapping[str, Any], statistic: str) -> list[Row]:
-    """Latency per time bin at one rate."""
+    """Latency per time bin at one rate; none of requests whose times nobody knows."""
     time = rate["time"]
     width = time["width_s"]
     rows = [
@@ -188,6 +194,7 @@ def over_time(page: Page, rate: Mapping[str, Any], statistic: str) -> list[Row]:
         for variant, phase, value, start in zip(
             time["variant"], time["phase"], time[statistic], time["start_s"], strict=True
         )
+        if start is not None
     ]
     return in_order(page, rows, lambda row: row["time"])
 
@@ -223,7 +230,7 @@ def beside_baseline(page: Page, statistic: str, kind: str) -> list[Row]:
             (1 / (1 + margin), 1 + margin) if kind == "ratio" else (before / (1 + margin) - before, before * margin)
         )
         found = {"load": effect["rate"], "value": value, "low": low, "high": high, "verdict": effect["verdict"]}
-        found |= {"margin_low": least, "margin_high": most, "shown": _SAID.get(effect["verdict"], effect["verdict"])}
+        found |= {"margin_low": least, "margin_high": most, "shown": said(effect["verdict"])}
         found["beyond"] = is_beyond(page, effect["variant"], effect["rate"])
         rows.append({"variant": effect["variant"], "label": label_of(page, effect["variant"])} | found)
     return keyed(_drawn(rows, kind))

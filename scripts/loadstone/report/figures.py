@@ -45,6 +45,7 @@ _COLOURS = {
 }
 _NAMED = re.compile(rb"(?: +/[A-Za-z]+[0-9]+ [0-9]+ 0 R\n)+")
 _DRAWN = re.compile(r'<svg\b[^>]*? width="([0-9.]+)" height="([0-9.]+)"')
+_PART = re.compile(r"(?:(?<=id=\"gradient_)|(?<=url\(#gradient_)|(?<=id=\"clip)|(?<=url\(#clip))[0-9]+(?=[\")])")
 _SIZE = re.compile(r'(<svg\b[^>]*?) width="[0-9.]+" height="[0-9.]+"')
 
 
@@ -118,12 +119,19 @@ def _drawn(page: Page, figure: Figure, wanted: Settings) -> tuple[str, Settings]
     """The figure as SVG, and its size where that is another than asked for: some are as high as their rows need."""
     if "facet" not in page.specs[figure.spec]:
         fitting = _as_high_as_needed(page, figure, wanted)
-        return vl_convert.vegalite_to_svg(specification(page, figure, fitting)), fitting
+        return _svg(specification(page, figure, fitting)), fitting
     # What axes take beside panels is known once they are drawn.
-    first = _measured(vl_convert.vegalite_to_svg(specification(page, figure, wanted)))
-    svg = vl_convert.vegalite_to_svg(specification(page, figure, wanted, beside=first[0] - wanted.width))
+    first = _measured(_svg(specification(page, figure, wanted)))
+    svg = _svg(specification(page, figure, wanted, beside=first[0] - wanted.width))
     width, height = _measured(svg)
     return svg, replace(wanted, height=height * wanted.width / width)
+
+
+def _svg(spec: Mapping[str, Any]) -> str:
+    """Drawn, with names of its parts that do not depend on what was drawn before."""
+    svg = vl_convert.vegalite_to_svg(dict(spec))
+    numbers = {name: str(number) for number, name in enumerate(dict.fromkeys(_PART.findall(svg)))}
+    return _PART.sub(lambda found: numbers[found[0]], svg)
 
 
 def _measured(svg: str) -> tuple[float, float]:

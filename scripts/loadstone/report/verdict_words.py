@@ -386,7 +386,7 @@ def _together(group: _Group, rows: Sequence[Row]) -> Iterator[str]:
             size = _latencies([abs(row["interaction_ns"]) for row in own], group)
             ends = [sign * row[name] for row in own for name in ("interaction_low_ns", "interaction_high_ns")]
             interval = f"{_interval_name(own)} {_latencies([min(ends), max(ends)], group)}"
-            text = f"{name[0].upper()}{name[1:]}: together {size} {word} than each alone"
+            text = f"{name[0].upper()}{name[1:]}: together {size} {word} than the two added up"
             yield f"{text} ({interval}), {group.at(own)}."
 
 

@@ -1,7 +1,8 @@
 -- Verdicts on variants beside their baseline
 SELECT
     app,
-    host,
+    comparison,
+    timestamps,
     rate,
     variant,
     baseline,

@@ -1,7 +1,8 @@
 -- At which rate every variant saturates
 SELECT
     app,
-    host,
+    comparison,
+    timestamps,
     variant,
     knee_rate,
     low,

@@ -1,7 +1,8 @@
 -- What every layer adds to the one below it
 SELECT
     app,
-    host,
+    comparison,
+    timestamps,
     rate,
     below,
     variant,

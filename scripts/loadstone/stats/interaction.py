@@ -24,7 +24,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Interaction:
-    """What both layers together take more than each alone, in the figure's unit.
+    """What both layers together take beyond the sum of what each takes alone, in the figure's unit.
 
     `variance` is that of runs, with its degrees of `freedom`; the clock adds `rounding`. `one_run` is the variance that
     one run of each would leave, as a share of the figure's square. `n_runs` are those of the side with fewest.

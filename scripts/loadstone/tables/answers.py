@@ -11,8 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from loadstone.durable import replace
-from loadstone.tables import layout
+from loadstone.tables import database, layout
 
 _Row = dict[str, Any]
 
@@ -44,7 +46,10 @@ class Answers:
         if key in self._known:
             self._asked[key] = self._known[key]
             return [_decoded(row) for row in self._known[key]]
-        found = list(compute())
+        try:
+            found = list(compute())
+        except (duckdb.InvalidInputException, duckdb.IOException, duckdb.SerializationException) as error:
+            raise database.damaged(error) from None
         self._asked[key] = [_encoded(row) for row in found]
         return found
 

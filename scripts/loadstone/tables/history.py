@@ -93,7 +93,7 @@ def series(cells: Iterable[_Row]) -> Iterator[list[_Row]]:
 def way_text(cell: Mapping[str, Any]) -> str:
     """How a cell was measured, in words."""
     number = cell["replicas"]
-    replicas = f", {number} replica{'' if number == 1 else 's'}" if number else ""
+    replicas = f", {number} replica{'' if str(number) == '1' else 's'}" if number else ""
     reported = ", as reported" if cell["evidence"] == REPORTS else ""
     return f"{cell['load_model']} load by {cell['generator']}{replicas}{reported}"
 

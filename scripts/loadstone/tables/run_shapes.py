@@ -58,10 +58,15 @@ def told(row: _Row) -> str | None:
         levels = ", ".join(f"{level_ns / 1e6:.3g}" for level_ns in row["levels_ns"])
         text = f"level changes at request {' and '.join(f'{seq:,}' for seq in row['change_seqs'])} ({levels} ms)"
     elif row["shape"] == run_shape.WARMING_UP:
-        text = f"slow start lengthens its mean latency by {100 * row['warmup_share']:.3g} %"
+        text = f"slow start lengthens its mean latency by {_percent(row['warmup_share'])}"
     else:
-        text = f"latency changes by {100 * row['trend_share']:+.3g} % over the run"
+        text = f"latency changes by {_percent(row['trend_share'], '+')} over the run"
     return f"is {row['shape']}: its {text}"
+
+
+def _percent(share: float, sign: str = "") -> str:
+    """Three digits, or as many as there are before the point."""
+    return f"{100 * share:{sign}{',.0f' if abs(share) >= 10 else '.3g'}} %"
 
 
 def _row(found: run_shape.RunShape, seq: _Integers, started_ns: _Integers | None) -> _Row:

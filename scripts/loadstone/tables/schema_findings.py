@@ -79,8 +79,8 @@ LAYERS = pa.schema(
     ]
 )
 
-# What two layers together add more than each alone, see loadstone/stats/interaction.py. `top` is built upon `left` and
-# `right`, both upon `bottom`.
+# What two layers together add beyond what each adds alone, see loadstone/stats/interaction.py. `top` is built upon
+# `left` and `right`, both upon `bottom`.
 INTERACTIONS = pa.schema(
     [
         *SCOPE_KEY,
