@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import rocrate
 from loadstone import archive
+from loadstone.errors import LoadstoneError
+from loadstone.publishing import files, whole
 from loadstone.report import crate, site
+from loadstone.report.shared_files import write_assets
 from loadstone.tables.analyse import analyse_campaign
 from loadstone.tables.convert import convert_campaign
 from loadstone.variants import Variants
@@ -79,6 +82,7 @@ def of_page(page: Path, folder: Path) -> Path:
     folder.mkdir()
     for path in (page, page.with_suffix(".sha256")):
         shutil.copy(path, folder)
+    shutil.copytree(page.with_suffix(""), folder / page.stem)
     shutil.copy(page.with_name(f"{page.stem}{crate.SUFFIX}"), folder / "ro-crate-metadata.json")
     return folder
 
@@ -153,3 +157,23 @@ def test_crates_of_pages_that_went_away_go_too(project, tmp_path) -> None:
     reports = built(project, OPTIONS, tmp_path / "site")
     site.build_index(campaigns[:1], folder / "tables", reports, Variants({}), OPTIONS)
     assert len(list((reports / "campaigns").glob(f"*{crate.SUFFIX}"))) == 1
+
+
+@pytest.mark.parametrize("lost", ["campaigns/*/100.js", "campaigns/*.sha256", "assets/chart.js"])
+def test_a_site_that_lost_something_is_not_whole(project, tmp_path, lost) -> None:
+    reports = built(project, OPTIONS, tmp_path / "site")
+    write_assets(reports)
+    whole.check(files.of_site(reports))
+    path = min(reports.glob(lost))
+    content = path.read_bytes()
+    path.unlink()
+    not_whole(reports, path)
+    if lost.startswith("campaigns/"):  # of assets pages know the name alone
+        path.write_bytes(content[:-9])
+        not_whole(reports, path)
+
+
+def not_whole(reports: Path, path: Path) -> None:
+    with pytest.raises(LoadstoneError, match="nothing was published") as told:
+        whole.check(files.of_site(reports))
+    assert path.relative_to(reports).as_posix() in str(told.value)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.errors import LoadstoneError
-from loadstone.publishing import files, layout
+from loadstone.publishing import files, layout, whole
 from loadstone.publishing.destination import Destination, Place, Write
 from loadstone.publishing.files import SiteFile
 from loadstone.publishing.layout import Mark, Publication
@@ -54,6 +54,7 @@ def publish(
     Of all publications the last `keep` stay (None: all). Raises LoadstoneError.
     """
     site = files.of_site(reports)
+    whole.check(site)
     try:
         with destination.opened(looking=False) as place:
             plan = _plan(site, place, destination.name, keep, now or datetime.now(UTC))
@@ -72,6 +73,7 @@ def publish(
 def preview(reports: Path, destination: Destination, *, keep: int | None = None) -> list[str]:
     """What `publish` would do with the site as it is now, for people; changes nothing. Raises LoadstoneError."""
     site = files.of_site(reports)
+    whole.check(site)
     try:
         with destination.opened(looking=True) as place:
             plan = _plan(site, place, destination.name, keep, datetime.now(UTC))

@@ -61,6 +61,7 @@ def write_page(
     """
     beside = [page, *(path for path in [page.with_suffix(".sha256")] if path.is_file())]
     parts = [_file(path.name, path) for path in beside]
+    parts += [_file(f"{page.stem}/{path.name}", path) for path in sorted(page.with_suffix("").glob("*.js"))]
     rests_on = [_hashed(name, digest) for digest, name in map(_stated, inputs.lines)]
     rests_on += [_hashed(f"tables/{name}", _sha256(path)) for name, path in tables]
     software = [*_own_software(), *_collected_with(described)]
