@@ -2,7 +2,10 @@
 
 import json
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from loadstone.tables.contradictions import Tally
 from support import foreign, rawfiles
 from support.rawfiles import lines, write_cell
 from tables.test_foreign import of, problems
@@ -206,6 +209,21 @@ def test_a_row_of_a_printed_table_is_held_against_the_requests_beside_it(project
     write_cell(project.archive, {"1.results.json.zst": run, "1.summary.csv": table.encode()})
     project.make()
     assert [text for text in problems(project) if "says" in text] == [f"1.summary.csv says that {one}" for one in told]
+
+
+@pytest.mark.parametrize("share", [0.008, 0.009, 0.01, 0.011, 0.012, 0.015, 0.11])
+def test_an_estimate_within_a_gap(share):
+    """Of vegeta itself, where about as many requests took a second as lie beyond a percentile."""
+    random = np.random.default_rng(round(share * 1000))
+    for requests in (2000, 6000):
+        latencies = (4e7 * random.lognormal(0, 0.1, requests)).astype(np.int64)
+        latencies[random.choice(requests, random.binomial(requests, share), replace=False)] = 10**9
+        said = json.loads(rawfiles.vegeta("report", "-type=json", stdin=lines(latencies.tolist(), 100.0)))["latencies"]
+        tally = Tally()
+        tally.add(pa.RecordBatch.from_pydict({"latency_ns": latencies, "code": [200] * requests}))
+        for name, percentile in (("50th", 0.5), ("90th", 0.9), ("95th", 0.95), ("99th", 0.99)):
+            near, low, high = tally.around(percentile)
+            assert low * 0.95 <= said[name] <= high * 1.05 and low <= near <= high
 
 
 # --- itself ----------------------------------------------------------------------------------------------------------
