@@ -113,6 +113,16 @@ def test_a_small_effect_is_no_shape() -> None:
         assert found.shapes == ("flat",), found
 
 
+@pytest.mark.parametrize(("time", "shape"), [(0.03, run_shape.FLAT), (0.28, run_shape.DRIFTING_UP)])
+def test_a_fast_start_is_no_drift_unless_it_moves_the_mean(time: float, shape: str) -> None:
+    """As when caches are still empty of work: a third less at first, for a short time or for long."""
+    n = 4000
+    u, random = np.arange(n) / n, np.random.default_rng(7)
+    logs = np.log(5e6) - 0.4 * np.exp(-u / time) + 0.1 * random.normal(size=n)
+    found = run_shape.classify(np.exp(logs).astype(np.int64), None, 1)
+    assert found.shape == shape and found.warmup_share == 0
+
+
 def test_pauses_are_no_change_of_level() -> None:
     """Half a second in which nothing is answered, twice in ten seconds."""
     rng = np.random.default_rng(10)

@@ -116,7 +116,7 @@ def classify(latencies_ns: NDArray[np.int64], resolution_ns: float | None, seed:
         trend_share=float(np.expm1(slope * (series.size - 1))),
         trend_p=trend_p,
         warmup_requests=warmup.mser(latencies_ns),
-        warmup_share=_start_share(found),
+        warmup_share=max(0.0, _start_share(found)),
         change_seqs=tuple(int(edges[change]) for change in changes),
         levels_ns=tuple(float(np.exp(found.fitted[change])) for change in (0, *changes)) if changes else (),
         period_requests=repeating.requests if repeating else None,
@@ -135,14 +135,16 @@ def _over_time(found: structure.Structure) -> str | None:
         return None
     if found.kind == structure.CHANGES:
         return CHANGING_LEVEL
+    if found.kind == structure.DECAY and abs(_start_share(found)) <= WARMUP_SHARE:
+        return None
     if found.kind == structure.DECAY and first > last:
-        return WARMING_UP if _start_share(found) > WARMUP_SHARE else None
+        return WARMING_UP
     return DRIFTING_UP if last > first else DRIFTING_DOWN
 
 
 def _start_share(found: structure.Structure) -> float:
-    """By how much a decay lengthens the mean of the run over the level it ends at."""
-    if found.kind != structure.DECAY or found.fitted[0] < found.fitted[-1]:
+    """By how much a slow start lengthens the mean of the run over the level it ends at; below 0 for a fast start."""
+    if found.kind != structure.DECAY:
         return 0.0
     return float(np.exp(found.fitted - found.fitted[-1]).mean() - 1)
 
