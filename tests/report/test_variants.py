@@ -109,9 +109,11 @@ def test_the_list_says_what_changed_and_shows_text_as_text(through_time, watched
     watched.open((through_time.reports / "variants.html").as_uri())
     texts = watched.page.locator("tbody tr").all_inner_texts()
     assert "7 campaigns" in texts[0] and "change in" in texts[0]
-    assert f"odd {SCRIPT.replace('/', '')}" in texts[1] and "2 campaigns" in texts[1] and "no change" in texts[1]
+    assert f"odd {SCRIPT.replace('/', '')}" in texts[1] and "2 campaigns" in texts[1] and "no change told" in texts[1]
     watched.follow(watched.page.locator("tbody a").nth(1))
     assert watched.page.locator("h1").inner_text().startswith(f"odd {SCRIPT.replace('/', '')} through time")
+    said = "No change of level is told in any of 4 series of figures; 4 of them have fewer than 4 campaigns"
+    assert said in watched.page.locator("main").inner_text()
     assert watched.complaints == []
 
 

@@ -20,6 +20,7 @@ from loadstone.report.numbers import (
 from loadstone.report.queries import Row
 from loadstone.report.words import SHOWN
 from loadstone.slugs import variant_slug
+from loadstone.stats.history import LEAST_TO_ESTIMATE
 from loadstone.tables.layout import text
 from loadstone.variants import PALETTE, Style, Variants
 
@@ -242,11 +243,17 @@ def _by(ratio: float) -> str:
 
 
 def _found(changes: Sequence[Row], page: VariantHistory) -> str:
-    n_series = len({_series(row) for row in page.rows})
+    lengths = Counter(map(_series, page.rows))
+    n_series = len(lengths)
     if len(page.campaigns) < 2:
         return "There is one campaign only, so nothing can have changed yet." if page.rows else ""
     if not changes:
-        return f"No level changes in any of {counted(n_series, 'series', 'series')} of figures."
+        short = sum(length < LEAST_TO_ESTIMATE for length in lengths.values())
+        text = f"No change of level is told in any of {counted(n_series, 'series', 'series')} of figures"
+        unsure = (
+            f"; {short:,} of them have fewer than {LEAST_TO_ESTIMATE} campaigns, too few to tell any but large ones"
+        )
+        return f"{text}{unsure if short else ''}."
     last = changes[0]
     n_changed = len({_series(row) for row in changes})
     return (
