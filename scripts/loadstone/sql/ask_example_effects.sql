@@ -1,6 +1,7 @@
 -- Verdicts on variants beside their baseline
 SELECT
     app,
+    host,
     comparison,
     timestamps,
     rate,

@@ -1,6 +1,7 @@
 -- At which rate every variant saturates
 SELECT
     app,
+    host,
     comparison,
     timestamps,
     variant,

@@ -1,6 +1,7 @@
 -- What every layer adds to the one below it
 SELECT
     app,
+    host,
     comparison,
     timestamps,
     rate,

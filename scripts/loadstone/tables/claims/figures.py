@@ -136,15 +136,16 @@ def failures(evidence: Evidence) -> Iterator[Weakness]:
     """Latencies that are of failures too."""
     shares = [(each, _failed(each)) for each in evidence.series]
     many = [(each, share) for each, share in shares if share is not None and share > FAILURES_SHARE]
-    deciding = [(each, share) for each, share in many if share - _timed_out(each) > DECIDING_SHARE]
-    for weight, found in ((SERIOUS, deciding), (LIMITS, [each for each in many if each not in deciding])):
+    for weight in (SERIOUS, LIMITS):
+        deciding = weight == SERIOUS
+        found = [(each, share) for each, share in many if (share - _timed_out(each) > DECIDING_SHARE) == deciding]
         if found:
             cells = [each for each, _ in found]
             text = (
                 f"Up to {100 * max(share for _, share in found):.3g} % of the requests of {evidence.where(cells)} "
                 "failed: latencies there are of failures too"
             )
-            text += ", and what fails at once seems fast." if weight == SERIOUS else "."
+            text += ", and what fails at once seems fast." if deciding else "."
             yield Weakness("failures", weight, text, **evidence.about(cells))
 
 
