@@ -177,3 +177,5 @@ def not_whole(reports: Path, path: Path) -> None:
     with pytest.raises(LoadstoneError, match="nothing was published") as told:
         whole.check(files.of_site(reports))
     assert path.relative_to(reports).as_posix() in str(told.value)
+    named = str(told.value).partition("Remove ")[2].partition(" from the reports folder")[0].split()
+    assert named and all(name.endswith(".html") and (reports / name).is_file() for name in named)

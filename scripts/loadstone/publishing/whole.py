@@ -19,7 +19,7 @@ _SHOWN = 3
 
 def check(site: Mapping[str, SiteFile]) -> None:
     """Raises LoadstoneError when a page loads a file that is not there, or is not the one that it was made with."""
-    found = {missing: page for page in site for missing in _lacking(page, site)}
+    found = {missing: _page(name) for name in site for missing in _lacking(name, site)}
     if not found:
         return
     named = "; ".join(f"{missing}, which {page} was made with" for missing, page in list(found.items())[:_SHOWN])
@@ -42,6 +42,11 @@ def _lacking(page: str, site: Mapping[str, SiteFile]) -> Iterator[str]:
         for part in json.loads(site[page].path.read_bytes())["@graph"]:
             if part.get("@type") == "File" and not _is(part, _beside(page, unquote(part["@id"])), site):
                 yield _beside(page, unquote(part["@id"]))
+
+
+def _page(name: str) -> str:
+    """The page that a file of the site is, or describes: making that one again makes all that lies beside it."""
+    return f"{name.removesuffix(f'-{CRATE}')}.html" if name.endswith(f"-{CRATE}") else name
 
 
 def _beside(page: str, link: str) -> str:
