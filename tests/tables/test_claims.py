@@ -248,6 +248,55 @@ def test_patterns_of_a_comparison_leave_runs_out(project):
     assert "unbalanced" in found
 
 
+STAMPS = ("2026-11-21T11:00:00+00:00", "2026-11-22T11:00:00+00:00")
+
+
+def joined(project, levels: dict[str, tuple[float, ...]], runs: int = 4) -> dict[str, dict]:
+    """Claims on a comparison of both campaigns, where variants have these levels in ms; none was measured at 0."""
+    for variant, of_campaigns in levels.items():
+        for number, (stamp, level) in enumerate(zip(STAMPS, of_campaigns, strict=True)):
+            seeds = [1000 * number + 100 * ord(variant) + run for run in range(runs)]
+            if level:
+                write(project, variant, [settled(level * 1e6, seed) for seed in seeds], timestamp=stamp)
+    project.make()
+    asked = Comparison("both", "Both", "demo", ("here",), STAMPS)
+    compare(asked, list(archive.campaigns(project.archive)), project.tables)
+    return {row["claim"]: row for row in project.rows("SELECT * FROM claims WHERE comparison = 'both'")}
+
+
+def test_campaigns_that_agree(project):
+    assert not joined(project, {"a": (2, 2), "b": (3, 3)}).keys() - {"few_runs"}
+
+
+def test_campaigns_of_different_levels_and_the_same_difference(project):
+    found = joined(project, {"a": (2, 4), "b": (3, 6)})["campaigns_disagree"]
+    assert (found["weight"], found["n"], found["n_of"]) == ("limits", 2, 2)
+    assert "disagree about every variant at 200 requests/s" in found["text"]
+    assert STAMPS[0] in found["text"] and STAMPS[1] in found["text"] and "too narrow" in found["text"]
+
+
+def test_campaigns_of_different_differences(project):
+    found = joined(project, {"a": (2, 2), "b": (2.4, 4)})["campaigns_disagree"]
+    assert (found["weight"], found["variant"], found["n"]) == ("serious", "b", 1)
+    assert "by how much “b” at 200 requests/s differs from “a”" in found["text"]
+    assert f"times in {STAMPS[0]} and " in found["text"]
+
+
+def test_variants_of_different_campaigns(project):
+    found = joined(project, {"a": (2, 2), "b": (0, 3)})
+    assert "“b” and “a” are not of the same campaigns at 200 requests/s" in found["other_campaigns"]["text"]
+    assert "campaigns_disagree" not in found
+
+
+def test_a_run_far_from_its_siblings_that_counts(project):
+    runs = [settled(2e6, seed) for seed in range(5)]
+    write(project, "a", [*runs[:4], settled(6e6, 4)])
+    write(project, "b", 5)
+    found = one(project, "outlying_runs")
+    assert (found["weight"], found["variant"], found["n"], found["n_of"]) == ("limits", "a", 1, 10)
+    assert "1 run of “a” at 200 requests/s (run 5) is far from the others" in found["text"]
+
+
 def test_beyond_the_knee(project):
     for rate in ("100", "200"):
         write(project, "a", 5, rate=rate)

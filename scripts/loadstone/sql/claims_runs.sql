@@ -1,4 +1,5 @@
--- A row is one run: its shape, and how punctually its requests were sent.
+-- A row is one run: its shape, how punctually its requests were sent, its figures as far as it has them by itself, and
+-- whether they are far from those of its siblings.
 SELECT
     host,
     timestamp,
@@ -12,7 +13,15 @@ SELECT
     sending.refused,
     sending.lag_p99_ns,
     sending.lag_limit_ns,
-    sending.limited
+    sending.limited,
+    if(run_figures.n_timeouts = 0, run_figures.mean_ns, NULL) AS run_mean_ns,
+    if(run_figures.p50_censored, NULL, run_figures.p50_ns) AS run_p50_ns,
+    if(run_figures.p90_censored, NULL, run_figures.p90_ns) AS run_p90_ns,
+    if(run_figures.p99_censored, NULL, run_figures.p99_ns) AS run_p99_ns,
+    (app, host, timestamp, rate, runs.variant, run) IN (
+        SELECT (app, host, timestamp, rate, variant, run) FROM suggestions WHERE kind = 'outlying run'
+    ) AS is_outlying
 FROM runs
 LEFT JOIN run_shapes USING (app, host, timestamp, rate, variant_dir, run)
 LEFT JOIN sending USING (app, host, timestamp, rate, variant_dir, run)
+LEFT JOIN run_figures USING (app, host, timestamp, rate, variant_dir, run)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from loadstone.tables.claims import conditions, figures, runs
+from loadstone.tables.claims import apart, conditions, figures, runs
 from loadstone.tables.claims.declared import CLAIMS, WEIGHTS, Weakness
 from loadstone.tables.claims.evidence import Evidence
 from loadstone.tables.scope import Scope
@@ -34,6 +34,9 @@ _LINTS: Sequence[Callable[[Evidence], Iterable[Weakness]]] = (
     conditions.tool_versions,
     conditions.ways,
     conditions.far_apart,
+    apart.other_campaigns,
+    apart.campaigns_disagree,
+    apart.outlying,
 )
 
 

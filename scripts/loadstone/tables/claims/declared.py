@@ -181,6 +181,26 @@ CLAIMS = {
             "measure all variants again in one campaign",
         ),
         Claim(
+            "other_campaigns",
+            "Measured in other campaigns",
+            "limits where a variant's runs are not of the same campaigns as the baseline's",
+            "measure all variants again in one campaign",
+        ),
+        Claim(
+            "campaigns_disagree",
+            "Campaigns that disagree",
+            "serious where campaigns that are joined tell unlike differences from the baseline; limits where they tell "
+            "unlike figures of a variant: beyond what runs within them vary (analysis of variance, corrected for all "
+            "figures), and by more than the margin of equivalence",
+            "look at each campaign by itself; find what differed between them before they are joined",
+        ),
+        Claim(
+            "outlying_runs",
+            "Runs far from their siblings",
+            "limits where a run that counts is suggested as an outlier",
+            "look at it in the run inspector: tag it where something went wrong, else measure more runs",
+        ),
+        Claim(
             "reports_only",
             "Reports of tools alone",
             "limits where only what a tool reported of a run is left: no request can be looked at, and percentiles of "
@@ -192,7 +212,7 @@ CLAIMS = {
 
 # Beside a verdict stand the serious weaknesses of its two cells and, whatever their weight, those by which something
 # else than the variants may be what differs; but not those that keep it from being given, or that it heeds anyway.
-CONFOUNDING = ("fixed_order", "far_apart")
+CONFOUNDING = ("fixed_order", "far_apart", "other_campaigns")
 HEEDED = ("one_run", "below_a_step")
 
 

@@ -107,6 +107,23 @@ class Evidence:
             if found := [run for run in self.runs_of[number] if test(run)]:
                 yield series, found
 
+    def of_runs(self, series: Series, statistic: str) -> Iterator[tuple[_Row, float | None]]:
+        """Each run of a series with a figure of its own in ns; None where it has none, or it is only a least value."""
+        if series.evidence == "reports":
+            yield from ((run, row[f"{statistic}_ns"]) for run, row in zip(series.runs, series.reported, strict=True))
+            return
+        number = next(number for number, each in enumerate(self.series) if each is series)
+        yield from ((run, run.get(f"run_{statistic}_ns")) for run in self.runs_of[number])
+
+    def beside_baseline(self, variant: str) -> Iterator[tuple[Series, Series]]:
+        """The baseline and a variant, wherever both were measured in one way; nothing for the baseline itself."""
+        scope = self.scope
+        for rate in scope.rates:
+            for way in scope.ways:
+                found = scope.at(rate, way)
+                if variant != scope.baseline and scope.baseline in found and variant in found:
+                    yield found[scope.baseline], found[variant]
+
 
 def value(series: Series, statistic: str) -> float | None:
     """A figure of a series; of several reports only the mean."""

@@ -17,7 +17,7 @@ from loadstone.tables.claims.declared import (
 )
 from loadstone.tables.claims.evidence import STATISTICS, Evidence, counted, ms, only, value
 from loadstone.tables.schema import PERCENTILES
-from loadstone.tables.scope import Scope, Series, quoted
+from loadstone.tables.scope import Series, quoted
 
 
 def coarse_clock(evidence: Evidence) -> Iterator[Weakness]:
@@ -43,7 +43,7 @@ def below_a_step(evidence: Evidence) -> Iterator[Weakness]:
     """A weakness per variant."""
     scope = evidence.scope
     for variant in scope.variants:
-        pairs = [pair for pair in _beside_baseline(scope, variant) if _step_ns(pair) >= COARSE_NS]
+        pairs = [pair for pair in evidence.beside_baseline(variant) if _step_ns(pair) >= COARSE_NS]
         close = [(pair, names) for pair in pairs if (names := _within_a_step(pair))]
         if not close:
             continue
@@ -70,14 +70,6 @@ def below_a_step(evidence: Evidence) -> Iterator[Weakness]:
             statistic=only(all_names),
             cells=evidence.cells(each for pair, _ in close for each in pair),
         )
-
-
-def _beside_baseline(scope: Scope, variant: str) -> Iterator[tuple[Series, Series]]:
-    for rate in scope.rates:
-        for way in scope.ways:
-            found = scope.at(rate, way)
-            if variant != scope.baseline and scope.baseline in found and variant in found:
-                yield found[scope.baseline], found[variant]
 
 
 def _step_ns(pair: tuple[Series, Series]) -> float:
