@@ -138,7 +138,7 @@ def test_one_run_each_says_what_it_takes() -> None:
     found = said(rows)
     assert (found.kind, found.text) == (
         "cannot tell",
-        "Envoy beside Direct: can't tell, one run each; if runs differ by 5 %, about 7 to 19 runs each would tell.",
+        "Envoy beside Direct: can't tell, one run each; if runs differ by 5 %, about 7 to 19 runs each would tell (mean).",
     )
     (detail,) = found.details
     assert detail == (
@@ -146,6 +146,12 @@ def test_one_run_each_says_what_it_takes() -> None:
         "tell."
     )
     assert "more than 1,000 runs each" in said([one_run(500, "mean", None)]).text
+
+
+def test_the_runs_needed_in_short_are_those_of_one_figure() -> None:
+    rows = [one_run(rate, name, needed) for rate in (500, 1000) for name, needed in (("p50", 14), ("p99", 969))]
+    assert said(rows).text.endswith("about 14 runs each would tell (median).")
+    assert "about 14 to 969 runs each would tell" in said(rows).details[0]
 
 
 def test_loads_with_different_verdicts_share_the_sentence() -> None:
@@ -168,7 +174,7 @@ def test_slower_in_one_figure_and_faster_in_another_is_said() -> None:
 def test_a_load_that_only_one_figure_tells_of_names_that() -> None:
     rows = [effect(100, "p50", "slower"), effect(200, "p50", "cannot tell", why="the runs differ too much")]
     rows += [effect(200, "p99", "slower")]
-    assert said(rows).text == "Envoy is slower than Direct at all 2 loads (in median or p99)."
+    assert said(rows).text == "Envoy is slower than Direct at all 2 loads (2.00 times in median or p99)."
 
 
 def test_what_is_equivalent_at_one_load_each_is_not_at_all() -> None:

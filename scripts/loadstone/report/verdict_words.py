@@ -194,7 +194,9 @@ def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
     if everywhere:
         return f" (in {listed(everywhere)})"
     told = [STATISTICS[name] for name in STATISTICS if ratios.get(name)]
-    return f" (in {listed(told, 'or')})"
+    sizes = [ratio for known in ratios.values() for ratio in known]
+    times = f"{_range(sizes, significant)} times " if kind != "equivalent" and None not in sizes else ""
+    return f" ({times}in {listed(told, 'or')})"
 
 
 def _failing(kind: str, group: _Group) -> str | None:
@@ -215,7 +217,8 @@ def _why_short(group: _Group) -> str:
     patterns = [_pattern(row) for row in rows]
     most = max(dict.fromkeys(patterns), key=patterns.count)
     alike = _only(group, [row for row in rows if _pattern(row) == most])
-    return "; ".join(filter(None, (f", {_reason(alike)}", _needed(alike.rows))))
+    needed, first = _needed(_leading(alike.rows)), STATISTICS[_leading(alike.rows)[0]["statistic"]]
+    return "; ".join(filter(None, (f", {_reason(alike)}", needed and f"{needed} ({first})")))
 
 
 # --- what it rests on ------------------------------------------------------------------------------------------------
@@ -371,10 +374,10 @@ def interactions(
 _SQUARE = ("bottom", "left", "right", "top")
 
 
-def _leading(sure: Sequence[Row]) -> list[Row]:
-    """Those of the first figure of which it is sure."""
-    first = min((row["statistic"] for row in sure), key=_LEADING.index)
-    return [row for row in sure if row["statistic"] == first]
+def _leading(rows: Sequence[Row]) -> list[Row]:
+    """Those of the figure that stands for all."""
+    first = min((row["statistic"] for row in rows), key=_LEADING.index)
+    return [row for row in rows if row["statistic"] == first]
 
 
 def _together(group: _Group, rows: Sequence[Row]) -> Iterator[str]:
