@@ -1,8 +1,8 @@
-"""How cost grows with the archive: clock, processor and memory of each stage, from a thousand runs to as many as asked.
+"""How cost grows with the archive: clock, processor and memory of each stage. What they tell is in README.md.
 
-``LOADSTONE_RUNS="1000 10000 100000" make bench NAME=growth``; without it 1,000 and 4,000. Archives grow by campaigns of
-a thousand runs, whose results are links to those of a few real attacks: what is read and computed is all there, what is
-stored is not.
+``LOADSTONE_RUNS="1000 10000 100000" make bench NAME=growth`` goes from a thousand runs to as many as asked; without it
+to 4,000. Archives grow by campaigns of a thousand runs, whose results are links to those of a few real attacks: what is
+read and computed is all there, what is stored is not. ``make bench NAME=dimensions``: a thousand runs in several shapes.
 """
 
 import os
@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import numpy as np
 from bench import archives
 from bench.measuring import Row, Took, timed
 from loadstone import archive
@@ -21,11 +22,7 @@ from loadstone.archive import Campaign, Cell
 from support import rawfiles
 from support.checkout import copy_project
 
-VARIANTS = ["plain", "istio", "passthrough-filter", "tooling-filter", "prose-filter"]
-RATES = range(10, 201, 10)
-RUNS = 10
-OF_CAMPAIGN = len(VARIANTS) * len(RATES) * RUNS
-DURATION_S = 10
+RATES = (10, 200)  # the lowest and the highest
 _FIRST = datetime(2020, 1, 1, 10, tzinfo=UTC)
 # What is timed, each after those before it.
 _STAGES = {
@@ -40,6 +37,37 @@ _RATIO = 1.2
 
 
 @dataclass(frozen=True)
+class Shape:
+    """Of a campaign: how many there are of everything, and how long each run is."""
+
+    variants: int = 5
+    rates: int = 20
+    runs: int = 10
+    duration_s: int = 10
+
+    @property
+    def all_rates(self) -> list[int]:
+        """As far from each other as possible."""
+        return [round(rate) for rate in np.linspace(*RATES, self.rates)]
+
+    @property
+    def all_variants(self) -> list[str]:
+        """Those that are built upon each other, and others."""
+        others = [f"variant-{number:02d}" for number in range(self.variants - len(archives.VARIANTS))]
+        return [*archives.VARIANTS[: self.variants], *others]
+
+    @property
+    def of_campaign(self) -> int:
+        """All its runs."""
+        return self.variants * self.rates * self.runs
+
+    @property
+    def requests(self) -> int:
+        """All requests of a campaign."""
+        return sum(self.all_rates) * self.duration_s * self.variants * self.runs
+
+
+@dataclass(frozen=True)
 class Cost:
     """Of one stage over a whole archive; memory is that of the largest process."""
 
@@ -51,31 +79,37 @@ class Cost:
 
 
 class Grown:
-    """An archive that grows by campaigns."""
+    """An archive that grows by campaigns of one shape."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._campaigns = folder, 0
+    def __init__(self, folder: Path, shape: Shape = Shape()) -> None:
+        folder.mkdir(exist_ok=True)
+        self._folder, self._shape, self._campaigns = folder, shape, 0
         self._checkout = copy_project(folder / "checkout")
-        lines = archives.attack(folder, max(RATES), DURATION_S)
-        self._contents = {rate: b"".join(lines[: rate * DURATION_S]) for rate in RATES}
-        self._originals: dict[int, dict[str, Path]] = {}
+        lines = archives.attack(folder, max(RATES), shape.duration_s)
+        self._contents = {rate: b"".join(lines[: rate * shape.duration_s]) for rate in shape.all_rates}
 
     @property
     def runs(self) -> int:
         """How many there are."""
-        return self._campaigns * OF_CAMPAIGN
+        return self._campaigns * self._shape.of_campaign
+
+    @property
+    def requests(self) -> int:
+        """How many all of them have."""
+        return self._campaigns * self._shape.requests
 
     def grow(self, runs: int) -> None:
         """To at least so many runs. Each campaign has files of its own, for a file takes only so many links."""
+        shape = self._shape
         while self.runs < runs:
             when = (_FIRST + timedelta(days=self._campaigns)).isoformat()
             campaign = Campaign(self._folder / "archive", "bookinfo", "shiver", when)
             for rate, content in self._contents.items():
                 originals = self._written(rate, content)
-                for variant in VARIANTS:
+                for variant in shape.all_variants:
                     cell = Cell(campaign, str(rate), variant)
-                    archives.plan(cell, RUNS, DURATION_S)
-                    for run in range(1, RUNS + 1):
+                    archives.plan(cell, shape.runs, shape.duration_s)
+                    for run in range(1, shape.runs + 1):
                         archives.link(originals, cell, run)
             (campaign.path / archive.COMPLETION).touch()
             self._campaigns += 1
@@ -122,8 +156,8 @@ def growth(folder: Path) -> Iterator[Row]:
         before = grown.runs
         grown.grow(size)
         if not (new := grown.runs - before):
-            raise SystemExit(f"LOADSTONE_RUNS: sizes must be {OF_CAMPAIGN:,} runs apart")
-        yield Row("runs, requests", f"{grown.runs:,}, {grown.runs * sum(RATES) * DURATION_S / len(RATES):,.0f}")
+            raise SystemExit(f"LOADSTONE_RUNS: sizes must be {Shape().of_campaign:,} runs apart")
+        yield Row("runs, requests", f"{grown.runs:,}, {grown.requests:,}")
         for what, arguments in _STAGES.items():
             cost = grown.cost("--cores", "all", *arguments)
             per_run_ms = cost.took.cpu_s / new * 1e3
@@ -138,6 +172,25 @@ def growth(folder: Path) -> Iterator[Row]:
             )
         for what, took in grown.questions():
             yield Row(f"  {what}", str(took))
+
+
+_SHAPES = {
+    "one campaign: 5 variants, 20 rates, 10 runs of 10 s": (1, Shape()),
+    "10 campaigns, with one run of everything": (10, Shape(runs=1)),
+    "20 variants, 5 rates": (1, Shape(variants=20, rates=5)),
+    "2 rates, 100 runs": (1, Shape(rates=2, runs=100)),
+    "runs of 100 s": (1, Shape(duration_s=100)),
+}
+
+
+def dimensions(folder: Path) -> Iterator[Row]:
+    """Each stage over a thousand runs, all campaigns together, by how they are made up."""
+    for number, (name, (campaigns, shape)) in enumerate(_SHAPES.items()):
+        grown = Grown(folder / str(number), shape)
+        grown.grow(campaigns * shape.of_campaign)
+        yield Row(name, f"{grown.runs:,} runs, {grown.requests:,} requests")
+        for what, arguments in _STAGES.items():
+            yield Row(f"  {what}", str(grown.cost("--cores", "all", *arguments)))
 
 
 _PEAK = """

@@ -142,7 +142,16 @@ def undisturbed(_: Path) -> Iterator[Row]:
         yield Row(f"ms of {what}, p99, while CPU and memory are sampled", f"{own:.3f}, {peer:.3f} without")
 
 
-BENCHMARKS = [reading, memory, attacking, undisturbed, opening.opening_pages, *archives.BENCHMARKS, growth.growth]
+BENCHMARKS = [
+    reading,
+    memory,
+    attacking,
+    undisturbed,
+    opening.opening_pages,
+    *archives.BENCHMARKS,
+    growth.growth,
+    growth.dimensions,
+]
 
 
 if __name__ == "__main__":
