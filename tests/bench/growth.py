@@ -1,8 +1,9 @@
 """How cost grows with the archive: clock, processor and memory of each stage. What they tell is in README.md.
 
 ``LOADSTONE_RUNS="1000 10000 100000" make bench NAME=growth`` goes from a thousand runs to as many as asked; without it
-to 4,000. Archives grow by campaigns of a thousand runs, whose results are links to those of a few real attacks: what is
-read and computed is all there, what is stored is not. ``make bench NAME=dimensions``: a thousand runs in several shapes.
+to 4,000. Archives grow by campaigns of a thousand runs, whose results are links to those of a few real attacks: what
+is read and computed is all there, what is stored is not. ``make bench NAME=dimensions``: a thousand runs, otherwise
+made up.
 """
 
 import os
