@@ -1,11 +1,11 @@
 """Did it get slower since? The newest complete campaign of each app and host against earlier ones of the archive.
 
 Each figure (a statistic of a variant at a rate) is compared with the same figure of earlier campaigns that measured it
-in the same way; tests are those of `loadstone.stats.slower`. That one of all is called worse by chance happens at most
-once in 20 (1 - confidence): p values are adjusted by Holm's method. That all are no worse needs no adjustment, since
-each of them has to show it (Berger 1982, "Multiparameter hypothesis testing", Technometrics 24(4)). The best of
-several references is not picked by its value, which would be chance in part: a figure is worse than the best of them
-when it is worse than any, with as many tests more.
+in the same way; tests are those of `loadstone.stats.slower`, of shares of failures those of `loadstone.stats.shares`.
+That one of all is called worse by chance happens at most once in 20 (1 - confidence): p values are adjusted by Holm's
+method. That all are no worse needs no adjustment, since each of them has to show it (Berger 1982, "Multiparameter
+hypothesis testing", Technometrics 24(4)). The best of several references is not picked by its value, which would be
+chance in part: a figure is worse than the best of them when it is worse than any, with as many tests more.
 """
 
 import json
@@ -21,10 +21,11 @@ from loadstone.archive import Campaign, parse_timestamp
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
 from loadstone.stats import history as levelling
+from loadstone.stats import shares
 from loadstone.stats.families import holm
 from loadstone.stats.slower import Difference, difference
 from loadstone.tables import database, history, layout, schema
-from loadstone.tables.figures_of_cells import ERRORS, Figure, change, figure, lacks
+from loadstone.tables.figures_of_cells import ERRORS, Figure, change, figure, lacks, unsure
 
 WORSE, NO_WORSE, CANNOT_TELL = "worse", "no worse", "cannot tell"
 FILE = "gate.json"
@@ -290,7 +291,7 @@ class _Tested:
     cell: _Cell
     later: Figure
     earlier: Sequence[tuple[_Cell, Figure]]
-    differences: Sequence[Difference]
+    differences: Sequence[Difference | shares.Difference]
     allowed: float
 
     @property
@@ -349,13 +350,17 @@ def _compared(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Opt
     if fewest < options.runs:
         return refused(f"rests on {fewest} of the {options.runs} runs that are needed")
     if any(math.isnan(each.error) for each in (later, *(found for _, found in references))):
-        return refused("it has no interval")
+        return refused(unsure(statistic))
     between = _between([found for _, found in told], history.least_step(statistic, options.margin))
-    differences = [
-        difference((found.scaled, found.error, found.freedom), (later.scaled, later.error, later.freedom), between)
-        for _, found in references
-    ]
+    differences = [_difference(found, later, between) for _, found in references]
     return _Tested(cell, later, references, differences, options.allowed(cell, statistic))
+
+
+def _difference(earlier: Figure, later: Figure, between: tuple[float, float]) -> Difference | shares.Difference:
+    if earlier.share and later.share:
+        return shares.Difference(earlier.share, later.share, between)
+    before, after = ((each.scaled, each.error, each.freedom) for each in (earlier, later))
+    return difference(before, after, between)
 
 
 def _between(earlier: Sequence[Figure], least: float) -> tuple[float, float]:

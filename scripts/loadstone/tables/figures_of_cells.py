@@ -11,6 +11,7 @@ from typing import Any
 
 from loadstone.stats import estimable
 from loadstone.stats.bootstrap import t_factor
+from loadstone.stats.shares import Share
 from loadstone.tables.schema import PERCENTILES
 
 LATENCIES = ("p50", "p90", "p99", "mean")
@@ -25,8 +26,8 @@ _ROUNDED = sqrt(12)  # a step divided by it is the deviation of a uniform distri
 class Figure:
     """A statistic of one cell. `value` is in ns, of ``error_fraction`` a share; `low` and `high` its interval.
 
-    `scaled` and `error` (standard error with `freedom` degrees of freedom; not a number for a single run) are on the
-    scale of comparison.
+    `scaled` and `error` (standard error with `freedom` degrees of freedom; not a number where nothing tells it, as of a
+    single run) are on the scale of comparison. `share` is there of ``error_fraction`` with an error.
     """
 
     statistic: str
@@ -36,6 +37,7 @@ class Figure:
     n_runs: int
     scaled: float
     error: float
+    share: Share | None = None
 
     @property
     def freedom(self) -> float:
@@ -79,12 +81,12 @@ def _errors(cell: Mapping[str, Any], confidence: float) -> Figure | None:
     value, runs, spread = cell[ERRORS], cell["n_runs"], cell["error_fraction_std"]
     if value is None:
         return None
-    if runs < 2 or spread is None:
+    if runs < 2 or spread is None or not cell["n_requests"]:
         return Figure(ERRORS, value, None, None, runs, value, nan)
-    # Of as many requests, one more or less that failed is chance, also where all runs agree.
-    error = max(spread / sqrt(runs - 1), 1 / cell["n_requests"] if cell["n_requests"] else 0.0)
-    reach = t_factor(confidence, runs - 1) * error
-    return Figure(ERRORS, value, max(0.0, value - reach), min(1.0, value + reach), runs, value, error)
+    share = Share(value, spread, runs, cell["n_requests"])
+    reach = t_factor(confidence, runs - 1) * share.error
+    low, high = max(0.0, value - reach), min(1.0, value + reach)
+    return Figure(ERRORS, value, low, high, runs, value, share.error, share)
 
 
 def lacks(cell: Mapping[str, Any], statistic: str) -> str:
@@ -94,6 +96,13 @@ def lacks(cell: Mapping[str, Any], statistic: str) -> str:
     if statistic in PERCENTILES and cell["n_runs"] > 1:
         return "is known by reports of its runs alone, and percentiles are never averaged; the mean is told"
     return "the reports of its runs lack this figure, or rest on too few requests"
+
+
+def unsure(statistic: str) -> str:
+    """Why nobody knows the error of a figure of several runs, in words."""
+    if statistic == ERRORS:
+        return "the reports do not tell of how many requests the shares of failures are"
+    return "it has no interval"
 
 
 def change(shift: float, *, is_share: bool) -> float:
