@@ -12,6 +12,7 @@ from typing import Any
 from loadstone.stats import estimable
 from loadstone.stats.bootstrap import t_factor
 from loadstone.stats.shares import Share
+from loadstone.tables import unbounded
 from loadstone.tables.schema import PERCENTILES
 
 LATENCIES = ("p50", "p90", "p99", "mean")
@@ -27,7 +28,8 @@ class Figure:
     """A statistic of one cell. `value` is in ns, of ``error_fraction`` a share; `low` and `high` its interval.
 
     `scaled` and `error` (standard error with `freedom` degrees of freedom; not a number where nothing tells it, as of a
-    single run) are on the scale of comparison. `share` is there of ``error_fraction`` with an error.
+    single run) are on the scale of comparison. `share` is there of ``error_fraction`` with an error. `at_least`: the
+    figure falls among requests that timed out, and all this is of the least that it is.
     """
 
     statistic: str
@@ -38,6 +40,7 @@ class Figure:
     scaled: float
     error: float
     share: Share | None = None
+    at_least: bool = False
 
     @property
     def freedom(self) -> float:
@@ -57,11 +60,13 @@ def figure(cell: Mapping[str, Any], statistic: str, confidence: float) -> Figure
     value = cell[f"{statistic}_ns"]
     if value is None or value <= 0 or cell.get(f"{statistic}_estimable") is False:
         return None
-    low, high, error = cell[f"{statistic}_low_ns"], cell[f"{statistic}_high_ns"], nan
+    low, high, error, at_least = cell[f"{statistic}_low_ns"], cell[f"{statistic}_high_ns"], nan, False
     if low and high and cell["n_runs"] > 1:
-        of_runs = (log(high) - log(low)) / 2 / t_factor(confidence, cell["n_runs"] - 1)
-        error = max(of_runs, cell["resolution_ns"] / _ROUNDED / value)
-    return Figure(statistic, value, low, high, cell["n_runs"], log(value), error)
+        error = (log(high) - log(low)) / 2 / t_factor(confidence, cell["n_runs"] - 1)
+    elif known := cell.get(unbounded.KEY, {}).get(statistic):
+        value, error, at_least = known.value_ns, known.log_error, known.at_least
+    error = max(cell["resolution_ns"] / _ROUNDED / value, error) if isfinite(error) else nan
+    return Figure(statistic, value, low, high, cell["n_runs"], log(value), error, at_least=at_least)
 
 
 def _reported(cell: Mapping[str, Any], statistic: str, confidence: float) -> Figure | None:
@@ -98,10 +103,12 @@ def lacks(cell: Mapping[str, Any], statistic: str) -> str:
     return "the reports of its runs lack this figure, or rest on too few requests"
 
 
-def unsure(statistic: str) -> str:
+def unsure(cell: Mapping[str, Any], statistic: str) -> str:
     """Why nobody knows the error of a figure of several runs, in words."""
     if statistic == ERRORS:
         return "the reports do not tell of how many requests the shares of failures are"
+    if cell.get(f"{statistic}_censored"):
+        return "requests timed out, so that it is not known"
     return "it has no interval"
 
 
