@@ -60,7 +60,7 @@ def told(row: _Row) -> str | None:
     elif row["shape"] == run_shape.WARMING_UP:
         text = f"slow start lengthens its mean latency by {_percent(row['warmup_share'])}"
     else:
-        text = f"latency changes by {_percent(row['trend_share'], '+')} over the run"
+        text = f"latency changes by {_percent(row['change_share'], '+')} over the run"
     return f"is {row['shape']}: its {text}"
 
 
