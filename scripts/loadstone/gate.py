@@ -1,11 +1,11 @@
 """Did it get slower since? The newest complete campaign of each app and host against earlier ones of the archive.
 
 Each figure (a statistic of a variant at a rate) is compared with the same figure of earlier campaigns that measured it
-in the same way; tests are those of `loadstone.stats.slower`. That one of all is called worse by chance happens at most
-once in 20 (1 - confidence): p values are adjusted by Holm's method. That all are no worse needs no adjustment, since
-each of them has to show it (Berger 1982, "Multiparameter hypothesis testing", Technometrics 24(4)). The best of
-several references is not picked by its value, which would be chance in part: a figure is worse than the best of them
-when it is worse than any, with as many tests more.
+in the same way; tests are those of `loadstone.stats.slower`, of shares of failures those of `loadstone.stats.shares`.
+That one of all is called worse by chance happens at most once in 20 (1 - confidence): p values are adjusted by Holm's
+method. That all are no worse needs no adjustment, since each of them has to show it (Berger 1982, "Multiparameter
+hypothesis testing", Technometrics 24(4)). The best of several references is not picked by its value, which would be
+chance in part: a figure is worse than the best of them when it is worse than any, with as many tests more.
 """
 
 import json
@@ -20,11 +20,13 @@ from loadstone import config, sql
 from loadstone.archive import Campaign, parse_timestamp
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
+from loadstone.gate_finding import Finding
 from loadstone.stats import history as levelling
+from loadstone.stats import shares
 from loadstone.stats.families import holm
 from loadstone.stats.slower import Difference, difference
-from loadstone.tables import database, history, layout, schema
-from loadstone.tables.figures_of_cells import ERRORS, Figure, change, figure, lacks
+from loadstone.tables import database, history, layout, schema, unbounded
+from loadstone.tables.figures_of_cells import ERRORS, Figure, change, figure, lacks, unsure
 
 WORSE, NO_WORSE, CANNOT_TELL = "worse", "no worse", "cannot tell"
 FILE = "gate.json"
@@ -67,47 +69,6 @@ class Options:
             if all(cell[name] == override.get(name, cell[name]) for name in ("app", "variant")):
                 of |= {name: config.share(override[name]) for name in of if name in override}
         return of[ERRORS] if statistic == ERRORS else math.log(of["ratio"])
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One figure of the candidate, and why nothing is told of it, if so.
-
-    Latencies are in ns, and `change`, its interval and `allowed` ratios; of ``error_fraction`` all are shares.
-    """
-
-    app: str
-    host: str
-    candidate: str
-    variant: str
-    rate: float
-    statistic: str
-    verdict: str
-    why: str | None = None
-    reference: str | None = None
-    value: float | None = None
-    reference_value: float | None = None
-    change: float | None = None
-    low: float | None = None
-    high: float | None = None
-    allowed: float | None = None
-    p_worse: float | None = None
-
-    def text(self) -> str:
-        """In words."""
-        what = f"{self.app}/{self.host}: {self.variant} at {self.rate:g} requests/s, {self.statistic}"
-        if self.value is None or self.reference_value is None:
-            return f"{what}: {self.why}"
-        if self.statistic == ERRORS:
-            return (
-                f"{what}: {_percent(self.value)} instead of {_percent(self.reference_value)} in {self.reference}, "
-                f"{_percent(self.change)} more ({_percent(self.low)} to {_percent(self.high)}; "
-                f"allowed {_percent(self.allowed)})"
-            )
-        return (
-            f"{what}: {self.value / 1e6:.4g} ms instead of {self.reference_value / 1e6:.4g} ms in {self.reference}, "
-            f"{self.change:.3g} times ({self.low:.3g} to {self.high:.3g}; allowed {self.allowed:.3g})"
-        )
 
 
 @dataclass(frozen=True)
@@ -178,6 +139,7 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
     chosen = _chosen(candidates, campaigns, options)
     with database.open_memory() as connection:
         cells = history.measured(connection, tables, campaigns)
+        unbounded.add(connection, tables, campaigns, cells)
         database.add_view(connection, tables, "planned", schema.PLANNED, campaigns)
         places: list[_Place] = connection.sql(sql.load("gate_places")).fetchall()
     told = judge_cells(cells, places, chosen, options) + _vanished(places, chosen, options)
@@ -290,42 +252,52 @@ class _Tested:
     cell: _Cell
     later: Figure
     earlier: Sequence[tuple[_Cell, Figure]]
-    differences: Sequence[Difference]
+    differences: Sequence[Difference | shares.Difference]
     allowed: float
 
     @property
     def p_worse(self) -> float:
-        """Of being worse than any of the references."""
-        return min(1.0, len(self.differences) * min(each.p_above(self.allowed) for each in self.differences))
+        """Of being worse than any of the references. What is only the least that one may be tells nothing of that."""
+        pairs = zip(self.differences, self.earlier, strict=True)
+        known = [each.p_above(self.allowed) for each, (_, before) in pairs if not before.at_least]
+        return min(1.0, len(known) * min(known)) if known else 1.0
 
     def finding(self, adjusted: float, options: Options) -> Finding:
         """`adjusted`: the p value of being worse, over all figures of the gate."""
         alpha = 1 - options.confidence
-        # Shown is the reference that the figure is furthest above.
-        nearest = max(range(len(self.differences)), key=lambda at: self.differences[at].shift)
+        # Shown is the reference that the figure is furthest above, of those that are known if there are any.
+        order = [
+            (not before.at_least, each.shift) for each, (_, before) in zip(self.differences, self.earlier, strict=True)
+        ]
+        nearest = max(range(len(order)), key=lambda at: order[at])
         shown, (reference, before) = self.differences[nearest], self.earlier[nearest]
         verdict = CANNOT_TELL
         if adjusted < alpha:
             verdict = WORSE
-        elif all(each.p_below(self.allowed) < alpha for each in self.differences):
+        elif not self.later.at_least and all(each.p_below(self.allowed) < alpha for each in self.differences):
             verdict = NO_WORSE
         bounds = (shown.shift, *shown.interval(options.confidence), self.allowed)
         shift, low, high, allowed = (change(each, is_share=self.later.is_share) for each in bounds)
+        why = "the interval holds what is allowed" if verdict == CANNOT_TELL else None
+        if self.later.at_least or before.at_least:
+            why = f"{'it' if self.later.at_least else 'the reference'} falls among requests that timed out"
         return Finding(
             *_campaign(self.cell),
             self.cell["variant"],
             self.cell["rate"],
             self.later.statistic,
             verdict,
-            why="the interval holds what is allowed" if verdict == CANNOT_TELL else None,
+            why=why,
             reference=reference["timestamp"],
             value=self.later.value,
             reference_value=before.value,
             change=shift,
-            low=low,
-            high=high,
+            low=None if before.at_least else low,
+            high=None if self.later.at_least else high,
             allowed=allowed,
             p_worse=adjusted,
+            at_least=self.later.at_least,
+            reference_at_least=before.at_least,
         )
 
 
@@ -348,23 +320,32 @@ def _compared(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Opt
     fewest = min(each.n_runs for each in (later, *(found for _, found in references)))
     if fewest < options.runs:
         return refused(f"rests on {fewest} of the {options.runs} runs that are needed")
-    if any(math.isnan(each.error) for each in (later, *(found for _, found in references))):
-        return refused("it has no interval")
-    between = _between([found for _, found in told], history.least_step(statistic, options.margin))
-    differences = [
-        difference((found.scaled, found.error, found.freedom), (later.scaled, later.error, later.freedom), between)
-        for _, found in references
-    ]
+    for of, found in ((cell, later), *references):
+        if math.isnan(found.error):
+            return refused(unsure(of, statistic))
+    if later.at_least:
+        references = [(each, found) for each, found in references if not found.at_least]
+        if not references:
+            return refused("it falls among requests that timed out, as it did before")
+    between = _between(
+        [found for _, found in told if not found.at_least], history.least_step(statistic, options.margin)
+    )
+    differences = [_difference(found, later, between) for _, found in references]
     return _Tested(cell, later, references, differences, options.allowed(cell, statistic))
+
+
+def _difference(earlier: Figure, later: Figure, between: tuple[float, float]) -> Difference | shares.Difference:
+    if earlier.share and later.share:
+        return shares.Difference(earlier.share, later.share, between)
+    before, after = ((each.scaled, each.error, each.freedom) for each in (earlier, later))
+    return difference(before, after, between)
 
 
 def _between(earlier: Sequence[Figure], least: float) -> tuple[float, float]:
     """By how much campaigns of the last level differ beyond their runs."""
+    if not earlier:
+        return 0.0, 0.0
     series = history.as_series(earlier)
     numbers = levelling.levels(series, least)
     start = int((numbers != numbers[-1]).sum())
     return levelling.between_variance(series.part(start, len(earlier)))
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.3g} %"

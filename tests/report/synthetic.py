@@ -126,6 +126,7 @@ def _run(made: Made, variant: str, run: int, rate: float) -> dict[str, Any]:
     excluded = made.excluded == (variant, run)
     return {
         "run": run,
+        "clock_set_back_s": None,
         "variant_dir": variant,
         "started_at": datetime(2026, 11, 21, 11, 30, run % 60, tzinfo=UTC),
         "load_model": "open",

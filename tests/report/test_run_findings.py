@@ -147,6 +147,7 @@ EMPTY = dict.fromkeys(
             "shapes",
             "trend_share",
             "trend_p",
+            "change_share",
             "warmup_requests",
             "warmup_s",
             "warmup_share",
@@ -162,7 +163,14 @@ EMPTY = dict.fromkeys(
     ("row", "said"),
     [
         ({"shape": "flat"}, "flat"),
-        ({"shape": "drifting up", "trend_share": 0.312, "trend_p": 1e-9}, "drifting up: 31 % over the run, p < 0.001"),
+        (
+            {"shape": "drifting up", "trend_share": 0.312, "change_share": 0.312, "trend_p": 1e-9},
+            "drifting up: 31 % over the run, p < 0.001",
+        ),
+        (
+            {"shape": "drifting up", "trend_share": 0.2, "change_share": 0.48, "trend_p": 1e-9},
+            "drifting up: 48 % over the run, most of it at the start",
+        ),
         (
             {"shape": "still warming up", "warmup_share": 0.5, "warmup_requests": 1200, "warmup_s": 2.25},
             "still warming up: its slow start lengthens the mean by 50 %; over after 1,200 requests (2.25 s)",

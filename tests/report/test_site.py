@@ -156,11 +156,17 @@ def test_the_table_of_cells_says_why_there_is_no_interval(made_site):
 
 
 @pytest.mark.parametrize(
-    ("n_runs", "p99_ns", "why"),
-    [(1, 5e9, "one run"), (3, 5e9, "may time out"), (3, 0.0, "too fast for the clock")],
+    ("n_runs", "p99_ns", "resolution_ns", "why"),
+    [
+        (1, 5e9, 1.0, "one run"),
+        (3, 5e9, 1.0, "may time out"),
+        (3, 0.0, 1e6, "too fast for the clock"),
+        (3, 0.0, 1.0, "latencies of 0"),
+    ],
 )
-def test_why_there_is_no_interval(n_runs, p99_ns, why):
-    cell = {"n_requests": 10_000, "n_runs": n_runs, "p99_ns": p99_ns, "p99_low_ns": None, "p99_estimable": True}
+def test_why_there_is_no_interval(n_runs, p99_ns, resolution_ns, why):
+    known = {"n_requests": 10_000, "p99_low_ns": None, "p99_estimable": True}
+    cell = known | {"n_runs": n_runs, "p99_ns": p99_ns, "resolution_ns": resolution_ns}
     assert words.interval(cell, "p99", MILLISECONDS) == why
 
 

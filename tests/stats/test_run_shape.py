@@ -121,6 +121,25 @@ def test_a_fast_start_is_no_drift_unless_it_moves_the_mean(time: float, shape: s
     logs = np.log(5e6) - 0.4 * np.exp(-u / time) + 0.1 * random.normal(size=n)
     found = run_shape.classify(np.exp(logs).astype(np.int64), None, 1)
     assert found.shape == shape and found.warmup_share == 0
+    assert (found.change_share is None) == (shape == run_shape.FLAT)
+
+
+def test_the_change_of_a_drift_is_that_of_the_curve_that_fits_it() -> None:
+    n = 4000
+    logs = np.log(5e6) - 0.7 * np.exp(-np.arange(n) / n / 0.12) + 0.1 * np.random.default_rng(7).normal(size=n)
+    found = run_shape.classify(np.exp(logs).astype(np.int64), None, 1)
+    assert found.shape == run_shape.DRIFTING_UP
+    first, last = (0.7 * np.exp(-u / 0.12) for u in (1 / 128, 127 / 128))  # middles of the first and the last block
+    assert found.change_share == pytest.approx(np.expm1(first - last), rel=0.05)
+    assert found.trend_share < 0.95 * found.change_share, "that of a straight line"
+
+
+def test_the_change_of_a_straight_drift_is_that_of_the_line() -> None:
+    n = 4000
+    logs = np.log(5e6) + np.log(2) * np.arange(n) / n + 0.1 * np.random.default_rng(8).normal(size=n)
+    found = run_shape.classify(np.exp(logs).astype(np.int64), None, 1)
+    assert found.shape == run_shape.DRIFTING_UP
+    assert found.change_share == pytest.approx(found.trend_share, rel=1e-6) == pytest.approx(1, abs=0.1)
 
 
 def test_pauses_are_no_change_of_level() -> None:

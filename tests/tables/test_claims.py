@@ -216,6 +216,31 @@ def test_a_coarse_clock_and_differences_below_its_step(project):
     assert found["lag_unknown"]["weight"] == "note"
 
 
+@pytest.mark.parametrize(
+    ("level_ms", "said"),
+    [
+        (0.0, "is less than one step: no finer"),
+        (1.0, "is of 1 step only: no finer"),
+        (7.0, "is of 7 steps only: no finer"),
+    ],
+)
+def test_a_median_is_said_in_steps_of_a_coarse_clock(project, level_ms, said):
+    files = {f"{run}.artillery.json": foreign.artillery([[level_ms] * 5] * 4) for run in (1, 2)}
+    described = {"testMode": "artillery", "generator": {"name": "artillery"}, "loadModel": "open"}
+    write_cell(project.archive, files, rate="1", variant="a", order=BLOCKS, testOptions={}, **described)
+    assert said in one(project, "coarse_clock")["text"]
+
+
+def test_latencies_of_0_by_a_fine_clock_are_no_coarse_clock_but_a_fault(project):
+    write(project, "a", [np.zeros(1000, int)] * 5)
+    found = {row["claim"]: row for row in claims(project)}
+    assert "coarse_clock" not in found
+    assert found["zeros"]["weight"] == "serious"
+    assert found["zeros"]["text"].startswith(
+        "The median latency of “a” at 200 requests/s is 0, which no request can take"
+    )
+
+
 def test_campaigns_far_apart_hosts_and_versions_in_a_comparison(project):
     stamps = ("2026-11-21T11:00:00+00:00", "2026-12-21T11:00:00+00:00")
     for number, stamp in enumerate(stamps):

@@ -148,6 +148,7 @@ def test_it_is_refused_where_it_means_nothing(project) -> None:
     write_cell(project.archive, {"1.artillery.json": report}, rate="2", variant="artillery", **artillery)
     write_cell(project.archive, {"1.summary.json": b'{"requests": 100, "latencies": {"mean": 5}}'}, variant="reported")
     write(project, {"1.results.json.zst": run(DUE_NS[:100], [2 * MS] * 100)}, rate=100, seconds=1, variant="fast")
+    write(project, {"1.results.json.zst": run(DUE_NS[:1], [2 * MS])}, rate=1, seconds=1, variant="one")
     project.make()
     rows = {row["variant"]: row for row in project.rows("SELECT * FROM sending")}
     words = {
@@ -156,6 +157,7 @@ def test_it_is_refused_where_it_means_nothing(project) -> None:
         "k6": "is not known",
         "artillery": "in which period",
         "reported": "nothing is known of single requests",
+        "one": "a single measured request has no rate",
         "fast": "sent at 1000 per second and more where 100 were asked",
     }
     assert set(rows) == set(words)
@@ -164,6 +166,48 @@ def test_it_is_refused_where_it_means_nothing(project) -> None:
         assert expected in row["refused"]
         assert {row[name] for name in ("lag_p99_ns", "limited", "corrected_p99_ns", "asked_rate")} == {None}
     assert project.rows("SELECT * FROM suggestions WHERE tag = 'GENERATOR_LIMITED'") == []
+
+
+def test_a_clock_that_is_set_back_is_named_and_nothing_rests_on_it(project) -> None:
+    """By an hour in the middle of a run that is punctual, and warms up: its latencies stay."""
+    latencies_ns = np.round(5e6 * (1 + 9 * np.exp(-np.arange(N) / 400)) * np.exp(0.1 * RNG.normal(size=N)))
+    sent_ns = DUE_NS - np.where(np.arange(N) < N // 2, 0, 3600 * 10**9)
+    files = {f"{number}.results.json.zst": run(sent_ns, latencies_ns) for number in (1, 2)}
+    write(project, files, variant="back")
+    write(project, {f"{number}.results.json.zst": run(DUE_NS, latencies_ns) for number in (1, 2)}, variant="right")
+    project.make()
+    told = project.rows("SELECT variant, refused, lag_p99_ns FROM sending ORDER BY variant, run")
+    why = "the clock was set back by 3,600 s during the run"
+    assert [(why in (row["refused"] or ""), row["lag_p99_ns"] is None) for row in told] == [(True, True)] * 2 + [
+        (False, False)
+    ] * 2
+    problems = project.rows("SELECT variant, run, problem FROM problems WHERE problem LIKE '%clock%'")
+    assert [(row["variant"], row["run"]) for row in problems] == [("back", 1), ("back", 2)]
+    assert problems[0]["problem"].startswith(why) and problems[0]["problem"].endswith("; latencies are")
+    back, right = project.rows("SELECT * FROM cells WHERE stream = 'main' ORDER BY variant")
+    assert back["throughput"] is None and right["throughput"] == pytest.approx(RATE, rel=0.01)
+    assert back["p99_ns"] == right["p99_ns"] and back["mean_ns"] == right["mean_ns"]
+    shapes = project.rows(
+        "SELECT variant, shape, warmup_requests, warmup_s FROM run_shapes WHERE run = 1 ORDER BY variant"
+    )
+    assert [row["shape"] for row in shapes] == ["still warming up"] * 2, "in the order of their numbers"
+    assert shapes[0]["warmup_s"] is None and shapes[1]["warmup_s"] is not None
+    assert {row["variant"] for row in project.rows("SELECT DISTINCT variant FROM time_bins")} == {"right"}
+    started = project.rows("SELECT DISTINCT epoch_ns(started_at) // 1000000000 AS at FROM runs")
+    assert [row["at"] for row in started] == [START_NS // 10**9]
+    assert project.rows("SELECT * FROM suggestions WHERE tag = 'GENERATOR_LIMITED'") == []
+    claim = project.row("SELECT text, remedy FROM claims WHERE claim = 'lag_unknown'")
+    assert "2 of 4 runs" in claim["text"] and why in claim["text"] and "clock" in claim["remedy"]
+
+
+def test_requests_that_end_in_another_order_are_no_clock_that_went_back(project) -> None:
+    """Numbers that count requests as they ended: one that took long is sent before those around it."""
+    latencies_ns = np.where(np.arange(N) % 100 == 7, 30_000 * MS, 2 * MS)
+    ended_ns = DUE_NS + latencies_ns
+    order = np.argsort(ended_ns, kind="stable")
+    write(project, {"1.results.json.zst": run(DUE_NS[order], latencies_ns[order])})
+    project.make()
+    assert project.rows("SELECT clock_set_back_s FROM runs") == [{"clock_set_back_s": None}]
 
 
 def test_hostile_times_and_numbers_stop_nothing(project) -> None:

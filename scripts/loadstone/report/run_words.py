@@ -1,6 +1,7 @@
 """The shape of a run and how it was sent, in words with their evidence."""
 
 from collections.abc import Callable, Iterator
+from math import isclose
 
 from loadstone.records import RunRecord
 from loadstone.report import coarse
@@ -52,7 +53,11 @@ def _warming_up(row: Row) -> str:
 
 
 def _drifting(row: Row) -> str:
-    return _together(f"{_percent(abs(row['trend_share']))} over the run", probability(row["trend_p"]))
+    change = f"{_percent(abs(row['change_share']))} over the run"
+    # The probability is that of a straight line: it is nothing about a curve.
+    if isclose(row["change_share"], row["trend_share"], rel_tol=1e-6):
+        return _together(change, probability(row["trend_p"]))
+    return f"{change}, most of it at the start"
 
 
 def _changing_level(row: Row, unit: Unit) -> str:

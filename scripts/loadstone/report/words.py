@@ -38,7 +38,8 @@ def interval(cell: Row, name: str, unit: Unit) -> str:
         return "too few requests"
     if cell[f"{name}_low_ns"] is None:
         # Of several runs there is none where it would reach what timed out, or where the clock shows nothing but zeros.
-        return "one run" if cell["n_runs"] < 2 else "may time out" if cell[f"{name}_ns"] else "too fast for the clock"
+        zeros = "latencies of 0" if 0 < (cell["resolution_ns"] or 0) < coarse.COARSE_NS else "too fast for the clock"
+        return "one run" if cell["n_runs"] < 2 else "may time out" if cell[f"{name}_ns"] else zeros
     if page_data.interval(cell, name, unit) == (None, None):
         return "too few runs"
     ends = (coarse.text(cell[f"{name}_{end}_ns"], unit, cell["resolution_ns"]) for end in ("low", "high"))

@@ -32,10 +32,10 @@ requested AS (
         n_runs,
         n_requests,
         resolution_ns,
-        mean_ns, mean_low_ns, mean_high_ns,
-        p50_ns, p50_low_ns, p50_high_ns, p50_estimable,
-        p90_ns, p90_low_ns, p90_high_ns, p90_estimable,
-        p99_ns, p99_low_ns, p99_high_ns, p99_estimable,
+        mean_ns, mean_low_ns, mean_high_ns, mean_censored,
+        p50_ns, p50_low_ns, p50_high_ns, p50_estimable, p50_censored,
+        p90_ns, p90_low_ns, p90_high_ns, p90_estimable, p90_censored,
+        p99_ns, p99_low_ns, p99_high_ns, p99_estimable, p99_censored,
         error_fraction,
         error_fraction_std
     FROM cells

@@ -1,15 +1,15 @@
 -- Makes measured, one row per measured request of the main stream of some runs of one variant at one rate: the narrow
 -- columns that run_figures.sql, time_bins.sql and percentile_curves.sql aggregate, so that requests are read once.
 --
--- $files holds the requests; `pictured` (host, timestamp, variant_dir, run, series, timeout_ns, counts) names the runs, which
--- `series` numbers.
+-- $files holds the requests; `pictured` (host, timestamp, variant_dir, run, series, timeout_ns, counts, is_timed) names the runs,
+-- which `series` numbers.
 -- latency_ns of a request that timed out is what it took at least. since_ns counts from the run's first measured request;
--- null where the tool tells no times.
+-- null where the tool tells no times, or the clock was set back (is_timed).
 CREATE OR REPLACE TEMP TABLE measured AS
 WITH chosen AS (
     SELECT
         pictured.series, pictured.counts,
-        coalesce(epoch_ns(requests.sent_at), requests.offset_ns) AS sent_ns,
+        if(pictured.is_timed, coalesce(epoch_ns(requests.sent_at), requests.offset_ns), NULL) AS sent_ns,
         requests.code = 200 AS ok,
         coalesce(requests.error_class = 'timeout', false) AS timed_out,
         if(

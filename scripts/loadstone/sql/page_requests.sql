@@ -1,7 +1,8 @@
 -- Makes page_requests, one row per request of the main stream at one rate ($rate), left-out runs too: the narrow
 -- columns that the other page_*.sql of one rate aggregate, so that the raw table is read once per rate.
 -- since_start_ns counts from the first request of the run's test phase; the warm-up has negative values. Where the tool
--- gave no time of day it told the time since the run's start, and it may have told neither.
+-- gave no time of day it told the time since the run's start, and it may have told neither. Null where the clock was set
+-- back during the run.
 CREATE OR REPLACE TEMP TABLE page_requests AS
 WITH
 chosen AS (
@@ -19,8 +20,8 @@ SELECT
     variant, variant_dir, run, phase, seq, latency_ns,
     error_class IS NOT NULL AS failed,
     code IS NOT NULL AS told,
-    sent_ns - start_ns AS since_start_ns,
+    if(clock_set_back_s IS NULL, sent_ns - start_ns, NULL) AS since_start_ns,
     excluded
 FROM chosen
 JOIN starts USING (variant, variant_dir, run)
-JOIN (SELECT variant, variant_dir, run, excluded FROM runs WHERE rate = $rate) USING (variant, variant_dir, run);
+JOIN (SELECT variant, variant_dir, run, excluded, clock_set_back_s FROM runs WHERE rate = $rate) USING (variant, variant_dir, run);

@@ -26,6 +26,8 @@ TOO_FEW = "too few"
 # Of these the mean over a run is no figure of a steady state.
 UNSETTLED = (WARMING_UP, DRIFTING_UP, DRIFTING_DOWN, CHANGING_LEVEL)
 
+_DRIFTING = (DRIFTING_UP, DRIFTING_DOWN)
+
 FEWEST_REQUESTS = 40
 # A change is material from a fifth of the latency on: over a run, from one level to another, from trough to peak. A
 # steady drift of so much moves the mean of a run by a tenth.
@@ -53,8 +55,9 @@ class RunShape:
     """What was found; None where there were too few requests to ask.
 
     `half_ratio` is the mean latency of the first half over that of the second, `trend_share` the change over the run by
-    a straight line, as a share of the start (0.3: 30 % more), `warmup_requests` the length of the warm-up by MSER-5
-    (None: no end of it in the first half), `warmup_share` by how much a slow start lengthens the mean. `change_seqs`
+    a straight line, as a share of the start (0.3: 30 % more), `change_share` that by the line or curve that fits a
+    drift best (None: there is none), `warmup_requests` the length of the warm-up by MSER-5 (None: no end of it in the
+    first half), `warmup_share` by how much a slow start lengthens the mean. `change_seqs`
     are the first requests of new levels, `levels_ns` the levels before and after each (geometric means of the middle
     half). `period_requests` is the strongest period, be it chance (`period_p`) or not; `period_share` says by how much
     its peak is above its trough, where it is not. `noise` is the standard error of the run's mean as a share of it,
@@ -66,6 +69,7 @@ class RunShape:
     half_ratio: float | None = None
     trend_share: float | None = None
     trend_p: float | None = None
+    change_share: float | None = None
     warmup_requests: int | None = None
     warmup_share: float | None = None
     change_seqs: tuple[int, ...] = ()
@@ -115,6 +119,7 @@ def classify(latencies_ns: NDArray[np.int64], resolution_ns: float | None, seed:
         half_ratio=float(latencies_ns[:half].mean() / max(latencies_ns[half:].mean(), 1.0)),
         trend_share=float(np.expm1(slope * (series.size - 1))),
         trend_p=trend_p,
+        change_share=float(np.expm1(found.fitted[-1] - found.fitted[0])) if over_time in _DRIFTING else None,
         warmup_requests=warmup.mser(latencies_ns),
         warmup_share=max(0.0, _start_share(found)),
         change_seqs=tuple(int(edges[change]) for change in changes),

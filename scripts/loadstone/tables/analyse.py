@@ -82,12 +82,14 @@ def analyse_campaign(
         planned = _rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
         answers = Answers(tables, layout.answers_file(tables, campaign))
         asking = _Asking(connection, tables, answers, settings.confidence)
+        measured = _measured(asking, facts)
         links = mismatch.links(campaign.root, facts)
         source = Source(connection, tables, answers)
         about = findings.of_runs(source, facts, lag_limit or {})
         failed = list(error_causes.rows(connection, tables, answers, facts))
         failed += error_causes.reported(connection, tables, campaign)
-        judged = _judged(asking, facts, known, links, mismatch.copies(facts, links), about=about, failed=failed)
+        copies = mismatch.copies(facts, links)
+        judged = _judged(asking, facts, known, links, copies, measured=measured, about=about, failed=failed)
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
@@ -135,6 +137,19 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> l
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
+def _measured(asking: _Asking, facts: Sequence[_Row]) -> dict[tuple[str, int], _Row]:
+    """What requests say, by file and run; each of `facts` learns whether its clock was set back."""
+    found = {
+        (file, row["run"]): row
+        for file in sorted({fact["requests_file"] for fact in facts if fact["requests_file"]})
+        for row in asking.measured(file)
+    }
+    for fact in facts:
+        own = found.get((fact["requests_file"] or "", fact["run"]), {})
+        fact["clock_set_back_s"] = own.get("clock_set_back_s")
+    return found
+
+
 def _judged(
     asking: _Asking,
     facts: Sequence[_Row],
@@ -142,21 +157,18 @@ def _judged(
     links: Mapping[str, str],
     copies: Mapping[str, str],
     *,
+    measured: Mapping[tuple[str, int], _Row],
     about: Sequence[Finding],
     failed: Sequence[_Row],
 ) -> list[Judged]:
     """`links` and `copies` name by the source of a run that of the other whose file or content it has.
 
-    `failed` are rows of `error_causes`.
+    `measured` is that of `_measured`, `failed` are rows of `error_causes`.
     """
     causes = defaultdict(list)
     for row in failed:
         if row["stream"] == MAIN_STREAM:
             causes[row["variant_dir"], row["rate"], row["run"]].append(row)
-    measured: dict[tuple[str, int], _Row] = {}
-    for file in sorted({fact["requests_file"] for fact in facts if fact["requests_file"]}):
-        for row in asking.measured(file):
-            measured[file, row["run"]] = row
     reported = {
         (row["variant_dir"], row["rate"], row["run"]): row
         for row in _rows(asking.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
@@ -243,7 +255,7 @@ def _cells(
         return
     key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
     files = {run["requests_file"] for run in included}
-    of_runs = [tuple(run[name] for name in ("variant_dir", "run", "timeout_s", "load_model")) for run in included]
+    of_runs = [tuple(run[name] for name in _DESCRIBED) for run in included]
     question = _CELL_CODE, key, of_runs, asking.confidence
     for cell in asking.answers.rows(question, files, lambda: _computed(asking, files, included)):
         resolution_ns = max((run["resolution_ns"] for run in included if run["resolution_ns"]), default=None)
@@ -252,6 +264,8 @@ def _cells(
             kept += replicates.rows(key, replicates.from_text(drawn))
         yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs), "resolution_ns": resolution_ns}
 
+
+_DESCRIBED = ("variant_dir", "run", "timeout_s", "load_model", "clock_set_back_s")
 
 # All that the figures of a cell depend on besides its requests.
 _CELL_CODE = (sql.load("cells"), replicates.CODE)

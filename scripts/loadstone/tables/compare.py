@@ -27,6 +27,7 @@ _Row = dict[str, Any]
 
 _RUN = ("host", "timestamp", "variant_dir", "run")
 _TAKEN = [column.name for column in schema.POOLED]
+_HEEDED = ("timeout_s", "load_model", "clock_set_back_s")  # of a run, by what is computed from its requests
 _JOINED_CODE = (sql.load("comparison_pooled"), replicates.CODE)
 _ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
 
@@ -246,7 +247,7 @@ class _Comparing:
         included = replicates.ordered(runs)
         if not (files := self._requests(included)):
             return None
-        columns = ("app", "host", "timestamp", "rate", "variant", "variant_dir", "run", "timeout_s", "load_model")
+        columns = ("app", "host", "timestamp", "rate", "variant", "variant_dir", "run", *_HEEDED)
         question = _JOINED_CODE, [tuple(run[name] for name in columns) for run in included], self.confidence
         rows = self.answers.rows(question, files, lambda: self._computed(included, self._patterns(files)))
         if not rows:

@@ -11,6 +11,8 @@ from typing import Any
 
 from loadstone.stats import estimable
 from loadstone.stats.bootstrap import t_factor
+from loadstone.stats.shares import Share
+from loadstone.tables import unbounded
 from loadstone.tables.schema import PERCENTILES
 
 LATENCIES = ("p50", "p90", "p99", "mean")
@@ -25,8 +27,9 @@ _ROUNDED = sqrt(12)  # a step divided by it is the deviation of a uniform distri
 class Figure:
     """A statistic of one cell. `value` is in ns, of ``error_fraction`` a share; `low` and `high` its interval.
 
-    `scaled` and `error` (standard error with `freedom` degrees of freedom; not a number for a single run) are on the
-    scale of comparison.
+    `scaled` and `error` (standard error with `freedom` degrees of freedom; not a number where nothing tells it, as of a
+    single run) are on the scale of comparison. `share` is there of ``error_fraction`` with an error. `at_least`: the
+    figure falls among requests that timed out, and all this is of the least that it is.
     """
 
     statistic: str
@@ -36,6 +39,8 @@ class Figure:
     n_runs: int
     scaled: float
     error: float
+    share: Share | None = None
+    at_least: bool = False
 
     @property
     def freedom(self) -> float:
@@ -55,11 +60,13 @@ def figure(cell: Mapping[str, Any], statistic: str, confidence: float) -> Figure
     value = cell[f"{statistic}_ns"]
     if value is None or value <= 0 or cell.get(f"{statistic}_estimable") is False:
         return None
-    low, high, error = cell[f"{statistic}_low_ns"], cell[f"{statistic}_high_ns"], nan
+    low, high, error, at_least = cell[f"{statistic}_low_ns"], cell[f"{statistic}_high_ns"], nan, False
     if low and high and cell["n_runs"] > 1:
-        of_runs = (log(high) - log(low)) / 2 / t_factor(confidence, cell["n_runs"] - 1)
-        error = max(of_runs, cell["resolution_ns"] / _ROUNDED / value)
-    return Figure(statistic, value, low, high, cell["n_runs"], log(value), error)
+        error = (log(high) - log(low)) / 2 / t_factor(confidence, cell["n_runs"] - 1)
+    elif known := cell.get(unbounded.KEY, {}).get(statistic):
+        value, error, at_least = known.value_ns, known.log_error, known.at_least
+    error = max(cell["resolution_ns"] / _ROUNDED / value, error) if isfinite(error) else nan
+    return Figure(statistic, value, low, high, cell["n_runs"], log(value), error, at_least=at_least)
 
 
 def _reported(cell: Mapping[str, Any], statistic: str, confidence: float) -> Figure | None:
@@ -79,12 +86,12 @@ def _errors(cell: Mapping[str, Any], confidence: float) -> Figure | None:
     value, runs, spread = cell[ERRORS], cell["n_runs"], cell["error_fraction_std"]
     if value is None:
         return None
-    if runs < 2 or spread is None:
+    if runs < 2 or spread is None or not cell["n_requests"]:
         return Figure(ERRORS, value, None, None, runs, value, nan)
-    # Of as many requests, one more or less that failed is chance, also where all runs agree.
-    error = max(spread / sqrt(runs - 1), 1 / cell["n_requests"] if cell["n_requests"] else 0.0)
-    reach = t_factor(confidence, runs - 1) * error
-    return Figure(ERRORS, value, max(0.0, value - reach), min(1.0, value + reach), runs, value, error)
+    share = Share(value, spread, runs, cell["n_requests"])
+    reach = t_factor(confidence, runs - 1) * share.error
+    low, high = max(0.0, value - reach), min(1.0, value + reach)
+    return Figure(ERRORS, value, low, high, runs, value, share.error, share)
 
 
 def lacks(cell: Mapping[str, Any], statistic: str) -> str:
@@ -94,6 +101,15 @@ def lacks(cell: Mapping[str, Any], statistic: str) -> str:
     if statistic in PERCENTILES and cell["n_runs"] > 1:
         return "is known by reports of its runs alone, and percentiles are never averaged; the mean is told"
     return "the reports of its runs lack this figure, or rest on too few requests"
+
+
+def unsure(cell: Mapping[str, Any], statistic: str) -> str:
+    """Why nobody knows the error of a figure of several runs, in words."""
+    if statistic == ERRORS:
+        return "the reports do not tell of how many requests the shares of failures are"
+    if cell.get(f"{statistic}_censored"):
+        return "requests timed out, so that it is not known"
+    return "it has no interval"
 
 
 def change(shift: float, *, is_share: bool) -> float:

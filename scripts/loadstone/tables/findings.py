@@ -43,5 +43,6 @@ def of_runs(source: Source, facts: Sequence[_Row], lag_limit: Mapping[str, float
     limit = LagLimit(**lag_limit)
     sent = sending.sending(source, facts, counts, limit)
     shared = senders.senders(source, facts)
+    shared = [[] if fact["clock_set_back_s"] else rows for fact, rows in zip(facts, shared, strict=True)]
     told = [senders.told(rows, limit.apart_ns) for rows in shared]
     return [Finding(*each) for each in zip(shapes, sent, shared, told, strict=True)]

@@ -9,6 +9,8 @@ from typing import Any
 
 from loadstone.archive import ABANDONED, COMPLETION, Campaign
 from loadstone.tables.exclusion import matches
+from loadstone.tables.run_requests import key
+from loadstone.tables.sending import set_back
 
 _Row = dict[str, Any]
 
@@ -72,6 +74,10 @@ def problems(campaign: Campaign, facts: Sequence[_Row], planned: Sequence[_Row],
         if len(names) > 1:
             text = f"the folders {' and '.join(map(repr, names))} mean one variant; their runs are taken together"
             yield {"variant": variant, "rate": rate, "problem": text}
+    for fact in facts:
+        if fact["clock_set_back_s"]:
+            text = f"{set_back(fact['clock_set_back_s'])}, and nothing that rests on it is shown; latencies are"
+            yield key(fact) | {"source": fact["source"], "problem": text}
     for tag in known.tags:
         scoped = any(tag.get(name) for name in ("rate", "variant", "run"))
         here = str(tag.get("pattern", "")).startswith(f"{campaign.timestamp}/")

@@ -81,7 +81,12 @@ def _of_runs(
     source: Source, files: Iterable[str], runs: Sequence[_Row], counted: set[tuple[Any, ...]]
 ) -> dict[str, list[_Row]]:
     files = sorted(files)
-    question = _CODE, SHARES, BINS, [(*_place(run), run["timeout_s"], _place(run) in counted) for run in runs]
+    question = (
+        _CODE,
+        SHARES,
+        BINS,
+        [(*_place(run), run["timeout_s"], run["clock_set_back_s"], _place(run) in counted) for run in runs],
+    )
     found: dict[str, list[_Row]] = {table: [] for table in TABLES}
     for row in source.answers.rows(question, files, lambda: _computed(source, files, runs, counted)):
         found[row.pop("table")].append(row)
@@ -101,6 +106,7 @@ def _computed(
     columns |= {
         "series": range(len(runs)),
         "timeout_ns": pa.array(timeouts, pa.int64()),
+        "is_timed": [not run["clock_set_back_s"] for run in runs],
         "counts": [_place(run) in counted for run in runs],
     }
     connection.register("pictured", pa.table(columns))

@@ -57,7 +57,7 @@ def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: n
     told, failed, censored = ((outcome & bit) > 0 for bit in (_TOLD, _FAILED, _CENSORED))
     size, ends_ns, answered = sent_ns.size, sent_ns + latencies_ns, ~failed
     span_ns = 0.0
-    if sent_ns.min() >= 0:
+    if sent_ns.min() >= 0 and not run["clock_set_back_s"]:
         first, last = int(sent_ns.min()), int(sent_ns.max())
         span_ns = (last - first) * size / max(size - 1, 1) if paced else float(ends_ns.max() - first)
     completed = answered.copy()

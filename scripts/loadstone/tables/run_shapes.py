@@ -30,6 +30,7 @@ def _of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Row]:
     """Rows with the run's number and without the rest of the key."""
     query = sql.load("run_latencies")
     resolutions_ns = {fact["run"]: fact["resolution_ns"] for fact in runs}
+    set_back = {fact["run"] for fact in runs if fact["clock_set_back_s"]}  # only their numbers tell the order
     identity = tuple(runs[0][name] for name in ("app", "host", "timestamp", "rate", "variant_dir"))
 
     def compute() -> Iterator[_Row]:
@@ -39,14 +40,16 @@ def _of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Row]:
         undated = np.ma.getmaskarray(started_ns)
         starts = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), run.size] if run.size else [0]
         for low, high in pairwise(starts):
-            part = slice(low, high)
             number = int(run[low])
+            part = np.arange(low, high)
+            if number in set_back:
+                part = part[np.argsort(seq[part], kind="stable")]
             seed = stats.seed(*identity, number)
             found = run_shape.classify(latency_ns[part], resolutions_ns.get(number), seed)
-            times_ns = None if undated[part].any() else np.asarray(started_ns[part])
+            times_ns = None if undated[part].any() or number in set_back else np.asarray(started_ns[part])
             yield {"run": number} | _row(found, seq[part], times_ns)
 
-    question = (run_shape.CODE, query, identity, sorted(resolutions_ns.items()))
+    question = (run_shape.CODE, query, identity, sorted(resolutions_ns.items()), sorted(set_back))
     return source.answers.rows(question, [file], compute)
 
 
@@ -60,7 +63,7 @@ def told(row: _Row) -> str | None:
     elif row["shape"] == run_shape.WARMING_UP:
         text = f"slow start lengthens its mean latency by {_percent(row['warmup_share'])}"
     else:
-        text = f"latency changes by {_percent(row['trend_share'], '+')} over the run"
+        text = f"latency changes by {_percent(row['change_share'], '+')} over the run"
     return f"is {row['shape']}: its {text}"
 
 

@@ -239,6 +239,7 @@ RUNS = pa.schema(
         ("requests", _INT),
         ("complete", _BOOL),
         ("send_lag_p99_ns", _FLOAT),
+        ("clock_set_back_s", _FLOAT),  # during the run, by so much: nothing that rests on its times is told then
         ("tags", _TEXTS),
         ("excluded", _BOOL),
         ("exclusion_reason", _TEXT),

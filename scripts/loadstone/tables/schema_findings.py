@@ -127,8 +127,9 @@ RUN_SHAPES = pa.schema(
         ("shapes", pa.list_(_TEXT)),  # all that hold
         ("requests", _INT),
         ("half_ratio", _FLOAT),  # mean of the first half / mean of the second
-        ("trend_share", _FLOAT),  # of the start: 0.3 is 30 % more at the end
+        ("trend_share", _FLOAT),  # by a straight line, of the start: 0.3 is 30 % more at the end
         ("trend_p", _FLOAT),
+        ("change_share", _FLOAT),  # the same by the line or curve that fits a drift best; None: no drift
         ("warmup_requests", _INT),  # by MSER-5; None: no end of it in the first half
         ("warmup_s", _FLOAT),
         ("warmup_share", _FLOAT),  # by which a slow start lengthens the mean

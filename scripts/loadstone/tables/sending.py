@@ -15,6 +15,16 @@ _Row = dict[str, Any]
 _TOO_FAST = 1.01
 # By the highest of them that a run's requests support it is judged whether it was sent late.
 PERCENTILES = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
+# How reasons begin that are cured in another way than by another load generator.
+_SET_BACK = "the clock was set back"
+_ONE, _NONE = "a single measured request has no rate", "there is no measured request"
+REMEDIES = {
+    _SET_BACK: "measure on a machine whose clock nobody sets meanwhile: have its time service slew it, not step it",
+    _ONE: "measure for longer, so that there are several requests",
+    _NONE: "measure for longer, so that there are several requests",
+}
+# Between so many requests there is a rate.
+_FEWEST = 2
 # A clock this coarse shows no lag that the limit is about.
 _COARSE_NS = 1e6
 
@@ -63,7 +73,9 @@ def _of_cell(source: Source, file: str) -> list[_Row]:
 
 def _judged(fact: _Row, found: _Row | None, requests: int, limit: LagLimit) -> _Row:
     why = _refusal(fact)
-    if why is None and (found is None or found["achieved_rate"] is None):
+    if why is None and requests < _FEWEST:
+        why = _ONE if requests else _NONE
+    elif why is None and (found is None or found["achieved_rate"] is None):
         why = "nothing tells when its requests were sent"
     elif why is None and found and (found["least_rate"] or 0) > _TOO_FAST * fact["rate"]:
         why = (
@@ -99,9 +111,16 @@ def _refusal(fact: _Row) -> str | None:
         why = f"{generator} tells in which period a request was answered, not when it was sent"
     elif not generators.is_paced(generator):
         why = f"which of its requests {generator or 'the load generator'} was to send when is not known"
+    elif fact["clock_set_back_s"]:
+        why = set_back(fact["clock_set_back_s"])
     elif resolution_ns >= _COARSE_NS:
         why = f"its times come in steps of {resolution_ns / 1e6:g} ms, coarser than what is to be seen"
     return why
+
+
+def set_back(seconds: float) -> str:
+    """That its clock was, in words."""
+    return f"{_SET_BACK} by {seconds:,.0f} s during the run: when its requests were sent is not known"
 
 
 def told(row: Mapping[str, Any]) -> str | None:

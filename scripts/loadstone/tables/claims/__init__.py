@@ -23,6 +23,7 @@ _LINTS: Sequence[Callable[[Evidence], Iterable[Weakness]]] = (
     runs.generator_limited,
     runs.lag_unknown,
     figures.coarse_clock,
+    figures.zeros,
     figures.below_a_step,
     figures.unsupported,
     figures.timeouts,

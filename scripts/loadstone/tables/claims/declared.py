@@ -101,9 +101,15 @@ CLAIMS = {
         Claim(
             "coarse_clock",
             "Coarse clock",
-            f"limits where a median is within {RESOLUTION_STEPS} steps of the tool's clock: it is known to one part in "
-            f"{2 * RESOLUTION_STEPS} at best",
+            f"limits where a median is within {RESOLUTION_STEPS} steps of a clock of 0.1 ms or coarser: it is known to "
+            f"one part in {2 * RESOLUTION_STEPS} at best",
             "measure with a load generator whose clock is finer, such as vegeta",
+        ),
+        Claim(
+            "zeros",
+            "Latencies of 0",
+            "serious where a median is 0 by a clock finer than 0.1 ms: it was not measured",
+            "look at what wrote the results, and tag such runs as `INVALID`",
         ),
         Claim(
             "below_a_step",

@@ -24,19 +24,32 @@ def coarse_clock(evidence: Evidence) -> Iterator[Weakness]:
     """Medians of few steps of the clock."""
     medians = [(each, value(each, "p50")) for each in evidence.series]
     found = [
-        (each, median / each.resolution_ns)
+        (each, round(median / each.resolution_ns))
         for each, median in medians
-        if median is not None and median < RESOLUTION_STEPS * each.resolution_ns
+        if median is not None and each.resolution_ns >= COARSE_NS and median < RESOLUTION_STEPS * each.resolution_ns
     ]
     if found:
-        cells, steps = [each for each, _ in found], sorted({round(step) for _, step in found})
-        many = counted(steps[0], "step") if len(steps) == 1 else f"{steps[0]} to {steps[-1]} steps"
+        cells, steps = [each for each, _ in found], sorted({step for _, step in found})
+        many = f"of {counted(steps[0], 'step')} only" if len(steps) == 1 else f"of {steps[0]} to {steps[-1]} steps only"
+        if steps[0] == 0:
+            many = f"of {counted(steps[-1], 'step')} at most" if steps[-1] else "less than one step"
         coarsest = ms(max(each.resolution_ns for each in cells))
         text = (
-            f"Latencies come in whole steps of {coarsest}, and the median of {evidence.where(cells)} is of "
-            f"{many} only: no finer difference is to be seen."
+            f"Latencies come in whole steps of {coarsest}, and the median of {evidence.where(cells)} is {many}: no "
+            "finer difference is to be seen."
         )
         yield Weakness("coarse_clock", LIMITS, text, statistic="p50", **evidence.about(cells))
+
+
+def zeros(evidence: Evidence) -> Iterator[Weakness]:
+    """Medians of 0 by a clock that is fine enough."""
+    found = [each for each in evidence.series if value(each, "p50") == 0 and each.resolution_ns < COARSE_NS]
+    if found:
+        text = (
+            f"The median latency of {evidence.where(found)} is 0, which no request can take: what wrote these results "
+            "did not measure it."
+        )
+        yield Weakness("zeros", SERIOUS, text, statistic="p50", **evidence.about(found))
 
 
 def below_a_step(evidence: Evidence) -> Iterator[Weakness]:

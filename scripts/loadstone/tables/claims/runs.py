@@ -7,6 +7,7 @@ from typing import Any
 
 from loadstone.load_words import listed
 from loadstone.stats import run_shape
+from loadstone.tables import sending
 from loadstone.tables.claims.declared import (
     EXCLUDED_SHARE,
     FEW_RUNS,
@@ -202,4 +203,7 @@ def lag_unknown(evidence: Evidence) -> Iterator[Weakness]:
         why = sorted({run["refused"] for run in found if run.get("refused")})
         text = f"How punctually the requests of {len(found):,} of {counted(len(due), 'run')} were sent can't be told"
         text += f": {why[0]}." if len(why) == 1 else "."
-        yield Weakness("lag_unknown", NOTE, text, len(found), len(due), "runs")
+        known = {
+            next((sending.REMEDIES[part] for part in sending.REMEDIES if each.startswith(part)), None) for each in why
+        }
+        yield Weakness("lag_unknown", NOTE, text, len(found), len(due), "runs", remedy=only(known))
