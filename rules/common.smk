@@ -1,6 +1,6 @@
 """What the rules share: the checked configuration, the state of archive and tables, and functions that name inputs.
 
-No rule is defined here; functions are here, in dumps.smk and in outside.smk, and in no other rule file. No file of
+No rule is defined here; functions are here, in dumps.smk, outside.smk and lost.smk, and in no other rule file. No file of
 the archive is ever an input or output of a rule: Snakemake removes outputs before jobs and after failures. See
 scripts/loadstone/state.py for the names under which work is asked for.
 """
@@ -18,7 +18,7 @@ from loadstone.catalogue import load_catalogue
 from loadstone.collect.kubernetes import session
 from loadstone.command import JOURNAL, Command, check_folder, has_cluster, may_attack
 from loadstone.errors import LoadstoneError, printable
-from loadstone.report import output
+from loadstone.report import navigation, output
 from loadstone.slugs import variant_slug
 from loadstone.state import State, key_of
 from loadstone.tables import VERSION as TABLES_VERSION
@@ -36,7 +36,7 @@ KEY = "{app}/{host}/{timestamp}"
 HISTORY = "<tables>/history/part.parquet"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 SHARED = [f"<reports>/assets/{name}" for name in ("vega.js", *output.shared_assets())]
-PAGES_OVER_ALL = [f"<reports>/{name}.html" for name in ("campaigns", "comparisons", "quality", "methods", "index")]
+PAGES_OVER_ALL = [f"<reports>/{name}" for name in navigation.OVER_ALL]
 
 
 def plan():
@@ -111,7 +111,7 @@ def planned_here():
     """The names under which this command asks for tables, for its jobs on other machines."""
     done = {"/".join(key): STATE.done(key, pending=attacking() and key in STATE.lacking) for key in STATE.listings}
     traced = {key: STATE.traced(dump) for key, dump in DUMPS.items()}
-    return planned.Plan(os.environ[planned.VARIABLE], done, traced, inventory(None))
+    return planned.Plan(os.environ[planned.VARIABLE], done, traced, inventory(None), SITE.asked)
 
 
 def end_command(success):
