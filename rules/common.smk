@@ -333,7 +333,7 @@ VARIANT_SLUGS = variants_held()
 def whole_site(wildcards):
     """Every page, and what all of them share. Targets name it as they name every table."""
     single = [*pages(wildcards), *comparison_pages(wildcards), *trace_pages(wildcards), *variant_pages(wildcards)]
-    return [*single, *PAGES_OVER_ALL, "<reports>/ask.html", *SHARED]
+    return [*single, *PAGES_OVER_ALL, "<reports>/ask.html", *SHARED, *lost_of_site(wildcards)]
 
 
 def variant_pages(wildcards):

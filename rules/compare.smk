@@ -31,7 +31,7 @@ rule comparison_page:
     input:
         "<tables>/comparisons/{comparison}.parquet",
         analysed_of_comparison,
-        lost("comparisons/{comparison}", "comparisons/{comparison}.html"),
+        lost("comparisons/{comparison}"),
     output:
         "<reports>/comparisons/{comparison}.html",
     log:

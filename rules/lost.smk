@@ -3,19 +3,38 @@
 from loadstone.report.made import Look
 
 SITE = Look(Path(config["reports"]))
+# Of parts that are more than one page: the outputs of their rules, whose absence Snakemake notices itself.
+OUTPUTS = {
+    "assets": ["assets/site.css"],
+    "variants": ["variants.html", *(f"variants/{slug}.html" for slug in VARIANT_SLUGS)],
+    "index": navigation.OVER_ALL,
+}
 
 
-def lost(part, *pages):
-    """An input of the rule that makes this part: none as long as nothing was ever lost, else a name to be asked for.
+def asked_again(part):
+    """None as long as a part has never lost anything; a name that does not exist yet when it has."""
+    if STATE.planned:
+        return STATE.planned.lost.get(part, [])
+    return SITE.again(part, *OUTPUTS.get(part, [part if part.startswith("figures/") else f"{part}.html"]))
 
-    A part that has lost something has a new one, so that neither mtimes nor Snakemake's records decide about it. `pages`
-    are outputs of the rule, whose absence Snakemake notices itself.
-    """
+
+def lost(part):
+    """An input of the rule that makes this part, so that neither mtimes nor Snakemake's records decide about it."""
 
     def names(wildcards):
-        filled, *outputs = (text.format(**dict(wildcards.items())) for text in (part, *pages))
-        if STATE.planned:
-            return STATE.planned.lost.get(filled, [])
-        return SITE.again(filled, *outputs)
+        return asked_again(part.format(**dict(wildcards.items())))
 
     return names
+
+
+def lost_of_site(wildcards):
+    """The same of all parts. Targets name them as they name every page."""
+    single = [*pages(wildcards), *comparison_pages(wildcards), *trace_pages(wildcards)]
+    parts = [page.removeprefix("<reports>/").removesuffix(".html") for page in single]
+    return [name for part in (*parts, *OUTPUTS, "ask") for name in asked_again(part)]
+
+
+def lost_figures(wildcards):
+    """The same of the figures of pages."""
+    folders = figures_of_pages(wildcards)
+    return [name for folder in folders for name in asked_again(folder.removeprefix("<reports>/"))]

@@ -15,7 +15,7 @@ rule page_lost:
 rule shared_assets:
     """What all pages load: the library that draws, which is not made again where it is, and the site's own files."""
     input:
-        lost("assets", "assets/site.css"),
+        lost("assets"),
     output:
         update(SHARED),
     log:
@@ -32,7 +32,7 @@ rule shared_assets:
 rule campaign_page:
     input:
         analysed_of_slug,
-        lost("campaigns/{slug}", "campaigns/{slug}.html"),
+        lost("campaigns/{slug}"),
     output:
         "<reports>/campaigns/{slug}.html",
     log:
@@ -56,7 +56,7 @@ rule variant_pages:
     """All in one job, for each takes less than starting one does."""
     input:
         HISTORY,
-        lost("variants", "variants.html", *(f"variants/{slug}.html" for slug in VARIANT_SLUGS)),
+        lost("variants"),
     output:
         "<reports>/variants.html",
         expand("<reports>/variants/{slug}.html", slug=VARIANT_SLUGS),
@@ -86,7 +86,7 @@ rule index:
         variant_pages,
         "<database>",
         "<reports>/ask.html",
-        lost("index", *navigation.OVER_ALL),
+        lost("index"),
     output:
         PAGES_OVER_ALL,
     log:
@@ -110,7 +110,7 @@ rule page_figures:
     """Every chart of one page, as PDF and SVG."""
     input:
         "<reports>/{kind}/{slug}.html",
-        lost("figures/{kind}/{slug}", "figures/{kind}/{slug}"),
+        lost("figures/{kind}/{slug}"),
     output:
         report(
             directory("<reports>/figures/{kind}/{slug}"),
@@ -139,3 +139,4 @@ rule figures:
     input:
         every_table,
         figures_of_pages,
+        lost_figures,

@@ -25,7 +25,7 @@ rule trace:
 rule trace_page:
     input:
         traced_dump,
-        lost("traces/{slug}", "traces/{slug}.html"),
+        lost("traces/{slug}"),
     output:
         "<reports>/traces/{slug}.html",
     log:
