@@ -349,12 +349,6 @@ def figures_of_pages(wildcards):
     return [f"<reports>/figures/{kind}/{slug}" for kind, slug in found]
 
 
-def pictures_reported(wildcards):
-    """The same for Snakemake's own report (--report), which shows what its targets' rules have made."""
-    asked = any(argument == "--report" or argument.startswith("--report=") for argument in sys.argv)
-    return figures_of_pages(wildcards) if asked else []
-
-
 def comparisons_made(wildcards):
     return [name for name in COMPARISONS if campaigns_compared(name)]
 
