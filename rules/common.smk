@@ -101,6 +101,8 @@ def start_command():
     COMMANDS.append(command)
     try:
         command.start()
+        if "gate" in targets and not workflow.touch:
+            Path(config["reports"], output.GATE).unlink(missing_ok=True)  # nobody may take it for this one's
         if workflow.non_local_exec:
             planned_here().write(PLAN)
     except LoadstoneError as error:

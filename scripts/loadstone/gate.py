@@ -20,6 +20,7 @@ from loadstone import config, sql
 from loadstone.archive import Campaign, parse_timestamp
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
+from loadstone.report.output import GATE as FILE
 from loadstone.stats import history as levelling
 from loadstone.stats.families import holm
 from loadstone.stats.slower import Difference, difference
@@ -27,7 +28,6 @@ from loadstone.tables import database, history, layout, schema
 from loadstone.tables.figures_of_cells import ERRORS, Figure, change, figure, lacks
 
 WORSE, NO_WORSE, CANNOT_TELL = "worse", "no worse", "cannot tell"
-FILE = "gate.json"
 
 _Cell = dict[str, Any]
 _Key = tuple[str, str, str]
