@@ -92,7 +92,9 @@ def test_figures_are_made_once_for_their_page(checkout) -> None:
 
 
 def test_snakemakes_own_report_holds_the_same_pictures(checkout, tmp_path) -> None:
-    shutil.rmtree(checkout.path / "reports/figures")  # as after a plain `snakemake`: they are drawn for it
+    shutil.rmtree(
+        checkout.path / "reports/figures", ignore_errors=True
+    )  # as after a plain `snakemake`: they are drawn for it
     # Without a network, so that what it fetches from elsewhere would be missed.
     command = [checkout.path / ".venv/bin/snakemake", "--report", tmp_path / "report.zip", "report"]
     done = subprocess.run(
