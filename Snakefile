@@ -19,6 +19,7 @@ configfile: readable("config/config.yaml")
 include: "rules/common.smk"
 include: "rules/dumps.smk"
 include: "rules/outside.smk"
+include: "rules/lost.smk"
 
 
 envvars:

@@ -201,17 +201,20 @@ make_schedulers() {
 
 has_browser() {
     for name in chromium chromium-browser google-chrome; do
-        if command -v "$name" >/dev/null 2>&1; then return; fi
+        if browser=$(command -v "$name" 2>/dev/null); then return; fi
     done
+    browser=$PLAYWRIGHT_BROWSERS_PATH
     .venv/bin/python -c '
 from playwright.sync_api import sync_playwright
 with sync_playwright() as playwright:
     playwright.chromium.launch().close()' >>.tools/browser.log 2>&1
 }
 
+say_browser() { say "Chromium for the tests of the report: $browser"; }
+
 make_browser() {
     : >.tools/browser.log
-    if has_browser; then return; fi
+    if has_browser; then say_browser && return; fi
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         say "Chromium for the tests of the report, from apt-get"
         export DEBIAN_FRONTEND=noninteractive
@@ -220,7 +223,7 @@ make_browser() {
         say "Chromium for the tests of the report, from playwright"
         .venv/bin/playwright install chromium >>.tools/browser.log 2>&1 || true
     fi
-    if has_browser; then return; fi
+    if has_browser; then say_browser && return; fi
     why="there is no Chromium, nor could one be installed (.tools/browser.log): apt-get install chromium"
     [ "${LOADSTONE_REQUIRE_BROWSER:-}" != 1 ] || fail "$why"
     say "$why; the tests that need it are skipped"
@@ -255,8 +258,15 @@ has_generator() {
         [ -e "$(folder_of "$1")/${link#bin/}" ]
 }
 
+say_generator() {
+    case $1 in
+        ask) say "DuckDB for browsers is in .tools/duckdb-wasm: the next report's page Ask answers with it" ;;
+        *) say "$1 is .tools/$(link_of "$1")" ;;
+    esac
+}
+
 make_generator() {
-    if has_generator "$1"; then return; fi
+    if has_generator "$1"; then say_generator "$1" && return; fi
     find_python
     folder=$(folder_of "$1")
     mkdir -p .tools/bin .tools/stamps "$folder"
@@ -267,6 +277,7 @@ make_generator() {
     set -e
     if [ "$built" = 0 ]; then
         printf '%s\n' "$folder" >".tools/stamps/$1"
+        say_generator "$1"
         return
     fi
     tail -n 3 ".tools/$1.log" >&2
@@ -376,7 +387,7 @@ case ${1:-} in
     --slurm | --kubernetes) make_executor "${1#--}" ;;
     --schedulers) make_schedulers ;;
     # Both locks, as below.
-    k6 | artillery | ask) has_generator "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
+    k6 | artillery | ask) { has_generator "$1" && say_generator "$1"; } || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
     --k6 | --artillery | --ask) with_lock "$generators/lock" "installation of a load generator" "-$1" ;;
     ---k6 | ---artillery | ---ask) make_generator "${1#---}" ;;
     # Both locks: Go may have to be put into this checkout, and another checkout may be building the same.

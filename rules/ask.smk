@@ -9,6 +9,7 @@ rule ask_page:
     """Without DuckDB for browsers (`make ask`) the page only says what there is to ask."""
     input:
         "<database>",
+        lost("ask"),
     output:
         "<reports>/ask.html",
     log:

@@ -1,6 +1,6 @@
 """What the rules share: the checked configuration, the state of archive and tables, and functions that name inputs.
 
-No rule is defined here; functions are here, in dumps.smk and in outside.smk, and in no other rule file. No file of
+No rule is defined here; functions are here, in dumps.smk, outside.smk and lost.smk, and in no other rule file. No file of
 the archive is ever an input or output of a rule: Snakemake removes outputs before jobs and after failures. See
 scripts/loadstone/state.py for the names under which work is asked for.
 """
@@ -18,7 +18,7 @@ from loadstone.catalogue import load_catalogue
 from loadstone.collect.kubernetes import session
 from loadstone.command import JOURNAL, Command, check_folder, has_cluster, may_attack
 from loadstone.errors import LoadstoneError, printable
-from loadstone.report import output
+from loadstone.report import navigation, output
 from loadstone.slugs import variant_slug
 from loadstone.state import State, key_of
 from loadstone.tables import VERSION as TABLES_VERSION
@@ -36,7 +36,7 @@ KEY = "{app}/{host}/{timestamp}"
 HISTORY = "<tables>/history/part.parquet"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 SHARED = [f"<reports>/assets/{name}" for name in ("vega.js", *output.shared_assets())]
-PAGES_OVER_ALL = [f"<reports>/{name}.html" for name in ("campaigns", "comparisons", "quality", "methods", "index")]
+PAGES_OVER_ALL = [f"<reports>/{name}" for name in navigation.OVER_ALL]
 
 
 def plan():
@@ -101,6 +101,8 @@ def start_command():
     COMMANDS.append(command)
     try:
         command.start()
+        if "gate" in targets and not workflow.touch:
+            Path(config["reports"], output.GATE).unlink(missing_ok=True)  # nobody may take it for this one's
         if workflow.non_local_exec:
             planned_here().write(PLAN)
     except LoadstoneError as error:
@@ -111,7 +113,7 @@ def planned_here():
     """The names under which this command asks for tables, for its jobs on other machines."""
     done = {"/".join(key): STATE.done(key, pending=attacking() and key in STATE.lacking) for key in STATE.listings}
     traced = {key: STATE.traced(dump) for key, dump in DUMPS.items()}
-    return planned.Plan(os.environ[planned.VARIABLE], done, traced, inventory(None))
+    return planned.Plan(os.environ[planned.VARIABLE], done, traced, inventory(None), SITE.asked)
 
 
 def end_command(success):
@@ -333,7 +335,7 @@ VARIANT_SLUGS = variants_held()
 def whole_site(wildcards):
     """Every page, and what all of them share. Targets name it as they name every table."""
     single = [*pages(wildcards), *comparison_pages(wildcards), *trace_pages(wildcards), *variant_pages(wildcards)]
-    return [*single, *PAGES_OVER_ALL, "<reports>/ask.html", *SHARED]
+    return [*single, *PAGES_OVER_ALL, "<reports>/ask.html", *SHARED, *lost_of_site(wildcards)]
 
 
 def variant_pages(wildcards):
@@ -347,12 +349,6 @@ def figures_of_pages(wildcards):
     found += [("comparisons", name) for name in COMPARISONS if campaigns_compared(name)]
     found += [("variants", slug) for slug in VARIANT_SLUGS]
     return [f"<reports>/figures/{kind}/{slug}" for kind, slug in found]
-
-
-def pictures_reported(wildcards):
-    """The same for Snakemake's own report (--report), which shows what its targets' rules have made."""
-    asked = any(argument == "--report" or argument.startswith("--report=") for argument in sys.argv)
-    return figures_of_pages(wildcards) if asked else []
 
 
 def comparisons_made(wildcards):

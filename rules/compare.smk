@@ -31,6 +31,7 @@ rule comparison_page:
     input:
         "<tables>/comparisons/{comparison}.parquet",
         analysed_of_comparison,
+        lost("comparisons/{comparison}"),
     output:
         "<reports>/comparisons/{comparison}.html",
     log:

@@ -1,5 +1,8 @@
-"""What the rules share about what lies outside archive, tables and pages: sources, destinations, storage."""
+"""What the rules share about what lies outside archive, tables and pages: sources, destinations, Snakemake's report."""
 
+import json
+
+from loadstone.process import ask
 from loadstone.publishing import declared as declared_destination
 
 
@@ -62,3 +65,22 @@ def pulled_alone(wildcards):
     if set(workflow.dag_settings.targets) != {"pull"}:
         raise WorkflowError("`pull` is a command of its own: give other targets after it")
     return storage_declared("pull")
+
+
+def pictures_reported(wildcards):
+    """The figures of all pages, for Snakemake's own report (--report). It runs no job, so another command draws them."""
+    if not any(argument == "--report" or argument.startswith("--report=") for argument in sys.argv):
+        return []
+    folders = figures_of_pages(wildcards)
+    lacking = [folder for folder in folders if not Path(folder.replace("<reports>", config["reports"])).is_dir()]
+    if lacking and "--report-after-run" not in sys.argv and "figures" not in SAID:
+        SAID.append("figures")
+        logger.info(f"The report is to hold figures of {len(lacking)} pages that have none yet; `figures` draws them:")
+        settings = workflow.config_settings
+        files = ["--configfile", *map(str, settings.configfiles)] if settings.configfiles else []
+        given = [f"{name}={json.dumps(value)}" for name, value in settings.config.items()]
+        command = [sys.executable, "-m", "snakemake", "--snakefile", workflow.main_snakefile, "--cores", "all"]
+        drawn = ask([*command, *files, *(["--config", *given] if given else []), "--", "figures"])
+        if drawn.code:
+            raise WorkflowError(f"the figures could not be drawn:\n{printable(drawn.errors[-4000:])}")
+    return folders

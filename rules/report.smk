@@ -5,8 +5,17 @@ out: one page per campaign, one per variant through time, and the start page; wh
 """
 
 
+rule page_lost:
+    """Nothing but a name: what is asked for by a new one, of all that lies beside a page, is made again."""
+    output:
+        touch("<reports>/.made/{part}/{nth}"),
+    localrule: True
+
+
 rule shared_assets:
     """What all pages load: the library that draws, which is not made again where it is, and the site's own files."""
+    input:
+        lost("assets"),
     output:
         update(SHARED),
     log:
@@ -23,6 +32,7 @@ rule shared_assets:
 rule campaign_page:
     input:
         analysed_of_slug,
+        lost("campaigns/{slug}"),
     output:
         "<reports>/campaigns/{slug}.html",
     log:
@@ -46,6 +56,7 @@ rule variant_pages:
     """All in one job, for each takes less than starting one does."""
     input:
         HISTORY,
+        lost("variants"),
     output:
         "<reports>/variants.html",
         expand("<reports>/variants/{slug}.html", slug=VARIANT_SLUGS),
@@ -75,6 +86,7 @@ rule index:
         variant_pages,
         "<database>",
         "<reports>/ask.html",
+        lost("index"),
     output:
         PAGES_OVER_ALL,
     log:
@@ -98,6 +110,7 @@ rule page_figures:
     """Every chart of one page, as PDF and SVG."""
     input:
         "<reports>/{kind}/{slug}.html",
+        lost("figures/{kind}/{slug}"),
     output:
         report(
             directory("<reports>/figures/{kind}/{slug}"),
@@ -114,6 +127,7 @@ rule page_figures:
     conda:
         "../envs/report.yaml"
     params:
+        folders=FOLDERS,
         figures=config.get("figures", {}),
         version=loadstone.__version__,
     script:
@@ -125,3 +139,4 @@ rule figures:
     input:
         every_table,
         figures_of_pages,
+        lost_figures,

@@ -25,6 +25,7 @@ rule trace:
 rule trace_page:
     input:
         traced_dump,
+        lost("traces/{slug}"),
     output:
         "<reports>/traces/{slug}.html",
     log:

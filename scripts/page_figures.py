@@ -4,7 +4,11 @@ from pathlib import Path
 
 from loadstone.entry import job
 from loadstone.report.figures import build
+from loadstone.report.made import Part
 
 with job(snakemake.log[0]) as log:
-    made = build(Path(snakemake.input[0]), Path(snakemake.output[0]), snakemake.params.figures)
-    log(f"{len(made)} files in {snakemake.output[0]}")
+    folder, reports = Path(snakemake.output[0]), Path(snakemake.params.folders["reports"])
+    part = Part(reports, folder.relative_to(reports).as_posix()).begin()
+    made = build(Path(snakemake.input[0]), folder, snakemake.params.figures)
+    part.finish(made)
+    log(f"{len(made)} files in {folder}")

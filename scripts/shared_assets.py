@@ -7,3 +7,5 @@ from loadstone.report.shared_files import write_assets
 
 with job(snakemake.log[0]) as log:
     write_assets(Path(snakemake.params.folders["reports"]))
+    for output in snakemake.output:  # it is kept, and would else be older than what this job was asked for by
+        Path(output).touch()

@@ -21,6 +21,7 @@ from loadstone.archive import Campaign, parse_timestamp
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
 from loadstone.gate_finding import Finding
+from loadstone.report.output import GATE as FILE
 from loadstone.stats import history as levelling
 from loadstone.stats import shares
 from loadstone.stats.families import holm
@@ -29,7 +30,6 @@ from loadstone.tables import database, history, layout, schema, unbounded
 from loadstone.tables.figures_of_cells import ERRORS, Figure, change, figure, lacks, unsure
 
 WORSE, NO_WORSE, CANNOT_TELL = "worse", "no worse", "cannot tell"
-FILE = "gate.json"
 
 _Cell = dict[str, Any]
 _Key = tuple[str, str, str]

@@ -5,8 +5,8 @@ must ask for the same names all the same, so it takes them from here.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from loadstone.durable import replace
@@ -17,12 +17,16 @@ VARIABLE = "LOADSTONE_COMMAND"  # by which a job is told whose it is
 
 @dataclass(frozen=True)
 class Plan:
-    """`done` and `traced` say where the tables of campaigns (app/host/timestamp) and trace dumps were asked for."""
+    """`done` and `traced` say where the tables of campaigns (app/host/timestamp) and trace dumps were asked for.
+
+    `lost` says the same of parts of the site that had lost something, ever.
+    """
 
     command: str
     done: Mapping[str, str]
     traced: Mapping[str, str]
     inventory: str
+    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
         replace(path, json.dumps(asdict(self)).encode("utf-8", "surrogateescape"))

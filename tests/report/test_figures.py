@@ -6,6 +6,7 @@ import sys
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
+import jinja2
 import pytest
 from conftest import PROJECT
 from loadstone.errors import LoadstoneError
@@ -34,6 +35,35 @@ def made(made_site, tmp_path_factory):
 
 def texts(svg: bytes) -> list[str]:
     return [element.text for element in ET.fromstring(svg).iter() if element.tag.endswith("}text")]
+
+
+def caption(name: str, kind: str = "campaigns") -> str:
+    """What Snakemake's own report says of a figure, without what it says of all; fails where a word is not known."""
+    template = PROJECT / "scripts/loadstone/report/captions/figure.rst"
+    job = {"wildcards": {"name": name, "kind": kind, "slug": "demo"}}
+    rendered = (
+        jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(template.read_text()).render(snakemake=job)
+    )
+    return rendered.partition("It shows what the page")[0].strip()
+
+
+def test_every_figure_has_a_caption_of_its_own_kind(made) -> None:
+    said = {name.partition(".")[0]: caption(name.partition(".")[0]) for name in made}
+    concluded = [
+        f"{kind}-{figure}" for kind in ("effects-ratio", "effects-shift", "layers") for figure in ("mean", "p99")
+    ]
+    said |= {
+        name: caption(name) for name in [*concluded, "effects-errors", "heat-p99", "cpu-pod-x", "time-50-memory-pod-x"]
+    }
+    assert all(said.values()), said
+    kinds = {name.partition("-")[0] for name in said}
+    assert len({said[min(n for n in said if n.partition("-")[0] == kind)] for kind in kinds}) == len(kinds)
+    assert (
+        "their difference with its interval" in said["effects-shift-p99"]
+        and "percentage points" in said["effects-errors"]
+    )
+    assert caption("heat-100-p50", "variants").startswith("The median of latency in each campaign")
+    assert caption("big.host-100-error_fraction", "variants").startswith("The share of failed requests in each")
 
 
 def test_every_chart_with_rows_is_there(made) -> None:

@@ -115,6 +115,14 @@ def test_programs_are_the_pinned_ones(root: Path) -> None:
     assert "/1.40.0/" in output(".venv/bin/envoy", "--version")
 
 
+@pytest.mark.parametrize(("what", "link"), [("ask", "duckdb-wasm"), ("k6", "bin/k6"), ("artillery", "bin/artillery")])
+def test_what_is_asked_for_by_name_is_said_in_a_line(root: Path, what: str, link: str) -> None:
+    if not (root / ".tools/stamps" / what).exists():
+        pytest.skip(f"{what} is not installed: make generators")
+    done = subprocess.run(["sh", "envs/setup.sh", what], cwd=root, check=True, capture_output=True, text=True)
+    assert f".tools/{link}" in done.stdout and done.stdout.count("\n") == 1 and done.stderr == ""
+
+
 def test_help_names_every_target(root: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
     shown = subprocess.run(["make"], cwd=root, env=environment, check=True, capture_output=True, text=True).stdout

@@ -24,10 +24,12 @@ def check(site: Mapping[str, SiteFile]) -> None:
         return
     named = "; ".join(f"{missing}, which {page} was made with" for missing, page in list(found.items())[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    pages = " ".join(dict.fromkeys(found.values()))
+    changed = [missing for missing in found if missing in site]
+    # Their sizes are those that they were made with, so that nobody else noticed.
+    removing = f"Remove {' '.join(changed)} from the reports folder and run" if changed else "Run"
     raise LoadstoneError(
-        f"the site is not whole, so nothing was published. Missing or changed: {named}{more}. Remove {pages} from the "
-        "reports folder and run `snakemake --cores all report`, which makes them again"
+        f"the site is not whole, so nothing was published. Missing or changed: {named}{more}. {removing} "
+        "`snakemake --cores all report`, which makes again what is missing"
     )
 
 

@@ -57,7 +57,7 @@ def write_engine(packages: Path, reports: Path) -> list[Part]:
     sources = _sources(packages)
     made_of = hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in sources.values())).hexdigest()
     told = f"{asset('ask_licenses.txt')}\nMade from {made_of[:32]}"
-    record = folder / "LICENSES.txt"
+    record = licenses(reports)
     if not (record.is_file() and _is_whole(record.read_text("utf-8"), told, folder)):
         record.unlink(missing_ok=True)
         for file in folder.glob("*.js"):
@@ -68,6 +68,11 @@ def write_engine(packages: Path, reports: Path) -> list[Part]:
                 write_text(folder / f"{name}-{number:02}.js", text)
         write_text(record, f"{told}: {_names(folder)}\n{_texts(packages)}")
     return [_part(folder, name) for name in sources]
+
+
+def licenses(reports: Path) -> Path:
+    """The licenses of DuckDB and what is in it, with what it was made from."""
+    return reports / "assets" / "duckdb" / "LICENSES.txt"
 
 
 def pieces(content: bytes) -> Iterator[str]:

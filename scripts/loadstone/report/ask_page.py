@@ -8,8 +8,8 @@ import duckdb
 
 from loadstone import sql
 from loadstone.archive import Campaign
-from loadstone.report import ask_data
-from loadstone.report.ask_engine import Part, write_engine
+from loadstone.report import ask_data, made
+from loadstone.report.ask_engine import Part, licenses, write_engine
 from loadstone.report.output import about_site, asset, write_page, write_text
 
 NAME = "ask.html"
@@ -43,13 +43,15 @@ def build_ask(
     `packages` is where DuckDB for browsers was installed. Without it (None) the page says what there is to ask, and how
     to ask it elsewhere.
     """
+    part = made.Part(reports, "ask").begin()
     held = ask_data.held(tables, campaigns)
     with ask_data.connect(tables, held.campaigns) as connection:
         published = ask_data.write_tables(connection, reports)
         asked = examples(connection)
     parts = write_engine(packages, reports) if packages else []
-    for name in ("ask.js", "ask.css"):
-        write_text(reports / "assets" / name, asset(name))
+    own = [reports / "assets" / name for name in ("ask.js", "ask.css")]
+    for file in own:
+        write_text(file, asset(file.name))
     path = reports / NAME
     context = {
         "tables": published,
@@ -61,6 +63,8 @@ def build_ask(
         "data": _script_data(published, parts),
     }
     write_page(path, "ask.html", context | about_site(options, tables))
+    loaded = [*(table.file for table in published), *(file for piece in parts for file in piece.files)]
+    part.finish([path, *own, *(reports / name for name in loaded), *([licenses(reports)] if parts else [])])
     return path
 
 

@@ -45,6 +45,17 @@ class About:
     campaigns: Sequence[Campaign]
 
 
+def beside(page: Path) -> Path:
+    """The crate of a page."""
+    return page.with_name(f"{page.stem}{SUFFIX}")
+
+
+def described_with(page: Path) -> list[Path]:
+    """The files that it describes: the page, the checksums of what it rests on, the data that it loads."""
+    checksums = [path for path in [page.with_suffix(".sha256")] if path.is_file()]
+    return [page, *checksums, *sorted(page.with_suffix("").glob("*.js"))]
+
+
 def write_page(
     page: Path,
     about: About,
@@ -59,9 +70,7 @@ def write_page(
     `inputs` are the raw results behind it, `tables` the Parquet files by their names, `described` the metadata of all
     cells.
     """
-    beside = [page, *(path for path in [page.with_suffix(".sha256")] if path.is_file())]
-    parts = [_file(path.name, path) for path in beside]
-    parts += [_file(f"{page.stem}/{path.name}", path) for path in sorted(page.with_suffix("").glob("*.js"))]
+    parts = [_file(path.relative_to(page.parent).as_posix(), path) for path in described_with(page)]
     rests_on = [_hashed(name, digest) for digest, name in map(_stated, inputs.lines)]
     rests_on += [_hashed(f"tables/{name}", _sha256(path)) for name, path in tables]
     software = [*_own_software(), *_collected_with(described)]
@@ -74,7 +83,7 @@ def write_page(
         "result": {"@id": page.name},
     }
     root = _root(about, options, parts) | {"isBasedOn": _references(rests_on), "mentions": {"@id": "#made"}}
-    _write(page.with_name(f"{page.stem}{SUFFIX}"), [root, *_people(options), *parts, *rests_on, *software, made])
+    _write(beside(page), [root, *_people(options), *parts, *rests_on, *software, made])
 
 
 def write_site(reports: Path, about: About, options: Mapping[str, Any], pages: Iterable[str]) -> None:
@@ -84,9 +93,8 @@ def write_site(reports: Path, about: About, options: Mapping[str, Any], pages: I
         path = reports / name
         if path.is_file():
             parts.append(_file(name, path))
-            beside = path.with_name(f"{path.stem}{SUFFIX}")
-            if beside.is_file():
-                crate = _file(f"{name.removesuffix('.html')}{SUFFIX}", beside)
+            if beside(path).is_file():
+                crate = _file(f"{name.removesuffix('.html')}{SUFFIX}", beside(path))
                 parts[-1]["subjectOf"] = {"@id": crate["@id"]}
                 parts.append(crate | {"conformsTo": {"@id": _PROFILE}})
     software = _own_software()

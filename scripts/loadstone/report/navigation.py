@@ -24,6 +24,9 @@ ENTRIES = (
     Entry("progress", "Progress", "progress.html"),
 )
 
+# Pages over all campaigns; the start page is the last of them to be written.
+OVER_ALL = ("campaigns.html", "comparisons.html", "quality.html", "methods.html", "index.html")
+
 # Scripts of a page with charts, in their order. One that adds charts pushes to loadstone.figureSets and stands
 # before page.js; see assets/figures.js.
 CHART_SCRIPTS = (

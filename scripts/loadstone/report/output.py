@@ -15,6 +15,7 @@ from markupsafe import Markup
 from loadstone import __version__, durable, load_words
 from loadstone.report import colours, navigation, numbers
 
+GATE = "gate.json"  # the verdict of the last gate, beside the pages
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 
 _ENVIRONMENT = jinja2.Environment(

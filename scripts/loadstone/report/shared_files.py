@@ -9,6 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from loadstone.report.made import Part
 from loadstone.report.output import asset, shared_assets, write_text
 
 _NOTICE = """\
@@ -22,12 +23,14 @@ def write_assets(reports: Path) -> None:
     # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
     # classic script whose names stay inside a function. vegaEmbed, which brings all else, is its one name outside.
     # Bundling takes seconds, hence the version at the end: files of the site appear complete or not at all.
+    part = Part(reports, "assets").begin()
     made_by = f"// vl-convert {version('vl-convert-python')}, {hashlib.sha256(_NOTICE.encode()).hexdigest()[:16]}\n"
     if not ends_with(reports / "assets" / "vega.js", made_by):
         script = f'{_NOTICE}(function () {{\n"use strict";\n{_bundle()}\n}})();\n{made_by}'
         write_text(reports / "assets" / "vega.js", script)
     for name in shared_assets():
         write_text(reports / "assets" / name, asset(name))
+    part.finish(reports / "assets" / name for name in ("vega.js", *shared_assets()))
 
 
 @cache

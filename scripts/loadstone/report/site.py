@@ -22,7 +22,9 @@ from loadstone.report import (
     comparison_page,
     crate,
     index_page,
+    made,
     methods_page,
+    navigation,
     progress_page,
     quality_page,
     rate_data,
@@ -55,6 +57,7 @@ def build_campaign(
     """
     name = slug(campaign)
     folder = reports / "campaigns" / name
+    part = made.Part(reports, f"campaigns/{name}").begin()
     with asking(tables, [campaign]) as questions:
         page = campaign_page.gather(questions, campaign, variants, _confidence(options))
         written = set()
@@ -76,6 +79,7 @@ def build_campaign(
     said = crate.About(f"{layout.text(str(campaign))}: load-test results", "Latency and errors of a sweep.", [campaign])
     rests_on = _tables_of(tables, [campaign])
     crate.write_page(path, said, options, inputs=inputs, tables=rests_on, described=page.metadata)
+    part.finish([*crate.described_with(path), crate.beside(path)])
     return path
 
 
@@ -89,6 +93,7 @@ def build_comparison(
     options: Mapping[str, Any],
 ) -> Path:
     """Write the page of one comparison; returns its path. `campaigns` are those of its own that the archive holds."""
+    part = made.Part(reports, f"comparisons/{comparison.id}").begin()
     with asking(tables, list(campaigns)) as questions:
         page = comparison_page.gather(questions, comparison, campaigns, variants, _confidence(options))
         inputs = _inputs(questions, tables, campaigns, page.counts)
@@ -100,6 +105,7 @@ def build_comparison(
     said = crate.About(comparison.title, "A comparison of load-test results.", campaigns)
     rests_on = [*_tables_of(tables, campaigns), *_tables_of_comparison(tables, comparison)]
     crate.write_page(path, said, options, inputs=inputs, tables=rests_on, described=described)
+    part.finish([*crate.described_with(path), crate.beside(path)])
     return path
 
 
@@ -164,6 +170,7 @@ def build_variants(
     linked = {
         quality_page.key_of(layout.campaign_key(campaign)): f"campaigns/{slug(campaign)}.html" for campaign in campaigns
     }
+    part = made.Part(reports, "variants").begin()
     about, pages = about_site(options, tables), variant_page.of_variants(rows, names, linked)
     for page in pages:
         content = variant_page.context(page, variants)
@@ -173,6 +180,7 @@ def build_variants(
     write_page(path, "variants.html", {"entries": entries, **about})
     _remove_others(reports / "variants", {f"{page.slug}.html" for page in pages})
     _remove_figures(reports / "figures" / "variants", {page.slug for page in pages})
+    part.finish([path, *(reports / "variants" / f"{page.slug}.html" for page in pages)])
     return path
 
 
@@ -194,7 +202,7 @@ def build_index(
     of these campaigns have no page. `purposes` are the catalogue's, by campaign; `outside` says what belongs to no
     campaign of the archive or of the catalogue.
     """
-    about = about_site(options, tables)
+    about, part = about_site(options, tables), made.Part(reports, "index").begin()
     with asking(tables, list(campaigns)) as questions:
         entries = index_page.entries(questions, campaigns, variants, purposes or {})
         quality = quality_page.context(questions, entries, outside)
@@ -238,6 +246,8 @@ def build_index(
     ]
     crate.write_site(reports, said, options, pages)
     write_page(path, "index.html", shared)
+    own = [reports / name for name in (*navigation.OVER_ALL, crate.SITE)]
+    part.finish(own, growing=[reports / progress_page.NAME])
     return path
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from loadstone.dumps import Dump
 from loadstone.report import charts
+from loadstone.report.made import Part
 from loadstone.report.numbers import share, significant
 from loadstone.report.output import about_site, write_page
 from loadstone.report.queries import Row, asking
@@ -42,7 +43,7 @@ class Kind:
 
 def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[str, Any]) -> Path:
     """Write the page of one dump from the tables; returns its path. `options` is the configuration's ``report``."""
-    source = text(dump.source)
+    source, part = text(dump.source), Part(reports, f"traces/{dump.slug}").begin()
     with asking(tables, None) as questions:
         rows = questions.rows("page_traces", dump=source)
         calls = questions.rows("page_trace_calls", dump=source)
@@ -67,6 +68,7 @@ def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[s
         "shown": SHOWN,
     }
     write_page(path, "traces.html", context)
+    part.finish([path])
     return path
 
 
