@@ -20,6 +20,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.report import figure_font
 from loadstone.report import figure_pictured as pictured
 from loadstone.report import figure_rows as rows_of
+from loadstone.report import ticks
 from loadstone.report.figure_font import FONT
 from loadstone.report.figure_list import Figure, all_figures
 from loadstone.report.figure_rows import Page, Row
@@ -182,7 +183,8 @@ def specification(page: Page, figure: Figure, wanted: Settings, *, beside: float
         spec["layer"] = [layer for layer in spec["layer"] if not _is_label(layer)]
     runs = [row for row in figure.runs if not figure.logarithmic or row["value"] > 0]
     datasets = {"rows": rows, "labels": labels, "knees": rows_of.knees(page), "runs": runs}
-    return _alone(spec, datasets, _config(config, wanted) | _decades(figure), right=right) | {
+    ticks.name(spec | {"datasets": datasets})
+    return _alone(spec, datasets, _config(config, wanted), right=right) | {
         "width": wanted.width,
         "height": wanted.height,
         "autosize": {"type": "fit", "contains": "padding"},
@@ -340,13 +342,6 @@ def _config(config: Mapping[str, Any], wanted: Settings) -> dict[str, Any]:
         },
         "text": {**config.get("text", {}), "fontSize": size},
     }
-
-
-def _decades(figure: Figure) -> dict[str, Any]:
-    """Over many decades, the lines of a logarithmic axis are powers of ten: more would fill a small picture."""
-    values = [value for row in figure.rows if (value := row.get("value"))]
-    decades = math.log10(max(values) / min(values)) if figure.logarithmic else 0
-    return {"axisY": {"domain": False, "ticks": False, "tickCount": int(decades)}} if decades >= 2 else {}
 
 
 def _as(kind: str, svg: str, wanted: Settings) -> bytes:

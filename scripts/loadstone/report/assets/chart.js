@@ -39,6 +39,20 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     }
   }
 
+  const encodings = (spec, channel) => [spec, ...(spec.layer || [])].map((layer) => (layer.encoding || {})[channel])
+    .filter((encoding) => encoding && encoding.scale !== null && encoding.field);
+
+  // Vega names the lowest digits of a decade alone: an axis from 0.8 to 3 would have nothing above 1.
+  function nameTicks(spec, channel) {
+    const axes = encodings(spec, channel).filter((encoding) => encoding.axis !== null);
+    if (!axes.some((encoding) => encoding.scale && encoding.scale.type === "log") || axes.some(({ axis }) => axis && axis.values)) return;
+    const fields = [...axes, ...encodings(spec, `${channel}2`)].map(({ field }) => field);
+    const known = Object.values(spec.datasets).flat().flatMap((row) => fields.map((field) => row[field])).filter((value) => value > 0);
+    if (!known.length) return;
+    const values = loadstone.logTicks(known.reduce((one, other) => Math.min(one, other)), known.reduce((one, other) => Math.max(one, other)));
+    axes.forEach((encoding) => { encoding.axis = { ...encoding.axis, values, tickCount: values.length }; });
+  }
+
   // A logarithmic axis has no zero: what reaches it or below is drawn to just under the smallest value.
   function positive(rows) {
     const least = Math.min(...rows.flatMap((row) => [row.low, row.value, row.latency]).filter((value) => value > 0));
@@ -76,6 +90,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
       rows: drawn, labels: width >= ROOM && !chart.named ? ends(rows) : [], knees: chart.knees ? chart.knees() : [],
       runs: upwards === "log" ? runs.filter((row) => row.value > 0) : runs,
     };
+    ["x", "y"].forEach((channel) => nameTicks(spec, channel));
     return spec;
   }
 
