@@ -242,6 +242,16 @@ def test_no_page_scrolls_sideways(made_site, watched, name, width):
         assert box["width"] > 200 and box["x"] >= 0 and box["x"] + box["width"] <= width + 1
 
 
+@pytest.mark.parametrize("width", [1400, 760, 400, 320])
+def test_no_text_of_a_chart_is_cut(made_site, wide_site, watched, width):
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    for path in (made_site.page("good"), made_site.page("hostile"), wide_site.reports / "comparisons/wide.html"):
+        watched.open("about:blank")
+        watched.open(path.as_uri())
+        assert watched.page.locator(".plot svg text").count() > 20
+        assert watched.cut_texts() == []
+
+
 @pytest.mark.parametrize("name", ["good", "hostile"])
 def test_load_variant_median_and_p99_need_no_scrolling_on_a_phone(made_site, watched, name):
     watched.page.set_viewport_size({"width": 400, "height": 800})

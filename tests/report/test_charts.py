@@ -92,8 +92,19 @@ def test_the_load_of_users_is_called_so():
 def test_a_line_s_chart_says_what_its_axes_are():
     made = charts.fit_specification(STYLES, "Number of pods", "CPU of nginx (millicores)")
     assert vl_convert.vegalite_to_vega({"data": {"name": "rows"}} | made)["marks"]
-    titles = {encoding[axis]["title"] for encoding in encodings(made) for axis in ("x", "y") if axis in encoding}
+    titles = {" ".join(encoding[axis]["title"]) for encoding in encodings(made) for axis in "xy" if axis in encoding}
     assert titles == {"Number of pods", "CPU of nginx (millicores)"}
+
+
+def test_a_long_title_of_a_line_s_axis_has_lines_that_fit():
+    up = "CPU of shop/a-workload-with-a-long-name and all of its sidecars (millicores)"
+    made = charts.fit_specification(STYLES, "Number of pods", up)
+    (title,) = {tuple(encoding["y"]["title"]) for encoding in encodings(made) if "y" in encoding}
+    assert "".join(title).replace(" ", "") == up.replace(" ", "") and len(title) == 3
+    points = [{"kind": "run", "x": x, "value": x, "line": x, "low": x, "high": x} for x in (1, 2)]
+    svg = vl_convert.vegalite_to_svg({**made, "width": 300, "datasets": {"rows": points, "labels": []}})
+    # A letter of the widest usual font takes 0.65 of its size of 12 pixels.
+    assert max(map(len, title)) * 12 * 0.65 < made["height"] + 24 and svg.count("<tspan") >= 3
 
 
 def test_the_unit_follows_the_page():

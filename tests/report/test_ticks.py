@@ -31,7 +31,7 @@ def test_every_range_has_some_values_in_order_and_none_has_many(low: float, high
     if high / low > 1.04:
         assert 2 <= len(shown) <= max(11, math.log10(high / low) + 1)
         # The next values lie outside, for axes go on a little beyond what is drawn.
-        assert found[0] <= low * 1.15 and found[-1] >= high / 1.15 or high / low >= 10
+        assert (found[0] <= low * 1.15 and found[-1] >= high / 1.15) or high / low >= 10
 
 
 def test_pages_name_the_same(made_site, watched) -> None:

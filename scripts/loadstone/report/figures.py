@@ -17,10 +17,9 @@ import vl_convert
 
 from loadstone import durable
 from loadstone.errors import LoadstoneError
-from loadstone.report import figure_font
+from loadstone.report import figure_font, ticks
 from loadstone.report import figure_pictured as pictured
 from loadstone.report import figure_rows as rows_of
-from loadstone.report import ticks
 from loadstone.report.figure_font import FONT
 from loadstone.report.figure_list import Figure, all_figures
 from loadstone.report.figure_rows import Page, Row

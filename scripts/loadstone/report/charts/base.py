@@ -1,5 +1,6 @@
 """What all charts share: their data's names, look, axes, colours and the names beside lines."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ RUNS = alt.NamedData("runs")
 HEIGHT = 320
 SMALL_HEIGHT = 240
 _TICKS = 10
+_LETTERS = 32  # of a title that take no more than the height of a small chart
 
 # Colours are the page's CSS variables, so charts follow light, dark and print without being drawn again.
 CONFIG: dict[str, Any] = {
@@ -77,6 +79,11 @@ def load_axis(load: Load) -> alt.X:
         axis=alt.Axis(format=",~r", **ticks),
         scale=alt.Scale(nice=False, zero=False, padding=14),
     )
+
+
+def wrapped(title: str) -> list[str]:
+    """A title in lines that fit beside a small chart, and below one on a phone."""
+    return textwrap.wrap(title, _LETTERS)
 
 
 def latency_x(unit: Unit) -> alt.X:

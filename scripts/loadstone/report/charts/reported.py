@@ -13,6 +13,7 @@ from loadstone.report.charts.base import (
     direct_labels,
     layered,
     load_axis,
+    wrapped,
 )
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
@@ -81,10 +82,10 @@ def fit_line(data: Data, styles: Sequence[Style], across: str, up: str) -> alt.L
     are the axes' titles.
     """
     base = alt.Chart(data)
-    x = alt.X("x:Q", title=across, axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, padding=12))
+    x = alt.X("x:Q", title=wrapped(across), axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, padding=12))
 
     def y(field: str) -> alt.Y:
-        return alt.Y(field, title=up, axis=alt.Axis(format=",.4~r"))
+        return alt.Y(field, title=wrapped(up), axis=alt.Axis(format=",.4~r"))
 
     line = base.transform_filter("datum.kind == 'line'").encode(x=x)
     points = base.transform_filter("datum.kind == 'run'").encode(x=x)
