@@ -8,7 +8,7 @@ import vl_convert
 from loadstone.report import charts
 from loadstone.report.charts import Load
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
-from loadstone.variants import Style
+from loadstone.variants import Style, look
 
 STYLES = [Style("plain", "Direct", "#0072B2"), Style("<script>", "<script>", "#E69F00")]
 CHARTS = (
@@ -118,6 +118,24 @@ def test_a_variant_has_its_colour_in_every_chart(specifications):
         assert scales
         assert all(scale["domain"] == ["plain", "<script>"] for scale in scales)
         assert all(scale["range"] == ["var(--variant-0)", "var(--variant-1)"] for scale in scales)
+
+
+def test_variants_of_one_colour_differ_by_dashes_and_shapes_and_few_variants_have_neither(specifications):
+    many = [Style(f"v{place}", f"v{place}", *look(place)) for place in range(30)]
+    made = charts.specifications(many, MILLISECONDS, Load((100.0,)))
+    lines = ("latency", "success", "failed", "errors", "time", "percentiles", "curves", "use-cpu", "use-time-memory")
+    for name in (*lines, "reported"):
+        found = [encoding for encoding in encodings(made[name]) if {"shape", "strokeDash"} & encoding.keys()]
+        for channel in ("shape", *(["strokeDash"] if name in lines else [])):
+            scales = [encoding[channel]["scale"] for encoding in found if channel in encoding]
+            assert scales and all(scale["domain"] == [style.name for style in many] for scale in scales), (
+                name,
+                channel,
+            )
+            kinds = [str(kind) for kind in scales[0]["range"]]
+            assert len({(style.colour, kind) for style, kind in zip(many, kinds, strict=True)}) == 28  # 7 colours by 4
+    latency = json.dumps(specifications["latency"])
+    assert "strokeDash" not in latency.replace('"strokeDash": [5, 4]', "") and '"shape": {' not in latency
 
 
 def test_charts_name_no_address_and_no_stacked_bars(specifications):

@@ -246,7 +246,14 @@ def _stand_alone(layer: dict[str, Any], page: Page, *, with_legend: bool) -> Non
         colour |= {
             "field": "label",
             "scale": scale | {"domain": [names[name] for name in scale["domain"]]},
-            "legend": {"orient": "bottom", "title": None, "symbolType": "circle", "columns": 2, "labelLimit": 0},
+            "legend": {
+                "orient": "bottom",
+                "title": None,
+                "symbolType": "circle",
+                "symbolStrokeWidth": 0,  # which would be dashed as lines are
+                "columns": 2,
+                "labelLimit": 0,
+            },
         }
 
 

@@ -22,7 +22,7 @@ from loadstone.report.words import SHOWN
 from loadstone.slugs import variant_slug
 from loadstone.stats.history import LEAST_TO_ESTIMATE
 from loadstone.tables.layout import text
-from loadstone.variants import PALETTE, Style, Variants
+from loadstone.variants import PALETTE, Style, Variants, look
 
 ERRORS = "error_fraction"
 STATISTICS = {
@@ -95,9 +95,8 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
     unit = page_unit([row["value"] for row in page.rows if row["statistic"] == "p50"])
     ways = [way for way, _ in Counter(row["way"] for row in page.rows).most_common()]
     rest = [colour for colour in PALETTE if colour != style.colour]
-    styles = [
-        Style(way, way, style.colour if place == 0 else rest[(place - 1) % len(rest)]) for place, way in enumerate(ways)
-    ]
+    looks = [look(place, [style.colour, *rest]) for place in range(len(ways))]
+    styles = [Style(way, way, *shown) for way, shown in zip(ways, looks, strict=True)]
     loads = sorted({row["rate"] for row in page.rows})
     changes = page.changes
     return {

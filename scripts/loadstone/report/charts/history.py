@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from loadstone.report.charts.base import HEIGHT, Data, colour, direct_labels, layered
+from loadstone.report.charts.base import HEIGHT, Data, colour, dashes, direct_labels, layered, shapes
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
@@ -73,14 +73,14 @@ def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room:
         points.transform_calculate(least=room[0], most=room[1])
         .mark_rule(opacity=0, aria=False)
         .encode(y=alt.Y("least:Q", title=title), y2="most:Q"),
-        levels.mark_line(interpolate="step-after", strokeWidth=2, opacity=0.55),
+        levels.mark_line(interpolate="step-after", strokeWidth=2, opacity=0.55).encode(**dashes(styles)),
         points.transform_filter("isValid(datum.low)")
         .mark_rule(opacity=0.65, strokeWidth=1.5)
         .encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
-        marked.transform_filter("!datum.differs").mark_point(filled=True, size=52, opacity=1),
-        marked.transform_filter("datum.differs").mark_point(
-            filled=False, fill="var(--paper)", strokeWidth=1.75, size=58, opacity=1
-        ),
+        marked.transform_filter("!datum.differs").mark_point(filled=True, size=52, opacity=1).encode(**shapes(styles)),
+        marked.transform_filter("datum.differs")
+        .mark_point(filled=False, fill="var(--paper)", strokeWidth=1.75, size=58, opacity=1)
+        .encode(**shapes(styles)),
         *direct_labels(styles),
         height=HEIGHT,
         x="fixed",

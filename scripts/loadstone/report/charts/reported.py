@@ -10,9 +10,11 @@ from loadstone.report.charts.base import (
     Data,
     Load,
     colour,
+    dashes,
     direct_labels,
     layered,
     load_axis,
+    shapes,
     wrapped,
 )
 from loadstone.report.numbers import Unit
@@ -31,6 +33,7 @@ def reported_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: 
             x=load_axis(load),
             y=alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r")),
             color=colour(styles),
+            **shapes(styles),
             tooltip=[
                 alt.Tooltip("label:N", title="Variant"),
                 alt.Tooltip("load:Q", title=load.title, format=",~r"),
@@ -66,8 +69,8 @@ def percentile_curves(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
         alt.Tooltip("value:Q", title=f"Latency at most ({unit.symbol})", format=",.4~r"),
     ]
     return layered(
-        base.mark_line(strokeWidth=2, interpolate="step-before").encode(y=latency),
-        base.mark_point(filled=True, size=20, opacity=0.9).encode(y=latency, tooltip=tooltip),
+        base.mark_line(strokeWidth=2, interpolate="step-before").encode(y=latency, **dashes(styles)),
+        base.mark_point(filled=True, size=20, opacity=0.9).encode(y=latency, tooltip=tooltip, **shapes(styles)),
         *direct_labels(styles),
         height=HEIGHT,
         x="fixed",
@@ -95,6 +98,7 @@ def fit_line(data: Data, styles: Sequence[Style], across: str, up: str) -> alt.L
         points.mark_point(filled=True, size=52, opacity=0.9).encode(
             y=y("value:Q"),
             color=colour(styles),
+            **shapes(styles),
             tooltip=[
                 alt.Tooltip("label:N", title="Variant"),
                 alt.Tooltip("load:N", title="Load"),

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from loadstone.report.charts.base import SMALL_HEIGHT, Data, axes, colour, direct_labels, latency_x, latency_y, layered
+from loadstone.report.charts.base import (
+    SMALL_HEIGHT,
+    Data,
+    axes,
+    colour,
+    dashes,
+    direct_labels,
+    latency_x,
+    latency_y,
+    layered,
+    shapes,
+)
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
@@ -39,8 +50,8 @@ def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
         shade.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
             text=alt.value("warm-up"), y=alt.value("height")
         ),
-        base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N"),
-        points.mark_point(filled=True, size=22, opacity=0.9),
+        base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N", **dashes(styles)),
+        points.mark_point(filled=True, size=22, opacity=0.9).encode(**shapes(styles)),
         *direct_labels(styles),
         height=SMALL_HEIGHT,
         x="other",
