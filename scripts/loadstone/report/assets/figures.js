@@ -183,7 +183,7 @@ window.loadstone.figures = function figures(page, reader) {
     if (!run) return [];
     if (!run.points) {
       return run.bins.map(([first, last, missed, min, p50, p99, max]) => (
-        { number: (first + last) / 2, first, last, failed: missed, min, p50, p99, max }));
+        { number: (first + last) / 2, first, last, failed: missed, min, p50, p99, p99_text: p99 === null ? "not estimable" : latencyText(p99), max }));
     }
     const numbers = run.points.seq, missed = new Set(run.points.failed);
     return run.points.latency.map((value, index) => {
@@ -278,7 +278,8 @@ window.loadstone.figures = function figures(page, reader) {
   function sequenceNote() {
     const run = reader.run();
     if (run.points) return run.points.failed.length ? "Each dot is a request; crosses are failed ones." : "Each dot is a request.";
-    return `Bins of about ${count(Math.round(run.requests / run.bins.length))} consecutive requests: median (solid), 99th percentile (dashed), minimum to maximum (bars).`;
+    return `Bins of about ${count(Math.round(run.requests / run.bins.length))} consecutive requests: median (solid), ${
+      run.bins.some((bin) => bin[5] !== null) ? "99th percentile (dashed), " : ""}minimum to maximum (bars).`;
   }
 
   function histogramNote() {
@@ -289,7 +290,8 @@ window.loadstone.figures = function figures(page, reader) {
 
   function summary() {
     const { requests, figures: found } = reader.run();
-    return `${count(requests)} requests: median ${latency(found.p50)}, 99th percentile ${latency(found.p99)}, maximum ${latency(found.max)}.`;
+    const told = [["median", "p50"], ["99th percentile", "p99"], ["maximum", "max"]].filter(([, name]) => found[name] !== undefined);
+    return `${count(requests)} requests: ${told.map(([name, field]) => `${name} ${latency(found[field])}`).join(", ")}.`;
   }
 
   const tools = { labels, shown, byVariant, lines, latency, latencyText, figureOf, runName };

@@ -99,7 +99,7 @@ def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
 def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
     """Latency of one run in bins of consecutive requests: minimum to maximum, median and 99th percentile.
 
-    Rows: number (the bin's middle), first, last, min, p50, p99, max, failed.
+    Rows: number (the bin's middle), first, last, min, p50, p99 (null: not estimable), p99_text, max, failed.
     """
     base = alt.Chart(data).encode(
         x=_request_number(),
@@ -108,13 +108,9 @@ def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
             alt.Tooltip("last:Q", title="Last request", format=","),
             *(
                 alt.Tooltip(f"{name}:Q", title=f"{title} ({unit.symbol})", format=",.4~r")
-                for name, title in (
-                    ("min", "Minimum"),
-                    ("p50", "Median"),
-                    ("p99", "99th percentile"),
-                    ("max", "Maximum"),
-                )
+                for name, title in (("min", "Minimum"), ("p50", "Median"), ("max", "Maximum"))
             ),
+            alt.Tooltip("p99_text:N", title=f"99th percentile ({unit.symbol})"),
             alt.Tooltip("failed:Q", title="Failed requests", format=","),
         ],
     )
