@@ -1,6 +1,7 @@
 """The charts' specifications: complete, with units, and asking nothing of anyone."""
 
 import json
+import re
 
 import altair as alt
 import pytest
@@ -136,6 +137,17 @@ def test_variants_of_one_colour_differ_by_dashes_and_shapes_and_few_variants_hav
             assert len({(style.colour, kind) for style, kind in zip(many, kinds, strict=True)}) == 28  # 7 colours by 4
     latency = json.dumps(specifications["latency"])
     assert "strokeDash" not in latency.replace('"strokeDash": [5, 4]', "") and '"shape": {' not in latency
+
+
+@pytest.mark.parametrize(("hours", "label"), [(3, "22 Nov 01:00"), (30, "22 Nov 18:00"), (9000, "2027")])
+def test_times_of_day_have_24_hours_and_their_day(hours, label):
+    made = charts.history_specifications(STYLES[:1], MILLISECONDS)
+    start = 1_795_305_600_000  # 22 November 2026, 00:00 UTC
+    rows = [{"kind": "point", "variant": "plain", "at": start + at * 3_600_000, "value": 1.0} for at in (0, hours)]
+    svg = vl_convert.vegalite_to_svg(
+        {**made["history"], "config": made["config"], "width": 1100, "datasets": {"rows": rows, "labels": []}}
+    )
+    assert f">{label}<" in svg and not re.search(r">[0-9: ]+[AP]M<", svg)
 
 
 def test_charts_name_no_address_and_no_stacked_bars(specifications):

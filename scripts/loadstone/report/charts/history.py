@@ -16,7 +16,11 @@ _SHARE_ROOM = ("max(0, datum.value - 0.5)", "datum.value + 0.5")  # percentage p
 
 # Around a single campaign the axis would show seconds; and the room above figures is below them too.
 _FINE = "^([:.]|[A-Z][a-z][a-z] [0-9])"  # seconds; days of a week
-_DATED = f"test(regexp('{_FINE}'), datum.label) ? utcFormat(datum.value, '%-d %b %Y') : datum.label"
+_HOURS = "^[0-9][0-9](:[0-9][0-9]| [AP]M)$"
+_DATED = (
+    f"test(regexp('{_HOURS}'), datum.label) ? utcFormat(datum.value, '%-d %b %H:%M')"
+    f" : test(regexp('{_FINE}'), datum.label) ? utcFormat(datum.value, '%-d %b %Y') : datum.label"
+)
 _NOT_NEGATIVE = "datum.value < 0 ? '' : datum.label"
 
 
