@@ -48,6 +48,7 @@ _ENVIRONMENT.filters.update(
     significant=numbers.significant,
     duration=numbers.duration,
     listed=numbers.listed,
+    minute=numbers.minute,
     rate=load_words.rate_text,
     light_dark=colours.light_dark,
 )
