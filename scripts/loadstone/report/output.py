@@ -23,7 +23,7 @@ _SHORT = {"\\b": "\\u0008", "\\f": "\\u000c"}
 
 
 def visible(value: Any) -> Any:
-    """Text with control characters as ``\\u202e``, for pages and charts alike; all else as it is."""
+    """Text with control characters escaped as in JSON, for pages and charts alike; all else as it is."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)

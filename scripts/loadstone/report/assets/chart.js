@@ -165,7 +165,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
   }
 
   const title = (figure) => figure.querySelector("h3, h4").textContent;
-  const columnsOf = (chart) => (typeof chart.columns === "function" ? chart.columns() : chart.columns);
+  const columnsOf = (chart, dataset) => (typeof chart.columns === "function" ? chart.columns(dataset) : chart.columns);
   const listed = (chart, rows, dataset) => [...(chart.listed ? rows.filter(chart.listed) : rows), ...(chart.more ? chart.more(dataset) : [])];
 
   async function draw(figure) {
@@ -214,7 +214,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
 
   function fillTable(figure, rows) {
     const details = figure.querySelector("details"), chart = definition(figure);
-    const fill = () => details.querySelector(".scroll").replaceChildren(table(columnsOf(chart), listed(chart, rows, figure.dataset)));
+    const fill = () => details.querySelector(".scroll").replaceChildren(table(columnsOf(chart, figure.dataset), listed(chart, rows, figure.dataset)));
     details.ontoggle = () => details.open && fill();
     if (details.open) fill();
   }
@@ -233,10 +233,10 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
 
   async function save(figure, form) {
     const chart = definition(figure), rows = chart.rows(figure.dataset);
-    const extra = (chart.extra || []).filter(([field]) => rows.some((row) => row[field] !== undefined));
+    const extra = ((typeof chart.extra === "function" ? chart.extra() : chart.extra) || []).filter(([field]) => rows.some((row) => row[field] !== undefined));
     await loadstone.downloads(form, {
       name: `${page.folder}-${figure.id}`, title: title(figure), words: said(figure, rows).words,
-      columns: [...columnsOf(chart), ...extra], rows: listed(chart, rows, figure.dataset), svg: (width) => svg(figure, rows, width),
+      columns: [...columnsOf(chart, figure.dataset), ...extra.map((column) => [...column, String])], rows: listed(chart, rows, figure.dataset), svg: (width) => svg(figure, rows, width),
     });
   }
 

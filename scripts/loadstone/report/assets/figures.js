@@ -5,7 +5,8 @@
  * chosen run of it). Nothing here touches the document. A chart is
  *   uses     the choices on which it depends
  *   rows     what it draws; its arguments, like those of spec and words, are the figure's data-* attributes
- *   columns  of its table and files: [field, heading with unit, text of a number]; extra: [field, heading] of files alone
+ *   columns  of its table and files: [field, heading with unit, text of a number, [field, heading] in files where that is
+ *            not the same, null for none]; extra: [field, heading] of files alone. In files "–" is nothing
  *   words    the same in words; note, empty: a line below the picture, and in its place
  *   spec     the name of its specification, where that is not its own; listed: which rows the table has
  *   height   of the picture, where that follows from its rows; named: true where each row bears its name itself
@@ -218,7 +219,10 @@ window.loadstone.figures = function figures(page, reader) {
     },
     fit: {
       uses: ["hide"], rows: fit, spec: ({ class: number }) => `fit-${number}`, words: (rows, { class: number }) => page.fits[number].says, listed: (row) => row.kind === "run", empty: "No run that is shown has this figure.",
-      columns: [["label", "Variant"], ["load", `Load (${page.load_unit})`], ["run", "Run"], ["x", "At", (value) => String(value)], ["value", "Found", significant]],
+      columns: ({ class: number }) => {
+        const [across, up] = page.fits[number].axes;
+        return [VARIANT, ["load", LOAD[1], undefined, ["rate", LOAD[1]]], ["run", "Run"], ["x", across, (value) => String(value)], ["value", up, significant]];
+      },
     },
     percentiles: {
       uses: ["axes", "hide"], rows: percentiles, words: slowest, empty: "No variant that is shown has a histogram.",
