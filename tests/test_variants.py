@@ -31,6 +31,28 @@ def test_declared_order_then_the_others_and_no_colour_twice() -> None:
     assert {style.colour for style in styles} <= set(PALETTE)
 
 
+def test_undeclared_variants_are_in_the_order_in_which_people_count() -> None:
+    names = ["1600", "pods-10", "100", "pods-9", "400", "pods-9-b"]
+    ordered = [style.name for style in Variants({}).styles("app", names)]
+    assert ordered == ["100", "400", "1600", "pods-9", "pods-9-b", "pods-10"]
+    # Also what counts from nowhere, and numbers that are written in two ways.
+    assert [style.name for style in Variants({}).styles("app", ["07", "7", "", "x", "٣"])] == ["", "07", "7", "x", "٣"]
+
+
+def test_no_two_of_many_variants_look_the_same() -> None:
+    styles = Variants(DECLARED).styles("app", ["a", "b", *map(str, range(22))])
+    assert {style.colour for style in styles} == set(PALETTE)
+    assert len({(style.colour, style.pattern) for style in styles}) == 24
+    assert [style.pattern for style in styles[:7]] == [0] * 7 and styles[7].pattern == 1
+
+
+def test_a_declared_variant_looks_the_same_whichever_others_are_there() -> None:
+    declared = Variants({"app": dict.fromkeys("abcdefghi") | {"z": {"colour": PALETTE[0]}}})
+    together = {style.name: style for style in declared.styles("app", [*"abcdefghiz", "new"])}
+    for name in "abcdefghiz":
+        assert declared.styles("app", [name, "other"])[0] == together[name]
+
+
 def test_an_alias_of_two_variants_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "variants.yaml"
     file.write_text("app: {a: {aliases: [x]}, b: {aliases: [x]}}")

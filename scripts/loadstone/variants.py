@@ -1,6 +1,7 @@
 """Variants as readers know them: canonical name, label, order and colour of a folder name (config/variants.yaml)."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,11 +14,17 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#0
 
 @dataclass(frozen=True)
 class Style:
-    """How one variant is shown."""
+    """How one variant is shown; `pattern` tells those of one colour apart, by the shape of points and by dashes."""
 
     name: str
     label: str
     colour: str
+    pattern: int = 0
+
+
+def look(position: int, colours: Sequence[str] = PALETTE) -> tuple[str, int]:
+    """Colour and pattern of the variant at a position: the colours in their order, then again in the next pattern."""
+    return colours[position % len(colours)], position // len(colours)
 
 
 @dataclass(frozen=True)
@@ -85,16 +92,24 @@ class Variants:
         return found
 
     def styles(self, app: str, present: Iterable[str], planned: Iterable[str] = ()) -> list[Style]:
-        """Styles of the variants that are present: in declared order, then as folders were `planned`, then by name."""
+        """Styles of the variants that are present: in declared order, then as folders were `planned`, then by name.
+
+        Declared variants look the same wherever they are shown, whichever others are present.
+        """
         declared = self.declared.get(app, {})
         names = set(present)
         known = [*declared, *(self.canonical(app, folder) for folder in planned)]
-        ordered = [*(name for name in dict.fromkeys(known) if name in names), *sorted(names.difference(known))]
-        taken = {(declared[name] or {}).get("colour") for name in ordered if name in declared}
-        free = [colour for colour in PALETTE if colour not in taken] or list(PALETTE)
-        styles = []
-        for position, name in enumerate(ordered):
-            fields = declared.get(name) or {}
-            colour = fields.get("colour") or free[position % len(free)]
-            styles.append(Style(name, fields.get("label", name), colour))
-        return styles
+        rest = sorted(names.difference(known), key=_natural)
+        ordered = [*(name for name in dict.fromkeys(known) if name in names), *rest]
+        given = {name: fields["colour"] for name, fields in declared.items() if fields and fields.get("colour")}
+        free = [colour for colour in PALETTE if colour not in given.values()] or list(PALETTE)
+        plain = [name for name in dict.fromkeys([*declared, *ordered]) if name not in given]
+        looks = {name: look(position, free) for position, name in enumerate(plain)}
+        looks |= {name: (colour, 0) for name, colour in given.items()}
+        return [Style(name, (declared.get(name) or {}).get("label", name), *looks[name]) for name in ordered]
+
+
+def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Names in the order in which people count: ``v9`` before ``v10``."""
+    parts = re.split("([0-9]+)", name)
+    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)], name

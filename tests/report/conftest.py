@@ -149,6 +149,18 @@ class Watched:
             link.click()
         self.settle()
 
+    def cut_texts(self) -> list[list[str]]:
+        """Figure and text of all that goes beyond the box of its chart, where it is cut in files and on paper."""
+        return self.page.evaluate(
+            """() => [...document.querySelectorAll('.plot svg')].flatMap((svg) => {
+                const box = svg.getBoundingClientRect();
+                const beyond = ({ width, left, right, top, bottom }) => width > 0
+                    && (left < box.left - 1 || right > box.right + 1 || top < box.top - 1 || bottom > box.bottom + 1);
+                return [...svg.querySelectorAll('text')].filter((text) => beyond(text.getBoundingClientRect()))
+                    .map((text) => [svg.closest('figure').id, text.textContent]);
+            })"""
+        )
+
     def view(self, figure: str, expression: str):
         """What an expression says of the Vega view of a figure."""
         return self.page.evaluate(f"(() => {{ const view = loadstone.view('{figure}'); return {expression}; }})()")

@@ -135,6 +135,10 @@ def test_the_inspector_shows_the_chosen_run(made_site, watched):
         )
     assert len({text for text, _, _ in seen}) == len({median for _, _, median in seen}) == 3
     assert {length for _, length, _ in seen} == {300}
+    # Of 300 requests; what is known is in words, too.
+    figures = page.locator("#run-figures").inner_text()
+    assert "p99\nnot estimable: takes 1,000 requests" in figures and "p99.9\nnot estimable: takes 10,000" in figures
+    assert "percentile" not in page.locator("#sequence .words").text_content()
     note = page.locator("#left-out")
     assert note.is_visible() and "incomplete: 3 of <b>9</b> requests" in note.inner_text()
     watched.do(lambda: page.locator("input[name=scale][value=log]").check())
@@ -240,6 +244,16 @@ def test_no_page_scrolls_sideways(made_site, watched, name, width):
     for plot in watched.page.locator(".plot svg").all():
         box = plot.bounding_box()
         assert box["width"] > 200 and box["x"] >= 0 and box["x"] + box["width"] <= width + 1
+
+
+@pytest.mark.parametrize("width", [1400, 760, 400, 320])
+def test_no_text_of_a_chart_is_cut(made_site, wide_site, watched, width):
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    for path in (made_site.page("good"), made_site.page("hostile"), wide_site.reports / "comparisons/wide.html"):
+        watched.open("about:blank")
+        watched.open(path.as_uri())
+        assert watched.page.locator(".plot svg text").count() > 20
+        assert watched.cut_texts() == []
 
 
 @pytest.mark.parametrize("name", ["good", "hostile"])

@@ -1,6 +1,7 @@
 """The charts' specifications: complete, with units, and asking nothing of anyone."""
 
 import json
+import re
 
 import altair as alt
 import pytest
@@ -8,7 +9,7 @@ import vl_convert
 from loadstone.report import charts
 from loadstone.report.charts import Load
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
-from loadstone.variants import Style
+from loadstone.variants import Style, look
 
 STYLES = [Style("plain", "Direct", "#0072B2"), Style("<script>", "<script>", "#E69F00")]
 CHARTS = (
@@ -92,8 +93,19 @@ def test_the_load_of_users_is_called_so():
 def test_a_line_s_chart_says_what_its_axes_are():
     made = charts.fit_specification(STYLES, "Number of pods", "CPU of nginx (millicores)")
     assert vl_convert.vegalite_to_vega({"data": {"name": "rows"}} | made)["marks"]
-    titles = {encoding[axis]["title"] for encoding in encodings(made) for axis in ("x", "y") if axis in encoding}
+    titles = {" ".join(encoding[axis]["title"]) for encoding in encodings(made) for axis in "xy" if axis in encoding}
     assert titles == {"Number of pods", "CPU of nginx (millicores)"}
+
+
+def test_a_long_title_of_a_line_s_axis_has_lines_that_fit():
+    up = "CPU of shop/a-workload-with-a-long-name and all of its sidecars (millicores)"
+    made = charts.fit_specification(STYLES, "Number of pods", up)
+    (title,) = {tuple(encoding["y"]["title"]) for encoding in encodings(made) if "y" in encoding}
+    assert "".join(title).replace(" ", "") == up.replace(" ", "") and len(title) == 3
+    points = [{"kind": "run", "x": x, "value": x, "line": x, "low": x, "high": x} for x in (1, 2)]
+    svg = vl_convert.vegalite_to_svg({**made, "width": 300, "datasets": {"rows": points, "labels": []}})
+    # A letter of the widest usual font takes 0.65 of its size of 12 pixels.
+    assert max(map(len, title)) * 12 * 0.65 < made["height"] + 24 and svg.count("<tspan") >= 3
 
 
 def test_the_unit_follows_the_page():
@@ -107,6 +119,35 @@ def test_a_variant_has_its_colour_in_every_chart(specifications):
         assert scales
         assert all(scale["domain"] == ["plain", "<script>"] for scale in scales)
         assert all(scale["range"] == ["var(--variant-0)", "var(--variant-1)"] for scale in scales)
+
+
+def test_variants_of_one_colour_differ_by_dashes_and_shapes_and_few_variants_have_neither(specifications):
+    many = [Style(f"v{place}", f"v{place}", *look(place)) for place in range(30)]
+    made = charts.specifications(many, MILLISECONDS, Load((100.0,)))
+    lines = ("latency", "success", "failed", "errors", "time", "percentiles", "curves", "use-cpu", "use-time-memory")
+    for name in (*lines, "reported"):
+        found = [encoding for encoding in encodings(made[name]) if {"shape", "strokeDash"} & encoding.keys()]
+        for channel in ("shape", *(["strokeDash"] if name in lines else [])):
+            scales = [encoding[channel]["scale"] for encoding in found if channel in encoding]
+            assert scales and all(scale["domain"] == [style.name for style in many] for scale in scales), (
+                name,
+                channel,
+            )
+            kinds = [str(kind) for kind in scales[0]["range"]]
+            assert len({(style.colour, kind) for style, kind in zip(many, kinds, strict=True)}) == 28  # 7 colours by 4
+    latency = json.dumps(specifications["latency"])
+    assert "strokeDash" not in latency.replace('"strokeDash": [5, 4]', "") and '"shape": {' not in latency
+
+
+@pytest.mark.parametrize(("hours", "label"), [(3, "22 Nov 01:00"), (30, "22 Nov 18:00"), (9000, "2027")])
+def test_times_of_day_have_24_hours_and_their_day(hours, label):
+    made = charts.history_specifications(STYLES[:1], MILLISECONDS)
+    start = 1_795_305_600_000  # 22 November 2026, 00:00 UTC
+    rows = [{"kind": "point", "variant": "plain", "at": start + at * 3_600_000, "value": 1.0} for at in (0, hours)]
+    svg = vl_convert.vegalite_to_svg(
+        {**made["history"], "config": made["config"], "width": 1100, "datasets": {"rows": rows, "labels": []}}
+    )
+    assert f">{label}<" in svg and not re.search(r">[0-9: ]+[AP]M<", svg)
 
 
 def test_charts_name_no_address_and_no_stacked_bars(specifications):

@@ -283,8 +283,9 @@ def test_data_of_the_forest_are_whole(made, watched, tmp_path):
     with save(watched, "effects", "CSV", tmp_path).open(encoding="utf-8", newline="") as file:
         saved = list(csv.DictReader(file))
     drawn = rows(watched, "effects")
-    assert [float(row["Low"]) for row in saved] == [row["from"] for row in drawn]
-    assert [row["Runs needed"] for row in saved] == [row["needs"] for row in drawn]
+    assert [float(row["Low (ratio)"]) for row in saved] == [row["from"] for row in drawn]
+    needed = ["" if row["needed"] is None else str(row["needed"]) for row in drawn]
+    assert [row["Runs needed of each"] for row in saved] == needed
     assert [row["Verdict"] for row in saved] == [row["shown"] for row in drawn]
     assert {row["Variant"] for row in saved} >= {LABEL}
     assert "<script" not in save(watched, "effects", "SVG", tmp_path).read_text()

@@ -135,3 +135,49 @@ def test_a_png_is_a_picture_with_something_in_it(made_site, watched, tmp_path):
     assert found["255,255,255,255"] > 0.5 * width * height
     assert found["0,114,178,255"] > 500 and found["230,159,0,255"] > 500  # #0072B2 and #E69F00
     assert watched.complaints == []
+
+
+def numbers_of(path):
+    """The columns of a saved file that are numbers, and those that are text."""
+    saved = pq.read_table(path)
+    texts = {name: set(saved[name].to_pylist()) for name in saved.column_names if saved[name].type == "string"}
+    assert not any("–" in values for values in texts.values()), texts
+    return set(saved.column_names) - set(texts), saved.to_pylist()
+
+
+@pytest.mark.parametrize(("unit", "value"), [("ratio", "Ratio"), ("ms", "Shift (ms)")])
+def test_conclusions_are_numbers_with_their_unit(wide_site, watched, tmp_path, unit, value):
+    choice = value.split()[0].lower()
+    watched.open(f"{(wide_site.reports / 'comparisons/wide.html').as_uri()}#effect={choice}&stat=p50")
+    numbers, rows = numbers_of(save(watched, "effects", "Parquet", tmp_path))
+    runs = {"Runs needed of each", "Runs", "Runs of the baseline", "Pairs", "Load (requests/s)"}
+    assert numbers == {value, f"Low ({unit})", f"High ({unit})", "p, adjusted", *runs}
+    assert {row["p, adjusted"] for row in rows} == {0.12346}
+    if choice == "shift":
+        percent = {f"{name} (percentage points)" for name in ("Shift", "Low", "High")}
+        assert numbers_of(save(watched, "effects-errors", "Parquet", tmp_path))[0] == {*percent, "p, adjusted", *runs}
+        added = {"Added (ms)", "Low (ms)", "High (ms)", "Runs", "Load (requests/s)"}
+        assert numbers_of(save(watched, "layers", "Parquet", tmp_path))[0] == added
+    assert watched.complaints == []
+
+
+def test_latencies_of_all_requests_are_numbers_and_what_is_missing_is_nothing(made_site, watched, tmp_path):
+    watched.open(made_site.page("hostile").as_uri())
+    for figure, value in (("heat", "Latency (ms)"), ("curves", "Latency at most (ms)")):
+        numbers, rows = numbers_of(save(watched, figure, "Parquet", tmp_path))
+        assert {value, "At least so much"} <= numbers and not any("as a number" in name for name in numbers)
+        drawn = watched.view(figure, "view.data('rows').map((row) => row.value)")
+        assert [row[value] for row in rows][: len(drawn)] == drawn
+        if figure == "heat":
+            assert None in drawn, "bins of too few requests"
+    with save(watched, "heat", "CSV", tmp_path).open(encoding="utf-8", newline="") as file:
+        written = [row["Latency (ms)"] for row in csv.DictReader(file)]
+    assert "" in written and all(float(text) > 0 for text in written if text)
+
+
+def test_figures_of_which_none_is_known_are_numbers_too(made_site, watched, tmp_path):
+    """No interval of any p99 of 300 requests: the columns have the type that other files give them."""
+    watched.open(f"{made_site.page('hostile').as_uri()}#stat=p99")
+    saved = pq.read_table(save(watched, "success", "Parquet", tmp_path))
+    for name in ("Low (ms)", "High (ms)"):
+        assert saved[name].null_count == saved.num_rows > 0 and saved[name].type == "double"

@@ -120,6 +120,7 @@ def test_a_page_is_quiet_asks_nobody_and_keeps_its_width(large, watched, kind):
             return each.getBoundingClientRect().width > width && right > width + 1;
         }).map((each) => each.outerHTML.slice(0, 80))"""
         assert watched.page.evaluate(wider, width) == []
+        assert watched.cut_texts() == []
     assert watched.complaints == []
     folder = large.reports.as_uri()
     assert all(address.startswith((folder, "data:,")) for address in watched.requests)

@@ -78,7 +78,7 @@ def test_generator_machine_request_and_commands_are_named_and_no_credential_is(t
         "Load average (1 min) after a run 0.5 to 1.2",
         "Order complete blocks, shuffled with seed 7",
         "Time limit of a request 90 s",
-        "2026-11-21 11:30 to 2026-11-21 11:31",
+        "2026-11-21 11:30 UTC to 2026-11-21 11:31 UTC",
         "POST http://127.0.0.1:9000/page Host: shop.example Authorization: (redacted) X-Case: a<b>c</b>",
         "with a body of 1,234 bytes",
         "Checked before every run: status 200, a body that contains “<title>”.",

@@ -76,3 +76,11 @@ def test_every_colour_stands_out_on_dark_paper(colour):
 def test_what_is_no_colour_becomes_a_grey():
     assert on_light("red;} body{display:none") == "#767676"
     assert on_dark("javascript:x").startswith("#")
+
+
+def test_a_moment_is_told_as_it_was_written_with_its_offset():
+    assert numbers.moment("2026-11-21T09:00:00-04:00") == "21 November 2026, 09:00 UTC-04:00"
+    assert numbers.minute("2026-11-21T09:00:31-04:00") == "2026-11-21 09:00 UTC-04:00"
+    assert numbers.moment("2026-01-02T03:04+00:00") == "2 January 2026, 03:04 UTC"
+    for text in ("the other day", "2026-01-02T03:04:00"):
+        assert numbers.moment(text) == numbers.minute(text) == text

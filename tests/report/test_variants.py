@@ -54,6 +54,19 @@ def test_a_step_is_drawn_where_it_was_put_with_its_note(through_time, watched):
     assert watched.complaints == []
 
 
+def test_a_campaign_is_told_on_every_page_by_the_time_of_its_own_zone(through_time, watched):
+    written = "1 March 2026, 23:30 UTC+14:00"
+    watched.open(address(through_time))
+    assert written in watched.view("history", "view.data('rows').map((row) => row.when)")
+    for page in (
+        through_time.page(TIMES[2]),
+        *(through_time.reports / f"{name}.html" for name in ("index", "quality")),
+    ):
+        assert written in page.read_text("utf-8"), page
+    variant = next((through_time.reports / "variants").glob("demo_plain*.html")).read_text("utf-8")
+    assert written in variant and "1 March 2026, 09:30 UTC" not in variant
+
+
 def test_figures_are_those_of_the_table(through_time, watched):
     watched.open(f"{address(through_time)}#stat=p99")
     drawn = watched.view("history", "view.data('rows').filter((row) => row.kind === 'point')")

@@ -32,7 +32,7 @@ from loadstone.slugs import slug
 from loadstone.tables import fits
 from loadstone.tables.compare import Selection, select
 from loadstone.tables.fits import Fitted
-from loadstone.variants import PALETTE, Style, Variants
+from loadstone.variants import Style, Variants, look
 
 STATISTICS = {
     "summaries": "Mean of runs",
@@ -183,7 +183,7 @@ class _Naming:
             for variant, way in self.series
             if variant == style.name
         ]
-        return [Style(name, label, PALETTE[position % len(PALETTE)]) for position, (name, label) in enumerate(found)]
+        return [Style(name, label, *look(position)) for position, (name, label) in enumerate(found)]
 
 
 def context(page: ComparisonPage) -> dict[str, Any]:

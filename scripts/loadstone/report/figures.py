@@ -4,16 +4,12 @@ They are drawn from what the page's own script draws from, so they show the same
 give equal bytes: neither dates nor this machine's fonts are in them, unless the settings name a font of its own.
 """
 
-import atexit
 import json
 import math
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +17,13 @@ import vl_convert
 
 from loadstone import durable
 from loadstone.errors import LoadstoneError
+from loadstone.report import figure_font, ticks
 from loadstone.report import figure_pictured as pictured
 from loadstone.report import figure_rows as rows_of
+from loadstone.report.figure_font import FONT
 from loadstone.report.figure_list import Figure, all_figures
 from loadstone.report.figure_rows import Page, Row
 
-FONT = "Source Sans Pro"
 _CM = 96 / 2.54  # CSS pixels, in which the charts' lines and points are measured
 _POINT = 96 / 72
 _PIXEL = {"cm": _CM, "mm": _CM / 10, "in": 96, "pt": _POINT}
@@ -97,7 +94,7 @@ def build(page_file: Path, folder: Path, declared: Mapping[str, Any]) -> list[Pa
         raise LoadstoneError(f"the folder {folder} cannot be made: {error.strerror or error}") from None
     if page is None:
         return written
-    _our_font()
+    figure_font.register()
     for figure in all_figures(page, wanted.loads):
         if not figure.rows:
             continue
@@ -142,18 +139,6 @@ def _measured(svg: str) -> tuple[float, float]:
     return float(found[1]), float(found[2])
 
 
-@cache
-def _our_font() -> None:
-    """Make our font known: one file of it alone, for which of several is taken depends on the machine."""
-    package = find_spec("font_source_sans_pro")
-    if package is None or not package.submodule_search_locations:  # conda has none: another font is taken
-        return
-    folder = tempfile.mkdtemp(prefix="loadstone")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # it is read whenever something is drawn
-    shutil.copy(Path(package.submodule_search_locations[0], "files", "SourceSansPro-Regular.ttf"), folder)
-    vl_convert.register_font_directory(folder)
-
-
 def _as_high_as_needed(page: Page, figure: Figure, wanted: Settings) -> Settings:
     """Where every row has a line of its own, the picture is as high as these need."""
     if not _has_lines(page.specs[figure.spec]):
@@ -186,7 +171,7 @@ def specification(page: Page, figure: Figure, wanted: Settings, *, beside: float
         _scale(spec, "y", logarithmic=figure.logarithmic)
     has_lines = _has_lines(spec)
     labels = [] if has_lines else _labels(rows, wanted, figure)
-    right = 14 if labels else 2  # a viewer without our font takes a wider one
+    right = 14 if labels and wanted.font != FONT else 2  # a viewer without the font takes a wider one
     for layer in spec.get("layer", ()):
         _stand_alone(layer, page, with_legend=not labels and not has_lines and _is_named(rows))
     if has_lines:
@@ -197,7 +182,8 @@ def specification(page: Page, figure: Figure, wanted: Settings, *, beside: float
         spec["layer"] = [layer for layer in spec["layer"] if not _is_label(layer)]
     runs = [row for row in figure.runs if not figure.logarithmic or row["value"] > 0]
     datasets = {"rows": rows, "labels": labels, "knees": rows_of.knees(page), "runs": runs}
-    return _alone(spec, datasets, _config(config, wanted) | _decades(figure), right=right) | {
+    ticks.name(spec | {"datasets": datasets})
+    return _alone(spec, datasets, _config(config, wanted), right=right) | {
         "width": wanted.width,
         "height": wanted.height,
         "autosize": {"type": "fit", "contains": "padding"},
@@ -260,7 +246,14 @@ def _stand_alone(layer: dict[str, Any], page: Page, *, with_legend: bool) -> Non
         colour |= {
             "field": "label",
             "scale": scale | {"domain": [names[name] for name in scale["domain"]]},
-            "legend": {"orient": "bottom", "title": None, "symbolType": "circle", "columns": 2, "labelLimit": 0},
+            "legend": {
+                "orient": "bottom",
+                "title": None,
+                "symbolType": "circle",
+                "symbolStrokeWidth": 0,  # which would be dashed as lines are
+                "columns": 2,
+                "labelLimit": 0,
+            },
         }
 
 
@@ -357,18 +350,12 @@ def _config(config: Mapping[str, Any], wanted: Settings) -> dict[str, Any]:
     }
 
 
-def _decades(figure: Figure) -> dict[str, Any]:
-    """Over many decades, the lines of a logarithmic axis are powers of ten: more would fill a small picture."""
-    values = [value for row in figure.rows if (value := row.get("value"))]
-    decades = math.log10(max(values) / min(values)) if figure.logarithmic else 0
-    return {"axisY": {"domain": False, "ticks": False, "tickCount": int(decades)}} if decades >= 2 else {}
-
-
 def _as(kind: str, svg: str, wanted: Settings) -> bytes:
     """An SVG of its true size; or the PDF of it, whose unit is the point."""
     if kind == "svg":
         width, height = (f"{pixels / _CM:.4g}cm" for pixels in (wanted.width, wanted.height))
-        return _SIZE.sub(rf'\1 width="{width}" height="{height}"', svg, count=1).encode()
+        sized = _SIZE.sub(rf'\1 width="{width}" height="{height}"', svg, count=1)
+        return (figure_font.outlined(sized) if wanted.font == FONT else sized).encode()
     width, height = (f"{pixels / _POINT:.6g}" for pixels in (wanted.width, wanted.height))
     pdf: bytes = vl_convert.svg_to_pdf(_SIZE.sub(rf'\1 width="{width}" height="{height}"', svg, count=1))
     if b"/FontName" not in pdf and "<text" in svg:

@@ -18,7 +18,7 @@ from loadstone.load_words import at, load_unit, rate_text
 from loadstone.metadata import Metadata, parse_duration, read
 from loadstone.records import RunRecord
 from loadstone.report import clusters
-from loadstone.report.numbers import Unit, counted, duration, joined, significant, span
+from loadstone.report.numbers import Unit, counted, duration, joined, minute, significant, span
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import text
 from loadstone.variants import Variants
@@ -127,7 +127,7 @@ def _machine(recorded: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
 def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
     started = sorted(record.started for record in recorded if record.started)
     ended = sorted(record.ended for record in recorded if record.ended)
-    yield "Measured", f"{_minute(started[0])} to {_minute(ended[-1])}" if started and ended else ""
+    yield "Measured", f"{minute(started[0])} to {minute(ended[-1])}" if started and ended else ""
     kinds = {cell.metadata.order for cell in cells} - {None}
     seeds = {cell.metadata.seed for cell in cells} - {None}
     seed = f", shuffled with seed {seeds.pop()}" if len(seeds) == 1 and kinds != {"fixed"} else ""
@@ -135,10 +135,6 @@ def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iter
     yield "Order", joined(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
     timeouts = (cell.metadata.timeout for cell in cells)
     yield "Time limit of a request", joined(timeout and duration(parse_duration(timeout)) for timeout in timeouts)
-
-
-def _minute(instant: str) -> str:
-    return instant[:16].replace("T", " ")
 
 
 def _requests(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:

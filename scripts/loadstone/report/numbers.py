@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from loadstone.archive import Campaign
+from loadstone.archive import Campaign, parse_timestamp
 from loadstone.load_words import rate_text
 
 
@@ -100,11 +100,20 @@ def span(values: Iterable[float | None]) -> str:
 
 
 def when(campaign: Campaign) -> str:
-    """``21 November 2026, 11:30 +00:00``; the folder's own text where that is no timestamp."""
-    instant = campaign.instant
-    if instant.year == 1:
-        return campaign.timestamp
-    return f"{instant.day} {instant:%B %Y, %H:%M} {_offset(instant)}"
+    """When a campaign was opened, as `moment` writes it."""
+    return moment(campaign.timestamp)
+
+
+def moment(timestamp: str) -> str:
+    """``21 November 2026, 11:30 UTC+02:00``: as it was written; what is no time with an offset stays as it is."""
+    instant = parse_timestamp(timestamp)
+    return f"{instant.day} {instant:%B %Y, %H:%M} {_offset(instant)}" if instant else timestamp
+
+
+def minute(timestamp: str) -> str:
+    """The same in short, for tables: ``2026-11-21 11:30 UTC+02:00``."""
+    instant = parse_timestamp(timestamp)
+    return f"{instant:%Y-%m-%d %H:%M} {_offset(instant)}" if instant else timestamp
 
 
 def _offset(instant: datetime) -> str:

@@ -17,10 +17,23 @@ from loadstone.report import colours, navigation, numbers
 
 GATE = "gate.json"  # the verdict of the last gate, beside the pages
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
+# What turns the text behind it around (Unicode's Bidi_Control), and what no SVG may hold; the same as JSON writes them.
+_CONTROLS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
+_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)(\\u(?:00(?:0[0-8be-f]|1[0-9a-f]|7f)|061c|200[ef]|202[a-e]|206[6-9])|\\[bf])")
+_SHORT = {"\\b": "\\u0008", "\\f": "\\u000c"}
+
+
+def visible(value: Any) -> Any:
+    """Text with control characters escaped as in JSON, for pages and charts alike; all else as it is."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+
 
 _ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("loadstone.report"),
     autoescape=True,
+    finalize=visible,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -29,8 +42,12 @@ _ENVIRONMENT = jinja2.Environment(
 
 
 def as_json(value: Any) -> str:
-    """Compact ASCII JSON without ``<``, ``>`` and ``&``: nothing in it can end or open an element or a comment."""
+    """Compact ASCII JSON without ``<``, ``>`` and ``&``: nothing in it can end or open an element or a comment.
+
+    Its texts are `visible`, so that names are the same as elsewhere in the page.
+    """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    text = _IN_JSON.sub(lambda found: f"{found[1]}\\\\{_SHORT.get(found[2], found[2])[1:]}", text)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
@@ -49,6 +66,7 @@ _ENVIRONMENT.filters.update(
     significant=numbers.significant,
     duration=numbers.duration,
     listed=numbers.listed,
+    minute=numbers.minute,
     rate=load_words.rate_text,
     light_dark=colours.light_dark,
 )

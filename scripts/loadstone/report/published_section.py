@@ -82,11 +82,13 @@ def fit_data(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: s
                     "value": float(f"{point.y:.6g}"),
                     "run": point.run,
                     "load": rate_text(point.rate),
+                    "rate": point.rate,
                 }
                 for point in each.points
             ],
             "line": list(_band(each)),
             "says": _said(each, load_unit) if each.line else "",
+            "axes": axes(each, load_unit),
         }
         for each in fitted
     ]

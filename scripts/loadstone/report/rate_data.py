@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from loadstone import sql
+from loadstone import sql, stats
 from loadstone.report import numbers, resources_section, run_findings, run_words
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
 from loadstone.report.run_findings import RunFindings
+from loadstone.tables.schema import PERCENTILES
 
 TIME_BINS = 60
 REQUESTS_PER_BIN = 20
@@ -61,6 +62,7 @@ def gather(questions: Questions, rate: float, unit: Unit, findings: RunFindings)
     return {
         "time": _over_time(questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN), unit),
         "shares": SHARES,
+        "needs": {name: stats.requests_needed(share) for name, share in PERCENTILES.items()},
         "runs": _runs(questions, rate, unit, run_findings.of_rate(findings, rate, unit)),
         "resources": resources_section.over_time(questions, rate),
     }
@@ -90,9 +92,9 @@ def _runs(
             "requests": row["n_requests"],
             "success": row["success"],
             "left_out": row["exclusion_reason"],
-            "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES},
+            "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES if _supported(name, row["n_requests"])},
             "bins": [],
-            **known.get(_key(row), {}),
+            **_known(known.get(_key(row), {}), row["n_requests"]),
         }
     for row in questions.rows("page_run_cdf", shares=SHARES):
         found[_key(row)]["cdf"] = [unit.of(latency) for latency in row["latencies_ns"]]
@@ -104,6 +106,7 @@ def _runs(
         }
     for row in questions.rows("page_run_bins", points=POINTS, bins=SEQUENCE_BINS):
         latencies = [unit.of(row[f"{name}_ns"]) for name in ("min", "p50", "p99", "max")]
+        latencies[2] = latencies[2] if _supported("p99", row["n_requests"]) else None
         found[_key(row)]["bins"].append([row["first_seq"], row["last_seq"], row["n_failed"], *latencies])
     for row in questions.rows("page_run_histogram", rate=rate, bins=HISTOGRAM_BINS):
         found[_key(row)]["histogram"] = {
@@ -113,6 +116,24 @@ def _runs(
             "log": row["log_counts"],
         }
     return list(found.values())
+
+
+def _known(found: Mapping[str, Any], requests: int) -> dict[str, Any]:
+    """What was found of a run, without percentiles that its requests do not support."""
+    sending = found.get("sending", {})
+    told = {
+        side: [
+            value if _supported(name, requests) else None
+            for name, value in zip(run_findings.FIGURES, sending[side], strict=True)
+        ]
+        for side in ("observed", "corrected")
+        if side in sending
+    }
+    return {**found, **({"sending": sending | told} if told else {})}
+
+
+def _supported(figure: str, requests: int) -> bool:
+    return figure not in PERCENTILES or stats.estimable(requests, PERCENTILES[figure])
 
 
 def _sequence(numbers: list[int]) -> list[int] | int:

@@ -14,7 +14,7 @@ from loadstone.stats import run_shape
 
 _Run = tuple[str, str, int]  # variant, folder and number, at one rate
 _Recorded = tuple[float, str, int]  # rate, folder and number
-_PERCENTILES = ("mean", "p50", "p90", "p99", "p999")
+FIGURES = ("mean", "p50", "p90", "p99", "p999")
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def _sending(row: Row, unit: Unit) -> dict[str, Any]:
         "lag": [unit.of(row[f"lag_{name}_ns"]) for name in ("p50", "p99", "max")],
         "limit": unit.of(row["lag_limit_ns"]),
         "limited": bool(row["limited"]),
-        "observed": [unit.of(row[f"observed_{name}_ns"]) for name in _PERCENTILES],
-        "corrected": [unit.of(row[f"corrected_{name}_ns"]) for name in _PERCENTILES],
+        "observed": [unit.of(row[f"observed_{name}_ns"]) for name in FIGURES],
+        "corrected": [unit.of(row[f"corrected_{name}_ns"]) for name in FIGURES],
     }
 
 

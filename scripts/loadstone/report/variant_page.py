@@ -12,6 +12,7 @@ from loadstone.report import charts, coarse, page_data
 from loadstone.report.numbers import (
     Unit,
     counted,
+    moment,
     page_unit,
     rate_name,
     significant,
@@ -22,7 +23,7 @@ from loadstone.report.words import SHOWN
 from loadstone.slugs import variant_slug
 from loadstone.stats.history import LEAST_TO_ESTIMATE
 from loadstone.tables.layout import text
-from loadstone.variants import PALETTE, Style, Variants
+from loadstone.variants import PALETTE, Style, Variants, look
 
 ERRORS = "error_fraction"
 STATISTICS = {
@@ -95,9 +96,8 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
     unit = page_unit([row["value"] for row in page.rows if row["statistic"] == "p50"])
     ways = [way for way, _ in Counter(row["way"] for row in page.rows).most_common()]
     rest = [colour for colour in PALETTE if colour != style.colour]
-    styles = [
-        Style(way, way, style.colour if place == 0 else rest[(place - 1) % len(rest)]) for place, way in enumerate(ways)
-    ]
+    looks = [look(place, [style.colour, *rest]) for place in range(len(ways))]
+    styles = [Style(way, way, *shown) for way, shown in zip(ways, looks, strict=True)]
     loads = sorted({row["rate"] for row in page.rows})
     changes = page.changes
     return {
@@ -116,7 +116,7 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
         "changes": [_change(row, unit, page) for row in changes[:SHOWN]],
         "n_changes": len(changes),
         "campaigns": [
-            {"when": moment_text(row), "host": row["host"], "page": page.page_of(row), "note": row["note"]}
+            {"when": moment(row["timestamp"]), "host": row["host"], "page": page.page_of(row), "note": row["note"]}
             for row in reversed(page.campaigns)
         ],
         "data": script_data(page, styles, unit, loads),
@@ -138,14 +138,8 @@ def entry(page: VariantHistory, variants: Variants) -> dict[str, Any]:
         "rates": span(row["rate"] for row in page.rows),
         "load_unit": _load_unit({row["way"] for row in page.rows}),
         "n_changes": len({(row["host"], row["timestamp"]) for row in page.changes}),
-        "last_change": next((moment_text(row) for row in page.changes), None),
+        "last_change": next((moment(row["timestamp"]) for row in page.changes), None),
     }
-
-
-def moment_text(row: Row) -> str:
-    """``21 November 2026, 11:30 UTC``; the folder's own text where that is no timestamp."""
-    started = row["started_at"]
-    return f"{started.day} {started:%B %Y, %H:%M} UTC" if started else str(row["timestamp"])
 
 
 def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads: Sequence[float]) -> dict[str, Any]:
@@ -187,7 +181,9 @@ def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads
         "statistics": STATISTICS,
         "choices": {"host": page.hosts},
         "chosen": {"host": page.hosts[0] if page.rows else ""},
-        "campaigns": [[row["started_at"] and _moment(row) * 1000, moment_text(row), row["note"]] for row in campaigns],
+        "campaigns": [
+            [row["started_at"] and _moment(row) * 1000, moment(row["timestamp"]), row["note"]] for row in campaigns
+        ],
         "differs": list(differs),
         "history": history,
     }
@@ -223,7 +219,7 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
         texts = [coarse.text(value, unit, row["resolution_ns"]) for value in (before, after)]
         symbol, by = unit.symbol, _by(after / before)
     return {
-        "when": moment_text(row),
+        "when": moment(row["timestamp"]),
         "page": page.page_of(row),
         "host": row["host"],
         "rate": row["rate"],
@@ -258,7 +254,7 @@ def _found(changes: Sequence[Row], page: VariantHistory) -> str:
     n_changed = len({_series(row) for row in changes})
     return (
         f"{n_changed:,} of {counted(n_series, 'series', 'series')} of figures change their level, last on "
-        f"{moment_text(last)}."
+        f"{moment(last['timestamp'])}."
     )
 
 

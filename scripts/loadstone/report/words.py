@@ -1,5 +1,6 @@
 """Words and texts that several pages share: names of load models, figures and intervals for tables."""
 
+from dataclasses import replace
 from typing import Any
 
 from loadstone.report import coarse, page_data
@@ -20,7 +21,7 @@ def distinct(styles: list[Style]) -> list[Style]:
     """The same styles; variants that share a label are told apart by their name."""
     labels = [style.label for style in styles]
     return [
-        Style(style.name, f"{style.label} ({style.name})", style.colour) if labels.count(style.label) > 1 else style
+        replace(style, label=f"{style.label} ({style.name})") if labels.count(style.label) > 1 else style
         for style in styles
     ]
 

@@ -39,6 +39,20 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     }
   }
 
+  const encodings = (spec, channel) => [spec, ...(spec.layer || [])].map((layer) => (layer.encoding || {})[channel])
+    .filter((encoding) => encoding && encoding.scale !== null && encoding.field);
+
+  // Vega names the lowest digits of a decade alone: an axis from 0.8 to 3 would have nothing above 1.
+  function nameTicks(spec, channel) {
+    const axes = encodings(spec, channel).filter((encoding) => encoding.axis !== null);
+    if (!axes.some((encoding) => encoding.scale && encoding.scale.type === "log") || axes.some(({ axis }) => axis && axis.values)) return;
+    const fields = [...axes, ...encodings(spec, `${channel}2`)].map(({ field }) => field);
+    const known = Object.values(spec.datasets).flat().flatMap((row) => fields.map((field) => row[field])).filter((value) => value > 0);
+    if (!known.length) return;
+    const values = loadstone.logTicks(known.reduce((one, other) => Math.min(one, other)), known.reduce((one, other) => Math.max(one, other)));
+    axes.forEach((encoding) => { encoding.axis = { ...encoding.axis, values, tickCount: values.length }; });
+  }
+
   // A logarithmic axis has no zero: what reaches it or below is drawn to just under the smallest value.
   function positive(rows) {
     const least = Math.min(...rows.flatMap((row) => [row.low, row.value, row.latency]).filter((value) => value > 0));
@@ -76,6 +90,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
       rows: drawn, labels: width >= ROOM && !chart.named ? ends(rows) : [], knees: chart.knees ? chart.knees() : [],
       runs: upwards === "log" ? runs.filter((row) => row.value > 0) : runs,
     };
+    ["x", "y"].forEach((channel) => nameTicks(spec, channel));
     return spec;
   }
 
@@ -150,7 +165,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
   }
 
   const title = (figure) => figure.querySelector("h3, h4").textContent;
-  const columnsOf = (chart) => (typeof chart.columns === "function" ? chart.columns() : chart.columns);
+  const columnsOf = (chart, dataset) => (typeof chart.columns === "function" ? chart.columns(dataset) : chart.columns);
   const listed = (chart, rows, dataset) => [...(chart.listed ? rows.filter(chart.listed) : rows), ...(chart.more ? chart.more(dataset) : [])];
 
   async function draw(figure) {
@@ -199,7 +214,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
 
   function fillTable(figure, rows) {
     const details = figure.querySelector("details"), chart = definition(figure);
-    const fill = () => details.querySelector(".scroll").replaceChildren(table(columnsOf(chart), listed(chart, rows, figure.dataset)));
+    const fill = () => details.querySelector(".scroll").replaceChildren(table(columnsOf(chart, figure.dataset), listed(chart, rows, figure.dataset)));
     details.ontoggle = () => details.open && fill();
     if (details.open) fill();
   }
@@ -218,10 +233,10 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
 
   async function save(figure, form) {
     const chart = definition(figure), rows = chart.rows(figure.dataset);
-    const extra = (chart.extra || []).filter(([field]) => rows.some((row) => row[field] !== undefined));
+    const extra = ((typeof chart.extra === "function" ? chart.extra() : chart.extra) || []).filter(([field]) => rows.some((row) => row[field] !== undefined));
     await loadstone.downloads(form, {
       name: `${page.folder}-${figure.id}`, title: title(figure), words: said(figure, rows).words,
-      columns: [...columnsOf(chart), ...extra], rows: listed(chart, rows, figure.dataset), svg: (width) => svg(figure, rows, width),
+      columns: [...columnsOf(chart, figure.dataset), ...extra.map((column) => [...column, String])], rows: listed(chart, rows, figure.dataset), svg: (width) => svg(figure, rows, width),
     });
   }
 

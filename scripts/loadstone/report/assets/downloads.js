@@ -72,12 +72,14 @@ window.loadstone.downloads = (function () {
     setTimeout(() => URL.revokeObjectURL(address), 10000);
   }
 
-  /** Save one form of a chart. `shown`: { name, title, words, columns ([field, heading]), rows, svg (width → text) }. */
+  /** Save one form of a chart. `shown`: { name, title, words, columns (as in figures.js), rows, svg (width → text) }. */
   return async function downloads(form, shown) {
-    const file = `${shown.name}.${form}`, names = shown.columns.map((column) => column[1]);
-    const columns = shown.columns.map(([field]) => shown.rows.map((row) => (row[field] === undefined ? null : row[field])));
+    const file = `${shown.name}.${form}`, listed = shown.columns.filter((column) => column[3] !== null)
+      .map(([field, heading, text, data = [field, heading]]) => [...data, Boolean(text) || data[0] !== field]);
+    const names = listed.map(([, heading]) => heading);
+    const columns = listed.map(([field]) => shown.rows.map((row) => (row[field] === undefined || row[field] === "–" ? null : row[field])));
     if (form === "csv") return save(file, csv(names, columns), TYPES.csv);
-    if (form === "parquet") return save(file, loadstone.parquet(names, columns), TYPES.parquet);
+    if (form === "parquet") return save(file, loadstone.parquet(names, columns, listed.map(([, , isNumber]) => isNumber)), TYPES.parquet);
     const picture = alone(await shown.svg(WIDTH), shown.title, shown.words);
     return form === "svg" ? save(file, picture.text, TYPES.svg) : save(file, await png(picture));
   };

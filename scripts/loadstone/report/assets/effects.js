@@ -54,7 +54,7 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
         ...row, label: labels.get(row.variant), load: row.rate, value, low, high, margin_low: least, margin_high: most,
         interval: range(low, high, text), shown: said(row.verdict), why: row.why || "–",
         beyond: overloaded(row.variant, row.rate),
-        needs: row.needed === null ? "–" : `${count(row.needed)} of each variant`, p: row.p === null ? "–" : pText(row.p),
+        needs: row.needed === null ? "–" : `${count(row.needed)} of each variant`, p: row.p === null ? "–" : pText(row.p), p_value: row.p,
       };
     });
     return keyed(drawn(rows, kind));
@@ -67,7 +67,7 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
       return {
         ...row, label: labels.get(row.variant), load: row.rate, value, point: value, low, high, from: low, to: high,
         interval: range(low, high, significant), shown: said(row.verdict), why: row.why || "–",
-        needs: row.needed === null ? "–" : `${count(row.needed)} of each variant`, p: row.p === null ? "–" : pText(row.p),
+        needs: row.needed === null ? "–" : `${count(row.needed)} of each variant`, p: row.p === null ? "–" : pText(row.p), p_value: row.p,
       };
     });
     return keyed(rows);
@@ -111,23 +111,24 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
   const warned = (rows) => (rows.some((row) => row.warning !== "–") ? "(!): with a warning, below." : "");
   const height = (rows) => (rows.length > MANY ? 17 : 25) * rows.length, tall = (rows) => 31 * rows.length;
   const BESIDE = [["label", "Variant"], ["baseline", "Baseline"], ["load", `Load (${page.load_unit})`, count]];
-  const BOUNDS = [["from", "Low"], ["to", "High"], ["needed", "Runs needed of each"], ["runs", "Runs"], ["baseline_runs", "Runs of the baseline"], ["pairs", "Pairs"]];
+  const ends = (unit) => [["from", `Low (${unit})`], ["to", `High (${unit})`]];
+  const RUNS = [["needed", "Runs needed of each"], ["runs", "Runs"], ["baseline_runs", "Runs of the baseline"], ["pairs", "Pairs"]];
   return {
     effects: {
       uses: ["stat", "hide", "effect", "at"], rows: besideBaseline, spec: () => `effects-${reader.state().effect}`, words: verdicts,
       note: () => cutNote(besideBaseline()), height, named: true, empty: "No variant that is shown has this figure beside a baseline.",
-      columns: () => [...BESIDE, ["value", isRatio() ? "Ratio" : `Shift (${page.unit})`, text], ["interval", "Interval"], ["shown", "Verdict"], ["why", "Why"], ["needs", "Runs needed"], ["p", "p, adjusted"]],
-      extra: BOUNDS,
+      columns: () => [...BESIDE, ["value", isRatio() ? "Ratio" : `Shift (${page.unit})`, text], ["interval", "Interval"], ["shown", "Verdict"], ["why", "Why"], ["needs", "Runs needed", undefined, null], ["p", "p, adjusted", undefined, ["p_value", "p, adjusted"]]],
+      extra: () => [...ends(isRatio() ? "ratio" : page.unit), ...RUNS],
     },
     "effects-errors": {
       uses: ["hide", "at"], rows: errors, words: verdicts, height, named: true, empty: "No variant that is shown has a share of failed requests beside a baseline.",
-      columns: [...BESIDE, ["value", "Shift (percentage points)", significant], ["interval", "Interval"], ["shown", "Verdict"], ["why", "Why"], ["needs", "Runs needed"], ["p", "p, adjusted"]],
-      extra: BOUNDS,
+      columns: [...BESIDE, ["value", "Shift (percentage points)", significant], ["interval", "Interval"], ["shown", "Verdict"], ["why", "Why"], ["needs", "Runs needed", undefined, null], ["p", "p, adjusted", undefined, ["p_value", "p, adjusted"]]],
+      extra: [...ends("percentage points"), ...RUNS],
     },
     layers: {
       uses: ["stat", "hide", "at"], rows: added, words: steps, height: tall, named: true, note: () => [cutNote(added()), warned(added())].join(" ").trim(),
       columns: [["label", "Step"], ["load", `Load (${page.load_unit})`, count], ["value", `Added (${page.unit})`, latencyText], ["interval", "Interval"], ["warning", "Warning"]],
-      extra: [["from", "Low"], ["to", "High"], ["runs", "Runs"]], empty: "No variant that is shown is declared to be built upon another one with this figure.",
+      extra: [...ends(page.unit), ["runs", "Runs"]], empty: "No variant that is shown is declared to be built upon another one with this figure.",
     },
   };
 });

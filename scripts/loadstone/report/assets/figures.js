@@ -5,7 +5,8 @@
  * chosen run of it). Nothing here touches the document. A chart is
  *   uses     the choices on which it depends
  *   rows     what it draws; its arguments, like those of spec and words, are the figure's data-* attributes
- *   columns  of its table and files: [field, heading with unit, text of a number]; extra: [field, heading] of files alone
+ *   columns  of its table and files: [field, heading with unit, text of a number, [field, heading] in files where that is
+ *            not the same, null for none]; extra: [field, heading] of files alone. In files "–" is nothing
  *   words    the same in words; note, empty: a line below the picture, and in its place
  *   spec     the name of its specification, where that is not its own; listed: which rows the table has
  *   height   of the picture, where that follows from its rows; named: true where each row bears its name itself
@@ -183,7 +184,7 @@ window.loadstone.figures = function figures(page, reader) {
     if (!run) return [];
     if (!run.points) {
       return run.bins.map(([first, last, missed, min, p50, p99, max]) => (
-        { number: (first + last) / 2, first, last, failed: missed, min, p50, p99, max }));
+        { number: (first + last) / 2, first, last, failed: missed, min, p50, p99, p99_text: p99 === null ? "not estimable" : latencyText(p99), max }));
     }
     const numbers = run.points.seq, missed = new Set(run.points.failed);
     return run.points.latency.map((value, index) => {
@@ -218,7 +219,10 @@ window.loadstone.figures = function figures(page, reader) {
     },
     fit: {
       uses: ["hide"], rows: fit, spec: ({ class: number }) => `fit-${number}`, words: (rows, { class: number }) => page.fits[number].says, listed: (row) => row.kind === "run", empty: "No run that is shown has this figure.",
-      columns: [["label", "Variant"], ["load", `Load (${page.load_unit})`], ["run", "Run"], ["x", "At", (value) => String(value)], ["value", "Found", significant]],
+      columns: ({ class: number }) => {
+        const [across, up] = page.fits[number].axes;
+        return [VARIANT, ["load", LOAD[1], undefined, ["rate", LOAD[1]]], ["run", "Run"], ["x", across, (value) => String(value)], ["value", up, significant]];
+      },
     },
     percentiles: {
       uses: ["axes", "hide"], rows: percentiles, words: slowest, empty: "No variant that is shown has a histogram.",
@@ -278,7 +282,8 @@ window.loadstone.figures = function figures(page, reader) {
   function sequenceNote() {
     const run = reader.run();
     if (run.points) return run.points.failed.length ? "Each dot is a request; crosses are failed ones." : "Each dot is a request.";
-    return `Bins of about ${count(Math.round(run.requests / run.bins.length))} consecutive requests: median (solid), 99th percentile (dashed), minimum to maximum (bars).`;
+    return `Bins of about ${count(Math.round(run.requests / run.bins.length))} consecutive requests: median (solid), ${
+      run.bins.some((bin) => bin[5] !== null) ? "99th percentile (dashed), " : ""}minimum to maximum (bars).`;
   }
 
   function histogramNote() {
@@ -289,7 +294,8 @@ window.loadstone.figures = function figures(page, reader) {
 
   function summary() {
     const { requests, figures: found } = reader.run();
-    return `${count(requests)} requests: median ${latency(found.p50)}, 99th percentile ${latency(found.p99)}, maximum ${latency(found.max)}.`;
+    const told = [["median", "p50"], ["99th percentile", "p99"], ["maximum", "max"]].filter(([, name]) => found[name] !== undefined);
+    return `${count(requests)} requests: ${told.map(([name, field]) => `${name} ${latency(found[field])}`).join(", ")}.`;
   }
 
   const tools = { labels, shown, byVariant, lines, latency, latencyText, figureOf, runName };

@@ -26,7 +26,7 @@ window.loadstone.runFindings = function runFindings(run, latency) {
 
   function sideBySide({ observed, corrected }) {
     const row = (heading, values) => element("tr", {}, element("th", { scope: "row", textContent: heading }),
-      ...values.map((value) => element("td", { className: "n", textContent: latency(value) })));
+      ...values.map((value) => element("td", { className: "n", textContent: value === null ? "not estimable" : latency(value) })));
     const head = element("tr", {}, element("th", { scope: "col", textContent: "Latency" }),
       ...NAMES.map((name) => element("th", { scope: "col", className: "n", textContent: name })));
     const box = element("div", { className: "scroll", tabIndex: 0, role: "region" }, element("table", {}, element("thead", {}, head),

@@ -69,7 +69,7 @@ loadstone.figureSets.push(function history(page, reader, tools) {
   return {
     history: {
       uses: ["stat", "axes", "rate", "host", "hide"], rows, words, columns, listed: isPoint,
-      extra: [["low", "Low"], ["high", "High"]], spec: () => (isShare() ? "history-share" : "history"),
+      extra: () => [["low", `Low (${unit()})`], ["high", `High (${unit()})`]], spec: () => (isShare() ? "history-share" : "history"),
       empty: "No campaign on this host has this figure at this load.",
     },
   };

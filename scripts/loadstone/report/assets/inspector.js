@@ -56,10 +56,11 @@ window.loadstone.inspector = function inspector(page, choices) {
     note.hidden = !(chosen && chosen.left_out);
     note.textContent = chosen && chosen.left_out ? `This run is left out of every statistic: ${chosen.left_out}.` : "";
     const { figures } = chosen || {};
+    const figure = (name) => (figures[name] === undefined ? `not estimable: takes ${count(rate().needs[name])} requests` : latency(figures[name]));
     const told = chosen ? [
       ["Requests", count(chosen.requests)], ["Success", chosen.success === null ? "not told" : percent(chosen.success * 100)],
-      ["Mean", latency(figures.mean)], ["Minimum", latency(figures.min)], ["Median", latency(figures.p50)], ["p90", latency(figures.p90)],
-      ["p95", latency(figures.p95)], ["p99", latency(figures.p99)], ["p99.9", latency(figures.p999)], ["Maximum", latency(figures.max)],
+      ["Mean", figure("mean")], ["Minimum", figure("min")], ["Median", figure("p50")], ["p90", figure("p90")],
+      ["p95", figure("p95")], ["p99", figure("p99")], ["p99.9", figure("p999")], ["Maximum", figure("max")],
     ] : [];
     document.getElementById("run-figures").replaceChildren(...told.map(([term, text]) => (
       element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: text })))));

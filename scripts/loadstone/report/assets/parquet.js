@@ -1,11 +1,12 @@
-/* loadstone.parquet(names, columns): the bytes of a Parquet file of these columns.
+/* loadstone.parquet(names, columns, numeric): the bytes of a Parquet file of these columns; those of which nothing is
+ * there are numbers where `numeric` says so.
  *
  * As little of the format as a chart's data needs: one row group, one uncompressed PLAIN page per column, every column
  * optional; numbers are DOUBLE, truth values BOOLEAN, all else UTF-8 text. Format: parquet.thrift of apache/parquet-format,
  * Thrift's compact protocol for what describes the data.
  */
 window.loadstone = window.loadstone || {};
-window.loadstone.parquet = function parquet(names, columns) {
+window.loadstone.parquet = function parquet(names, columns, numeric) {
   "use strict";
 
   const BOOLEAN = 0, DOUBLE = 5, BYTE_ARRAY = 6, OPTIONAL = 1, UTF8 = 0, PLAIN = 0, RLE = 3;
@@ -55,7 +56,8 @@ window.loadstone.parquet = function parquet(names, columns) {
     return bytes;
   }
 
-  function typeOf(present) {
+  function typeOf(present, isNumber) {
+    if (!present.length && isNumber) return DOUBLE;
     if (present.length && present.every((value) => typeof value === "number")) return DOUBLE;
     return present.length && present.every((value) => typeof value === "boolean") ? BOOLEAN : BYTE_ARRAY;
   }
@@ -67,8 +69,8 @@ window.loadstone.parquet = function parquet(names, columns) {
   };
 
   /** One column's page, and what the file's end says of it; `offset` is where it begins. */
-  function chunk(name, values, offset) {
-    const present = values.filter((value) => !missing(value)), type = typeOf(present);
+  function chunk(name, values, offset, isNumber) {
+    const present = values.filter((value) => !missing(value)), type = typeOf(present, isNumber);
     // Whether a value is there: one bit-packed run of groups of eight, as long as the values.
     const there = [...varint(Math.ceil(values.length / 8) * 2 + 1), ...bits(values.map((value) => !missing(value)))];
     const data = [...little(there.length), ...there, ...PLAINLY[type](present)];
@@ -89,7 +91,7 @@ window.loadstone.parquet = function parquet(names, columns) {
   const parts = [utf8("PAR1")];
   let offset = 4;
   names.forEach((name, index) => {
-    const made = chunk(name, columns[index], offset);
+    const made = chunk(name, columns[index], offset, numeric[index]);
     offset += made.bytes.length;
     chunks.push(made);
     parts.push(made.bytes);

@@ -16,11 +16,11 @@ loadstone.figureSets.push(function pictured(page, reader, tools) {
 
   function bins() {
     return found.bins.filter((each) => shown(name(each))).flatMap((each) => each.from.map((from, index) => {
-      const value = each[statistic()][index], least = ((each.least || {})[statistic()] || []).includes(index);
+      const value = each[statistic()][index], least = value !== null && ((each.least || {})[statistic()] || []).includes(index);
       return {
         variant: name(each), label: labels.get(name(each)), panel: `${String(each.variant).padStart(2, "0")}:${labels.get(name(each))}`,
         load: each.rate, from, to: from + each.width, middle: from + each.width / 2,
-        edge: from + each.width * (index + 1 < each.from.length ? 1.05 : 1), value, requests: each.requests[index], runs: each.runs,
+        edge: from + each.width * (index + 1 < each.from.length ? 1.05 : 1), value, least, requests: each.requests[index], runs: each.runs,
         text: value === null ? "not estimable: too few requests" : `${least ? "at least " : ""}${latencyText(value)}`,
       };
     })).sort(byVariant);
@@ -80,7 +80,7 @@ loadstone.figureSets.push(function pictured(page, reader, tools) {
       const share = found.shares[each.from + index], least = each.least !== null && each.from + index >= each.least;
       return {
         variant: name(each), label: labels.get(name(each)), load: each.rate, share: share * 100, beyond: 1 / (1 - share), value,
-        text: `${least ? "at least " : ""}${latencyText(value)}`, ...more,
+        text: `${least ? "at least " : ""}${latencyText(value)}`, least, ...more,
       };
     });
   }
@@ -103,16 +103,16 @@ loadstone.figureSets.push(function pictured(page, reader, tools) {
       uses: ["stat", "hide"], rows: () => (known(bins()).length ? bins() : []), arrange, words: extremes, note: heatNote, named: true, empty: "In no bin of time were there enough requests for this figure.",
       columns: [
         ["label", "Variant"], ["load", `Load (${page.load_unit})`, count], ["from", "From (s)", (value) => String(+value.toFixed(6))],
-        ["to", "To (s)", (value) => String(+value.toFixed(6))], ["text", `Latency (${page.unit})`], ["requests", "Requests", count], ["runs", "Runs", count],
+        ["to", "To (s)", (value) => String(+value.toFixed(6))], ["text", `Latency (${page.unit})`, undefined, ["value", `Latency (${page.unit})`]], ["requests", "Requests", count], ["runs", "Runs", count],
       ],
-      extra: [["value", `Latency as a number (${page.unit})`]],
+      extra: [["least", "At least so much"]],
     },
     curves: {
       uses: ["rate", "axes", "hide"], tail: true, rows: curves, runs: each, more: each, words: tails, empty: "No run that is shown has requests at this load.",
       columns: [
-        ["label", "Variant"], ["run", "Run"], ["share", "Share of requests (%)", shareText], ["text", `Latency at most (${page.unit})`],
+        ["label", "Variant"], ["run", "Run"], ["share", "Share of requests (%)", shareText], ["text", `Latency at most (${page.unit})`, undefined, ["value", `Latency at most (${page.unit})`]],
       ],
-      extra: [["value", `Latency as a number (${page.unit})`], ["requests", "Requests"]],
+      extra: [["least", "At least so much"], ["requests", "Requests"]],
     },
   };
 });

@@ -1,5 +1,6 @@
 """What all charts share: their data's names, look, axes, colours and the names beside lines."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,9 @@ RUNS = alt.NamedData("runs")
 HEIGHT = 320
 SMALL_HEIGHT = 240
 _TICKS = 10
+SHAPES = ("circle", "square", "triangle-up", "diamond")  # as parts.swatch has them
+_DASHES = ([1, 0], [6, 3], [2, 3], [9, 3, 2, 3])
+_LETTERS = 32  # of a title that take no more than the height of a small chart
 
 # Colours are the page's CSS variables, so charts follow light, dark and print without being drawn again.
 CONFIG: dict[str, Any] = {
@@ -79,6 +83,11 @@ def load_axis(load: Load) -> alt.X:
     )
 
 
+def wrapped(title: str) -> list[str]:
+    """A title in lines that fit beside a small chart, and below one on a phone."""
+    return textwrap.wrap(title, _LETTERS)
+
+
 def latency_x(unit: Unit) -> alt.X:
     """An axis of latencies that lies."""
     return alt.X("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
@@ -97,11 +106,30 @@ def colour(styles: Sequence[Style]) -> alt.Color:
     return alt.Color("variant:N", scale=alt.Scale(domain=names, range=colours), legend=None)
 
 
+def dashes(styles: Sequence[Style]) -> dict[str, Any]:
+    """What a line has besides its colour, where colours are not enough."""
+    if not any(style.pattern for style in styles):
+        return {}
+    return {"strokeDash": alt.StrokeDash("variant:N", scale=_by_pattern(styles, _DASHES), legend=None)}
+
+
+def shapes(styles: Sequence[Style]) -> dict[str, Any]:
+    """The same of points."""
+    if not any(style.pattern for style in styles):
+        return {}
+    return {"shape": alt.Shape("variant:N", scale=_by_pattern(styles, SHAPES), legend=None)}
+
+
+def _by_pattern(styles: Sequence[Style], kinds: Sequence[Any]) -> alt.Scale:
+    names = [style.name for style in styles]
+    return alt.Scale(domain=names, range=[kinds[style.pattern % len(kinds)] for style in styles])
+
+
 def direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
     """A dot and the variant's name at the right edge; where they would overlap, the script has moved them apart."""
     place = alt.Chart(LABELS).encode(y=alt.Y("y:Q", scale=None, title=None))
     dots = place.mark_point(filled=True, size=46, opacity=1, xOffset=10, clip=False).encode(
-        x=alt.value("width"), color=colour(styles)
+        x=alt.value("width"), color=colour(styles), **shapes(styles)
     )
     names = place.mark_text(align="left", baseline="middle", dx=18, limit=150).encode(
         x=alt.value("width"), text="label:N"

@@ -51,7 +51,7 @@ def errors_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.L
     """The same of shares of failed requests, in percentage points. There is no margin of these."""
     x = alt.X(
         "point:Q",
-        title="Failed requests added to the baseline's (percentage points)",
+        title="Failed requests added (% points)",
         scale=alt.Scale(nice=False, zero=False, padding=10),
         axis=alt.Axis(format=",.4~r", grid=True),
     )

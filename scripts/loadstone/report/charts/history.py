@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from loadstone.report.charts.base import HEIGHT, Data, colour, direct_labels, layered
+from loadstone.report.charts.base import HEIGHT, Data, colour, dashes, direct_labels, layered, shapes
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
@@ -16,7 +16,11 @@ _SHARE_ROOM = ("max(0, datum.value - 0.5)", "datum.value + 0.5")  # percentage p
 
 # Around a single campaign the axis would show seconds; and the room above figures is below them too.
 _FINE = "^([:.]|[A-Z][a-z][a-z] [0-9])"  # seconds; days of a week
-_DATED = f"test(regexp('{_FINE}'), datum.label) ? utcFormat(datum.value, '%-d %b %Y') : datum.label"
+_HOURS = "^[0-9][0-9](:[0-9][0-9]| [AP]M)$"
+_DATED = (
+    f"test(regexp('{_HOURS}'), datum.label) ? utcFormat(datum.value, '%-d %b %H:%M')"
+    f" : test(regexp('{_FINE}'), datum.label) ? utcFormat(datum.value, '%-d %b %Y') : datum.label"
+)
 _NOT_NEGATIVE = "datum.value < 0 ? '' : datum.label"
 
 
@@ -73,14 +77,14 @@ def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room:
         points.transform_calculate(least=room[0], most=room[1])
         .mark_rule(opacity=0, aria=False)
         .encode(y=alt.Y("least:Q", title=title), y2="most:Q"),
-        levels.mark_line(interpolate="step-after", strokeWidth=2, opacity=0.55),
+        levels.mark_line(interpolate="step-after", strokeWidth=2, opacity=0.55).encode(**dashes(styles)),
         points.transform_filter("isValid(datum.low)")
         .mark_rule(opacity=0.65, strokeWidth=1.5)
         .encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
-        marked.transform_filter("!datum.differs").mark_point(filled=True, size=52, opacity=1),
-        marked.transform_filter("datum.differs").mark_point(
-            filled=False, fill="var(--paper)", strokeWidth=1.75, size=58, opacity=1
-        ),
+        marked.transform_filter("!datum.differs").mark_point(filled=True, size=52, opacity=1).encode(**shapes(styles)),
+        marked.transform_filter("datum.differs")
+        .mark_point(filled=False, fill="var(--paper)", strokeWidth=1.75, size=58, opacity=1)
+        .encode(**shapes(styles)),
         *direct_labels(styles),
         height=HEIGHT,
         x="fixed",

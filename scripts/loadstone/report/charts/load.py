@@ -13,9 +13,11 @@ from loadstone.report.charts.base import (
     Data,
     Load,
     colour,
+    dashes,
     direct_labels,
     layered,
     load_axis,
+    shapes,
 )
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
@@ -94,12 +96,12 @@ def _across_load(
         *below,
         spread.mark_area(opacity=0.14),
         spread.mark_rule(opacity=0.65, strokeWidth=1.5),
-        each.mark_point(filled=True, size=14, opacity=0.55),
-        base.mark_line(strokeWidth=2).encode(y=latency),
-        marked.transform_filter(solid).mark_point(filled=True, size=46, opacity=1),
-        marked.transform_filter(f"!{solid}").mark_point(
-            filled=False, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=1
-        ),
+        each.mark_point(filled=True, size=14, opacity=0.55).encode(**shapes(styles)),
+        base.mark_line(strokeWidth=2).encode(y=latency, **dashes(styles)),
+        marked.transform_filter(solid).mark_point(filled=True, size=46, opacity=1).encode(**shapes(styles)),
+        marked.transform_filter(f"!{solid}")
+        .mark_point(filled=False, fill="var(--paper)", strokeWidth=1.5, size=54, opacity=1)
+        .encode(**shapes(styles)),
         *crossed,
         *direct_labels(styles),
         height=height,
@@ -135,8 +137,8 @@ def _share_across_load(data: Data, styles: Sequence[Style], load: Load, title: s
     )
     return layered(
         base.mark_rule(opacity=0.65, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
-        base.mark_line(strokeWidth=2).encode(y=share),
-        points.mark_point(filled=True, size=46, opacity=1),
+        base.mark_line(strokeWidth=2).encode(y=share, **dashes(styles)),
+        points.mark_point(filled=True, size=46, opacity=1).encode(**shapes(styles)),
         *direct_labels(styles),
         height=SMALL_HEIGHT,
         x="load",

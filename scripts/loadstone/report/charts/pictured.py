@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from loadstone.report.charts.base import HEIGHT, ROWS, RUNS, Load, colour, direct_labels, layered
+from loadstone.report.charts.base import HEIGHT, ROWS, RUNS, Load, colour, dashes, direct_labels, layered, shapes
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
@@ -109,9 +109,9 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
         alt.Tooltip("runs:Q", title="Runs"),
     ]
     return layered(
-        each.mark_line(strokeWidth=1, opacity=0.38),
-        pooled.mark_line(strokeWidth=2.25),
-        pooled.encode(tooltip=tooltip).mark_point(filled=True, size=18, opacity=1),
+        each.mark_line(strokeWidth=1, opacity=0.38).encode(**dashes(styles)),
+        pooled.mark_line(strokeWidth=2.25).encode(**dashes(styles)),
+        pooled.encode(tooltip=tooltip, **shapes(styles)).mark_point(filled=True, size=18, opacity=1),
         *direct_labels(styles),
         height=HEIGHT,
         x="fixed",

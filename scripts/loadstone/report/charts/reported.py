@@ -10,9 +10,12 @@ from loadstone.report.charts.base import (
     Data,
     Load,
     colour,
+    dashes,
     direct_labels,
     layered,
     load_axis,
+    shapes,
+    wrapped,
 )
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
@@ -30,6 +33,7 @@ def reported_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: 
             x=load_axis(load),
             y=alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r")),
             color=colour(styles),
+            **shapes(styles),
             tooltip=[
                 alt.Tooltip("label:N", title="Variant"),
                 alt.Tooltip("load:Q", title=load.title, format=",~r"),
@@ -65,8 +69,8 @@ def percentile_curves(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
         alt.Tooltip("value:Q", title=f"Latency at most ({unit.symbol})", format=",.4~r"),
     ]
     return layered(
-        base.mark_line(strokeWidth=2, interpolate="step-before").encode(y=latency),
-        base.mark_point(filled=True, size=20, opacity=0.9).encode(y=latency, tooltip=tooltip),
+        base.mark_line(strokeWidth=2, interpolate="step-before").encode(y=latency, **dashes(styles)),
+        base.mark_point(filled=True, size=20, opacity=0.9).encode(y=latency, tooltip=tooltip, **shapes(styles)),
         *direct_labels(styles),
         height=HEIGHT,
         x="fixed",
@@ -81,10 +85,10 @@ def fit_line(data: Data, styles: Sequence[Style], across: str, up: str) -> alt.L
     are the axes' titles.
     """
     base = alt.Chart(data)
-    x = alt.X("x:Q", title=across, axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, padding=12))
+    x = alt.X("x:Q", title=wrapped(across), axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, padding=12))
 
     def y(field: str) -> alt.Y:
-        return alt.Y(field, title=up, axis=alt.Axis(format=",.4~r"))
+        return alt.Y(field, title=wrapped(up), axis=alt.Axis(format=",.4~r"))
 
     line = base.transform_filter("datum.kind == 'line'").encode(x=x)
     points = base.transform_filter("datum.kind == 'run'").encode(x=x)
@@ -94,6 +98,7 @@ def fit_line(data: Data, styles: Sequence[Style], across: str, up: str) -> alt.L
         points.mark_point(filled=True, size=52, opacity=0.9).encode(
             y=y("value:Q"),
             color=colour(styles),
+            **shapes(styles),
             tooltip=[
                 alt.Tooltip("label:N", title="Variant"),
                 alt.Tooltip("load:N", title="Load"),

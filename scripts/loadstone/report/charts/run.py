@@ -4,7 +4,18 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from loadstone.report.charts.base import SMALL_HEIGHT, Data, axes, colour, direct_labels, latency_x, latency_y, layered
+from loadstone.report.charts.base import (
+    SMALL_HEIGHT,
+    Data,
+    axes,
+    colour,
+    dashes,
+    direct_labels,
+    latency_x,
+    latency_y,
+    layered,
+    shapes,
+)
 from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
@@ -39,8 +50,8 @@ def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
         shade.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
             text=alt.value("warm-up"), y=alt.value("height")
         ),
-        base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N"),
-        points.mark_point(filled=True, size=22, opacity=0.9),
+        base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N", **dashes(styles)),
+        points.mark_point(filled=True, size=22, opacity=0.9).encode(**shapes(styles)),
         *direct_labels(styles),
         height=SMALL_HEIGHT,
         x="other",
@@ -88,7 +99,7 @@ def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
 def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
     """Latency of one run in bins of consecutive requests: minimum to maximum, median and 99th percentile.
 
-    Rows: number (the bin's middle), first, last, min, p50, p99, max, failed.
+    Rows: number (the bin's middle), first, last, min, p50, p99 (null: not estimable), p99_text, max, failed.
     """
     base = alt.Chart(data).encode(
         x=_request_number(),
@@ -97,13 +108,9 @@ def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
             alt.Tooltip("last:Q", title="Last request", format=","),
             *(
                 alt.Tooltip(f"{name}:Q", title=f"{title} ({unit.symbol})", format=",.4~r")
-                for name, title in (
-                    ("min", "Minimum"),
-                    ("p50", "Median"),
-                    ("p99", "99th percentile"),
-                    ("max", "Maximum"),
-                )
+                for name, title in (("min", "Minimum"), ("p50", "Median"), ("max", "Maximum"))
             ),
+            alt.Tooltip("p99_text:N", title=f"99th percentile ({unit.symbol})"),
             alt.Tooltip("failed:Q", title="Failed requests", format=","),
         ],
     )

@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from loadstone.report.charts.base import SMALL_HEIGHT, Data, Load, colour, direct_labels, layered, load_axis
+from loadstone.report.charts.base import (
+    SMALL_HEIGHT,
+    Data,
+    Load,
+    colour,
+    dashes,
+    direct_labels,
+    layered,
+    load_axis,
+    shapes,
+)
 from loadstone.variants import Style
 
 
@@ -39,8 +49,8 @@ def _used(
     return layered(
         spread.mark_area(opacity=0.14),
         spread.mark_rule(opacity=0.65, strokeWidth=1.5),
-        base.mark_line(strokeWidth=2).encode(y=used),
-        base.mark_point(filled=True, size=34, opacity=1).encode(y=used, tooltip=tooltip),
+        base.mark_line(strokeWidth=2).encode(y=used, **dashes(styles)),
+        base.mark_point(filled=True, size=34, opacity=1).encode(y=used, tooltip=tooltip, **shapes(styles)),
         *direct_labels(styles),
         height=SMALL_HEIGHT,
         x=kind,
