@@ -138,7 +138,8 @@ def test_one_run_each_says_what_it_takes() -> None:
     found = said(rows)
     assert found.kind == "cannot tell"
     assert found.text == (
-        "Envoy beside Direct: can't tell, one run each; if runs differ by 5 %, about 7 to 19 runs each would tell (mean)."
+        "Envoy beside Direct: can't tell, one run each; if runs differ by 5 %, about 7 to 19 runs each would tell "
+        "(mean)."
     )
     (detail,) = found.details
     assert detail == (
