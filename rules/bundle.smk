@@ -10,6 +10,7 @@ rule bundle:
     input:
         every_table,
         whole_site,
+        figures_drawn,
     log:
         "logs/bundle.log",
     localrule: True

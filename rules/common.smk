@@ -351,6 +351,13 @@ def figures_of_pages(wildcards):
     return [f"<reports>/figures/{kind}/{slug}" for kind, slug in found]
 
 
+def figures_drawn(wildcards):
+    """Those of them that are there: what leaves this folder goes with the pages that it was drawn from."""
+    folders = figures_of_pages(wildcards)
+    drawn = [folder for folder in folders if Path(folder.replace("<reports>", config["reports"])).is_dir()]
+    return [*drawn, *(name for folder in drawn for name in asked_again(folder.removeprefix("<reports>/")))]
+
+
 def comparisons_made(wildcards):
     return [name for name in COMPARISONS if campaigns_compared(name)]
 

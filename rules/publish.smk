@@ -10,6 +10,7 @@ rule publish:
     input:
         every_table,
         whole_site,
+        figures_drawn,
         destination_declared,
     log:
         "logs/publish.log",
