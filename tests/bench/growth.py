@@ -150,7 +150,7 @@ class Grown:
 
 
 def growth(folder: Path) -> Iterator[Row]:
-    """Each stage per run at each size, beside the smallest; then a campaign more, and questions."""
+    """Each stage per run at each size, beside the smallest; then questions, and a campaign more."""
     sizes = sorted(map(int, os.environ.get("LOADSTONE_RUNS", "1000 4000").split()))
     grown, first = Grown(folder), {}
     for size in sizes:
@@ -173,6 +173,8 @@ def growth(folder: Path) -> Iterator[Row]:
             )
         for what, took in grown.questions():
             yield Row(f"  {what}", str(took))
+        grown.grow(grown.runs + 1)
+        yield Row("  a campaign more, to tables and pages", str(grown.cost("--cores", "all", "report")))
 
 
 _SHAPES = {
