@@ -17,20 +17,24 @@ NOTE = f"A new kernel {ENDING}"
 
 @pytest.fixture(scope="module")
 def through_time(tmp_path_factory) -> Site:
-    """Seven campaigns: direct is half as slow again from the fifth on; a variant with a hostile name is in two."""
+    """Seven campaigns: direct is half as slow again from the fifth on; a variant with a hostile name is in two.
+
+    Another is in one, where requests time out.
+    """
     project = Project(tmp_path_factory.mktemp("through"))
     for position, timestamp in enumerate(TIMES):
         labels = {"labels": {"kernel": f"5 {SCRIPT}" if position < 4 else "6"}}
         campaign(project, timestamp, 1.0 if position < 4 else 1.5, failing=40 if position > 4 else 0, **labels)
         if position in (1, 2):
             campaign(project, timestamp, 2.0, runs=2, variant=f"odd {SCRIPT.replace('/', '')}")
+    campaign(project, TIMES[0], variant="late", timing_out=60)
     write(project, {("demo", "here", TIMES[4]): NOTE})
     campaigns = list(archive.campaigns(project.archive))
     reports = project.archive.parent / "reports"
     write_assets(reports)
     for each in campaigns:
         site.build_campaign(each, project.tables, reports, VARIANTS, TITLED)
-    names = [("demo", "plain"), ("demo", f"odd {SCRIPT.replace('/', '')}"), ("demo", "gone")]
+    names = [("demo", "plain"), ("demo", f"odd {SCRIPT.replace('/', '')}"), ("demo", "late"), ("demo", "gone")]
     site.build_variants(names, campaigns, project.tables, reports, VARIANTS, options=TITLED)
     site.build_index(campaigns, project.tables, reports, VARIANTS, TITLED)
     return Site(reports, project.tables, {each.timestamp: each for each in campaigns})
@@ -77,6 +81,15 @@ def test_figures_are_those_of_the_table(through_time, watched):
     assert len(drawn) == len(told) == 7
     for row, figures in zip(drawn, told, strict=True):
         assert [row[name] * 1e6 for name in ("value", "low", "high")] == pytest.approx(figures, rel=1e-5)
+
+
+def test_a_figure_among_timeouts_is_said_to_be_the_least(through_time, watched):
+    watched.open(f"{address(through_time, 'late')}#stat=p90")
+    assert "at least 2,000 ms on" in watched.page.locator("#history .words").text_content()
+    watched.page.locator("#history details summary").click()
+    cells = watched.page.locator("#history tbody td").all_text_contents()
+    assert cells[1:3] == ["at least 2,000", "none: requests timed out"]
+    assert watched.complaints == []
 
 
 def test_what_is_chosen_is_kept_in_the_address(through_time, watched):

@@ -16,13 +16,32 @@ TIMES += [f"2026-0{month}-01T10:30:00+00:00" for month in (3, 4, 5, 6)]
 RUNS = 4
 
 
-def campaign(project: Project, timestamp: str, factor: float = 1.0, *, runs: int = RUNS, failing: int = 0, **changes):
-    """Runs of 400 requests of about 10 ms times `factor`, of which so many fail."""
+def campaign(
+    project: Project,
+    timestamp: str,
+    factor: float = 1.0,
+    *,
+    runs: int = RUNS,
+    failing: int = 0,
+    timing_out: int = 0,
+    **changes,
+):
+    """Runs of 400 requests of about 10 ms times `factor`; so many of the first fail, of the last time out."""
     random = np.random.default_rng(list(timestamp.encode()))
     files = {}
     for run in range(1, runs + 1):
         latencies_ns = 1e7 * factor * random.normal(1, 0.01) * random.lognormal(0, 0.2, 400)
         lines = rawfiles.lines(latencies_ns, rate=100)
+        if timing_out:
+            kept, error = (
+                lines.splitlines(keepends=True)[:-timing_out],
+                "context deadline exceeded (Client.Timeout exceeded)",
+            )
+            more = [
+                rawfiles.line(seq, 2 * 10**9, sent_ns=rawfiles.START_NS + seq * 10**7, code=0, error=error)
+                for seq in range(len(kept), 400)
+            ]
+            lines = b"".join([*kept, *more])
         for seq in range(failing):
             lines = lines.replace(b'"seq":%d,"code":200' % seq, b'"seq":%d,"code":503' % seq)
         files[f"{run}.results.json"] = lines
@@ -127,6 +146,15 @@ def test_single_runs_have_values_and_no_interval(project):
     assert [(row["low"], row["high"], row["level"]) for row in rows] == [(None, None, 1)] * 3
     # 400 requests say nothing of p99.
     assert project.rows("SELECT * FROM history WHERE statistic = 'p99'") == []
+
+
+def test_a_figure_among_timeouts_is_the_least_that_it_may_be(project):
+    campaign(project, TIMES[0], timing_out=60)
+    write(project)
+    rows = project.rows("SELECT statistic, value, low, at_least FROM history ORDER BY statistic")
+    found = {row["statistic"]: row for row in rows}
+    assert {name for name, row in found.items() if row["at_least"]} == {"mean", "p90", "p99"}
+    assert found["p90"]["value"] >= 2e9 and found["p90"]["low"] is None and found["p50"]["low"]
 
 
 def reports(

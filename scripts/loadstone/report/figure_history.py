@@ -34,7 +34,7 @@ def rows(page: Page, host: str, load: str, statistic: str) -> list[Row]:
 def _points(page: Page, host: str, load: str, statistic: str) -> Iterator[Row]:
     data = page.data
     found = data["history"].get(host, {}).get(load, {}).get(statistic, [])
-    for campaign, way, value, low, high, _, level, change, level_value, differs in sorted(
+    for campaign, way, value, low, high, _, level, change, level_value, differs, _ in sorted(
         found, key=lambda row: row[1]
     ):
         at, when, note = data["campaigns"][campaign]

@@ -146,7 +146,8 @@ def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads
     """What the page's script reads.
 
     `history` is by host, load and statistic a list of figures, each a list: number of the campaign, of the way, value,
-    low, high (in the page's unit or in percent), runs, level, whether it begins here, its value, number of `differs`.
+    low, high (in the page's unit or in percent), runs, level, whether it begins here, its value, number of `differs`,
+    whether it is but the least that it may be.
     """
     campaigns = page.campaigns
     places = {(row["host"], row["timestamp"]): place for place, row in enumerate(campaigns)}
@@ -166,6 +167,7 @@ def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads
                 row["change"],
                 _shown(row, "level_value", unit),
                 differs.setdefault(differing, len(differs)),
+                row["at_least"],
             ]
         )
     return {

@@ -134,6 +134,7 @@ def _rows(group: Sequence[_Row], notes: Notes, margin: float, confidence: float)
                 "value": found.value,
                 "low": found.low,
                 "high": found.high,
+                "at_least": bool(cell.get(f"{statistic}_censored")),
                 "n_runs": found.n_runs,
                 "level": number,
                 "change": number != before,

@@ -218,6 +218,7 @@ HISTORY = pa.schema(
         ("started_at", pa.timestamp("us", "UTC")),
         *((name, _TEXT) for name in ("way", "evidence")),  # requests, or reports of runs
         *((name, _FLOAT) for name in ("value", "low", "high")),
+        ("at_least", pa.bool_()),  # it falls among requests that timed out
         *((name, _INT) for name in ("n_runs", "level")),
         ("change", pa.bool_()),
         ("differs", pa.list_(_TEXT)),

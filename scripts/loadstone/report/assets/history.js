@@ -15,12 +15,12 @@ loadstone.figureSets.push(function history(page, reader, tools) {
 
   function figures() {
     const { host, rate, stat } = reader.state(), loads = page.history[host] || {};
-    return ((loads[rate] || {})[stat] || []).map(([campaign, way, value, low, high, runs, level, change, levelValue, differs]) => {
+    return ((loads[rate] || {})[stat] || []).map(([campaign, way, value, low, high, runs, level, change, levelValue, differs, least]) => {
       const [at, when, note] = page.campaigns[campaign], { name } = page.variants[way];
       return {
         kind: "point", variant: name, label: labels.get(name), at, when, value, low, high, runs, level, change, levelValue,
-        differs: page.differs[differs], note: note || "",
-        interval: low === null ? (runs > 1 ? "none" : "one run only") : `${text(low, { variant: name })} to ${text(high, { variant: name })} ${unit()}`,
+        differs: page.differs[differs], note: note || "", least, text: `${least ? "at least " : ""}${significant(value)}`,
+        interval: low === null && least ? "none: requests timed out" : low === null ? (runs > 1 ? "none" : "one run only") : `${text(low, { variant: name })} to ${text(high, { variant: name })} ${unit()}`,
       };
     }).filter((row) => shown(row.variant)).sort((one, other) => byVariant({ ...one, load: 0 }, { ...other, load: 0 }));
   }
@@ -49,27 +49,29 @@ loadstone.figureSets.push(function history(page, reader, tools) {
     return [...levels, ...changes(points), ...points];
   }
 
+  const atLeast = (row) => (row.least ? "at least " : "");
   const isPoint = (row) => row.kind === "point";
 
   function words(drawn) {
     const points = drawn.filter(isPoint);
     return [...new Set(points.map((row) => row.variant))].map((name) => {
       const own = points.filter((row) => row.variant === name), last = own[own.length - 1];
-      const first = `${labels.get(name)}: ${text(own[0].value, own[0])} ${unit()} on ${own[0].when}`;
+      const first = `${labels.get(name)}: ${atLeast(own[0])}${text(own[0].value, own[0])} ${unit()} on ${own[0].when}`;
       const found = own.filter((row) => row.change && before(own, row)).map((row) => said(own, row));
-      return `${first}${own.length > 1 ? `, ${text(last.value, last)} ${unit()} on ${last.when}` : ""}. ${
+      return `${first}${own.length > 1 ? `, ${atLeast(last)}${text(last.value, last)} ${unit()} on ${last.when}` : ""}. ${
         found.length ? `Its level changes: ${found.join("; ")}.` : own.length > 1 ? "Its level does not change." : ""}`;
     }).join(" ");
   }
 
+  const heading = () => (isShare() ? "Failed requests (%)" : `Latency (${page.unit})`);
   const columns = () => [
-    ["when", "Campaign"], ["value", isShare() ? "Failed requests (%)" : `Latency (${page.unit})`, significant], ["interval", "Interval"],
+    ["when", "Campaign"], ["text", heading(), undefined, ["value", heading()]], ["interval", "Interval"],
     ["runs", "Runs", count], ["level", "Level", count], ["label", "Measured by"], ["differs", "Otherwise than before"], ["note", "Note"],
   ];
   return {
     history: {
       uses: ["stat", "axes", "rate", "host", "hide"], rows, words, columns, listed: isPoint,
-      extra: () => [["low", `Low (${unit()})`], ["high", `High (${unit()})`]], spec: () => (isShare() ? "history-share" : "history"),
+      extra: () => [["low", `Low (${unit()})`], ["high", `High (${unit()})`], ["least", "At least so much"]], spec: () => (isShare() ? "history-share" : "history"),
       empty: "No campaign on this host has this figure at this load.",
     },
   };

@@ -28,8 +28,8 @@ def latency_through_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt
     """A latency with its interval in each campaign, its levels as steps, and where they change.
 
     Rows by `kind`, all with at (ms since 1970): ``level`` (variant, which is a way of measuring; label; value of the
-    level) and ``point`` (variant, label, value, low, high, differs, and the texts of the tooltip: when, interval, runs,
-    level, differs, note), ``change`` (text, line (0, 1 or 2), side (left or right), said).
+    level) and ``point`` (variant, label, value, low, high, differs, and the texts of the tooltip: when, text, interval,
+    runs, level, differs, note), ``change`` (text, line (0, 1 or 2), side (left or right), said).
     """
     return _through_time(data, styles, f"Latency ({unit.symbol})", "latency", _LATENCY_ROOM)
 
@@ -58,7 +58,7 @@ def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room:
         y=value,
         tooltip=[
             alt.Tooltip("when:N", title="Campaign"),
-            alt.Tooltip("value:Q", title=title, format=",.4~r"),
+            alt.Tooltip("text:N", title=title),
             *(
                 alt.Tooltip(f"{name}:N", title=words)
                 for name, words in (
