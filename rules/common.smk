@@ -102,7 +102,7 @@ def start_command():
     try:
         command.start()
         if "gate" in targets and not workflow.touch:
-            Path(config["reports"], output.GATE).unlink(missing_ok=True)  # nobody may take it for this one's
+            Path(config["reports"], navigation.GATE).unlink(missing_ok=True)  # nobody may take it for this one's
         if workflow.non_local_exec:
             planned_here().write(PLAN)
     except LoadstoneError as error:

@@ -21,7 +21,7 @@ from loadstone.archive import Campaign, parse_timestamp
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
 from loadstone.gate_finding import Finding
-from loadstone.report.output import GATE as FILE
+from loadstone.report.navigation import GATE as FILE
 from loadstone.stats import history as levelling
 from loadstone.stats import shares
 from loadstone.stats.families import holm

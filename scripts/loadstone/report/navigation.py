@@ -24,6 +24,8 @@ ENTRIES = (
     Entry("progress", "Progress", "progress.html"),
 )
 
+GATE = "gate.json"  # the verdict of the last gate, beside the pages
+
 # Pages over all campaigns; the start page is the last of them to be written.
 OVER_ALL = ("campaigns.html", "comparisons.html", "quality.html", "methods.html", "index.html")
 

@@ -15,7 +15,6 @@ from markupsafe import Markup
 from loadstone import __version__, durable, load_words
 from loadstone.report import colours, navigation, numbers
 
-GATE = "gate.json"  # the verdict of the last gate, beside the pages
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 # What turns the text behind it around (Unicode's Bidi_Control), and what no SVG may hold; the same as JSON writes them.
 _CONTROLS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
