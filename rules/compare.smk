@@ -44,7 +44,7 @@ rule comparison_page:
         folders=FOLDERS,
         comparison=declaration,
         campaigns=campaigns_of_comparison,
-        variants=VARIANTS.declared,
+        variants=shown_of_comparison,
         options=PAGE,
         version=loadstone.__version__,
     script:

@@ -45,7 +45,7 @@ rule campaign_page:
         campaign=campaign_of_slug,
         catalogued=catalogued_of_slug,
         folders=FOLDERS,
-        variants=VARIANTS.declared,
+        variants=shown_of_slug,
         options=PAGE,
         version=loadstone.__version__,
     script:
@@ -70,7 +70,7 @@ rule variant_pages:
         folders=FOLDERS,
         campaigns=archive_keys,
         names=[list(name) for name in VARIANT_SLUGS.values()],
-        variants=VARIANTS.declared,
+        variants={"declared": VARIANTS.declared, "seen": SEEN},
         options=config.get("report", {}),
         version=loadstone.__version__,
     script:
@@ -99,7 +99,7 @@ rule index:
         purposes=purposes,
         not_in_archive=not_in_archive,
         comparisons=[comparing.to_config(comparison) for comparison in COMPARISONS.values()],
-        variants=VARIANTS.declared,
+        variants={"declared": VARIANTS.declared, "seen": SEEN},
         options=config.get("report", {}),
         version=loadstone.__version__,
     script:

@@ -11,4 +11,4 @@ with job(snakemake.log[0]) as log:
     params = snakemake.params
     campaign = Campaign(Path(params.folders["archive"]), *map(decode, params.campaign))
     tables, reports = Path(params.folders["tables"]), Path(params.folders["reports"])
-    build_campaign(campaign, tables, reports, Variants(params.variants), params.options, entry=params.catalogued)
+    build_campaign(campaign, tables, reports, Variants(**params.variants), params.options, entry=params.catalogued)

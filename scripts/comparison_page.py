@@ -17,6 +17,6 @@ with job(snakemake.log[0]) as log:
         campaigns,
         folders["tables"],
         folders["reports"],
-        Variants(params.variants),
+        Variants(**params.variants),
         options=params.options,
     )

@@ -23,7 +23,7 @@ with job(snakemake.log[0]) as log:
         found,
         Path(params.folders["tables"]),
         reports,
-        Variants(params.variants),
+        Variants(**params.variants),
         params.options,
         comparisons=declared,
         purposes={tuple(key): purpose for *key, purpose in params.purposes},

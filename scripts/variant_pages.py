@@ -15,6 +15,6 @@ with job(snakemake.log[0]) as log:
         [Campaign(folders["archive"], *map(decode, key)) for key in params.campaigns],
         folders["tables"],
         folders["reports"],
-        Variants(params.variants),
+        Variants(**params.variants),
         options=params.options,
     )

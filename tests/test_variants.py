@@ -53,6 +53,15 @@ def test_a_declared_variant_looks_the_same_whichever_others_are_there() -> None:
         assert declared.styles("app", [name, "other"])[0] == together[name]
 
 
+def test_what_was_seen_before_looks_the_same_whichever_others_are_there() -> None:
+    variants = Variants(DECLARED, {"app": ["v9", "v1", "v10"]})
+    together = {style.name: style for style in variants.styles("app", ["v1", "v9", "v10", "w"])}
+    assert [*together] == ["v1", "v9", "v10", "w"]
+    assert len({style.colour for style in together.values()}) == 4
+    for name in ("v1", "v9", "v10"):
+        assert variants.styles("app", [name, "other"], ["other", name])[1] == together[name]
+
+
 def test_an_alias_of_two_variants_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "variants.yaml"
     file.write_text("app: {a: {aliases: [x]}, b: {aliases: [x]}}")

@@ -38,10 +38,18 @@ class Relabelled:
 
 
 class Variants:
-    """The declared variants of all apps; `declared` is the decoded config/variants.yaml: app -> variant -> fields."""
+    """The declared variants of all apps; `declared` is the decoded config/variants.yaml: app -> variant -> fields.
 
-    def __init__(self, declared: Mapping[str, Mapping[str, Mapping[str, Any] | None]]) -> None:
+    `seen` is what an archive holds besides (`loadstone.report.seen`): app -> variants.
+    """
+
+    def __init__(
+        self,
+        declared: Mapping[str, Mapping[str, Mapping[str, Any] | None]],
+        seen: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self.declared = declared
+        self.seen = seen or {}
         self._canonical = {
             (app, folder): name
             for app, variants in declared.items()
@@ -94,22 +102,22 @@ class Variants:
     def styles(self, app: str, present: Iterable[str], planned: Iterable[str] = ()) -> list[Style]:
         """Styles of the variants that are present: in declared order, then as folders were `planned`, then by name.
 
-        Declared variants look the same wherever they are shown, whichever others are present.
+        Variants that are declared, or seen before, look the same wherever they are shown, whichever others are present.
         """
         declared = self.declared.get(app, {})
         names = set(present)
         known = [*declared, *(self.canonical(app, folder) for folder in planned)]
-        rest = sorted(names.difference(known), key=_natural)
+        rest = sorted(names.difference(known), key=natural)
         ordered = [*(name for name in dict.fromkeys(known) if name in names), *rest]
         given = {name: fields["colour"] for name, fields in declared.items() if fields and fields.get("colour")}
         free = [colour for colour in PALETTE if colour not in given.values()] or list(PALETTE)
-        plain = [name for name in dict.fromkeys([*declared, *ordered]) if name not in given]
+        plain = [name for name in dict.fromkeys([*declared, *self.seen.get(app, ()), *ordered]) if name not in given]
         looks = {name: look(position, free) for position, name in enumerate(plain)}
         looks |= {name: (colour, 0) for name, colour in given.items()}
         return [Style(name, (declared.get(name) or {}).get("label", name), *looks[name]) for name in ordered]
 
 
-def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
+def natural(name: str) -> tuple[list[tuple[int, str]], str]:
     """Names in the order in which people count: ``v9`` before ``v10``."""
     parts = re.split("([0-9]+)", name)
     return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)], name

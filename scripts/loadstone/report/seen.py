@@ -1,0 +1,29 @@
+"""Which undeclared variants an archive holds: those that looks are given to beside the declared ones."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from loadstone.archive import CampaignListing
+from loadstone.tables.layout import text
+from loadstone.variants import Variants, natural
+
+
+def first_seen(variants: Variants, listings: Iterable[CampaignListing]) -> dict[str, list[str]]:
+    """The undeclared variants of each app, in the order in which campaigns brought them.
+
+    So one that a later campaign brings changes the looks of none before it.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for listing in sorted(listings, key=lambda each: (each.campaign.instant, str(each.campaign))):
+        app = listing.campaign.app
+        names = {text(variants.canonical(app, cell.cell.variant_dir)) for cell in listing.cells}
+        for name in sorted(names.difference(variants.declared.get(app, ())), key=natural):
+            found.setdefault(text(app), {})[name] = None
+    return {app: list(names) for app, names in found.items()}
+
+
+def seen_by(
+    variants: Variants, seen: Mapping[str, Sequence[str]], listings: Iterable[CampaignListing]
+) -> dict[str, list[str]]:
+    """Of what was `seen`, up to the last one that these campaigns hold: all that decides how theirs look."""
+    held = first_seen(variants, listings)
+    return {app: list(seen[app][: 1 + max(map(seen[app].index, names))]) for app, names in held.items()}
