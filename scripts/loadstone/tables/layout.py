@@ -120,15 +120,15 @@ def written(tables: Path, path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def arrow_values(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
+def arrow_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:
     """Arrow wants maps as pairs; times come as text out of the manifest."""
-    found = dict(row)
-    for field in schema:
-        value = found.get(field.name)
-        if isinstance(value, Mapping):
-            found[field.name] = list(value.items())
-        elif isinstance(value, str) and pa.types.is_timestamp(field.type):
-            found[field.name] = datetime.fromisoformat(value)
+    pairs = [field.name for field in schema if pa.types.is_map(field.type)]
+    times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    found = []
+    for row in rows:
+        changed = {name: list(row[name].items()) for name in pairs if isinstance(row.get(name), Mapping)}
+        changed |= {name: datetime.fromisoformat(row[name]) for name in times if isinstance(row.get(name), str)}
+        found.append({**row, **changed})
     return found
 
 
@@ -139,6 +139,6 @@ def write_rows(
     if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return
-    table = pa.Table.from_pylist([arrow_values(row, schema) for row in rows], schema=schema)
+    table = pa.Table.from_pylist(arrow_rows(rows, schema), schema=schema)
     with written(tables, path) as temporary:
         pq.write_table(table, temporary, compression="zstd")

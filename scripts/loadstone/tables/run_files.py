@@ -166,7 +166,7 @@ class _RunReader:
                 known = {name: value for name, value in report.summary.items() if name in _SUMMARY_COLUMNS}
                 chosen = {"preferred": file.name == self._preferred(file.stream), "problems": told[file.name]}
                 row = self.key | known | of | chosen
-                if self._batch(file, schema.SUMMARIES, [layout.arrow_values(row, schema.SUMMARIES)]) is not None:
+                if self._batch(file, schema.SUMMARIES, layout.arrow_rows([row], schema.SUMMARIES)) is not None:
                     self.reading.record.summaries.append(row)
             figures = (self.key | {"source": of["source"]} | _figure(figure) for figure in report.figures)
             bins = (self.key | of | vars(each) for each in report.histogram)
