@@ -156,18 +156,24 @@ def test_the_table_of_cells_says_why_there_is_no_interval(made_site):
 
 
 @pytest.mark.parametrize(
-    ("n_runs", "p99_ns", "resolution_ns", "why"),
+    ("n_runs", "p99_ns", "n_timeouts", "resolution_ns", "why"),
     [
-        (1, 5e9, 1.0, "one run"),
-        (3, 5e9, 1.0, "may time out"),
-        (3, 0.0, 1e6, "too fast for the clock"),
-        (3, 0.0, 1.0, "latencies of 0"),
+        (1, 5e9, 0, 1.0, "one run"),
+        (3, 5e9, 9, 1.0, "may time out"),
+        (3, 5e9, 0, 1.0, "runs differ too much"),
+        (3, 0.0, 0, 1e6, "too fast for the clock"),
+        (3, 0.0, 0, 1.0, "latencies of 0"),
     ],
 )
-def test_why_there_is_no_interval(n_runs, p99_ns, resolution_ns, why):
-    known = {"n_requests": 10_000, "p99_low_ns": None, "p99_estimable": True}
+def test_why_there_is_no_interval(n_runs, p99_ns, n_timeouts, resolution_ns, why):
+    known = {"n_requests": 10_000, "p99_low_ns": None, "p99_estimable": True, "n_timeouts": n_timeouts}
     cell = known | {"n_runs": n_runs, "p99_ns": p99_ns, "resolution_ns": resolution_ns}
     assert words.interval(cell, "p99", MILLISECONDS) == why
+
+
+def test_an_interval_that_is_too_wide_to_draw_stands_in_the_table():
+    cell = {"n_requests": 10_000, "p99_estimable": True, "p99_low_ns": 5e5, "p99_high_ns": 1.07e8, "resolution_ns": 1.0}
+    assert words.interval(cell, "p99", MILLISECONDS) == "0.500 – 107"
 
 
 def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):

@@ -52,7 +52,7 @@ COLUMNS = {
     "percentile_curves": "comparison timestamps n_runs n_requests n_timeouts shares latencies_ns least_from_share",
     "sending": "variant_dir refused requests asked_rate achieved_rate lag_p50_ns lag_p99_ns lag_max_ns lag_max_seq "
     "lag_max_due_s observed_p50_ns observed_p90_ns observed_p99_ns observed_p999_ns corrected_p50_ns corrected_p90_ns "
-    "corrected_p99_ns corrected_p999_ns lag_limit_ns limited",
+    "corrected_p99_ns corrected_p999_ns lag_limit_ns judged_by judged_lag_ns limited",
     "senders": "variant_dir generator place requests lag_p50_ns lag_p99_ns lag_max_ns start_lag_ns clock_offset_ns "
     "clock_uncertainty_ns clock_drift_ns",
     "cells": "stream n_runs n_requests throughput throughput_low throughput_high error_fraction_low "

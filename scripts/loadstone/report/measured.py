@@ -20,6 +20,7 @@ from loadstone.records import RunRecord
 from loadstone.report import clusters
 from loadstone.report.numbers import Unit, counted, duration, joined, minute, significant, span
 from loadstone.report.queries import Questions, Row
+from loadstone.tables import sending
 from loadstone.tables.layout import text
 from loadstone.variants import Variants
 
@@ -239,12 +240,13 @@ def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Ite
     late, runs = sum(row["n_late"] for row in fidelity), sum(row["n_measured"] for row in fidelity)
     if not late:
         return
-    worst = max((row for row in fidelity if row["n_late"]), key=lambda row: row["worst_lag_p99_ns"])
+    worst = max((row for row in fidelity if row["n_late"]), key=lambda row: row["latest"]["lag_ns"])
+    latest = worst["latest"]
     where = f"{labels.get(worst['variant'], worst['variant'])} at {rate_text(worst['rate'])} requests/s"
     yield (
-        f"The load generator fell behind in {late:,} of {counted(runs, 'run')}: the 99th percentile of the send lag is "
-        f"above the run's limit, {_latency(worst['worst_limit_ns'], unit)} in the worst (worst: "
-        f"{_latency(worst['worst_lag_p99_ns'], unit)}, {where}, run {worst['worst_run']}). Latency counts from when a "
+        f"The load generator fell behind in {late:,} of {counted(runs, 'run')}. In the worst, run {latest['run']} of "
+        f"{where}, {sending.NAMES[latest['by']]} of the send lag is {_latency(latest['lag_ns'], unit)}, above its "
+        f"limit of {_latency(latest['limit_ns'], unit)}. Latency counts from when a "
         "request was sent, so it leaves this wait out, and the load was less even than asked; "
         "“A single run” has latencies from when requests were due beside these."
     )

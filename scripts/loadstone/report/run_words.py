@@ -8,6 +8,7 @@ from loadstone.report import coarse
 from loadstone.report.numbers import Unit, counted, duration, significant
 from loadstone.report.queries import Row
 from loadstone.stats import run_shape
+from loadstone.tables import sending
 
 
 def shape(row: Row, unit: Unit) -> str:
@@ -18,8 +19,8 @@ def shape(row: Row, unit: Unit) -> str:
 
 def late(row: Row, unit: Unit) -> str:
     """That a run was sent late: its send lag and the limit."""
-    lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("lag_p99_ns", "lag_limit_ns"))
-    return f"sent late: 99th percentile of the send lag {lag}, limit {limit}"
+    lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("judged_lag_ns", "lag_limit_ns"))
+    return f"sent late: {sending.NAMES[row['judged_by']].removeprefix('the ')} of the send lag {lag}, limit {limit}"
 
 
 def busy(record: RunRecord) -> Iterator[str]:

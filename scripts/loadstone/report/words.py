@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from loadstone.report import coarse, page_data
+from loadstone.report import coarse
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Row
 from loadstone.variants import Style
@@ -38,10 +38,13 @@ def interval(cell: Row, name: str, unit: Unit) -> str:
     if not cell[f"{name}_estimable"]:
         return "too few requests"
     if cell[f"{name}_low_ns"] is None:
-        # Of several runs there is none where it would reach what timed out, or where the clock shows nothing but zeros.
-        zeros = "latencies of 0" if 0 < (cell["resolution_ns"] or 0) < coarse.COARSE_NS else "too fast for the clock"
-        return "one run" if cell["n_runs"] < 2 else "may time out" if cell[f"{name}_ns"] else zeros
-    if page_data.interval(cell, name, unit) == (None, None):
-        return "too few runs"
+        return "one run" if cell["n_runs"] < 2 else _why_none(cell, name)
     ends = (coarse.text(cell[f"{name}_{end}_ns"], unit, cell["resolution_ns"]) for end in ("low", "high"))
     return " – ".join(ends)
+
+
+def _why_none(cell: Row, name: str) -> str:
+    """Why several runs give no interval: it would reach the timeout, or the clock shows nothing but zeros."""
+    if cell[f"{name}_ns"]:
+        return "may time out" if cell["n_timeouts"] else "runs differ too much"
+    return "latencies of 0" if 0 < (cell["resolution_ns"] or 0) < coarse.COARSE_NS else "too fast for the clock"

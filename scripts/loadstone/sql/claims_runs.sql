@@ -13,6 +13,8 @@ SELECT
     sending.refused,
     sending.lag_p99_ns,
     sending.lag_limit_ns,
+    sending.judged_by,
+    sending.judged_lag_ns,
     sending.limited,
     if(run_figures.n_timeouts = 0, run_figures.mean_ns, NULL) AS run_mean_ns,
     if(run_figures.p50_censored, NULL, run_figures.p50_ns) AS run_p50_ns,

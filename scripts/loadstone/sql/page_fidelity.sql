@@ -1,7 +1,7 @@
 -- One row per cell (rate, variant) with runs that count: how late the load generator sent its requests, of table sending.
 -- lag_p99_ns is the median over runs of each run's 99th percentile of send lag, worst_lag_p99_ns and worst_run are of
--- the run with the longest. n_late runs are limited by their generator (sending.limited). n_unreported runs have no
--- report of the generator's own.
+-- the run with the longest. n_late runs are limited by their generator (sending.limited); latest is the one of them that
+-- was latest, by the percentile that it is judged by. n_unreported runs have no report of the generator's own.
 SELECT
     rate,
     runs.variant,
@@ -10,8 +10,11 @@ SELECT
     median(lag_p99_ns) AS lag_p99_ns,
     max(lag_p99_ns) AS worst_lag_p99_ns,
     first(run ORDER BY lag_p99_ns DESC, runs.variant_dir, run) FILTER (WHERE lag_p99_ns IS NOT NULL) AS worst_run,
-    first(lag_limit_ns ORDER BY lag_p99_ns DESC, runs.variant_dir, run) FILTER (WHERE lag_p99_ns IS NOT NULL) AS worst_limit_ns,
     count(*) FILTER (WHERE limited) AS n_late,
+    first(
+        {'run': run, 'by': judged_by, 'lag_ns': judged_lag_ns, 'limit_ns': lag_limit_ns}
+        ORDER BY judged_lag_ns DESC, runs.variant_dir, run
+    ) FILTER (WHERE limited) AS latest,
     count(*) FILTER (WHERE reported IS NULL) AS n_unreported
 FROM runs
 LEFT JOIN sending USING (app, host, timestamp, variant_dir, rate, run)

@@ -163,6 +163,8 @@ SENDING = pa.schema(
             for name in ("mean", "p50", "p90", "p99", "p999")
         ),
         ("lag_limit_ns", _FLOAT),
+        ("judged_by", pa.string()),
+        ("judged_lag_ns", _FLOAT),
         ("limited", _BOOL),
     ]
 )

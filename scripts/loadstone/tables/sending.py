@@ -15,6 +15,7 @@ _Row = dict[str, Any]
 _TOO_FAST = 1.01
 # By the highest of them that a run's requests support it is judged whether it was sent late.
 PERCENTILES = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
+NAMES = {"p99": "the 99th percentile", "p90": "the 90th percentile", "p50": "the median"}
 # How reasons begin that are cured in another way than by another load generator.
 _SET_BACK = "the clock was set back"
 _ONE, _NONE = "a single measured request has no rate", "there is no measured request"
@@ -89,7 +90,9 @@ def _judged(fact: _Row, found: _Row | None, requests: int, limit: LagLimit) -> _
     return {name: value for name, value in found.items() if name not in ("run", "least_rate")} | {
         "asked_rate": fact["rate"],
         "lag_limit_ns": limit_ns,
-        "limited": None if supported is None else found[f"lag_{supported}_ns"] > limit_ns,
+        "judged_by": supported,
+        "judged_lag_ns": found[f"lag_{supported}_ns"] if supported else None,
+        "limited": found[f"lag_{supported}_ns"] > limit_ns if supported else None,
     }
 
 
@@ -128,10 +131,10 @@ def told(row: Mapping[str, Any]) -> str | None:
     if not row.get("limited"):
         return None
     return (
-        f"its requests were sent late: the 99th percentile of the send lag is {_ms(row['lag_p99_ns'])}, the limit "
-        f"{_ms(row['lag_limit_ns'])}; {row['achieved_rate']:.4g} of {row['asked_rate']:.15g} requests/s were sent, and "
-        f"the 99th percentile of latency, {_ms(row['observed_p99_ns'])}, is {_ms(row['corrected_p99_ns'])} from when "
-        "requests were due"
+        f"its requests were sent late: {NAMES[row['judged_by']]} of the send lag is {_ms(row['judged_lag_ns'])}, the "
+        f"limit {_ms(row['lag_limit_ns'])}; {row['achieved_rate']:.4g} of {row['asked_rate']:.15g} requests/s were "
+        f"sent, and the 99th percentile of latency, {_ms(row['observed_p99_ns'])}, is {_ms(row['corrected_p99_ns'])} "
+        "from when requests were due"
     )
 
 

@@ -186,11 +186,11 @@ def generator_limited(evidence: Evidence) -> Iterator[Weakness]:
     found = list(evidence.where_runs(lambda run: run.get("limited")))
     if found:
         runs = [run for _, own in found for run in own]
-        worst = max(runs, key=lambda run: run["lag_p99_ns"])
+        worst = max(runs, key=lambda run: run["judged_lag_ns"])
         text = (
             f"The load generator fell behind in {len(runs):,} of {counted(len(known), 'run')} "
-            f"({evidence.where([each for each, _ in found])}): the 99th percentile of the send lag is up to "
-            f"{ms(worst['lag_p99_ns'])} where the limit is {ms(worst['lag_limit_ns'])}."
+            f"({evidence.where([each for each, _ in found])}): {sending.NAMES[worst['judged_by']]} of the send lag is "
+            f"up to {ms(worst['judged_lag_ns'])} where the limit is {ms(worst['lag_limit_ns'])}."
         )
         yield Weakness("generator_limited", SERIOUS, text, **_of_runs(evidence, found, len(known)))
 
