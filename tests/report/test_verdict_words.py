@@ -25,6 +25,8 @@ def effect(rate: float, statistic: str, verdict: str | None, ratio: float = 2.0,
         "shift_low": shift - 1e4,
         "shift_high": shift + 1e4,
         "ratio": ratio,
+        "ratio_low": 0.95 * ratio,
+        "ratio_high": 1.05 * ratio,
         "n_runs": 5,
         "baseline_n_runs": 5,
         "verdict": verdict,
@@ -59,6 +61,42 @@ def test_by_how_much_is_left_open_where_a_percentile_is_among_timeouts() -> None
     assert "Slower at 100 requests/s: p99, which is among requests that timed out (at least 748 times as long)." in (
         found.details
     )
+
+
+def test_what_is_among_timeouts_at_some_loads_is_said_of_these_and_of_whose_figure_it_is() -> None:
+    why = "at least 13,100 times as long: 150 requests of “envoy” timed out: it is only known what they took at least"
+    unknown = dict.fromkeys(("shift", "shift_low", "shift_high", "ratio"))
+    known = [effect(100, name, "slower", 3.0) for name in ("p50", "p90")]
+    rows = [
+        *known,
+        effect(400, "p50", "slower", 1.2),
+        effect(400, "p90", "slower", why=why) | unknown | {"value": None},
+    ]
+    found = said(rows)
+    assert "(median: 1.20 to 3.00 times; p90 among requests that timed out)" in found.text
+    (details,) = found.details
+    assert "p90 by 0.400 ms (3.00 times, 95 % interval 0.390 to 0.410 ms), at 100 requests/s" in details
+    assert "p90, which is among requests that timed out (at least 13,100 times as long), at 400 requests/s" in details
+    why = "at most 0.5 times as long: 150 requests of “plain” timed out: it is only known what they took at least"
+    (details,) = said([effect(100, "p90", "faster", why=why) | unknown | {"baseline_value": None}]).details
+    assert "p90, that of Direct is among requests that timed out (at most 0.5 times as long)" in details
+
+
+def test_equivalence_is_told_of_the_figures_in_which_it_is_known_at_these_loads() -> None:
+    rows = [effect(200, "p50", "equivalent", 1.0), effect(200, "p90", "cannot tell"), effect(200, "p99", "cannot tell")]
+    rows += [effect(400, "p50", "faster", 0.77), effect(400, "p90", "equivalent"), effect(400, "p99", "equivalent")]
+    assert said(rows).text == (
+        "Envoy is faster than Direct at 400 requests/s (median: 0.770 times); equivalent within 5 % at 200 requests/s "
+        "(in median)."
+    )
+    rows = [effect(100, "p50", "faster", 0.5), effect(200, "p90", "faster", 0.7), effect(200, "p50", "slower")]
+    assert "faster than Direct at 100 requests/s (median: 0.500 times); slower in some figures" in said(rows).text
+
+
+def test_no_interval_contradicts_its_verdict() -> None:
+    bounds = {"shift_low": -3.3e6, "shift_high": 39.5e6, "ratio_low": 4.2, "ratio_high": 23.6}
+    (details,) = said([effect(200, "mean", "slower", 91.5, **bounds)]).details
+    assert "mean by 18.1 ms (91.5 times, 95 % interval 4.20 to 23.6 times)" in details
 
 
 def test_a_variant_has_one_short_sentence_and_its_figures_behind_it() -> None:

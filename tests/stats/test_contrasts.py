@@ -139,6 +139,21 @@ def test_reported_shares_differ_at_least_by_what_the_binomial_distribution_leave
     assert by_pairs.error == pytest.approx(found.error) and by_pairs.scaled.freedom == 1
 
 
+@pytest.mark.parametrize("paired", [True, False])
+def test_so_do_shares_of_single_requests(paired):
+    """Two runs of two requests, of which all failed, beside as many, of which none did."""
+
+    def requests(failed: bool) -> stats.Replicates:
+        told = np.ones(2, bool)
+        run = stats.Sample(np.full(2, 10**6), told, np.full(2, failed), ~told, np.full(2, not failed), 1.0)
+        return stats.replicate([run, run], PERCENTILES, 1, 2)
+
+    found = contrast(requests(False), requests(True), "error_fraction", paired=paired, confidence=0.95)
+    assert found.shift == 1
+    assert found.error == pytest.approx(np.sqrt(2 * 0.25 / 4))
+    assert found.shift_low < 0.5 and found.p_different() > 0.05
+
+
 def test_shares_that_differ_more_from_run_to_run_are_compared_by_welchs_t():
     first, second = np.array([0.01, 0.2, 0.1]), np.array([0.3, 0.5, 0.1])
     found = contrast_of_shares((first, second), (np.full(3, 10_000), np.full(3, 10_000)), paired=False, confidence=0.95)

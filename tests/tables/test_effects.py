@@ -162,6 +162,24 @@ def test_no_failure_at_all_is_nothing_to_judge(project):
     assert (found["verdict"], found["why"], found["shift"]) == (None, "no request of either failed", 0)
 
 
+@pytest.mark.parametrize("code", [503, 0])
+def test_loads_at_which_everything_failed_on_both_sides_are_no_part_of_what_is_tested(project, code):
+    for seed, (variant, level_ns) in enumerate((("a", 2e6), ("b", 4e6))):
+        write(project, variant, levels(4, level_ns, seed))
+        failed = {"code": code, "error": "503 Service Unavailable" if code else "context deadline exceeded"}
+        write(project, variant, levels(4, 2e9, seed), rate="500", **failed)
+    project.convert()
+    for campaign in archive.campaigns(project.archive):
+        analyse_campaign(campaign, project.tables, settings=Settings())
+    rows = project.rows(
+        "SELECT * FROM effects WHERE comparison IS NULL AND rate = 1000 AND statistic <> 'error_fraction'"
+    )
+    assert {row["verdict"] for row in rows} == {"slower"}
+    (failures,) = project.rows("SELECT * FROM effects WHERE rate = 500 AND statistic = 'error_fraction'")
+    assert failures["why"] == "every request of both failed"
+    assert (failures["shift_low"], failures["p_adjusted"]) == (None, None)
+
+
 def test_latencies_of_timeouts_are_never_taken_for_figures(project):
     late = [np.where(np.arange(1000) % 20 == 0, 0, run) for run in levels(3, 2e6, 2)]  # a tool may write 0 there
     write(project, "a", levels(3, 2e6, 1))

@@ -183,11 +183,13 @@ def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
     """By how much, in the first figure of which it is told at all these loads; else in which figures it is told."""
     if kind not in ("slower", "faster", "equivalent"):
         return ""
-    own = [row for row in group.rows if row["verdict"] == kind]
+    own = [row for row in group.rows if row["verdict"] == kind and row["rate"] in rates]
     ratios = {name: [row["ratio"] for row in own if row["statistic"] == name] for name in _LEADING}
+    unknown = [STATISTICS[name] for name in STATISTICS if None in ratios.get(name, ())]
     for name, known in ratios.items():
         if kind != "equivalent" and len(known) == len(rates) and None not in known:
-            return f" ({STATISTICS[name]}: {_range(known, significant)} times)"
+            least = f"; {listed(unknown)} among requests that timed out" if unknown else ""
+            return f" ({STATISTICS[name]}: {_range(known, significant)} times{least})"
     everywhere = [STATISTICS[name] for name in STATISTICS if len(ratios.get(name, ())) == len(rates)]
     if len(everywhere) == len(_LEADING):
         return ""
@@ -236,26 +238,38 @@ def _certain(kind: str, group: _Group) -> str:
 
 def _sentence(head: str, group: _Group, tell: Any) -> str:
     """Loads stand in front where all statistics share them, else behind each."""
-    parts = group.by_statistic
-    loads = {name: group.at(rows) for name, rows in parts.items()}
-    told = {name: tell(name, rows, group) for name, rows in parts.items()}
-    if len(set(loads.values())) == 1:
-        return f"{head} {loads.popitem()[1]}: {listed(told.values())}."
-    return f"{head}: {'; '.join(f'{told[name]}, {loads[name]}' for name in parts)}."
+    parts = list(group.by_statistic.items())
+    if tell is _by_latency:
+        parts = [(name, part) for name, rows in parts for part in _by_what_is_known(rows)]
+    told = [(tell(name, rows, group), group.at(rows)) for name, rows in parts]
+    loads = {where for _, where in told}
+    if len(loads) == 1:
+        return f"{head} {loads.pop()}: {listed(text for text, _ in told)}."
+    return f"{head}: {'; '.join(f'{text}, {where}' for text, where in told)}."
+
+
+def _by_what_is_known(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Those with both figures, and those of which one falls among requests that timed out."""
+    for is_known in (True, False):
+        if part := [row for row in rows if (row["shift"] is not None) == is_known]:
+            yield part
 
 
 def _by_latency(statistic: str, rows: Sequence[Row], group: _Group) -> str:
-    if any(row["shift"] is None for row in rows):
+    if rows[0]["shift"] is None:
         least = f" ({rows[0]['why'].partition(':')[0]})" if len(rows) == 1 else ""
-        return f"{STATISTICS[statistic]}, which is among requests that timed out{least}"
+        whose = "which" if rows[0]["value"] is None else f"that of {group.label('baseline')}"
+        return f"{STATISTICS[statistic]}, {whose} is among requests that timed out{least}"
     shifts = [abs(row["shift"]) for row in rows]
     text = f"{STATISTICS[statistic]} by {_latencies(shifts, group)}"
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
-    bounds = _widest(rows, "shift")
     inside = [f"{_range(ratios, significant)} times"] if ratios else []
-    if bounds:
-        ends = sorted(map(abs, bounds)) if bounds[0] * bounds[1] > 0 else bounds
-        inside.append(f"{_interval_name(rows)} {_latencies(ends, group)}")
+    shift = _widest(rows, "shift")
+    # Verdicts are on ratios. Where runs differ much, equal spreads to both sides of a shift say nothing of it.
+    if shift and shift[0] * shift[1] <= 0 and (ratio := _widest(rows, "ratio")):
+        inside.append(f"{_interval_name(rows)} {_range(ratio, significant)} times")
+    elif shift:
+        inside.append(f"{_interval_name(rows)} {_latencies(sorted(map(abs, shift)), group)}")
     return f"{text} ({', '.join(inside)})" if inside else text
 
 

@@ -132,7 +132,8 @@ def contrast(
 
     Both values are known no better than to half a `step`, however many runs there are: it adds the variance of a
     uniform distribution to each. Cut off at the first timeout, equal variants still have equal figures: so a test of
-    what one is at least holds its level, and what is longer so is longer.
+    what one is at least holds its level, and what is longer so is longer. Shares of requests differ at least by what
+    `contrast_of_shares` says.
     """
     both = (baseline, other)
     is_open = [at_least(statistic) in each.draws for each in both]
@@ -142,11 +143,13 @@ def contrast(
     values = [each.values[name] for name, each in zip(names, both, strict=True)]
     sizes = [each.n_runs for each in both]
     draws = [(each.draws[name], each.within[name]) for name, each in zip(names, both, strict=True)]
-    plain = _error(draws, sizes, paired=paired)
     if statistic == ERRORS:
+        least = _of_shares(values, [each.n_requests for each in both])
+        plain = _error(draws, sizes, least, paired=paired)
         return _contrast(values, plain, plain, sizes, paired=paired, confidence=confidence, logs=False, step=0)
     if min(values) <= 0 or any(np.any(part <= 0) for pair in draws for part in pair):
         return None
+    plain = _error(draws, sizes, paired=paired)
     logs = _error([(np.log(drawn), np.log(within)) for drawn, within in draws], sizes, paired=paired)
     found = _contrast(values, plain, logs, sizes, paired=paired, confidence=confidence, logs=True, step=step)
     return replace(found, open_side=is_open[1] - is_open[0])
@@ -214,12 +217,21 @@ def variance_of_mean(values: Floats, scale: float) -> float:
     return 0.0 if np.ptp(values) <= _TINY * scale else float(np.var(values, ddof=1)) / values.size
 
 
-def _error(draws: Sequence[tuple[Floats, Floats]], sizes: Sequence[int], *, paired: bool) -> Spread:
-    variances = [standard_error(drawn, within, n) ** 2 for (drawn, within), n in zip(draws, sizes, strict=True)]
+def _of_shares(shares: Sequence[float], requests: Sequence[int]) -> list[float]:
+    """The binomial variance of each side's share, if both were alike."""
+    pooled = sum(p * n for p, n in zip(shares, requests, strict=True)) / max(sum(requests), 1)
+    return [pooled * (1 - pooled) / max(n, 1) for n in requests]
+
+
+def _error(
+    draws: Sequence[tuple[Floats, Floats]], sizes: Sequence[int], least: Sequence[float] = (0.0, 0.0), *, paired: bool
+) -> Spread:
+    found = (standard_error(drawn, within, n) ** 2 for (drawn, within), n in zip(draws, sizes, strict=True))
+    variances = [max(each, floor) for each, floor in zip(found, least, strict=True)]
     of_pairs = None
     if paired:
         (first, first_within), (second, second_within) = draws
-        of_pairs = standard_error(second - first, second_within - first_within, sizes[0]) ** 2
+        of_pairs = max(standard_error(second - first, second_within - first_within, sizes[0]) ** 2, sum(least))
     return _combined(variances, of_pairs, sizes)
 
 

@@ -87,7 +87,7 @@ def _contrast(pair: tuple[Series, Series], statistic: str, confidence: float) ->
     if pair[0].evidence != pair[1].evidence or min(len(each.runs) for each in pair) < 2:
         return None
     values = [figure(each, statistic)[0] for each in pair]
-    if statistic == ERRORS and values == [0, 0]:
+    if statistic == ERRORS and values in ([0, 0], [1, 1]):
         return None
     options: dict[str, Any] = {"paired": paired(pair), "confidence": confidence}
     step = step_ns(pair) if statistic != ERRORS else 0.0

@@ -150,7 +150,8 @@ def _page(tested: Sequence[_Tested], scope: Scope) -> _Page:
     found = [(each.compared, each.compared.contrast) for each in tested if each.compared.contrast]
     known = [(compared.statistic, contrast) for compared, contrast in found if not contrast.open_side]
     # Figures of one run would be tested too if they had more of them.
-    planned = sum(None not in each.compared.values and not each.compared.why for each in tested) - len(known)
+    untested = [each.compared for each in tested if not each.compared.contrast]
+    planned = sum(None not in each.values and not each.why for each in untested)
     different = families.undecided([contrast.p_different() for _, contrast in found], alpha)
     ratios = [contrast.p_equivalent(scope.margin) for each, contrast in found if _may_be_equivalent(each, contrast)]
     equivalent = families.undecided(ratios, alpha)
@@ -199,10 +200,15 @@ def _of_the_least(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
     if not longer or (tested.p_different or 0) > page.alpha:
         return {"verdict": CANNOT_TELL, "why": why, "runs_needed": None}
     if contrast.open_side > 0:
-        verdict, told = SLOWER, f"at least {contrast.ratio_low:.3g} times as long"
+        verdict, told = SLOWER, f"at least {_times(contrast.ratio_low)} as long"
     else:
-        verdict, told = FASTER, f"at most {contrast.ratio_high:.3g} times as long"
+        verdict, told = FASTER, f"at most {_times(contrast.ratio_high)} as long"
     return {"verdict": verdict, "why": f"{told}: {why}", "runs_needed": None}
+
+
+def _times(ratio: float | None) -> str:
+    """Three digits, thousands separated: ``13,100 times``."""
+    return f"{float(f'{ratio:.3g}'):,.15g} times"
 
 
 def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float) -> int | None:
