@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone.load_words import rate_text
-from loadstone.report import knee_words, struck, verdict_words
+from loadstone.report import interaction_words, knee_words, struck, verdict_words
 from loadstone.report.numbers import Unit, counted, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.report.words import SHOWN
@@ -112,7 +112,7 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
         "baselines": list(dict.fromkeys(labels.get(row["baseline"], row["baseline"]) for row in concluded)),
         "layers": bool(_drawn_layers(found, labels)),
         "layer_warnings": list(_layer_warnings(found, labels)),
-        "squares": verdict_words.interactions(_carried(found, order), labels, unit, resolution_ns),
+        "squares": interaction_words.interactions(_carried(found, order), labels, unit, resolution_ns),
         "square_rows": [_square(row, latency, labels) for row in _squares(found, order)],
         "knees": [_knee(row, labels) for row in placed(found.knees)],
         "knee_shares": [_share(row, latency, labels) for row in _shares(found, order)],
@@ -290,7 +290,7 @@ def _latency_in(unit: Unit, step: Sequence[float] | None) -> Callable[[float | N
 def _layer_warnings(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
     """What to beware of, each kind once, with the steps, loads and statistics where it holds.
 
-    What does not add up is told by `verdict_words.interactions`.
+    What does not add up is told by `interaction_words.interactions`.
     """
     alike: dict[str, list[tuple[str, Row]]] = {}
     for row in _drawn_layers(found, labels):

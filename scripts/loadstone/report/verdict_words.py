@@ -10,10 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.load_words import at, listed, load_unit
-from loadstone.report import coarse
+from loadstone.load_words import at, listed
 from loadstone.report.numbers import Unit, counted, share, significant
 from loadstone.report.queries import Row
+from loadstone.report.verdict_rows import (
+    LEADING,
+    STATISTICS,
+    Group,
+    interval_name,
+    label,
+    leading,
+    spanned,
+    widest,
+)
 from loadstone.tables import effects
 from loadstone.tables.claims.declared import CLAIMS, CONFOUNDING
 from loadstone.tables.scope import requoted
@@ -22,12 +31,9 @@ from loadstone.tables.scope import requoted
 KINDS = ("slower", "faster", "more", "fewer", "equivalent", "cannot tell")
 _MIXED = "slower and faster"  # in different figures of one load
 
-STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99", "error_fraction": "share of failures"}
-
 _NUMBER = re.compile(r"\d[\d,.]*")
 _ONE_RUN = "one run"
 _FAILURES = "error_fraction"
-_LEADING = ("p50", "mean", "p90", "p99")  # which figure stands for all, if it can
 
 
 @dataclass(frozen=True)
@@ -50,33 +56,6 @@ class Verdict:
     text: str
     details: tuple[str, ...]
     marks: tuple[Mark, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Group:
-    """What is said in one sentence: rows of one variant with one verdict, among all its `rates` and `ways`."""
-
-    rows: Sequence[Row]
-    rates: Sequence[float]
-    measured: str  # how, where a scope holds several ways of measuring
-    names: Mapping[str, str]
-    unit: Unit
-    resolution_ns: float | None
-
-    def label(self, column: str) -> str:
-        return _label(self.names, self.rows[0][column])
-
-    @property
-    def by_statistic(self) -> dict[str, list[Row]]:
-        found = {name: [row for row in self.rows if row["statistic"] == name] for name in STATISTICS}
-        return {name: rows for name, rows in found.items() if rows}
-
-    @property
-    def load_unit(self) -> str:
-        return load_unit(row["load_model"] for row in self.rows)
-
-    def at(self, rows: Sequence[Row]) -> str:
-        return at([row["rate"] for row in rows], self.rates, self.load_unit)
 
 
 def verdicts(
@@ -109,7 +88,7 @@ def correction(rows: Sequence[Row]) -> str:
 
 def _by_variant(
     rows: Sequence[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None
-) -> Iterator[_Group]:
+) -> Iterator[Group]:
     def place(row: Row) -> tuple[Any, ...]:
         return row["variant"], row["load_model"], row["generator"]
 
@@ -117,10 +96,10 @@ def _by_variant(
     for key in dict.fromkeys(map(place, rows)):
         own = [row for row in rows if place(row) == key]
         measured = f" ({key[1]} load, {key[2]})" if len(ways) > 1 else ""
-        yield _Group(own, sorted({row["rate"] for row in own}), measured, labels, unit, resolution_ns)
+        yield Group(own, sorted({row["rate"] for row in own}), measured, labels, unit, resolution_ns)
 
 
-def _told(kind: str, group: _Group) -> Iterator[str]:
+def _told(kind: str, group: Group) -> Iterator[str]:
     own = [row for row in group.rows if row["verdict"] == kind]
     if not own:
         return
@@ -131,7 +110,7 @@ def _told(kind: str, group: _Group) -> Iterator[str]:
         yield _certain(kind, _only(group, own))
 
 
-def _marks(group: _Group) -> Iterator[Mark]:
+def _marks(group: Group) -> Iterator[Mark]:
     """Of what is told, not of what can't be."""
     told = [row for row in group.rows if row["verdict"] not in (None, "cannot tell")]
     kinds = {claim for row in told for claim in row.get("weakened", ())}
@@ -142,14 +121,14 @@ def _marks(group: _Group) -> Iterator[Mark]:
         yield Mark(claim, heading[0].lower() + heading[1:] + ("" if everywhere else f" {group.at(rows)}"))
 
 
-def _only(group: _Group, rows: Sequence[Row]) -> _Group:
-    return _Group(rows, group.rates, group.measured, group.names, group.unit, group.resolution_ns)
+def _only(group: Group, rows: Sequence[Row]) -> Group:
+    return Group(rows, group.rates, group.measured, group.names, group.unit, group.resolution_ns)
 
 
 # --- one sentence ----------------------------------------------------------------------------------------------------
 
 
-def _summary(group: _Group) -> tuple[str, str]:
+def _summary(group: Group) -> tuple[str, str]:
     """What is concluded on a variant at which loads: kind and text."""
     by_kind: dict[str, list[float]] = {}
     for rate in group.rates:
@@ -179,37 +158,37 @@ def _of_load(kinds: set[str | None]) -> str:
     return next((kind for kind in ("slower", "faster", "equivalent") if kind in kinds), "cannot tell")
 
 
-def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
+def _size(kind: str, rates: Sequence[float], group: Group) -> str:
     """By how much, in the first figure of which it is told at all these loads; else in which figures it is told."""
     if kind not in ("slower", "faster", "equivalent"):
         return ""
     own = [row for row in group.rows if row["verdict"] == kind and row["rate"] in rates]
-    ratios = {name: [row["ratio"] for row in own if row["statistic"] == name] for name in _LEADING}
+    ratios = {name: [row["ratio"] for row in own if row["statistic"] == name] for name in LEADING}
     unknown = [STATISTICS[name] for name in STATISTICS if None in ratios.get(name, ())]
     for name, known in ratios.items():
         if kind != "equivalent" and len(known) == len(rates) and None not in known:
             least = f"; {listed(unknown)} among requests that timed out" if unknown else ""
-            return f" ({STATISTICS[name]}: {_range(known, significant)} times{least})"
+            return f" ({STATISTICS[name]}: {spanned(known, significant)} times{least})"
     everywhere = [STATISTICS[name] for name in STATISTICS if len(ratios.get(name, ())) == len(rates)]
-    if len(everywhere) == len(_LEADING):
+    if len(everywhere) == len(LEADING):
         return ""
     if everywhere:
         return f" (in {listed(everywhere)})"
     told = [STATISTICS[name] for name in STATISTICS if ratios.get(name)]
     sizes = [ratio for known in ratios.values() for ratio in known]
-    times = f"{_range(sizes, significant)} times " if kind != "equivalent" and None not in sizes else ""
+    times = f"{spanned(sizes, significant)} times " if kind != "equivalent" and None not in sizes else ""
     return f" ({times}in {listed(told, 'or')})"
 
 
-def _failing(kind: str, group: _Group) -> str | None:
+def _failing(kind: str, group: Group) -> str | None:
     own = [row for row in group.rows if row["verdict"] == kind]
     if not own:
         return None
-    value = _range([row["value"] for row in own], share)
+    value = spanned([row["value"] for row in own], share)
     return f"{kind.capitalize()} of its requests fail {group.at(own)} ({value})."
 
 
-def _why_short(group: _Group) -> str:
+def _why_short(group: Group) -> str:
     """The reason that most figures share, and what it would take."""
     rows = [row for row in group.rows if row["verdict"] == "cannot tell" and row["statistic"] != _FAILURES]
     # What could be told with more runs goes before what one side has no figure of.
@@ -219,14 +198,14 @@ def _why_short(group: _Group) -> str:
     patterns = [_pattern(row) for row in rows]
     most = max(dict.fromkeys(patterns), key=patterns.count)
     alike = _only(group, [row for row in rows if _pattern(row) == most])
-    needed, first = _needed(_leading(alike.rows)), STATISTICS[_leading(alike.rows)[0]["statistic"]]
+    needed, first = _needed(leading(alike.rows)), STATISTICS[leading(alike.rows)[0]["statistic"]]
     return "; ".join(filter(None, (f", {_reason(alike)}", needed and f"{needed} ({first})")))
 
 
 # --- what it rests on ------------------------------------------------------------------------------------------------
 
 
-def _certain(kind: str, group: _Group) -> str:
+def _certain(kind: str, group: Group) -> str:
     heads = {
         "equivalent": f"Equivalent within {share(group.rows[0]['margin'])}",
         "more": "More failures",
@@ -236,7 +215,7 @@ def _certain(kind: str, group: _Group) -> str:
     return _sentence(heads.get(kind, kind.capitalize()), group, tell)
 
 
-def _sentence(head: str, group: _Group, tell: Any) -> str:
+def _sentence(head: str, group: Group, tell: Any) -> str:
     """Loads stand in front where all statistics share them, else behind each."""
     parts = list(group.by_statistic.items())
     if tell is _by_latency:
@@ -255,51 +234,39 @@ def _by_what_is_known(rows: Sequence[Row]) -> Iterator[list[Row]]:
             yield part
 
 
-def _by_latency(statistic: str, rows: Sequence[Row], group: _Group) -> str:
+def _by_latency(statistic: str, rows: Sequence[Row], group: Group) -> str:
     if rows[0]["shift"] is None:
         least = f" ({rows[0]['why'].partition(':')[0]})" if len(rows) == 1 else ""
         whose = "which" if rows[0]["value"] is None else f"that of {group.label('baseline')}"
         return f"{STATISTICS[statistic]}, {whose} is among requests that timed out{least}"
     shifts = [abs(row["shift"]) for row in rows]
-    text = f"{STATISTICS[statistic]} by {_latencies(shifts, group)}"
+    text = f"{STATISTICS[statistic]} by {group.latencies(shifts)}"
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
-    inside = [f"{_range(ratios, significant)} times"] if ratios else []
-    shift = _widest(rows, "shift")
+    inside = [f"{spanned(ratios, significant)} times"] if ratios else []
+    shift = widest(rows, "shift")
     # Verdicts are on ratios. Where runs differ much, equal spreads to both sides of a shift say nothing of it.
-    if shift and shift[0] * shift[1] <= 0 and (ratio := _widest(rows, "ratio")):
-        inside.append(f"{_interval_name(rows)} {_range(ratio, significant)} times")
+    if shift and shift[0] * shift[1] <= 0 and (ratio := widest(rows, "ratio")):
+        inside.append(f"{interval_name(rows)} {spanned(ratio, significant)} times")
     elif shift:
-        inside.append(f"{_interval_name(rows)} {_latencies(sorted(map(abs, shift)), group)}")
+        inside.append(f"{interval_name(rows)} {group.latencies(sorted(map(abs, shift)))}")
     return f"{text} ({', '.join(inside)})" if inside else text
 
 
-def _by_failures(_: str, rows: Sequence[Row], group: _Group) -> str:
+def _by_failures(_: str, rows: Sequence[Row], group: Group) -> str:
     del group
-    own, base = (_range([row[name] for row in rows], share) for name in ("value", "baseline_value"))
+    own, base = (spanned([row[name] for row in rows], share) for name in ("value", "baseline_value"))
     text = f"{own} instead of {base}"
-    bounds = _widest(rows, "shift")
+    bounds = widest(rows, "shift")
     if not bounds:
         return text
     ends = sorted(map(abs, bounds)) if bounds[0] * bounds[1] > 0 else bounds
-    apart = _range([abs(row["shift"]) for row in rows], share)
-    return f"{text} (a difference of {apart}, {_interval_name(rows)} {_range(ends, share)})"
+    apart = spanned([abs(row["shift"]) for row in rows], share)
+    return f"{text} (a difference of {apart}, {interval_name(rows)} {spanned(ends, share)})"
 
 
-def _by_nothing(statistic: str, rows: Sequence[Row], group: _Group) -> str:
+def _by_nothing(statistic: str, rows: Sequence[Row], group: Group) -> str:
     del rows, group
     return STATISTICS[statistic]
-
-
-def _interval_name(rows: Sequence[Row]) -> str:
-    return f"{share(rows[0]['confidence'])} interval{'s within' if len(rows) > 1 else ''}"
-
-
-def _widest(rows: Sequence[Row], column: str) -> list[float] | None:
-    lows = [row[f"{column}_low"] for row in rows]
-    highs = [row[f"{column}_high"] for row in rows]
-    if any(bound is None for bound in (*lows, *highs)):
-        return None
-    return [min(lows), max(highs)]
 
 
 # --- what cannot be told ---------------------------------------------------------------------------------------------
@@ -318,12 +285,12 @@ def pattern(text: str) -> str:
     return _NUMBER.sub("#", requoted(text, lambda _: "“”"))
 
 
-def _cannot_tell(group: _Group) -> str:
+def _cannot_tell(group: Group) -> str:
     said = _sentence("Can't tell", group, _by_nothing).removesuffix(".")
     return f"{'; '.join(filter(None, (f'{said} – {_reason(group)}', _needed(group.rows))))}."
 
 
-def _reason(group: _Group) -> str:
+def _reason(group: Group) -> str:
     row = group.rows[0]
     if (row["why"] or "").startswith(_ONE_RUN):
         each = row["n_runs"] == row["baseline_n_runs"] == 1
@@ -343,7 +310,7 @@ def _needed(rows: Sequence[Row]) -> str | None:
     if not known:
         return "more than 1,000 runs each would be needed" if helped else None
     more = ", for some more than 1,000" if len(known) < len(helped) else ""
-    needed = _range([row["runs_needed"] for row in known], lambda number: f"{number:,.0f}")
+    needed = spanned([row["runs_needed"] for row in known], lambda number: f"{number:,.0f}")
     return f"{_supposed(known)}about {needed} runs each would tell{more}"
 
 
@@ -361,69 +328,9 @@ def _supposed(rows: Iterable[Row]) -> str:
     return f"if runs differ {supposed}, " if supposed else ""
 
 
-# --- layers ----------------------------------------------------------------------------------------------------------
-
-
-def interactions(
-    rows: Iterable[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None = None
-) -> list[Verdict]:
-    """Whether layers add up, a verdict per square of variants, from rows of `interactions`."""
-    known = [row for row in rows if row["interaction_ns"] is not None]
-    found = []
-    for square in dict.fromkeys(tuple(row[name] for name in _SQUARE) for row in known):
-        own = [row for row in known if tuple(row[name] for name in _SQUARE) == square]
-        group = _Group(own, sorted({row["rate"] for row in own}), "", labels, unit, resolution_ns)
-        sure = [row for row in own if row["warning"]]
-        bottom, left, right, top = (_label(labels, name) for name in square)
-        head = f"{top} over {bottom}: what {left} and {right} add"
-        if not sure:
-            kind, text = "note", f"{head} may add up; no figure says otherwise."
-        else:
-            kind, text = "warning", f"{head} does not add up. {' '.join(_together(group, _leading(sure)))}"
-        details = tuple(text for rows in group.by_statistic.values() for text in _together(group, rows))
-        found.append(Verdict(kind, text, details))
-    return found
-
-
-_SQUARE = ("bottom", "left", "right", "top")
-
-
-def _leading(rows: Sequence[Row]) -> list[Row]:
-    """Those of the figure that stands for all."""
-    first = min((row["statistic"] for row in rows), key=_LEADING.index)
-    return [row for row in rows if row["statistic"] == first]
-
-
-def _together(group: _Group, rows: Sequence[Row]) -> Iterator[str]:
-    """By how much layers take more together, and by how much less."""
-    for word, sign in (("more", 1), ("less", -1)):
-        own = [row for row in rows if (row["interaction_ns"] >= 0) == (sign > 0)]
-        if own:
-            name = STATISTICS[own[0]["statistic"]]
-            size = _latencies([abs(row["interaction_ns"]) for row in own], group)
-            ends = [sign * row[name] for row in own for name in ("interaction_low_ns", "interaction_high_ns")]
-            interval = f"{_interval_name(own)} {_latencies([min(ends), max(ends)], group)}"
-            text = f"{name[0].upper()}{name[1:]}: together {size} {word} than the two added up"
-            yield f"{text} ({interval}), {group.at(own)}."
-
-
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
 def relabelled(text: str, labels: Mapping[str, str]) -> str:
     """A table's text with variants as pages call them: tables quote their canonical names (`scope.quoted`)."""
-    return requoted(text, lambda name: _label(labels, name))
-
-
-def _label(labels: Mapping[str, str], name: str) -> str:
-    return labels.get(name, name)
-
-
-def _range(values: Iterable[float], text: Any) -> str:
-    """From the least to the greatest; one text where both read alike."""
-    known = sorted(values)
-    return " to ".join(dict.fromkeys((text(known[0]), text(known[-1]))))
-
-
-def _latencies(values_ns: Iterable[float], group: _Group) -> str:
-    return f"{_range(values_ns, lambda value: coarse.text(value, group.unit, group.resolution_ns))} {group.unit.symbol}"
+    return requoted(text, lambda name: label(labels, name))
