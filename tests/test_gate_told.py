@@ -1,5 +1,7 @@
 """What the gate says: of services that fail, in which order, in which words, with which numbers."""
 
+import json
+
 import numpy as np
 import pytest
 from loadstone import archive
@@ -135,3 +137,13 @@ def test_what_lacks_has_a_subject(project):
     assert lines[0].endswith(f"{TIMES[0]}, 1 figure: no earlier campaign measured it in the same way")
     assert lines[1].endswith(f" at 100 requests/s: in the reference, {TIMES[0]}, its requests are too few for that")
     assert lines[2].endswith(" at 100 requests/s: its requests are too few for that")
+
+
+def test_what_is_known_by_reports_alone_may_be_of_failures_too(project):
+    for timestamp, success in zip(TIMES, (1, 0.5), strict=False):
+        reported = {"requests": 400, "success": success, "latencies": {"mean": 1e7}}
+        files = {f"{run}.summary.json": json.dumps(reported).encode() for run in range(1, 4)}
+        made = rawfiles.write_cell(project.archive, files, at=timestamp, testOptions={"rate": "100", "duration": "4s"})
+        (made.campaign.path / archive.COMPLETION).touch()
+    (finding,) = judged(project, statistics=["mean"]).findings
+    assert finding.why == "50 % of its requests failed, so that latencies are of failures too"
