@@ -176,6 +176,13 @@ def collected_first(wildcards):
     return []
 
 
+def collected_before(wildcards):
+    """The same once it was: a rule whose inputs become fewer is run again."""
+    if workflow.remote_exec or collected_first(wildcards):
+        return []
+    return [marker for marker in [STATE.completed(key(wildcards))] if marker]
+
+
 def collection_rank(wildcards):
     """The plan's order; before the ends of campaigns (1) and all that only looks at what was collected (0)."""
     refuse_elsewhere()

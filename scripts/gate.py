@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadstone import gate
+from loadstone import gate, gate_options
 from loadstone.archive import Campaign, decode
 from loadstone.computing import job
 from loadstone.errors import LoadstoneError
@@ -13,7 +13,7 @@ with job(snakemake.log[0]) as log:
         [Campaign(Path(params.folders["archive"]), *map(decode, key)) for key in keys]
         for keys in (params.campaigns, params.candidates)
     )
-    options = gate.options(params.gate, **params.settings)
+    options = gate_options.options(params.gate, **params.settings)
     judged = gate.judge(campaigns, candidates, Path(params.folders["tables"]), options)
     judged.write(Path(params.folders["reports"]))
     if judged.fails:

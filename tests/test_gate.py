@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from loadstone import archive, config, gate
+from loadstone import archive, config, gate, gate_options
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
-from loadstone.gate import CANNOT_TELL, NO_WORSE, WORSE
+from loadstone.gate_finding import CANNOT_TELL, NO_WORSE, WORSE
+from loadstone.gate_judged import Judged
 from loadstone.stats.bootstrap import t_factor
 from loadstone.tables import history
 from loadstone.tables.analyse import analyse_campaign
@@ -18,9 +19,9 @@ from tables.tabling import Project
 TIMES = [f"2026-{month:02d}-01T12:00:00+00:00" for month in range(1, 13)]
 
 
-def options(**declared) -> gate.Options:
+def options(**declared) -> gate_options.Options:
     checked = config.check({"archive": "a", "tables": "t/t", "reports": "r", "gate": declared})
-    return gate.options(checked["gate"])
+    return gate_options.options(checked["gate"])
 
 
 # --- simulated campaigns ---------------------------------------------------------------------------------------------
@@ -54,14 +55,14 @@ def cells(random, timestamp: str, factor: float, *, count: int = 10, runs: int =
     return made
 
 
-def outcome(earlier, later, chosen: gate.Options) -> str:
+def outcome(earlier, later, chosen: gate_options.Options) -> str:
     # `history.measured` gives cells in this order.
     ordered = sorted([*earlier, *later], key=lambda cell: (cell["rate"], cell["timestamp"]))
     key = ("demo", "here", later[0]["timestamp"])
-    return gate.Judged(gate.judge_cells(ordered, [], {key}, chosen), chosen).outcome
+    return Judged(gate.judge_cells(ordered, [], {key}, chosen), chosen).outcome
 
 
-def share(wanted: str, times: int, chosen: gate.Options, factor: float, before: int = 1, **how) -> float:
+def share(wanted: str, times: int, chosen: gate_options.Options, factor: float, before: int = 1, **how) -> float:
     """How often campaigns that are slower by `factor` than `before` others come to an outcome."""
     random = np.random.default_rng([times, before, round(factor * 100)])
     found = []
@@ -109,6 +110,22 @@ def test_campaigns_that_are_known_to_differ_are_allowed_to():
     assert share(WORSE, 100, chosen, 1.0, before=8, between=0.1, within=0.02) <= 0.15
 
 
+@pytest.mark.parametrize("reference", ["previous", "best of last 3"])
+def test_verdict_and_interval_agree(reference):
+    """Worse is what has all of its interval above what is allowed, no worse what has all of it below."""
+    random = np.random.default_rng(8)
+    chosen, seen = options(**SIMULATED, ratio=1.1, reference=reference), set()
+    for factor in np.linspace(0.9, 1.35, 30):
+        made = [cell for at in TIMES[:3] for cell in cells(random, at, random.choice([0.95, 1.0]), runs=4)]
+        made += cells(random, TIMES[3], factor, runs=4)
+        made.sort(key=lambda cell: (cell["rate"], cell["timestamp"]))
+        for found in gate.judge_cells(made, [], {("demo", "here", TIMES[3])}, chosen):
+            seen.add(found.verdict)
+            told = (found.low > found.allowed, found.high < found.allowed)
+            assert told == (found.verdict == WORSE, found.verdict == NO_WORSE), found
+    assert seen == {WORSE, NO_WORSE, CANNOT_TELL}
+
+
 # --- archives --------------------------------------------------------------------------------------------------------
 
 
@@ -124,7 +141,7 @@ def campaign(project: Project, timestamp: str, factor: float = 1.0, variants=("p
         (cell.campaign.path / archive.COMPLETION).touch()
 
 
-def judged(project: Project, **declared) -> gate.Judged:
+def judged(project: Project, **declared) -> Judged:
     project.make()
     campaigns = list(archive.campaigns(project.archive))
     complete = [each for each in campaigns if each.is_completed]
@@ -145,7 +162,7 @@ def slower(tmp_path_factory) -> Project:
     return project
 
 
-def verdicts(found: gate.Judged) -> dict[tuple[str, str], str]:
+def verdicts(found: Judged) -> dict[tuple[str, str], str]:
     return {(each.variant, each.statistic): each.verdict for each in found.findings}
 
 
@@ -178,7 +195,7 @@ def test_other_candidates_and_references(slower):
     assert judged(slower, reference="best of last 2").outcome == WORSE
     first = judged(slower, candidate=TIMES[0])
     assert (first.outcome, first.fails) == (CANNOT_TELL, False)
-    assert {each.why for each in first.findings} == {"no such earlier campaign measured it in the same way"}
+    assert {each.why for each in first.findings} == {"no earlier campaign measured it in the same way"}
     assert judged(slower, candidate=TIMES[0], cannot_tell="fail").fails
     assert judged(slower, candidate=TIMES[2], reference=TIMES[2]).outcome == CANNOT_TELL
 
@@ -242,7 +259,7 @@ def test_campaigns_with_reports_alone_are_judged_by_their_means(project):
     }
     assert "percentiles are never averaged; the mean is told" in "\n".join(found.lines())
     campaign(project, TIMES[2])
-    assert {each.why for each in judged(project).findings} == {"no such earlier campaign measured it in the same way"}
+    assert {each.why for each in judged(project).findings} == {"no earlier campaign measured it in the same way"}
 
 
 def test_a_cell_all_of_whose_runs_are_left_out_is_not_silent(project):
@@ -292,12 +309,13 @@ def test_more_errors_are_worse(project):
     file = next(project.archive.glob(f"*/*/{TIMES[1]}/*/plain"))
     for each in file.glob("*.results.json"):
         content = each.read_bytes()
-        for seq in range(40):
+        for seq in range(16):
             content = content.replace(b'"seq":%d,"code":200' % seq, b'"seq":%d,"code":503' % seq)
         each.write_bytes(content)
     found = judged(project)
     assert verdicts(found)["plain", "error_fraction"] == WORSE
-    assert "10 % instead of 0 %" in "\n".join(found.lines())
+    text = "\n".join(found.lines())
+    assert "4 % instead of 0 %" in text and "4 percentage points more (" in text and "warning" not in text
     assert judged(project, error_fraction="20%").outcome == NO_WORSE
 
 

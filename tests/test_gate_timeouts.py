@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 from loadstone import archive, gate, stats
-from loadstone.gate import CANNOT_TELL, NO_WORSE, WORSE
+from loadstone.gate_finding import CANNOT_TELL, NO_WORSE, WORSE
+from loadstone.gate_judged import Judged
 from loadstone.stats.bootstrap import at_least
 from loadstone.tables import unbounded
 from scipy.stats import norm
@@ -88,7 +89,7 @@ def campaign(project: Project, timestamp: str, late: bool) -> None:
     (made.campaign.path / archive.COMPLETION).touch()
 
 
-def judged(project: Project, statistic: str, **declared) -> gate.Judged:
+def judged(project: Project, statistic: str, **declared) -> Judged:
     project.make()
     campaigns = list(archive.campaigns(project.archive))
     return gate.judge(campaigns, campaigns, project.tables, options(statistics=[statistic], **declared))
@@ -110,7 +111,7 @@ def test_a_p99_that_moved_into_timeouts_fails_the_gate(moved, tmp_path):
     assert (one.at_least, one.value, one.high) == (True, 2e9, None)
     assert 100 < one.low < one.change < 200
     text = "\n".join(found.lines())
-    assert "p99: at least 2000 ms instead of 12" in text
+    assert "p99: at least 2,000 ms instead of 12" in text
     assert "times (at least 1" in text and "falls among requests that timed out" in text
     found.write(tmp_path)
     (figure,) = json.loads((tmp_path / "gate.json").read_text())["figures"]
@@ -120,7 +121,7 @@ def test_a_p99_that_moved_into_timeouts_fails_the_gate(moved, tmp_path):
 def test_where_both_are_among_timeouts_nothing_is_told_and_why(moved):
     found = judged(moved, "p99", candidate=TIMES[2])
     assert found.outcome == CANNOT_TELL
-    assert "it falls among requests that timed out, as it did before" in "\n".join(found.lines())
+    assert "too many of its requests timed out, as they did before" in "\n".join(found.lines())
     assert judged(moved, "p99", candidate=TIMES[2], reference="best of last 2").outcome == WORSE
 
 

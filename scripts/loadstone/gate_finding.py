@@ -2,14 +2,20 @@
 
 from dataclasses import dataclass
 
+from loadstone.load_words import rate_text
 from loadstone.tables.figures_of_cells import ERRORS
+
+WORSE, NO_WORSE, CANNOT_TELL = "worse", "no worse", "cannot tell"
+RUNS, REFERENCE = "runs", "reference"
 
 
 @dataclass(frozen=True)
 class Finding:
     """One figure of the candidate, and why nothing is told of it, if so.
 
-    Latencies are in ns, and `change`, its interval and `allowed` ratios; of ``error_fraction`` all are shares.
+    Latencies are in ns, and `change`, its interval and `allowed` ratios; of ``error_fraction`` all are shares. `low`
+    and `high` are one-sided bounds: what is worse has `low` above `allowed`, what is no worse has `high` below it.
+    `missing`: ``runs`` where the candidate has none that count, ``reference`` where no earlier campaign has the figure.
     `at_least`: the value falls among requests that timed out, so that it, `change` and `low` are the least that they
     may be, and there is no `high`; `reference_at_least`: the reference's does, so that change and `high` are the most.
     """
@@ -22,6 +28,7 @@ class Finding:
     statistic: str
     verdict: str
     why: str | None = None
+    missing: str | None = None
     reference: str | None = None
     value: float | None = None
     reference_value: float | None = None
@@ -33,29 +40,57 @@ class Finding:
     at_least: bool = False
     reference_at_least: bool = False
 
+    @property
+    def campaign(self) -> tuple[str, str, str]:
+        """Which is judged."""
+        return self.app, self.host, self.candidate
+
     def text(self) -> str:
         """In words."""
-        what = f"{self.app}/{self.host}: {self.variant} at {self.rate:g} requests/s, {self.statistic}"
-        if self.value is None or self.reference_value is None:
+        what = f"{self.app}/{self.host}: {self.variant} at {rate_text(self.rate)} requests/s, {self.statistic}"
+        if self.value is None or self.reference_value is None or self.change is None or self.allowed is None:
             return f"{what}: {self.why}"
         if self.statistic == ERRORS:
+            apart = f"{number(100 * abs(self.change))} percentage points {'less' if self.change < 0 else 'more'}"
+            bounds = self._bounds(100)
             return (
-                f"{what}: {_percent(self.value)} instead of {_percent(self.reference_value)} in {self.reference}, "
-                f"{_percent(self.change)} more ({_percent(self.low)} to {_percent(self.high)}; "
-                f"allowed {_percent(self.allowed)})"
+                f"{what}: {percent(self.value)} instead of {percent(self.reference_value)} in {self.reference}, "
+                f"{apart} ({bounds})"
             )
         value, before = (
-            f"{'at least ' if least else ''}{figure_ns / 1e6:.4g} ms"
+            f"{'at least ' if least else ''}{number(figure_ns / 1e6, 4)} ms"
             for least, figure_ns in ((self.at_least, self.value), (self.reference_at_least, self.reference_value))
         )
-        if self.at_least:
-            told = f"at least {self.change:.3g} times (at least {self.low:.3g}; allowed {self.allowed:.3g}): {self.why}"
-        elif self.reference_at_least:
-            told = f"at most {self.change:.3g} times (at most {self.high:.3g}; allowed {self.allowed:.3g}): {self.why}"
-        else:
-            told = f"{self.change:.3g} times ({self.low:.3g} to {self.high:.3g}; allowed {self.allowed:.3g})"
+        least = "at least " if self.at_least else "at most " if self.reference_at_least else ""
+        told = f"{least}{number(self.change)} times ({self._bounds()})"
+        if least:
+            told += f": {self.why}"
         return f"{what}: {value} instead of {before} in {self.reference}, {told}"
 
+    def _bounds(self, unit: float = 1) -> str:
+        """The interval, and what is allowed."""
+        allowed = unit * (self.allowed or 0)
+        low, high = (None if each is None else _beside(unit * each, allowed) for each in (self.low, self.high))
+        told = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+        return f"{told}; allowed {number(allowed)}"
 
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.3g} %"
+
+def number(value: float, digits: int = 3) -> str:
+    """For reading, rounded to significant digits: never ``3e+04``, but ``30,000``."""
+    return rate_text(round(float(f"{value:.{digits}g}"), 9) + 0.0)
+
+
+def percent(share: float) -> str:
+    """A share for reading."""
+    return f"{number(100 * share)} %"
+
+
+def failures(share: float) -> str:
+    """What latencies are of where so large a share of requests failed."""
+    return "failures" if share == 1 else "failures too"
+
+
+def _beside(value: float, allowed: float) -> str:
+    """With as many digits as show on which side of what is allowed it lies."""
+    texts = [number(value, digits) for digits in range(3, 10)]
+    return next((text for text in texts if text != number(allowed)), texts[0])

@@ -24,6 +24,8 @@ from loadstone.slugs import slug
 from loadstone.sweep import PlannedRun
 from loadstone.tables import VERSION, layout, owner, whole
 
+_COMPLETE = "complete."
+
 Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carry them
 
 
@@ -96,7 +98,13 @@ class State:
 
     def completion(self, key: Key) -> str:
         """The marker under which the end of an open campaign is asked for."""
-        return _fresh(self._marker_folder(self.listing(key).campaign), "complete.")
+        return _fresh(self._marker_folder(self.listing(key).campaign), _COMPLETE)
+
+    def completed(self, key: Key) -> str | None:
+        """The marker that the last end of a campaign left here, if any."""
+        folder = self._marker_folder(self.listing(key).campaign)
+        last = _last(folder, _COMPLETE)
+        return str(folder / f"{_COMPLETE}{last}") if last else None
 
     def put_back(self) -> str:
         """The marker under which a cluster that was left changed is put back."""

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from loadstone import config, gate
-from loadstone.gate import NO_WORSE, WORSE
+from loadstone import config, gate, gate_options
+from loadstone.gate_finding import CANNOT_TELL, NO_WORSE, WORSE, Finding
 from loadstone.stats.shares import Difference, Share
 from scipy import optimize, stats
 
@@ -25,6 +25,11 @@ TIMES = 400
 MOST = stats.binom.isf(0.002, TIMES, 0.05) / TIMES
 
 
+def options(**declared) -> gate_options.Options:
+    checked = config.check({"archive": "a", "tables": "t/t", "reports": "r", "gate": declared})
+    return gate_options.options(checked["gate"])
+
+
 def failed(generator, p: float, runs: int, requests: int, dispersion: float) -> np.ndarray:
     """The share of each run, beta-binomial where runs differ by more than chance."""
     if p > 0 and dispersion > 1:
@@ -40,9 +45,9 @@ def cell(timestamp: str, shares: np.ndarray, requests: int) -> dict:
     return key | how | figures | {"n_runs": len(shares), "n_requests": requests * len(shares)}
 
 
-def judged(earlier: np.ndarray, later: np.ndarray, requests: int, allowed: float) -> gate.Finding:
+def judged(earlier: np.ndarray, later: np.ndarray, requests: int, allowed: float) -> Finding:
     declared = {"statistics": ["error_fraction"], "error_fraction": allowed}
-    chosen = gate.options(config.check({"archive": "a", "tables": "t/t", "reports": "r", "gate": declared})["gate"])
+    chosen = options(**declared)
     times = "2026-01-01T12:00:00+00:00", "2026-02-01T12:00:00+00:00"
     cells = [cell(at, of, requests) for at, of in zip(times, (earlier, later), strict=True)]
     (found,) = gate.judge_cells(cells, [], {("demo", "here", times[1])}, chosen)
@@ -106,13 +111,43 @@ def test_the_test_is_that_of_farrington_and_manning_times_the_dispersion(allowed
 
 def test_the_interval_holds_what_the_tests_do_not_refuse():
     found = Difference(Share(0.01, 0.005, 5, 500), Share(0.03, 0.02, 5, 500))
-    low, high = found.interval(0.95)
+    low, high = found.bounds(0.025, 0.025)
     assert low < found.shift < high
     assert found.p_above(low) == pytest.approx(0.025) and found.p_below(high) == pytest.approx(0.025)
-    none = Difference(Share(0.0, 0.0, 3, 300), Share(0.0, 0.0, 3, 300)).interval(0.95)
+    none = Difference(Share(0.0, 0.0, 3, 300), Share(0.0, 0.0, 3, 300)).bounds(0.025, 0.025)
     assert none[0] == pytest.approx(-none[1]) and 0.01 < none[1] < 0.1
-    all_failed = Difference(Share(0.0, 0.0, 3, 300), Share(1.0, 0.0, 3, 300)).interval(0.95)
+    all_failed = Difference(Share(0.0, 0.0, 3, 300), Share(1.0, 0.0, 3, 300)).bounds(0.025, 0.025)
     assert 0.9 < all_failed[0] < 1 and all_failed[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "between"),
+    [
+        (Share(0.01, 0.005, 5, 500), Share(0.03, 0.02, 5, 500), (0.0, 0.0)),
+        (Share(0.01, 0.005, 5, 500), Share(0.03, 0.02, 5, 500), (0.02**2, 3.0)),
+        (Share(0.0, 0.0, 3, 12), Share(0.0, 0.0, 3, 12), (0.0, 0.0)),
+        (Share(0.0, 0.0, 2, 2), Share(1.0, 0.0, 2, 2), (0.0, 0.0)),
+        (Share(0.9, 0.1, 3, 30), Share(0.2, 0.3, 3, 300), (0.0, 0.0)),
+    ],
+)
+def test_no_difference_between_the_bounds_is_refused_and_every_one_outside(earlier, later, between):
+    found = Difference(earlier, later, between)
+    low, high = found.bounds(0.01, 0.05)
+    assert -1 <= low <= found.shift <= high <= 1
+    for allowed in np.linspace(-1, 1, 201):
+        if min(abs(allowed - low), abs(allowed - high)) > 1e-6:
+            refused = found.p_above(allowed) < 0.01, found.p_below(allowed) < 0.05
+            assert refused == (allowed < low, allowed > high), allowed
+
+
+@pytest.mark.parametrize(("requests", "verdict"), [(300, NO_WORSE), (40, CANNOT_TELL), (1, CANNOT_TELL)])
+def test_where_nothing_failed_the_verdict_is_what_the_interval_says(requests, verdict):
+    found = judged(np.zeros(3), np.zeros(3), requests, 0.01)
+    assert found.verdict == verdict and (found.high < 0.01) == (verdict == NO_WORSE)
+    # With shares 0 and a, the quotient sqrt(a n / (1 - a)) is Student's with the freedom of three runs.
+    squared = stats.t.isf(0.05, 2) ** 2
+    assert found.high == pytest.approx(squared / (squared + 3 * requests), rel=1e-4)
+    assert found.low == pytest.approx(-found.high)
 
 
 def test_campaigns_that_differ_by_themselves_may():
@@ -125,6 +160,6 @@ def test_a_share_of_nobody_knows_how_many_requests_is_not_compared():
     key = ("demo", "here", "2026-02-01T12:00:00+00:00")
     cells = [cell(at, np.zeros(3), 100) | {"n_requests": None} for at in ("2026-01-01T12:00:00+00:00", key[2])]
     declared = {"statistics": ["error_fraction"]}
-    chosen = gate.options(config.check({"archive": "a", "tables": "t/t", "reports": "r", "gate": declared})["gate"])
+    chosen = options(**declared)
     (found,) = gate.judge_cells(cells, [], {key}, chosen)
-    assert found.verdict == gate.CANNOT_TELL and "of how many requests" in found.why
+    assert found.verdict == CANNOT_TELL and "of how many requests" in found.why

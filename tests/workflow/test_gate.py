@@ -88,3 +88,9 @@ def test_wrong_declarations_are_named(checkout, tmp_path) -> None:
     output = wrong.run("--cores", "1", "gate", expect=1)
     assert "the archive holds no campaign 2020-01-01T00:00:00Z" in output and "Traceback" not in output
     assert not former.exists(), "nobody may take it for this gate's"
+
+
+def test_after_a_sweep_the_gate_finds_all_tables_made(collected) -> None:
+    """`convert` waited for the sweep's end, of which later commands know only that it was."""
+    assert collected.jobs("--cores", "1", "gate") == {"gate": 1}
+    assert set(collected.jobs("--cores", "all")) <= {"all"}

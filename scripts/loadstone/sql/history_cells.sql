@@ -4,7 +4,8 @@
 -- Cells without a row in `cells` have no run of which every request is known; their figures are those that the tools
 -- reported of each run (evidence "reports"). The mean is that of the runs' means, mean_log_error the standard error of
 -- its logarithm, over runs. A percentile is there of a single run alone, for percentiles are never averaged. A figure
--- that one of several reports lacks is not there.
+-- that one of several reports lacks is not there. other_failures is the share of requests that failed and are not known to
+-- have timed out.
 WITH measured AS (
     SELECT
         app,
@@ -37,7 +38,8 @@ requested AS (
         p90_ns, p90_low_ns, p90_high_ns, p90_estimable, p90_censored,
         p99_ns, p99_low_ns, p99_high_ns, p99_estimable, p99_censored,
         error_fraction,
-        error_fraction_std
+        error_fraction_std,
+        error_fraction - coalesce(error_fractions['timeout'], 0) AS other_failures
     FROM cells
     WHERE stream = 'main'
 ),
@@ -54,7 +56,8 @@ reported AS (
         CASE WHEN count(*) = 1 THEN any_value(p90_ns) END AS p90_ns,
         CASE WHEN count(*) = 1 THEN any_value(p99_ns) END AS p99_ns,
         CASE WHEN count(success) = count(*) THEN avg(1 - success) END AS error_fraction,
-        CASE WHEN count(success) = count(*) THEN stddev_pop(1 - success) END AS error_fraction_std
+        CASE WHEN count(success) = count(*) THEN stddev_pop(1 - success) END AS error_fraction_std,
+        error_fraction AS other_failures
     FROM summaries
     JOIN (FROM runs WHERE NOT excluded) AS counting USING (app, host, timestamp, variant, variant_dir, rate, run)
     ANTI JOIN requested USING (app, host, timestamp, variant, rate)

@@ -69,11 +69,10 @@ class Difference:
     def shift(self) -> float:
         return self.later.value - self.earlier.value
 
-    def interval(self, confidence: float) -> tuple[float, float]:
-        """The two-sided interval of the shift: all that the tests at half of what is left each do not refuse."""
-        beyond = (1 - confidence) / 2
-        low = _root(lambda allowed: self.p_above(allowed) - beyond, -1.0, self.shift, -1.0)
-        high = _root(lambda allowed: self.p_below(allowed) - beyond, self.shift, 1.0, 1.0)
+    def bounds(self, above: float, below: float) -> tuple[float, float]:
+        """The shifts that are allowed as far as tests go: those with `p_above` and `p_below` of at least so much."""
+        low = _root(lambda allowed: self.p_above(allowed) - above, -1.0, self.shift, -1.0)
+        high = _root(lambda allowed: self.p_below(allowed) - below, self.shift, 1.0, 1.0)
         return low, high
 
     def p_above(self, allowed: float) -> float:

@@ -22,10 +22,10 @@ class Difference:
     error: float
     freedom: float
 
-    def interval(self, confidence: float) -> tuple[float, float]:
-        """The two-sided interval of the shift."""
-        reach = t_factor(confidence, self.freedom) * self.error
-        return self.shift - reach, self.shift + reach
+    def bounds(self, above: float, below: float) -> tuple[float, float]:
+        """The shifts that are allowed as far as tests go: those with `p_above` and `p_below` of at least so much."""
+        down, up = (t_factor(1 - 2 * level, self.freedom) * self.error for level in (above, below))
+        return self.shift - down, self.shift + up
 
     def p_above(self, allowed: float) -> float:
         """How often chance alone would give as much where the true shift is just what is allowed."""

@@ -13,6 +13,7 @@ from loadstone.stats import estimable
 from loadstone.stats.bootstrap import t_factor
 from loadstone.stats.shares import Share
 from loadstone.tables import unbounded
+from loadstone.tables.claims.declared import DECIDING_SHARE
 from loadstone.tables.schema import PERCENTILES
 
 LATENCIES = ("p50", "p90", "p99", "mean")
@@ -94,12 +95,22 @@ def _errors(cell: Mapping[str, Any], confidence: float) -> Figure | None:
     return Figure(ERRORS, value, low, high, runs, value, share.error, share)
 
 
+def failed(cell: Mapping[str, Any]) -> float | None:
+    """The share of requests that failed, where latencies are of failures too; None where they are hardly.
+
+    Of a request that timed out it is known that it took at least so long: of those alone, latencies are not.
+    """
+    return cell[ERRORS] if (cell.get("other_failures") or 0.0) > DECIDING_SHARE else None
+
+
 def lacks(cell: Mapping[str, Any], statistic: str) -> str:
     """Why a cell has no such figure, in words."""
     if cell["evidence"] != REPORTS:
-        return "its runs do not tell which requests failed" if statistic == ERRORS else "has too few requests for it"
+        return (
+            "its runs do not tell which requests failed" if statistic == ERRORS else "its requests are too few for that"
+        )
     if statistic in PERCENTILES and cell["n_runs"] > 1:
-        return "is known by reports of its runs alone, and percentiles are never averaged; the mean is told"
+        return "its runs are known by reports alone, and percentiles are never averaged; the mean is told"
     return "the reports of its runs lack this figure, or rest on too few requests"
 
 
