@@ -151,6 +151,7 @@ EMPTY = dict.fromkeys(
     (
         *(
             "shapes",
+            "half_ratio",
             "trend_share",
             "trend_p",
             "change_share",
@@ -184,6 +185,14 @@ EMPTY = dict.fromkeys(
         (
             {"shape": "changing level", "change_seqs": [3000], "levels_ns": [5.1e6, 9.3e6], "resolution_ns": 1_000_000},
             "changing level: 5 to 9 ms, at request 3,000",
+        ),
+        (
+            {"shape": "uneven", "half_ratio": 34.4095},
+            "uneven: its first half took 34.4 times as long as its second (mean latency)",
+        ),
+        (
+            {"shape": "uneven", "half_ratio": 0.25},
+            "uneven: its second half took 4 times as long as its first (mean latency)",
         ),
         (
             {"shape": "periodic", "shapes": ["periodic", "several modes"], "period_s": 5.0, "period_p": 0.012},
