@@ -147,6 +147,16 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_a_phone(known, watched):
             assert [each["id"] for each in Axe().run(watched.page).response["violations"]] == []
 
 
+def test_a_phone_shows_what_was_found_of_each_run(known, watched):
+    watched.page.set_viewport_size({"width": 400, "height": 800})
+    watched.open(known.page("known").as_uri())
+    rows = watched.page.locator("section[aria-labelledby='run-shapes'] tbody tr").all()
+    assert rows
+    for row in rows:
+        found, box = row.locator("td.text").bounding_box(), row.bounding_box()
+        assert found["x"] + found["width"] <= 400 and found["width"] > 200 and box["height"] < 200
+
+
 EMPTY = dict.fromkeys(
     (
         *(
