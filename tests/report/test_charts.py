@@ -183,6 +183,17 @@ def test_no_axis_through_time_goes_below_zero_or_hides_a_figure(rows, name):
     assert len(heights) == len(rows) and all(55 < y <= 320 for y in heights), "room above, none below the axis"
 
 
+def test_the_name_of_the_warm_up_is_above_the_plot(specifications):
+    rows = [
+        {"variant": "plain", "phase": phase, "time": at, "start": at, "end": at + 1, "value": 1.0, "requests": 9}
+        for phase, at in (("warmup", -1.0), ("test", 0.0), ("test", 1.0))
+    ]
+    spec = {**specifications["time"], "config": specifications["config"], "width": 400}
+    svg = vl_convert.vegalite_to_svg({**spec, "datasets": {"rows": rows, "labels": []}})
+    (height,) = re.findall(r'translate\([-0-9.]+,([-0-9.]+)\)"[^>]*>warm-up<', svg)
+    assert float(height) < 0
+
+
 def test_charts_name_no_address_and_no_stacked_bars(specifications):
     text = json.dumps(specifications)
     assert "http" not in text and "url" not in text
