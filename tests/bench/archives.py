@@ -17,6 +17,7 @@ from bench.measuring import Row, Took, timed
 from loadstone import archive
 from loadstone.archive import Campaign, Cell
 from loadstone.report import navigation
+from loadstone.report.made import Part
 from loadstone.report.output import shared_assets
 from loadstone.slugs import variant_slug
 from loadstone.state import State, made_from, record
@@ -199,8 +200,19 @@ def _pretend(folder: Path, checkout: Path) -> None:
     for path in [*later, folder / "reports/index.html"]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+    _record(folder / "reports", [*(f"campaigns/{slug}" for slug in state.slugs), "ask"])
     snakemake(checkout, folder, "--cores", "1", str(folder / "tables/.inventory/1"))
     snakemake(checkout, folder, "--cores", "1", "--touch", "report")
+
+
+def _record(reports: Path, pages: Sequence[str]) -> None:
+    """What the finished parts of the site consist of: of `pages` each, and of the parts that are several files."""
+    parts = {name: [f"{name}.html"] for name in pages}
+    parts["assets"] = [f"assets/{name}" for name in ("vega.js", *shared_assets())]
+    parts["variants"] = ["variants.html", *(f"variants/{path.name}" for path in (reports / "variants").iterdir())]
+    parts["index"] = list(navigation.OVER_ALL)
+    for name, files in parts.items():
+        Part(reports, name).begin().finish(reports / file for file in files)
 
 
 def nothing_to_do(folder: Path, campaigns: int, limit_s: int) -> Iterator[Row]:

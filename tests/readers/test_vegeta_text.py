@@ -91,6 +91,19 @@ def test_the_layout_before_12_8() -> None:
     check_every_figure(OLD)
 
 
+def test_the_share_of_successes_is_that_of_the_codes_where_they_bear_it_out() -> None:
+    """99.67 % of 3000 would be 9.9 failures."""
+    found, problems = parsed(
+        OLD.replace("12000", "3000")
+        .replace("200.02", "50.00")
+        .replace("100.00%", "99.67%")
+        .replace(":3000", ":2990 503:10")
+    )
+    assert problems == [] and found.summary["success"] == 2990 / 3000
+    (printed,) = (figure for figure in found.figures if figure.metric == "Success")
+    assert (printed.text, printed.value) == ("99.67%", 0.9967)
+
+
 def test_the_layout_since_12_8() -> None:
     found, problems = parsed(NEW)
     assert problems == []

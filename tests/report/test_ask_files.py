@@ -82,7 +82,10 @@ def test_only_the_newest_campaigns_are_handed_out_when_there_are_too_many_runs(a
 
 def test_an_empty_archive_has_tables_without_rows(tmp_path):
     made = ask_page.build_ask([], tmp_path / "tables", tmp_path / "reports", None, {})
-    assert "(0 rows)" in made.read_text() and "Examples" not in made.read_text()
+    text = made.read_text()
+    assert "(0 rows)" in text and "Examples" not in text
+    for name in ("percentile_curves", "run_figures", "resource_usage"):
+        assert name not in ask_data.ASKED and f"<code>{name}</code>" in text, "told to be elsewhere"
 
 
 def test_tables_of_single_requests_are_never_handed_out():

@@ -257,6 +257,21 @@ def test_no_text_of_a_chart_is_cut(made_site, wide_site, watched, width):
 
 
 @pytest.mark.parametrize("name", ["good", "hostile"])
+@pytest.mark.parametrize("width", [1400, 400, 320])
+def test_no_chart_stands_between_gaps(made_site, watched, name, width):
+    """A picture that is made narrower is lower too, and those of panels are no wider than their place at all."""
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    watched.open(made_site.page(name).as_uri())
+    for plot in watched.page.locator(".plot svg").all():
+        box, (drawn, high) = (
+            plot.bounding_box(),
+            plot.evaluate("svg => [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height]"),
+        )
+        assert box["height"] / box["width"] == pytest.approx(high / drawn, rel=0.02)
+        assert box["width"] > 0.97 * drawn, plot.evaluate("svg => svg.closest('figure').id")
+
+
+@pytest.mark.parametrize("name", ["good", "hostile"])
 def test_load_variant_median_and_p99_need_no_scrolling_on_a_phone(made_site, watched, name):
     watched.page.set_viewport_size({"width": 400, "height": 800})
     watched.open(made_site.page(name).as_uri())

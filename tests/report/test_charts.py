@@ -139,15 +139,59 @@ def test_variants_of_one_colour_differ_by_dashes_and_shapes_and_few_variants_hav
     assert "strokeDash" not in latency.replace('"strokeDash": [5, 4]', "") and '"shape": {' not in latency
 
 
+START_MS = 1_795_305_600_000  # 22 November 2026, 00:00 UTC
+
+
+def drawn_through_time(rows, name="history"):
+    made = charts.history_specifications(STYLES[:1], MILLISECONDS)
+    rows = [{"kind": "point", "variant": "plain"} | row for row in rows]
+    return vl_convert.vegalite_to_svg(
+        {**made[name], "config": made["config"], "width": 1100, "datasets": {"rows": rows, "labels": []}}
+    )
+
+
 @pytest.mark.parametrize(("hours", "label"), [(3, "22 Nov 01:00"), (30, "22 Nov 18:00"), (9000, "2027")])
 def test_times_of_day_have_24_hours_and_their_day(hours, label):
-    made = charts.history_specifications(STYLES[:1], MILLISECONDS)
-    start = 1_795_305_600_000  # 22 November 2026, 00:00 UTC
-    rows = [{"kind": "point", "variant": "plain", "at": start + at * 3_600_000, "value": 1.0} for at in (0, hours)]
-    svg = vl_convert.vegalite_to_svg(
-        {**made["history"], "config": made["config"], "width": 1100, "datasets": {"rows": rows, "labels": []}}
-    )
+    svg = drawn_through_time({"at": START_MS + at * 3_600_000, "value": 1.0} for at in (0, hours))
     assert f">{label}<" in svg and not re.search(r">[0-9: ]+[AP]M<", svg)
+
+
+def test_campaigns_minutes_apart_have_the_time_at_each_tick():
+    svg = drawn_through_time({"at": START_MS + seconds * 1000, "value": 1.0} for seconds in (1618, 1761))
+    told = re.findall(r">(22 Nov[^<]*)<", svg)
+    assert "22 Nov 00:27:30" in told and "22 Nov 2026" not in told and len(told) == len(set(told))
+
+
+def test_one_campaign_is_at_its_date():
+    assert re.search(">22 Nov( 2026| 00:00:00)<", drawn_through_time([{"at": START_MS, "value": 1.0}]))
+
+
+@pytest.mark.parametrize("name", ["history", "history-share"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"value": 1.84, "low": 0.45, "high": 7.9}],  # a linear axis with room for notes would begin at -1.6
+        [{"value": 0.0, "low": None, "high": None}, {"value": 10.0, "low": 8.0, "high": 12.0}],
+        [{"value": 3.0, "low": None, "high": None}],
+        [{"value": 103.0, "low": 101.0, "high": 104.0}, {"value": 104.0, "low": 103.0, "high": 106.0}],
+    ],
+)
+def test_no_axis_through_time_goes_below_zero_or_hides_a_figure(rows, name):
+    svg = drawn_through_time(({"at": START_MS + n * 10**8} | row for n, row in enumerate(rows)), name)
+    assert re.search(r'text-anchor="end"[^>]*>[0-9]', svg) and "−" not in svg
+    heights = [float(y) for y in re.findall(r'translate\([0-9.]+,([0-9.]+)\)" d="M[0-9.]+,0A', svg)]
+    assert len(heights) == len(rows) and all(55 < y <= 320 for y in heights), "room above, none below the axis"
+
+
+def test_the_name_of_the_warm_up_is_above_the_plot(specifications):
+    rows = [
+        {"variant": "plain", "phase": phase, "time": at, "start": at, "end": at + 1, "value": 1.0, "requests": 9}
+        for phase, at in (("warmup", -1.0), ("test", 0.0), ("test", 1.0))
+    ]
+    spec = {**specifications["time"], "config": specifications["config"], "width": 400}
+    svg = vl_convert.vegalite_to_svg({**spec, "datasets": {"rows": rows, "labels": []}})
+    (height,) = re.findall(r'translate\([-0-9.]+,([-0-9.]+)\)"[^>]*>warm-up<', svg)
+    assert float(height) < 0
 
 
 def test_charts_name_no_address_and_no_stacked_bars(specifications):

@@ -147,10 +147,21 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_a_phone(known, watched):
             assert [each["id"] for each in Axe().run(watched.page).response["violations"]] == []
 
 
+def test_a_phone_shows_what_was_found_of_each_run(known, watched):
+    watched.page.set_viewport_size({"width": 400, "height": 800})
+    watched.open(known.page("known").as_uri())
+    rows = watched.page.locator("section[aria-labelledby='run-shapes'] tbody tr").all()
+    assert rows
+    for row in rows:
+        found, box = row.locator("td.text").bounding_box(), row.bounding_box()
+        assert found["x"] + found["width"] <= 400 and found["width"] > 200 and box["height"] < 200
+
+
 EMPTY = dict.fromkeys(
     (
         *(
             "shapes",
+            "half_ratio",
             "trend_share",
             "trend_p",
             "change_share",
@@ -184,6 +195,14 @@ EMPTY = dict.fromkeys(
         (
             {"shape": "changing level", "change_seqs": [3000], "levels_ns": [5.1e6, 9.3e6], "resolution_ns": 1_000_000},
             "changing level: 5 to 9 ms, at request 3,000",
+        ),
+        (
+            {"shape": "uneven", "half_ratio": 34.4095},
+            "uneven: its first half took 34.4 times as long as its second (mean latency)",
+        ),
+        (
+            {"shape": "uneven", "half_ratio": 0.25},
+            "uneven: its second half took 4 times as long as its first (mean latency)",
         ),
         (
             {"shape": "periodic", "shapes": ["periodic", "several modes"], "period_s": 5.0, "period_p": 0.012},

@@ -107,6 +107,17 @@ def test_what_is_chosen_is_kept_in_the_address(through_time, watched):
     assert "stat=" in watched.page.url and watched.complaints == []
 
 
+def test_the_list_keeps_its_headings_on_a_phone(through_time, watched):
+    watched.page.set_viewport_size({"width": 400, "height": 800})
+    watched.open((through_time.reports / "variants.html").as_uri())
+    heads = (
+        watched.page.locator("tbody tr")
+        .first.locator("td")
+        .evaluate_all("cells => cells.map((cell) => getComputedStyle(cell, '::before').content)")
+    )
+    assert heads == [f'"{name}: "' for name in ("Measured in", "Hosts", "Load", "Levels")]
+
+
 def test_the_table_of_changes_leads_to_the_campaign(through_time, watched):
     watched.open(address(through_time))
     rows = watched.page.locator("#changes ~ .scroll tbody tr")

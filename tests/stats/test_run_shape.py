@@ -142,6 +142,28 @@ def test_the_change_of_a_straight_drift_is_that_of_the_line() -> None:
     assert found.change_share == pytest.approx(found.trend_share, rel=1e-6) == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_burst_that_outweighs_the_other_half_is_not_flat(late: bool) -> None:
+    """As when requests queue up for a while: noise that wanders explains it as well as a level would."""
+    u, random = np.arange(1500) / 1500, np.random.default_rng(11)
+    burst = np.log(200) * np.exp(-(((u - 0.25) / 0.1) ** 2))
+    logs = burst + 0.8 * autocorrelated(random, 1500, 0.97)
+    latencies_ns = ns(logs[::-1] if late else logs, MS)
+    found = classify(latencies_ns, 1, seed=1)
+    first, second = latencies_ns[:750].mean(), latencies_ns[750:].mean()
+    assert found.half_ratio == pytest.approx(first / second) and max(first / second, second / first) > 5
+    assert found.shape == run_shape.UNEVEN and found.shape in run_shape.UNSETTLED
+
+
+def test_halves_are_hardly_ever_uneven_by_chance() -> None:
+    """Of runs whose level does nothing, with noise, periods and modes of all kinds, or with a memory of a tenth."""
+    rng = np.random.default_rng(12)
+    steady = [run.latencies_ns for run in labelled(21, OF_EACH) if run.shape in ("flat", "periodic", "several modes")]
+    wandering = [ns(0.3 * autocorrelated(rng, n, phi)) for n, phi in ((600, 0.97), (4000, 0.99)) for _ in range(200)]
+    for latencies_ns in steady + wandering:
+        assert run_shape.UNEVEN not in classify(latencies_ns, 1, seed=1).shapes
+
+
 def test_pauses_are_no_change_of_level() -> None:
     """Half a second in which nothing is answered, twice in ten seconds."""
     rng = np.random.default_rng(10)

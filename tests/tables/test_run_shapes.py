@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from loadstone.stats import run_shape
+from stats.simulated import autocorrelated
 from support.rawfiles import START_NS, compress, line, lines, write_cell
 
 RNG = np.random.default_rng(11)
@@ -85,7 +86,20 @@ def test_what_never_settled_is_suggested_with_its_evidence(project) -> None:
     found = project.rows("SELECT run, tag, evidence FROM suggestions WHERE kind = 'unsettled run' ORDER BY run")
     assert [(row["run"], row["tag"]) for row in found] == [(2, "unsettled"), (4, "unsettled"), (6, "unsettled")]
     for row, words in zip(found, ("slow start lengthens", "level changes at request 3", "% over the run"), strict=True):
-        assert words in row["evidence"] and "its first half took" in row["evidence"]
+        assert words in row["evidence"] and " half took " in row["evidence"]
+
+
+def test_no_run_that_is_suggested_as_unsettled_is_flat(project) -> None:
+    """A burst of queued requests in one half, which no change of level or drift explains."""
+    burst = np.log(200) * np.exp(-(((U - 0.25) / 0.1) ** 2)) + 0.8 * autocorrelated(RNG, N, 0.97)
+    written(project, {1: FLAT, 2: burst, 3: FLAT, 4: burst[::-1], 5: FLAT})
+    project.make()
+    rows = project.rows("SELECT run, shape FROM run_shapes ORDER BY run")
+    assert [row["shape"] for row in rows] == ["flat", "uneven", "flat", "uneven", "flat"]
+    found = project.rows("SELECT run, evidence FROM suggestions WHERE tag = 'unsettled' ORDER BY run")
+    assert [row["run"] for row in found] == [2, 4]
+    assert found[0]["evidence"].startswith("is uneven: its first half took ")
+    assert found[1]["evidence"].startswith("is uneven: its second half took ")
 
 
 def test_a_run_more_costs_its_own_cell(project, monkeypatch) -> None:

@@ -28,7 +28,6 @@ def run(number: int, **fields: Any) -> Profile:
         "sound": True,
         "failed_share": 0.0,
         "mean_ns": 150 * MS + number * MS,
-        "half_ratio": 160 / 140,
         "noise": 0.01,
     }
     return Profile(run=number, **(known | fields))
@@ -106,24 +105,19 @@ def test_unfit_runs_are_no_measure_for_others() -> None:
     assert kinds(runs) == []
 
 
-def test_halves_of_a_run_and_of_a_cell() -> None:
-    settling = {"half_ratio": 6.0}
+def test_an_unsettled_run_and_a_cell_of_them() -> None:
+    settling = {"unsettled": "is uneven: so and so"}
     assert kinds([run(1), run(2, **settling), run(3), run(4)]) == [("unsettled run", 2)]
-    assert kinds([run(1), run(2, half_ratio=1 / 6), run(3), run(4)]) == [("unsettled run", 2)]
     (found,) = suggest([run(number, **settling) for number in range(1, 5)])
     assert (found.run, found.variant, found.tag) == (None, "prose-filter-97776ef1", "unsettled")
-    assert found.evidence == (
-        "in 4 of 4 runs, such as run 1: its first half took 6 times as long as its second (mean latency)"
-    )
-    assert kinds([run(1, half_ratio=None)]) == []
+    assert found.evidence == "in 4 of 4 runs, such as run 1: is uneven: so and so"
+    assert kinds([run(1), run(2)]) == []
 
 
 def test_a_run_that_never_settled_is_told_by_its_shape() -> None:
     (found,) = suggest([run(1), run(2, unsettled="is drifting up: so and so"), run(3)])
     assert (found.kind, found.tag, found.run) == ("unsettled run", "unsettled", 2)
-    assert found.evidence == (
-        "is drifting up: so and so; its first half took 1.14 times as long as its second (mean latency)"
-    )
+    assert found.evidence == "is drifting up: so and so"
 
 
 def test_a_run_that_was_sent_late() -> None:

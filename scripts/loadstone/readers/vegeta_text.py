@@ -125,7 +125,10 @@ def _summary(figures: list[Figure], has_codes: bool) -> dict[str, Any]:
 
 
 def _check(summary: dict[str, Any], problems: Problems) -> None:
-    """Every request has one code, and those from 200 to 399 are its successes; a cut figure shows by that."""
+    """Every request has one code, and those from 200 to 399 are its successes; a cut figure shows by that.
+
+    Codes that bear the printed ratio out take its place.
+    """
     codes, requests = summary.get("status_codes"), summary.get("requests")
     if codes is None or requests is None or problems.corrupt_records:
         return
@@ -133,8 +136,11 @@ def _check(summary: dict[str, Any], problems: Problems) -> None:
         problems.damaged = problems.damaged or "its status codes do not add up to its requests"
         return
     successes = sum(count for code, count in codes.items() if 200 <= int(code) < 400)
-    if requests and "success" in summary and abs(successes / requests - summary["success"]) > 0.00006:
-        problems.damaged = problems.damaged or "its success ratio is not that of its status codes"
+    if requests and "success" in summary:
+        if abs(successes / requests - summary["success"]) > 0.00006:
+            problems.damaged = problems.damaged or "its success ratio is not that of its status codes"
+        else:
+            summary["success"] = successes / requests  # it is printed in four digits
 
 
 def _check_rate(figures: list[Figure], problems: Problems) -> None:

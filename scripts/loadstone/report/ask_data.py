@@ -31,7 +31,7 @@ ASKED: Mapping[str, str] = {
     "knee_shares": "variant at a share of its own knee: latency there, beside the baseline's",
     "layers": "variant at a rate: what it adds to the one below it",
     "interactions": "two layers at a rate: whether together they add what each adds alone",
-    "run_shapes": "run: whether it was flat, warming up, drifting, changing level",
+    "run_shapes": "run: whether it was flat, warming up, drifting, changing level, uneven",
     "sending": "run: how late the load generator sent",
     "senders": "one of several load generators in a run: how late it was, its clock",
     "time_bins": "time within the runs of a variant at a rate: mean and percentiles of the requests sent then",

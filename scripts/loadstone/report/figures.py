@@ -215,7 +215,7 @@ def _scale(spec: dict[str, Any], channel: str, *, logarithmic: bool) -> None:
     encoding = spec.get("encoding", {}).get(channel)
     if encoding and "field" in encoding and encoding.get("scale", {}) is not None:
         given = encoding.get("scale", {})
-        rest = {key: value for key, value in given.items() if key not in ("zero", "nice")}
+        rest = {key: value for key, value in given.items() if key not in ("zero", "nice", "domainMin")}
         encoding["scale"] = {"padding": 10, **rest, "nice": False, "type": "log"} if logarithmic else given
 
 

@@ -8,7 +8,7 @@ from loadstone.report import coarse
 from loadstone.report.numbers import Unit, counted, duration, significant
 from loadstone.report.queries import Row
 from loadstone.stats import run_shape
-from loadstone.tables import sending
+from loadstone.tables import run_shapes, sending
 
 
 def shape(row: Row, unit: Unit) -> str:
@@ -80,6 +80,10 @@ def _percent(share: float | None) -> str:
     return f"{significant(None if share is None else 100 * share, 2)} %"
 
 
+def _uneven(row: Row) -> str:
+    return run_shapes.halves(row["half_ratio"])
+
+
 def _together(*parts: str) -> str:
     return ", ".join(filter(None, parts))
 
@@ -88,6 +92,7 @@ _EVIDENCE: dict[str, Callable[[Row], str]] = {
     run_shape.WARMING_UP: _warming_up,
     run_shape.DRIFTING_UP: _drifting,
     run_shape.DRIFTING_DOWN: _drifting,
+    run_shape.UNEVEN: _uneven,
     run_shape.PERIODIC: _periodic,
     run_shape.SEVERAL_MODES: _several_modes,
 }

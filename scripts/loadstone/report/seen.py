@@ -8,9 +8,11 @@ from loadstone.variants import Variants, natural
 
 
 def first_seen(variants: Variants, listings: Iterable[CampaignListing]) -> dict[str, list[str]]:
-    """The undeclared variants of each app, in the order in which campaigns brought them.
+    """The undeclared variants of each app, in the order of the times at which campaigns that hold them began.
 
-    So one that a later campaign brings changes the looks of none before it.
+    So one that a newer campaign brings changes the looks of none before it. Older results that are imported later do
+    change looks, where they bring undeclared variants: an archive does not know when a campaign came into it, for times
+    of files do not survive a copy. Variants that are declared keep theirs whatever comes.
     """
     found: dict[str, dict[str, None]] = {}
     for listing in sorted(listings, key=lambda each: (each.campaign.instant, str(each.campaign))):

@@ -1,7 +1,7 @@
 -- One row per cell (rate, variant) of the main stream: the figures of the campaign page, as table cells holds them or,
 -- if $put_back, table cells_all: with the runs put back that statistics leave out.
 SELECT
-    rate, variant, resolution_ns, n_runs, n_excluded, n_requests,
+    rate, variant, resolution_ns, n_runs, n_excluded, n_requests, n_timeouts,
     mean_ns, run_mean_ns, run_std_ns,
     p50_ns, p50_low_ns, p50_high_ns, p50_estimable,
     p90_ns, p90_low_ns, p90_high_ns, p90_estimable,

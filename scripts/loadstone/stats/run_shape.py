@@ -19,12 +19,13 @@ WARMING_UP = "still warming up"
 DRIFTING_UP = "drifting up"
 DRIFTING_DOWN = "drifting down"
 CHANGING_LEVEL = "changing level"
+UNEVEN = "uneven"
 PERIODIC = "periodic"
 SEVERAL_MODES = "several modes"
 TOO_FEW = "too few"
 
 # Of these the mean over a run is no figure of a steady state.
-UNSETTLED = (WARMING_UP, DRIFTING_UP, DRIFTING_DOWN, CHANGING_LEVEL)
+UNSETTLED = (WARMING_UP, DRIFTING_UP, DRIFTING_DOWN, CHANGING_LEVEL, UNEVEN)
 
 _DRIFTING = (DRIFTING_UP, DRIFTING_DOWN)
 
@@ -32,6 +33,9 @@ FEWEST_REQUESTS = 40
 # A change is material from a fifth of the latency on: over a run, from one level to another, from trough to peak. A
 # steady drift of so much moves the mean of a run by a tenth.
 MATERIAL = 1.2
+# From here on halves are uneven that no model of the level explains. A burst of slow requests makes them so; noise with
+# a memory of a tenth of the run does not (tests/stats/test_run_shape.py).
+HALVES_RATIO = 2.0
 # A slow start is, when it lengthens the mean of the whole run by this share of what it is afterwards.
 WARMUP_SHARE = 0.05
 
@@ -105,18 +109,19 @@ def classify(latencies_ns: NDArray[np.int64], resolution_ns: float | None, seed:
     start = edges[int(np.ceil(3 * found.time * series.size))] if found.kind == structure.DECAY else 0
     kinds = dip(settled[start:])
     slope, trend_p = trend.linear(series)
-    over_time = _over_time(found)
+    half = n // 2
+    half_ratio = float(latencies_ns[:half].mean() / max(latencies_ns[half:].mean(), 1.0))
+    over_time = _over_time(found) or _uneven(half_ratio)
     several = kinds is not None and kinds[1] < _DIP_P and kinds[0] > _LEAST_DIP
     shapes = [over_time] if over_time else []
     shapes += [PERIODIC] if is_periodic else []
     shapes += [SEVERAL_MODES] if several else []
     shapes = shapes or [FLAT]
     changes = found.changes if over_time == CHANGING_LEVEL else ()
-    half = n // 2
     return RunShape(
         shapes[0],
         tuple(shapes),
-        half_ratio=float(latencies_ns[:half].mean() / max(latencies_ns[half:].mean(), 1.0)),
+        half_ratio=half_ratio,
         trend_share=float(np.expm1(slope * (series.size - 1))),
         trend_p=trend_p,
         change_share=float(np.expm1(found.fitted[-1] - found.fitted[0])) if over_time in _DRIFTING else None,
@@ -145,6 +150,10 @@ def _over_time(found: structure.Structure) -> str | None:
     if found.kind == structure.DECAY and first > last:
         return WARMING_UP
     return DRIFTING_UP if last > first else DRIFTING_DOWN
+
+
+def _uneven(half_ratio: float) -> str | None:
+    return None if 1 / HALVES_RATIO < half_ratio < HALVES_RATIO else UNEVEN
 
 
 def _start_share(found: structure.Structure) -> float:

@@ -99,6 +99,7 @@ class _Judged:
     share: Estimate | None  # as measured or as the latency tells it
     by: str  # what keeps it from being carried, if anything does
     state: str
+    left: bool  # the upper end of its latency's interval left the plateau
 
 
 def knee(loads: Sequence[Load]) -> Knee:
@@ -148,7 +149,7 @@ def _judged(load: Load, plateau_ns: float) -> _Judged:
         state = BEYOND
     elif share and share.low is not None and share.low > enough and highest_ns is not None:
         state = NEAR if left else CARRIED
-    return _Judged(load.rate, share, by, state)
+    return _Judged(load.rate, share, by, state, left)
 
 
 def _implied(load: Load, plateau_ns: float) -> Estimate | None:
@@ -175,12 +176,13 @@ def _problem(judged: Sequence[_Judged], low: float | None, high: float | None) -
     else:
         if short := [each.rate for each in judged if each.state == BEYOND and each.rate < low]:
             said.append(f"fell short at {_listed(short)} though {rate_text(low)} was carried")
-        near = [each.rate for each in judged if each.rate > low]
+        near = [each for each in judged if each.rate > low]
         if high is None and near:
-            said.append(
-                f"surely carried up to {rate_text(low)} requests/s; at {_listed(near)} latency had left its plateau, "
-                "or it is not sure that all was answered"
-            )
+            slow = [each.rate for each in near if each.left and each.by == "latency"]
+            unsure = [each.rate for each in near if each.rate not in slow]
+            found = [f"at {_listed(slow)} latency had left its plateau"] if slow else []
+            found += [f"at {_listed(unsure)} it is not sure that all was answered"] if unsure else []
+            said.append(f"surely carried up to {rate_text(low)} requests/s; {', '.join(found)}")
         elif high is None:
             said.append(f"carried up to {rate_text(low)} requests/s, the highest rate measured")
     return "; ".join(said) or None

@@ -28,7 +28,6 @@ class Finding:
         """Fields of `suggest.Profile`."""
         shape = self.shape or {}
         return {
-            "half_ratio": shape.get("half_ratio"),
             "noise": shape.get("noise"),
             "unsettled": run_shapes.told(self.shape) if self.shape else None,
             "late": sending.told(self.sending),

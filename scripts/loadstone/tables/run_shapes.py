@@ -62,9 +62,18 @@ def told(row: _Row) -> str | None:
         text = f"level changes at request {' and '.join(f'{seq:,}' for seq in row['change_seqs'])} ({levels} ms)"
     elif row["shape"] == run_shape.WARMING_UP:
         text = f"slow start lengthens its mean latency by {_percent(row['warmup_share'])}"
+    elif row["shape"] == run_shape.UNEVEN:
+        return f"is {row['shape']}: {halves(row['half_ratio'])}"
     else:
         text = f"latency changes by {_percent(row['change_share'], '+')} over the run"
-    return f"is {row['shape']}: its {text}"
+    return f"is {row['shape']}: its {text}; {halves(row['half_ratio'])}"
+
+
+def halves(ratio: float) -> str:
+    """What the mean latency of a run's first half is to that of its second, the longer one named first."""
+    longer, shorter, times = ("first", "second", ratio) if ratio >= 1 else ("second", "first", 1 / max(ratio, 1e-9))
+    said = f"{times:,.0f}" if times >= 100 else f"{times:.3g}"
+    return f"its {longer} half took {said} times as long as its {shorter} (mean latency)"
 
 
 def _percent(share: float, sign: str = "") -> str:

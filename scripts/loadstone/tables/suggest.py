@@ -29,10 +29,6 @@ OUTLIER_RATIO = 4 / 3
 _FEWEST_RUNS = 4
 _MAD_TO_DEVIATION = 1.4826  # of a normal distribution
 
-# Runs without a warm-up took three to eight times as long in their first half. So is one that a few slow requests at
-# one end make so, whatever its shape.
-HALVES_RATIO = 3.0
-
 _WORD = re.compile(r"(FAILED|INVALID|INCONSISTENT|GENERATOR_LIMITED|interrupted|doubtful|outlier|unsettled)")
 
 _TOLD = 5  # per campaign in a log
@@ -42,10 +38,10 @@ _TOLD = 5  # per campaign in a log
 class Profile:
     """What a run's requests say. `sound` is False for one that is short, broken or a link: no sibling is judged by it.
 
-    Latencies are in ns; a share is of all requests, and None where nothing is known. `half_ratio` is the mean latency
-    of its first half over that of its second, `noise` the standard error of its mean as a share of it. `unsettled`,
-    `late`, `exhausted` and `apart` say in words what keeps it from being of a steady state, that it was sent late, that
-    its generator lacked what requests take, and that its several generators did not keep time with each other.
+    Latencies are in ns; a share is of all requests, and None where nothing is known. `noise` is the standard error of
+    its mean as a share of it. `unsettled`, `late`, `exhausted` and `apart` say in words what keeps it from being of a
+    steady state, that it was sent late, that its generator lacked what requests take, and that its several generators
+    did not keep time with each other.
     """
 
     variant: str
@@ -56,7 +52,6 @@ class Profile:
     sound: bool
     failed_share: float | None
     mean_ns: float | None
-    half_ratio: float | None = None
     unsettled: str | None = None
     noise: float | None = None
     late: str | None = None
@@ -232,15 +227,7 @@ def _is_far(one: Profile, other: Profile) -> bool:
 
 
 def _unsettled(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    return _told_of_most(cell, [_not_steady(profile) for profile in cell], "unsettled run", "unsettled")
-
-
-def _not_steady(profile: Profile) -> str | None:
-    ratio = profile.half_ratio or 1.0
-    if profile.unsettled is None and HALVES_RATIO > ratio > 1 / HALVES_RATIO:
-        return None
-    halves = f"its first half took {_times(ratio)} times as long as its second (mean latency)"
-    return "; ".join(part for part in (profile.unsettled, halves) if part)
+    return _told_of_most(cell, [profile.unsettled for profile in cell], "unsettled run", "unsettled")
 
 
 def _limited(cell: Sequence[Profile]) -> Iterator[Suggestion]:

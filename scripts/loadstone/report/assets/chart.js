@@ -33,7 +33,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     (spec.layer || []).forEach((layer) => setScale(layer, channel, type));
     const encoding = spec.encoding && spec.encoding[channel];
     if (encoding && encoding.field && encoding.scale !== null) {
-      const { zero, nice, ...rest } = encoding.scale || {};
+      const { zero, nice, domainMin, ...rest } = encoding.scale || {};
       // A logarithmic axis knows no zero, and rounding it to whole decades would leave most of it empty.
       encoding.scale = type === "log" ? { padding: 10, ...rest, nice: false, type } : { ...encoding.scale, type };
     }

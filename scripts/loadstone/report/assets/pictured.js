@@ -28,7 +28,7 @@ loadstone.figureSets.push(function pictured(page, reader, tools) {
 
   const known = (rows) => rows.filter((row) => row.value !== null);
 
-  const SPACE = 18, AXIS = 52, HIGHEST = 26, LOWEST = 9, USUAL = 300, TITLE = 110;
+  const SPACE = 18, AXIS = 42, LETTER = 7, HIGHEST = 26, LOWEST = 9, USUAL = 300, TITLE = 110;
 
   // Round values of a logarithmic scale: enough to read it, few enough to stand apart.
   function ticks(low, high) {
@@ -40,18 +40,19 @@ loadstone.figureSets.push(function pictured(page, reader, tools) {
   }
 
   function arrange(spec, rows, width) {
-    const panels = new Set(rows.map((row) => row.panel)).size, loads = new Set(rows.map((row) => row.load)).size;
+    const panels = new Set(rows.map((row) => row.panel)).size, all = [...new Set(rows.map((row) => row.load))], loads = all.length;
+    const beside = AXIS + LETTER * Math.max(...all.map((load) => count(load).length));
     const most = width >= 780 && panels !== 4 ? 3 : width >= 520 ? 2 : 1, columns = Math.min(panels, most);
     const values = known(rows).map((row) => row.value).filter((value) => value > 0);
     spec.columns = columns;
     spec.spacing = SPACE;
-    spec.spec.width = Math.max(120, Math.floor((width - AXIS - (columns - 1) * SPACE) / columns));
+    spec.spec.width = Math.max(120, Math.floor((width - beside - (columns - 1) * SPACE) / columns));
     spec.spec.height = loads * Math.max(Math.ceil(TITLE / loads), Math.round(Math.max(LOWEST, Math.min(HIGHEST, USUAL / loads))));
     spec.facet.header.labelLimit = spec.spec.width;
     const { color } = spec.spec.layer[0].encoding, domain = values.length ? [Math.min(...values), Math.max(...values)] : [1, 10];
     color.scale.domain = domain;
     color.legend.values = ticks(...domain);
-    color.legend.gradientLength = Math.min(220, width / 2);
+    color.legend.gradientLength = Math.min(220, width / 2, spec.spec.width - 100);  // its title is before it
   }
 
   const place = (row) => `at ${count(row.load)} ${page.load_unit}, ${+row.from.toFixed(3)} to ${+row.to.toFixed(3)} s`;

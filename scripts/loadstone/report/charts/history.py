@@ -9,19 +9,21 @@ from loadstone.report.numbers import Unit
 from loadstone.variants import Style
 
 _ROOM = 56  # above the figures, for what stands beside changes
+_BELOW = 0.1  # of what the figures span
 
 # An axis is no finer than this around any figure: one figure, or equal ones, would leave it a single number.
 _LATENCY_ROOM = ("0.98 * datum.value", "1.02 * datum.value")
 _SHARE_ROOM = ("max(0, datum.value - 0.5)", "datum.value + 0.5")  # percentage points
 
-# Around a single campaign the axis would show seconds; and the room above figures is below them too.
-_FINE = "^([:.]|[A-Z][a-z][a-z] [0-9])"  # seconds; days of a week
+# Around a single campaign the axis would show fractions of a second.
+_FINE = "^([.]|[A-Z][a-z][a-z] [0-9])"  # those; days of a week
+_SECONDS = "^:"
 _HOURS = "^[0-9][0-9](:[0-9][0-9]| [AP]M)$"
 _DATED = (
     f"test(regexp('{_HOURS}'), datum.label) ? utcFormat(datum.value, '%-d %b %H:%M')"
+    f" : test(regexp('{_SECONDS}'), datum.label) ? utcFormat(datum.value, '%-d %b %H:%M:%S')"
     f" : test(regexp('{_FINE}'), datum.label) ? utcFormat(datum.value, '%-d %b %Y') : datum.label"
 )
-_NOT_NEGATIVE = "datum.value < 0 ? '' : datum.label"
 
 
 def latency_through_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
@@ -49,8 +51,8 @@ def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room:
     value = alt.Y(
         "value:Q",
         title=title,
-        axis=alt.Axis(format=",.4~r", labelExpr=_NOT_NEGATIVE),
-        scale=alt.Scale(zero=False, padding=_ROOM, nice=False),
+        axis=alt.Axis(format=",.4~r"),
+        scale=alt.Scale(zero=False, padding=_ROOM, nice=False, domainMin=alt.ExprRef(_least(room))),
     )
     levels = alt.Chart(data).transform_filter("datum.kind == 'level'").encode(x=at, y=value, color=colour(styles))
     points = alt.Chart(data).transform_filter("datum.kind == 'point'").encode(x=at, color=colour(styles))
@@ -90,6 +92,22 @@ def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room:
         x="fixed",
         y=y,
     )
+
+
+def _least(room: tuple[str, str]) -> str:
+    """Where a linear axis begins before its padding, so that it then does a little below all figures, never below zero.
+
+    Vega pads both ends by as many pixels, which are `_ROOM / (height - 2 * _ROOM)` of what the axis spans before.
+    """
+    ends = [f"extent(pluck(data('rows'), '{name}'))[{end}]" for end, name in enumerate(("low", "high"))]
+    values = [f"extent(pluck(data('rows'), 'value'))[{end}]" for end in (0, 1)]
+    roomy = [expression.replace("datum.value", value) for expression, value in zip(room, values, strict=True)]
+    low, high = (
+        f"{name}({one}, isValid({end}) ? {end} : {one})"
+        for name, one, end in zip(("min", "max"), roomy, ends, strict=True)
+    )
+    least = f"max(0, {1 + _BELOW} * {low} - {_BELOW} * {high})"
+    return f"({least} * (height - {2 * _ROOM}) + {_ROOM} * {high}) / (height - {_ROOM})"
 
 
 def _changes(data: Data, at: alt.X) -> list[alt.Chart]:

@@ -47,8 +47,9 @@ def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
     shade = warmup.transform_filter("isValid(datum.first)").encode(x=alt.X("first:Q", title=title))
     return layered(
         shade.mark_rect(fill="var(--shade)", opacity=1).encode(x2="last:Q"),
-        shade.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
-            text=alt.value("warm-up"), y=alt.value("height")
+        # Above the plot, where no line crosses it.
+        shade.mark_text(align="left", baseline="bottom", dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
+            text=alt.value("warm-up"), y=alt.value(0)
         ),
         base.mark_line(strokeWidth=1.75).encode(y=latency, detail="phase:N", **dashes(styles)),
         points.mark_point(filled=True, size=22, opacity=0.9).encode(**shapes(styles)),

@@ -21,7 +21,7 @@ from loadstone.tables.claims.declared import (
 from loadstone.tables.claims.evidence import Evidence, counted, ms, only
 from loadstone.tables.scope import BLOCKS, Series, quoted
 
-_DRIFTING = (run_shape.DRIFTING_UP, run_shape.DRIFTING_DOWN, run_shape.CHANGING_LEVEL)
+_DRIFTING = tuple(shape for shape in run_shape.UNSETTLED if shape != run_shape.WARMING_UP)
 # Reports of these sum up all phases of a run, the warm-up too, unless the test had a process of its own.
 _SUMS_UP = ("artillery",)
 
