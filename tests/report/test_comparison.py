@@ -105,6 +105,9 @@ def test_what_must_not_be_pooled_is_refused_in_words(tmp_path):
     text = (site / "comparisons/allowed.html").read_text()
     assert "no figure is of two of them" in text and "<figure" in text
     assert "With a mesh (open)" in text and "With a mesh (serial)" in text
+    # What tables tell names variants, not their series: by their labels all the same.
+    weak = text.partition('aria-labelledby="claims"')[2].partition("</section>")[0]
+    assert "With a mesh at " in weak and "istio" not in weak
 
 
 @pytest.mark.parametrize("width", [1400, 400])

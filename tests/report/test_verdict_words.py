@@ -127,7 +127,7 @@ def test_how_many_figures_were_tested_of_those_that_the_table_has() -> None:
 
 
 def test_what_strikes_a_verdict_stands_beside_it() -> None:
-    cell = {"variant": "plain", "load_model": "open"}
+    cell = {"variant": "plain", "load_model": "open", "generator": "vegeta"}
     claims = [
         {"claim": "one_run", "weight": "serious", "cells": [cell | {"rate": 100.0}]},
         {"claim": "generator_limited", "weight": "serious", "cells": [cell | {"rate": 400.0}]},
@@ -144,7 +144,21 @@ def test_what_strikes_a_verdict_stands_beside_it() -> None:
     ]
     failing = effect(800, "error_fraction", "more")
     assert weakened([failing], claims)[0]["weakened"] == []
+    # Another tool, whose latencies mean something else, at the same load.
+    assert weakened([effect(400, "p50", "slower", generator="k6")], claims)[0]["weakened"] == []
     assert said([effect(100, "p50", "slower")]).marks == ()
+
+
+def test_failures_that_campaigns_tell_unlike_strike_latencies_but_not_the_other_way_round() -> None:
+    cell = {"rate": 100.0, "variant": "envoy", "load_model": "open", "generator": "vegeta"}
+    rows = [effect(100, "p50", "slower"), effect(100, "error_fraction", "more")]
+
+    def struck(statistic: str | None) -> list[bool]:
+        claim = {"claim": "campaigns_disagree", "weight": "serious", "statistic": statistic, "cells": [cell]}
+        return [bool(row["weakened"]) for row in weakened(rows, [claim])]
+
+    assert struck("error_fraction") == [True, True]
+    assert struck("p50") == struck(None) == [True, False]
 
 
 def test_no_number_of_runs_is_told_where_the_clock_decides() -> None:

@@ -9,7 +9,7 @@ from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.claims.declared import CLAIMS, WEIGHTS
 from loadstone.tables.compare import compare
 from support import foreign, rawfiles
-from support.rawfiles import lines, write_cell
+from support.rawfiles import line, lines, write_cell
 
 BLOCKS = {"kind": "blocks", "positions": [1, 2, 3, 4, 5]}
 
@@ -19,7 +19,18 @@ def settled(level_ns: float, seed: int, requests: int = 1000) -> np.ndarray:
     return (level_ns * np.exp(0.01 * generator.normal() + 0.1 * generator.normal(size=requests))).astype(int)
 
 
-def write(project, variant, runs, *, rate="200", order=None, timestamp=rawfiles.TIMESTAMP, planned=None, **fields):
+def write(
+    project,
+    variant,
+    runs,
+    *,
+    rate="200",
+    order=None,
+    timestamp=rawfiles.TIMESTAMP,
+    planned=None,
+    about=None,
+    **fields,
+):
     """Runs of a variant, each an array of latencies, or the number of settled ones."""
     if isinstance(runs, int):
         level_ns = 2e6 if variant == "a" else 3e6
@@ -30,6 +41,8 @@ def write(project, variant, runs, *, rate="200", order=None, timestamp=rawfiles.
     }
     options = {"rate": rate, "duration": f"{len(runs[0]) / float(rate):g}s", "timeout": "2s"}
     changes = {"order": order or BLOCKS, "runs": planned or len(runs), "testOptions": options}
+    if about:
+        changes["workloadInfo"] = {"variant": variant, "hostname": "here", **about}
     write_cell(project.archive, files, rate=rate, variant=variant, at=timestamp, **changes)
 
 
@@ -102,7 +115,7 @@ def test_unlike_numbers_of_runs_between_variants_name_the_rates(project):
     assert "Variants differ in it at 200 requests/s." in found["text"]
     # The sweep has all that it planned: resuming it brings nothing.
     assert found["remedy"].startswith("no planned run is missing: sweep again")
-    assert found["cells"] == [{"rate": 200.0, "variant": "b", "load_model": "open"}]
+    assert found["cells"] == [{"rate": 200.0, "variant": "b", "load_model": "open", "generator": "vegeta"}]
 
 
 @pytest.mark.parametrize(
@@ -305,6 +318,143 @@ def test_campaigns_of_different_differences(project):
     assert (found["weight"], found["variant"], found["n"]) == ("serious", "b", 1)
     assert "by how much “b” at 200 requests/s differs from “a”" in found["text"]
     assert f"times in {STAMPS[0]} and " in found["text"]
+
+
+def campaigns(project, runs: dict[tuple[str, str], list[np.ndarray]], **fields) -> list[dict]:
+    """Claims on a comparison of both campaigns, where variants have these runs."""
+    for (stamp, variant), latencies in runs.items():
+        write(project, variant, latencies, timestamp=stamp, **fields)
+    project.make()
+    asked = Comparison("both", "Both", "demo", ("here",), STAMPS, baseline="a")
+    compare(asked, list(archive.campaigns(project.archive)), project.tables)
+    return project.rows("SELECT * FROM claims WHERE comparison = 'both' AND claim = 'campaigns_disagree'")
+
+
+def test_campaigns_that_disagree_by_pairs_of_runs(project):
+    """Blocks drift by a third, both variants with them: 1.1 times as long in one campaign, 1.6 times in the other."""
+    drawn = np.random.default_rng(5)
+    runs = {}
+    for stamp, ratio in zip(STAMPS, (1.1, 1.6), strict=True):
+        blocks = 2e6 * np.exp(0.4 * drawn.normal(size=5))
+        for variant, factor in (("a", 1), ("b", ratio)):
+            runs[stamp, variant] = [settled(level * factor, int(seed)) for seed, level in enumerate(blocks)]
+    (found,) = campaigns(project, runs)
+    assert (found["weight"], found["variant"]) == ("serious", "b")
+    assert f"is 1.1 times in {STAMPS[0]} and 1.6 times in {STAMPS[1]}" in found["text"]
+
+
+def test_campaigns_that_disagree_where_the_runs_of_each_are_equal(project):
+    def equal(level_ms):
+        return [np.full(500, level_ms * 1_000_000)] * 5
+
+    a, b = STAMPS
+    found = campaigns(project, {(a, "a"): equal(2), (a, "b"): equal(2), (b, "a"): equal(2), (b, "b"): equal(20)})
+    assert [(row["weight"], row["variant"]) for row in found] == [("serious", "b")]
+    assert f"1 times in {a} and 10 times in {b}" in found[0]["text"]
+
+
+def test_equal_campaigns_of_equal_runs_agree(project):
+    runs = {(stamp, variant): [np.full(500, 2_345_678)] * 5 for stamp in STAMPS for variant in "ab"}
+    assert campaigns(project, runs) == []
+
+
+def test_campaigns_that_disagree_by_failures_alone(project):
+    """In one campaign 6 of 10 requests of a variant time out: no run of it has a mean of its own."""
+    for stamp in STAMPS:
+        for variant in "ab":
+            some = {"code": 0, "error": "context deadline exceeded"} if (stamp, variant) == (STAMPS[1], "b") else {}
+            files = {}
+            for run in range(1, 6):
+                content = b"".join(
+                    line(seq, 2_000_000_000, sent_ns=rawfiles.START_NS + seq * 5_000_000, **some)
+                    if some and seq % 10 < 6
+                    else line(seq, int(latency), sent_ns=rawfiles.START_NS + seq * 5_000_000)
+                    for seq, latency in enumerate(settled(2e6, run, 300))
+                )
+                files[f"{run}.results.json.zst"] = rawfiles.compress(content)
+            options = {"rate": "200", "duration": "1.5s", "timeout": "2s"}
+            write_cell(
+                project.archive, files, rate="200", variant=variant, at=stamp, order=BLOCKS, runs=5, testOptions=options
+            )
+    (found,) = campaigns(project, {})
+    assert (found["weight"], found["variant"], found["statistic"]) == ("serious", "b", ERRORS)
+    assert f"the difference of their shares of failures is +0 points in {STAMPS[0]} and +60 points" in found["text"]
+
+
+def test_a_planned_load_without_any_result(project):
+    for variant in "ab":
+        write(project, variant, 5)
+        write_cell(project.archive, {}, rate="400", variant=variant, order=BLOCKS, runs=5)
+    found = one(project, "unfinished")
+    assert (found["weight"], found["n"], found["n_of"], found["rate"]) == ("limits", 10, 20, 400)
+    assert found["text"] == "10 of 20 planned runs have no result, at 400 requests/s."
+    assert found["cells"] == []
+
+
+def test_a_planned_load_that_a_comparison_does_not_ask_for_is_not_missing(project):
+    for variant in "ab":
+        write(project, variant, 5)
+        write_cell(project.archive, {}, rate="400", variant=variant, order=BLOCKS, runs=5)
+    project.make()
+    for name, rates in (("less", (200.0,)), ("all", ())):
+        asked = Comparison(name, name, "demo", ("here",), (rawfiles.TIMESTAMP,), rates=rates)
+        compare(asked, list(archive.campaigns(project.archive)), project.tables)
+    found = project.rows("SELECT comparison FROM claims WHERE claim = 'unfinished' AND comparison IS NOT NULL")
+    assert found == [{"comparison": "all"}]
+
+
+def test_replicas_strike_only_what_is_set_beside_others(project):
+    for variant in "abx":
+        write(project, variant, 5, about={"test_replicas": 4 if variant == "x" else 1})
+    found = one(project, "replicas")
+    assert found["weight"] == "serious" and {cell["variant"] for cell in found["cells"]} == {"x"}
+    assert found["text"] == (
+        "The number of replicas differs: 1 in 10 runs and 4 in 5 runs; it concerns “x” at 200 requests/s."
+    )
+    rows = project.rows("FROM effects WHERE comparison IS NULL AND statistic = 'mean'")
+    told = weakened(rows, project.rows("FROM claims WHERE comparison IS NULL"))
+    assert {row["variant"]: row["weakened"] for row in told} == {"b": [], "x": ["replicas"]}
+
+
+def test_failures_of_one_tool_do_not_strike_what_another_measured(project):
+    other = "2026-11-22T11:00:00+00:00"
+    for variant, level_ms in (("a", 2), ("b", 6)):
+        files = {
+            f"{run}.k6.json.zst": rawfiles.compress(
+                foreign.k6_json([level_ms + 0.01 * run + 0.001 * n for n in range(50)])
+            )
+            for run in range(1, 6)
+        }
+        described = {"testMode": "k6", "generator": {"name": "k6"}, "loadModel": "open", "order": BLOCKS, "runs": 5}
+        options = {"rate": "1", "duration": "50s"}
+        write_cell(project.archive, files, rate="1", variant=variant, at=other, testOptions=options, **described)
+        failing = {"code": 503, "error": "503 Service Unavailable"} if variant == "a" else {}
+        write(project, variant, [settled(level_ms * 1e6, seed, 50) for seed in range(5)], rate="1", **failing)
+    project.make()
+    allowed = frozenset({"generators"})
+    asked = Comparison("tools", "T", "demo", ("here",), (rawfiles.TIMESTAMP, other), allow=allowed, baseline="a")
+    compare(asked, list(archive.campaigns(project.archive)), project.tables)
+    (found,) = project.rows("FROM claims WHERE comparison = 'tools' AND claim = 'failures'")
+    assert [cell["generator"] for cell in found["cells"]] == ["vegeta"]
+    rows = project.rows("FROM effects WHERE comparison = 'tools' AND statistic = 'mean'")
+    marked = {row["generator"]: "failures" in row["weakened"] for row in weakened(rows, [found])}
+    assert marked == {"k6": False, "vegeta": True}
+
+
+def test_two_runs_far_from_each_other(project):
+    for variant in "ab":
+        write(project, variant, [settled(2e6, 1), settled(6e6, 2)])
+    found = one(project, "outlying_runs")
+    assert found["text"].startswith("The two runs of every variant at 200 requests/s are far from each other, beyond")
+    assert (found["n"], found["n_of"], found["counted"]) == (2, 2, "cells")
+
+
+def test_a_run_that_starts_slowly_after_a_warm_up(project):
+    slow = settled(2e6, 1) * (1 + 5 * np.exp(-np.arange(1000) / 80))
+    write(project, "a", [slow, *(settled(2e6, seed) for seed in range(2, 6))])  # after 1 s of warm-up
+    found = one(project, "warmup_inside")
+    assert found["weight"] == "limits" and "1 of 5 runs is still warming up" in found["text"]
+    assert found["remedy"].startswith("send a longer warm-up before the test")
 
 
 def test_variants_of_different_campaigns(project):

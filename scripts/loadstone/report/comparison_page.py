@@ -121,20 +121,22 @@ def gather(
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     is_told = variants.declared.get(comparison.app, {}).keys() >= present
     planned = [] if is_told else chain.from_iterable(map(declared_order.of_campaign, newest_first))
+    styles = distinct(variants.styles(comparison.app, present, planned))
+    labels = {style.name: style.label for style in styles} if naming.tells else None
     return ComparisonPage(
         comparison=comparison,
         campaigns=campaigns,
         selection=selection,
         rows=rows,
         unit=published_section.unit_of(rows, reported.rows, page_unit),
-        styles=naming.styles(distinct(variants.styles(comparison.app, present, planned))),
+        styles=naming.styles(styles),
         reported=reported,
         fitted=list(fits.fit_all(comparison, counting, questions.connection, confidence)),
         used=published_section.use(
             questions, lambda run: bool(reported.rows or comparison.fits) and _run(run) in keys, SHOWN
         ),
         meanings=published_section.meanings(questions, counting),
-        concluded=conclusions.gather(questions, confidence, comparison.id, naming.name),
+        concluded=conclusions.gather(questions, confidence, comparison.id, naming.name, labels),
         pictured=pictured_section.gather(
             questions, comparison.id, counts=lambda run: _run(run) in keys, named=naming.named
         ),

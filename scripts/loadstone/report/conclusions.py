@@ -16,6 +16,7 @@ from loadstone.report.words import SHOWN
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables import effects
 from loadstone.tables.claims.declared import CLAIMS, WEIGHTS
+from loadstone.tables.scope import quoted, requoted
 from loadstone.variants import Style
 
 _BESIDE = {"ratio": "Ratio", "shift": "Shift"}
@@ -48,19 +49,21 @@ def gather(
     confidence: float,
     comparison: str | None = None,
     name: Naming = lambda row: row["variant"],
+    labels: Mapping[str, str] | None = None,
 ) -> Conclusions:
     """Ask for what is concluded from a comparison or, without one, from the campaign that `questions` are about.
 
-    `name` gives the page's name of the series of a row's variant.
+    `name` gives the page's name of the series of a row's variant. Where that is not the variant's own, `labels` are
+    what texts of tables call variants instead, by their canonical names.
     """
 
     def asked(query: str, *others: str) -> list[Row]:
         return named(questions.rows(query, comparison=comparison), *others)
 
     def named(rows: Sequence[Row], *others: str) -> list[Row]:
-        return [_named(row, others, name) for row in rows]
+        return [_named(_retold(row, labels or {}), others, name) for row in rows]
 
-    claims = questions.rows("page_claims", comparison=comparison)
+    claims = [_retold(row, labels or {}) for row in questions.rows("page_claims", comparison=comparison)]
     effects = struck.weakened(questions.rows("page_effects", comparison=comparison), claims)
     return Conclusions(
         named(effects, "variant", "baseline"),
@@ -71,6 +74,15 @@ def gather(
         claims,
         confidence,
     )
+
+
+_TEXTS = ("why", "warning", "problem", "text")
+
+
+def _retold(row: Row, labels: Mapping[str, str]) -> Row:
+    """With labels where its texts quote names that are those of no series of the page."""
+    texts = {column: row[column] for column in _TEXTS if row.get(column)}
+    return row | {column: requoted(text, lambda name: quoted(labels.get(name, name))) for column, text in texts.items()}
 
 
 def _named(row: Row, columns: Sequence[str], name: Naming) -> Row:

@@ -1,5 +1,12 @@
 -- A row is one run: its shape, how punctually its requests were sent, its figures as far as it has them by itself, and
--- whether they are far from those of its siblings.
+-- whether they are far from those of its siblings. n_failed of its n_requests failed, timeouts among them.
+WITH failed AS (
+    SELECT app, host, timestamp, rate, variant_dir, run, sum(count)::BIGINT AS n_failed
+    FROM error_causes
+    WHERE stream = 'main'
+    GROUP BY ALL
+)
+
 SELECT
     host,
     timestamp,
@@ -16,6 +23,8 @@ SELECT
     sending.judged_by,
     sending.judged_lag_ns,
     sending.limited,
+    run_figures.n_requests,
+    coalesce(failed.n_failed, 0) AS n_failed,
     if(run_figures.n_timeouts = 0, run_figures.mean_ns, NULL) AS run_mean_ns,
     if(run_figures.p50_censored, NULL, run_figures.p50_ns) AS run_p50_ns,
     if(run_figures.p90_censored, NULL, run_figures.p90_ns) AS run_p90_ns,
@@ -27,3 +36,4 @@ FROM runs
 LEFT JOIN run_shapes USING (app, host, timestamp, rate, variant_dir, run)
 LEFT JOIN sending USING (app, host, timestamp, rate, variant_dir, run)
 LEFT JOIN run_figures USING (app, host, timestamp, rate, variant_dir, run)
+LEFT JOIN failed USING (app, host, timestamp, rate, variant_dir, run)

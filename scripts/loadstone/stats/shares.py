@@ -90,7 +90,7 @@ class Difference:
         told = sum(each.informative for each in sides)
         together = sum(each.informative * each.dispersion for each in sides) / max(told, 1)
         apart = min(max(allowed, -1.0), 1.0)
-        least = _likeliest(sides, apart)
+        least = likeliest(sides, apart)
         expected = least, least + apart
         variance = sum(
             max(1.0, together, side.dispersion) * share * (1 - share) / side.requests
@@ -104,8 +104,8 @@ class Difference:
         return float(stdtr(freedom, distance / (sqrt(max(variance, 0.0)) + _TINY)))
 
 
-def _likeliest(sides: Sequence[Share], apart: float) -> float:
-    """The likeliest first share of two that are `apart` by just so much."""
+def likeliest(sides: Sequence[Share], apart: float) -> float:
+    """The likeliest first share of two sides, of which the second is `apart` from it by just so much."""
     low, high = max(0.0, -apart), min(1.0, 1.0 - apart)
 
     def score(share: float) -> float:

@@ -118,6 +118,7 @@ def _scope(
         connection=connection,
         over=settings.over,
         left_out=left_out,
+        **({"asks": comparison.takes} if comparison else {}),
     )
 
 

@@ -95,6 +95,7 @@ INTERACTIONS = pa.schema(
 
 # What weakens the conclusions from a scope, see tables/claims/, where every `claim` is declared. Rate, variant
 # and statistic are null where it is about several. It holds for `n` of `n_of` of what `counted` names: runs, cells, ...
+_CELL = ("variant", "load_model", "generator")
 CLAIMS = pa.schema(
     [
         *SCOPE_KEY,
@@ -107,7 +108,7 @@ CLAIMS = pa.schema(
         ("text", _TEXT),  # a sentence for readers, with figures
         ("remedy", _TEXT),
         # Those whose figures it concerns.
-        ("cells", pa.list_(pa.struct([("rate", _FLOAT), ("variant", _TEXT), ("load_model", _TEXT)]))),
+        ("cells", pa.list_(pa.struct([("rate", _FLOAT), *((name, _TEXT) for name in _CELL)]))),
     ]
 )
 

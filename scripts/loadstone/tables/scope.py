@@ -129,6 +129,10 @@ class Series:
         return f"nothing is known of it for {quoted(self.variant)}"
 
 
+def _everything(_variant: str, _rate: float) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Scope:
     """One campaign (`comparison` is None) or one comparison, and what it holds.
@@ -136,7 +140,8 @@ class Scope:
     `variants` are those that have runs here, in the order in which pages show them; `baseline` is the one that the
     comparison names, else the first of them. `margin` and `confidence` are shares. `connection` has a view per table,
     limited to the `campaigns`, with everything written that `conclude` comes after (runs, cells, ...). `over` is what
-    variants are built upon, `left_out` are rows of `runs` that would belong to it and do not count.
+    variants are built upon, `left_out` are rows of `runs` that would belong to it and do not count. `asks`
+    tells by its variant and rate whether a cell of these campaigns belongs to it, were there a result.
     """
 
     comparison: str | None
@@ -150,6 +155,7 @@ class Scope:
     connection: duckdb.DuckDBPyConnection
     over: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: Sequence[_Row] = ()
+    asks: Callable[[str, float], bool] = _everything
 
     @property
     def key(self) -> _Row:

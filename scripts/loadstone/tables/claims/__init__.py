@@ -48,5 +48,5 @@ def claims(scope: Scope) -> Iterator[_Row]:
     evidence, key, weights, kinds = Evidence(scope), scope.key, list(WEIGHTS), list(CLAIMS)
     found = [weakness for lint in _LINTS for weakness in lint(evidence)]
     for each in sorted(found, key=lambda each: (weights.index(each.weight), kinds.index(each.claim))):
-        cells = each.cells or evidence.cells(evidence.series)
+        cells = evidence.cells(evidence.series) if each.cells is None else each.cells
         yield key | vars(each) | {"remedy": each.remedy or CLAIMS[each.claim].remedy, "cells": cells}

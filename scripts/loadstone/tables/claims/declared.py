@@ -86,8 +86,9 @@ CLAIMS = {
         Claim(
             "warmup_inside",
             "Warm-up inside",
-            "serious where most of a cell's runs start slowly, or a report sums up warm-up and test; limits where "
-            "single runs do, or no warm-up came before the test",
+            f"serious where more than {UNSETTLED_SHARE:.0%} of a cell's runs start slowly, or a report sums up warm-up "
+            "and test; limits where fewer do, or nothing tells of a warm-up before the test; note where it is "
+            f"{UNSURE_SHARE:.0%} of all runs at most",
             "send a warm-up before the test and measure it apart",
         ),
         Claim(
@@ -120,13 +121,15 @@ CLAIMS = {
         Claim(
             "hosts",
             "Different hosts",
-            "serious where runs of several hosts are compared: the machine may be what differs",
+            "serious where a variant and its baseline have runs of several hosts: the machine may be what differs; "
+            "limits where loads or ways of measuring have",
             "measure all variants on one host",
         ),
         Claim(
             "replicas",
             "Different numbers of replicas",
-            "serious where variants had unlike numbers of replicas",
+            "serious where a variant and its baseline had unlike numbers of replicas; limits where loads or ways of "
+            "measuring had",
             "give all variants the same number of replicas",
         ),
         Claim(
@@ -196,14 +199,15 @@ CLAIMS = {
             "campaigns_disagree",
             "Campaigns that disagree",
             "serious where campaigns that are joined tell unlike differences from the baseline; limits where they tell "
-            "unlike figures of a variant: beyond what runs within them vary (analysis of variance, corrected for all "
-            "figures), and by more than the margin of equivalence",
+            "unlike figures of a variant: beyond what runs within them vary (Student's t of every two campaigns, "
+            "corrected for all of these and all figures), and by more than the margin of equivalence, or "
+            f"{FAILURES_SHARE:.0%} of requests that failed",
             "look at each campaign by itself; find what differed between them before they are joined",
         ),
         Claim(
             "outlying_runs",
             "Runs far from their siblings",
-            "limits where a run that counts is suggested as an outlier",
+            "limits where a run that counts is suggested as an outlier; of two runs, where they are that far apart",
             "look at it in the run inspector: tag it where something went wrong, else measure more runs",
         ),
         Claim(
@@ -226,7 +230,7 @@ HEEDED = ("one_run", "below_a_step")
 class Weakness:
     """One that was found: it holds for `n` of `n_of` of what `counted` names.
 
-    `cells` are those whose figures it concerns (`Evidence.cells`), all of the scope where none is named.
+    `cells` are those whose figures it concerns (`Evidence.cells`); None: all of the scope.
     """
 
     claim: str
@@ -239,4 +243,4 @@ class Weakness:
     variant: str | None = None
     statistic: str | None = None
     remedy: str | None = None  # that of the claim unless it is given
-    cells: Sequence[Mapping[str, Any]] = ()
+    cells: Sequence[Mapping[str, Any]] | None = None

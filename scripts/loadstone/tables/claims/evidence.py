@@ -10,6 +10,7 @@ from loadstone import load_words, metadata, sql
 from loadstone.archive import METADATA
 from loadstone.load_words import listed, load_unit
 from loadstone.metadata import Metadata
+from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.scope import Scope, Series, quoted
 
 _Row = dict[str, Any]
@@ -51,10 +52,9 @@ class Evidence:
 
     @cached_property
     def missing(self) -> list[_Row]:
-        """Rows of ``claims_missing.sql`` of the scope's cells."""
-        cells = {(each.rate, each.variant) for each in self.series}
+        """Rows of ``claims_missing.sql`` that the scope asks for, also of cells without any result."""
         rows = self.scope.connection.sql(sql.load("claims_missing")).to_arrow_table().to_pylist()
-        return [row for row in rows if (row["rate"], row["variant"]) in cells]
+        return [row for row in rows if self.scope.asks(row["variant"], row["rate"])]
 
     @cached_property
     def rates(self) -> list[float]:
@@ -81,14 +81,23 @@ class Evidence:
         return load_words.at(rates, self.rates, unit, every=True)
 
     def at(self, rates: Iterable[float]) -> str:
-        """Loads of the scope in words."""
+        """Loads of the scope in words, also such as have no run."""
         own = set(rates)
-        unit = load_unit(each.way[0] for each in self.series if each.rate in own)
+        models = [each.way[0] for each in self.series if each.rate in own]
+        unit = load_unit(models or [each.way[0] for each in self.series])
         return load_words.at(own, self.rates, unit, every=True)
 
     def cells(self, found: Iterable[Series]) -> list[_Row]:
         """What column `cells` of the table holds of series."""
-        return [{"rate": each.rate, "variant": each.variant, "load_model": each.way[0]} for each in found]
+        return [
+            {
+                "rate": each.rate,
+                "variant": each.variant,
+                "load_model": each.way[0],
+                "generator": ", ".join(sorted({str(run["generator"]) for run in each.runs})),
+            }
+            for each in found
+        ]
 
     def about(self, found: Sequence[Series]) -> dict[str, Any]:
         """Columns of a weakness that holds for some of the scope's series."""
@@ -114,6 +123,18 @@ class Evidence:
             return
         number = next(number for number, each in enumerate(self.series) if each is series)
         yield from ((run, run.get(f"run_{statistic}_ns")) for run in self.runs_of[number])
+
+    def failed(self, series: Series) -> Iterator[tuple[_Row, float, int]]:
+        """Each run of a series of which that is known: the share of its requests that failed, and how many it had."""
+        if series.evidence == "reports":
+            for run, row in zip(series.runs, series.reported, strict=True):
+                if row["success"] is not None and row["requests"]:
+                    yield run, 1 - row["success"], row["requests"]
+        elif ERRORS in series.replicates.values:
+            number = next(number for number, each in enumerate(self.series) if each is series)
+            for run in self.runs_of[number]:
+                if n_requests := run.get("n_requests"):
+                    yield run, run["n_failed"] / n_requests, n_requests
 
     def beside_baseline(self, variant: str) -> Iterator[tuple[Series, Series]]:
         """The baseline and a variant, wherever both were measured in one way; nothing for the baseline itself."""

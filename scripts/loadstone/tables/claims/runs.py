@@ -19,7 +19,7 @@ from loadstone.tables.claims.declared import (
     Weakness,
 )
 from loadstone.tables.claims.evidence import Evidence, counted, ms, only
-from loadstone.tables.scope import BLOCKS, Series, quoted
+from loadstone.tables.scope import BLOCKS, Series, quoted, way
 
 _DRIFTING = tuple(shape for shape in run_shape.UNSETTLED if shape != run_shape.WARMING_UP)
 # Reports of these sum up all phases of a run, the warm-up too, unless the test had a process of its own.
@@ -60,7 +60,9 @@ def unbalanced(evidence: Evidence) -> Iterator[Weakness]:
         text = f"The numbers of runs that count differ: from {min(numbers)} to {most} in a cell."
     if rates := _differing(evidence):
         text += f" Variants differ in it {evidence.at(rates)}."
-    is_finished = evidence.missing and not any(row["missing"] for row in evidence.missing)
+    concerned = {(each.rate, each.variant) for each in fewer}
+    planned = [row for row in evidence.missing if (row["rate"], row["variant"]) in concerned]
+    is_finished = planned and not any(row["missing"] for row in planned)
     remedy = _ALIKE if is_finished else None
     yield Weakness("unbalanced", LIMITS, text, remedy=remedy, **evidence.about(fewer))
 
@@ -81,7 +83,7 @@ def unfinished(evidence: Evidence) -> Iterator[Weakness]:
     lacking = [row for row in evidence.missing if row["missing"]]
     if missing := sum(row["missing"] for row in lacking):
         where = evidence.at(row["rate"] for row in lacking)
-        text = f"{missing:,} of {counted(planned, 'planned run')} have no result, {where}."
+        text = f"{missing:,} of {counted(planned, 'planned run')} {_have(missing)} no result, {where}."
         concerned = {(row["rate"], row["variant"]) for row in lacking}
         cells = evidence.cells(each for each in evidence.series if (each.rate, each.variant) in concerned)
         rate, variant = (only(row[name] for row in lacking) for name in ("rate", "variant"))
@@ -99,12 +101,38 @@ def excluded(evidence: Evidence) -> Iterator[Weakness]:
     unequal = max(shares.values()) - min(shares.values()) > EXCLUDED_SHARE
     if n <= EXCLUDED_SHARE * n_of and not unequal:
         return
-    text = f"{n:,} of {counted(n_of, 'run')} are left out ({100 * n / n_of:.3g} %)"
+    text = f"{n:,} of {counted(n_of, 'run')} {_are(n)} left out ({100 * n / n_of:.3g} %)"
     if unequal:
         of_variants = sorted(shares, key=lambda name: -shares[name])[:_PARTS]
         parts = [f"{quoted(name)} {out[name]} of {out[name] + kept[name]}" for name in of_variants]
         text += f", not alike for all variants: {listed(parts)}; what is left of them was chosen unlike"
-    yield Weakness("excluded", SERIOUS if unequal else LIMITS, f"{text}.", n, n_of, "runs")
+    cells = _chosen_unlike(evidence) if unequal else None
+    yield Weakness("excluded", SERIOUS if unequal else LIMITS, f"{text}.", n, n_of, "runs", cells=cells)
+
+
+def _chosen_unlike(evidence: Evidence) -> list[dict[str, Any]] | None:
+    """Cells of which clearly more or fewer runs are left out than of their baseline in that way; None if none is."""
+    out = Counter((run["variant"], way(run)) for run in evidence.scope.left_out)
+    kept = Counter((run["variant"], way(run)) for run in evidence.runs)
+    shares = {place: out[place] / (out[place] + kept[place]) for place in out | kept}
+
+    def is_unlike(series: Series) -> bool:
+        own, beside = (shares.get((name, series.way), 0.0) for name in (series.variant, evidence.scope.baseline or ""))
+        return abs(own - beside) > EXCLUDED_SHARE
+
+    return evidence.cells(filter(is_unlike, evidence.series)) or None
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
 
 
 def fixed_order(evidence: Evidence) -> Iterator[Weakness]:
@@ -116,7 +144,7 @@ def fixed_order(evidence: Evidence) -> Iterator[Weakness]:
     unknown = sum(run["plan_order"] is None for run in found)
     said = []
     if fixed := len(found) - unknown:
-        said.append(f"{fixed:,} of {counted(len(runs), 'run')} were made in a fixed order of variants")
+        said.append(f"{fixed:,} of {counted(len(runs), 'run')} {_was(fixed)} made in a fixed order of variants")
     if unknown:
         said.append(f"of {unknown:,} of {counted(len(runs), 'run')} nobody recorded the order")
     text = f"{listed(said)}: a drift of the machine and a difference of variants can't be told apart."
@@ -131,11 +159,13 @@ def warmup_inside(evidence: Evidence) -> Iterator[Weakness]:
     if slow:
         cells, runs = [series for series, _ in slow], [run for _, own in slow for run in own]
         longest = max(run["warmup_share"] or 0 for run in runs)
-        text = f"{len(runs):,} of {counted(raw, 'run')} are still warming up when the test begins"
+        text = f"{len(runs):,} of {counted(raw, 'run')} {_are(len(runs))} still warming up when the test begins"
         text += f" ({evidence.where(cells)})"
         if longest > 0:
             text += f": the slow start lengthens their mean latency by up to {100 * longest:.3g} %"
-        yield Weakness("warmup_inside", _weight(slow, len(runs), raw), f"{text}.", **_of_runs(evidence, slow, raw))
+        remedy = _LONGER if all(run["warmup_rate"] for run in runs) else None
+        about = _of_runs(evidence, slow, raw)
+        yield Weakness("warmup_inside", _weight(slow, len(runs), raw), f"{text}.", remedy=remedy, **about)
     reports = [each for each in evidence.series if each.evidence == "reports"]
     summed = [each for each in reports if any(_sums_up(run) for run in each.runs)]
     if summed:
@@ -147,6 +177,9 @@ def warmup_inside(evidence: Evidence) -> Iterator[Weakness]:
         text = f"Nothing tells of a warm-up before the test of {evidence.where(without)}, and no single request shows "
         text += "whether it starts slowly."
         yield Weakness("warmup_inside", LIMITS, text, **evidence.about(without))
+
+
+_LONGER = "send a longer warm-up before the test: the one that was sent did not do"
 
 
 def _sums_up(run: dict[str, object]) -> bool:
@@ -162,7 +195,8 @@ def unsettled(evidence: Evidence) -> Iterator[Weakness]:
     runs = [run for _, own in found for run in own]
     shapes = listed([f"{number:,} {name}" for name, number in Counter(run["shape"] for run in runs).most_common()])
     text = (
-        f"{len(runs):,} of {counted(raw, 'run')} never settle ({shapes}; {evidence.where([each for each, _ in found])})"
+        f"{len(runs):,} of {counted(raw, 'run')} never {'settles' if len(runs) == 1 else 'settle'} ({shapes}; "
+        f"{evidence.where([each for each, _ in found])})"
     )
     text += ": a mean over them is of no steady state."
     yield Weakness("unsettled", _weight(found, len(runs), raw), text, **_of_runs(evidence, found, raw))
