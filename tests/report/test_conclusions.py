@@ -136,7 +136,8 @@ def test_a_verdict_links_to_what_strikes_it(made, watched):
     told = [
         row for row in table(made, "claims", "campaign") if (row["claim"], row["weight"]) == ("unsettled", "serious")
     ]
-    assert [row["cells"] for row in told] == [[{"rate": 400.0, "variant": "filter", "load_model": "open"}]]
+    struck = {"rate": 400.0, "variant": "filter", "load_model": "open", "generator": "vegeta"}
+    assert [row["cells"] for row in told] == [[struck]]
     watched.page.locator("#claim-unsettled").wait_for()
     assert marks.locator("a").get_attribute("href") == "#claim-unsettled"
 
