@@ -126,7 +126,7 @@ def _send(job: Job, generator: Generator, attack: Attack, target: Target, sample
         _begin(job, target)
     program = generator.start(attack)
     # Several generators start at an agreed moment, which may lie ahead.
-    started = datetime.now().astimezone() + timedelta(seconds=program.started_s - time.monotonic())
+    started = _moment(program.started_s)
     try:
         watching = _Watching(program, target, _limit_s(job, attack))
         if measured and before_s:
@@ -139,6 +139,15 @@ def _send(job: Job, generator: Generator, attack: Attack, target: Target, sample
     _check_end(program, code, generator)
     _check_length(program, attack, job.planned.load_model)
     return [_sent(stage, started + timedelta(seconds=attack.start_s(stage))) for stage in attack.stages]
+
+
+def _moment(monotonic_s: float) -> datetime:
+    """The time of day of a moment of the monotonic clock (s): by the look at both that was interrupted least."""
+    looks = []
+    for _ in range(3):
+        before, now, after = time.monotonic(), datetime.now().astimezone(), time.monotonic()
+        looks.append((after - before, now + timedelta(seconds=monotonic_s - (before + after) / 2)))
+    return min(looks)[1]
 
 
 def _begin(job: Job, target: Target) -> None:
