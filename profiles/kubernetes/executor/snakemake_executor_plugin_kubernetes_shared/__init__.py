@@ -31,7 +31,37 @@ kubernetes.client.V1JobSpec = JobSpec
 
 
 class Executor(Kubernetes):
-    """Differs by where a job works."""
+    """Differs by where a job works, and in that an interrupted command leaves none behind.
+
+    While Snakemake asks how jobs are, its own list of them is empty: interrupted then, it would cancel nothing.
+    """
+
+    def report_job_submission(self, job_info: object) -> None:
+        """A job is in the cluster."""
+        self._unfinished.append(job_info)
+        super().report_job_submission(job_info)
+
+    def report_job_success(self, job_info: object) -> None:
+        """It has ended well, and was removed."""
+        self._ended(job_info)
+        super().report_job_success(job_info)
+
+    def report_job_error(self, job_info: object, **more: object) -> None:
+        """It has failed, and stays to be looked at."""
+        self._ended(job_info)
+        super().report_job_error(job_info, **more)
+
+    def cancel_jobs(self, active_jobs: list[object]) -> None:  # noqa: ARG002 - may be fewer than there are
+        """Remove all that have not ended."""
+        super().cancel_jobs(list(self._unfinished))
+
+    def _ended(self, job_info: object) -> None:
+        if job_info in self._unfinished:  # not when it could not be submitted
+            self._unfinished.remove(job_info)
+
+    @property
+    def _unfinished(self) -> list[object]:
+        return vars(self).setdefault("submitted", [])
 
     def get_job_exec_prefix(self, job: object) -> str:  # noqa: ARG002 - Snakemake's interface
         return f"cd {shlex.quote(str(self.workflow.workdir_init))}"
