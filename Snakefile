@@ -20,6 +20,7 @@ include: "rules/common.smk"
 include: "rules/dumps.smk"
 include: "rules/outside.smk"
 include: "rules/lost.smk"
+include: "rules/looks.smk"
 
 
 envvars:

@@ -18,7 +18,7 @@ from loadstone.catalogue import load_catalogue
 from loadstone.collect.kubernetes import session
 from loadstone.command import JOURNAL, Command, check_folder, has_cluster, may_attack
 from loadstone.errors import LoadstoneError, printable
-from loadstone.report import navigation, output, seen
+from loadstone.report import navigation, output
 from loadstone.slugs import variant_slug
 from loadstone.state import State, key_of
 from loadstone.tables import VERSION as TABLES_VERSION
@@ -74,7 +74,6 @@ def load(config):
 
 config, VARIANTS, CATALOGUE, EXCLUDING, STATE = load(config)
 COMPARISONS = load_comparisons()
-SEEN = seen.first_seen(VARIANTS, STATE.listings.values())
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 SWEEP = {
     "target": config.get("target", {}),
@@ -265,20 +264,6 @@ def settings_of_comparison(wildcards):
 def catalogued_of_slug(wildcards):
     """The catalogue's entry of one page's campaign."""
     return CATALOGUE.entry(named(STATE.slugs[wildcards.slug]))
-
-
-def shown(campaigns):
-    """How variants look on a page of these campaigns."""
-    listings = [STATE.listings[key] for key in campaigns]
-    return {"declared": VARIANTS.declared, "seen": seen.seen_by(VARIANTS, SEEN, listings)}
-
-
-def shown_of_slug(wildcards):
-    return shown([STATE.slugs[wildcards.slug]])
-
-
-def shown_of_comparison(wildcards):
-    return shown(campaigns_compared(wildcards.comparison))
 
 
 def purposes(wildcards):

@@ -3,7 +3,6 @@
 import json
 import subprocess
 
-from loadstone.process import ask
 from loadstone.publishing import declared as declared_destination
 
 
