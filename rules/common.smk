@@ -16,7 +16,7 @@ from loadstone import comparisons as comparing
 from loadstone import config as configuration
 from loadstone.catalogue import load_catalogue
 from loadstone.collect.kubernetes import session
-from loadstone.command import JOURNAL, Command, check_folder, has_cluster, may_attack
+from loadstone.command import JOURNAL, Command, bring_to_now, check_folder, has_cluster, may_attack
 from loadstone.errors import LoadstoneError, printable
 from loadstone.report import navigation, output
 from loadstone.slugs import variant_slug
@@ -26,6 +26,7 @@ from loadstone.tables.layout import campaign_key
 from loadstone.tables.layout import text as name_text
 from loadstone.tables.owner import database_of
 from loadstone.tables.schema import ANALYSED, COMPARED
+from snakemake.io import is_flagged
 
 # Snakemake would load it, if it can, only to see whether a parameter is a data frame: about a tenth of a small command's time.
 sys.modules.setdefault("pandas", None)
@@ -101,6 +102,8 @@ def start_command():
     COMMANDS.append(command)
     try:
         command.start()
+        bring_to_now(file for job in workflow.dag.jobs for file in job.output)
+        bring_to_now(file for job in workflow.dag.jobs for file in job.input if is_flagged(file, "before_update"))
         if "gate" in targets and not workflow.touch:
             Path(config["reports"], navigation.GATE).unlink(missing_ok=True)  # nobody may take it for this one's
         if workflow.non_local_exec:

@@ -28,6 +28,13 @@ SHAPE = [
     {"name": "steady", "rate": "100%", "duration": "1500ms"},
 ]
 HELD = {"warm": 20, "ramp": 100, "steady": 120}
+# k6 ends a stage on time: what a busy machine keeps it from sending until then, it never sends. Few requests have time.
+CALM = [
+    {"name": "warm", "rate": 5, "duration": "1s"},
+    {"name": "ramp", "rate": 5, "to": "100%", "duration": "2s"},
+    {"name": "steady", "rate": "100%", "duration": "1500ms"},
+]
+CALMLY_HELD = {"warm": 5, "ramp": 15, "steady": 15}
 
 # Values that mean something to JavaScript, to templates and to shells.
 HOSTILE = {
@@ -113,12 +120,12 @@ def ramp_times(rate: float, to: float, duration_s: float, count: int) -> list[fl
 
 
 def test_k6_sends_every_stage(bench) -> None:
-    it = bench("k6", shape=SHAPE, duration=None)
+    it = bench("k6", shape=CALM, rates=[10], duration=None)
     it.collect()
-    assert by_scenario(it) == HELD
+    assert by_scenario(it) == CALMLY_HELD
     summary = json.loads((it.cell.path / "1.k6.summary.json").read_text())
-    assert summary["metrics"]["http_reqs"]["count"] == HELD["steady"]
-    assert it.served() == sum(HELD.values()) + 3
+    assert summary["metrics"]["http_reqs"]["count"] == CALMLY_HELD["steady"]
+    assert it.served() == sum(CALMLY_HELD.values()) + 3
 
 
 def test_artillery_sends_every_stage(bench) -> None:
@@ -135,7 +142,7 @@ def test_artillery_sends_every_stage(bench) -> None:
 # --- one rate, as with vegeta -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rate", "duration"), [(7.7, "1100ms"), (33, "1s"), (2.5, "2s")])
+@pytest.mark.parametrize(("rate", "duration"), [(7.7, "1100ms"), (13, "1s"), (2.5, "2s")])
 def test_k6_holds_as_many_requests_as_its_plan_says(bench, rate: float, duration: str) -> None:
     it = bench("k6", rates=[rate], duration=duration)
     it.collect()
