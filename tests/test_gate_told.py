@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.gate_finding import CANNOT_TELL, NO_WORSE, WORSE, Finding
-from support import rawfiles
+from support import foreign, rawfiles
 from tables.tabling import Project
 from test_gate import TIMES, campaign, judged, verdicts
 
@@ -147,3 +147,17 @@ def test_what_is_known_by_reports_alone_may_be_of_failures_too(project):
         (made.campaign.path / archive.COMPLETION).touch()
     (finding,) = judged(project, statistics=["mean"]).findings
     assert finding.why == "50 % of its requests failed, so that latencies are of failures too"
+
+
+def test_loads_of_users_are_told_as_such(project):
+    hey = {"testMode": "hey", "generator": {"name": "hey"}, "loadModel": "closed", "users": 3}
+    for timestamp, variants in zip(TIMES, (("plain", "istio"), ("plain",)), strict=False):
+        for variant in variants:
+            files = {f"{run}.hey.csv": foreign.HEY.encode() for run in range(1, 4)}
+            made = rawfiles.write_cell(project.archive, files, at=timestamp, rate="3", variant=variant, **hey)
+        (made.campaign.path / archive.COMPLETION).touch()
+    found = judged(project)
+    assert {each.unit for each in found.findings} == {"users"}
+    text = "\n".join([*found.lines(), *(each.text() for each in found.findings)])
+    assert "plain at 3 users, error_fraction: " in text and "istio at 3 users: not measured, as it was in" in text
+    assert "requests/s" not in text

@@ -10,6 +10,7 @@ chance in part: a figure is worse than the best of them when it is worse than an
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from loadstone.gate_figure import Tested, campaign_of, compared, findings
 from loadstone.gate_finding import CANNOT_TELL, RUNS, Finding, failures, percent
 from loadstone.gate_judged import Judged
 from loadstone.gate_options import Options
-from loadstone.load_words import listed, rate_text
+from loadstone.load_words import listed, load_unit, rate_text
 from loadstone.tables import database, history, layout, schema, unbounded
 from loadstone.tables.claims.declared import DECIDING_SHARE
 from loadstone.tables.figures_of_cells import ERRORS, failed
@@ -44,6 +45,7 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
         places: list[_Place] = connection.sql(sql.load("gate_places")).fetchall()
     told = judge_cells(cells, places, chosen, options) + _vanished(places, chosen, options)
     told += _empty(chosen, {campaign_of(row) for row in cells} | {place[:3] for place in places})
+    told = _counted(told, cells)
     order = sorted(told, key=lambda each: (each.app, each.host, each.rate, each.variant, each.statistic))
     return Judged(order, options, sorted(chosen), _newer(chosen, campaigns, options), warnings(cells, chosen))
 
@@ -84,11 +86,27 @@ def warnings(cells: Sequence[_Cell], chosen: Collection[_Key]) -> list[str]:
     texts = []
     for (app, host, variant), of in sorted(found.items()):
         rates = listed(map(rate_text, sorted({cell["rate"] for cell in of})))
-        most = max(cell[ERRORS] for cell in of)
-        text = f"{app}/{host}: {variant} at {rates} requests/s: {'up to ' * (len(of) > 1)}{percent(most)} of requests"
+        unit, most = load_unit(cell["load_model"] for cell in of), max(cell[ERRORS] for cell in of)
+        text = f"{app}/{host}: {variant} at {rates} {unit}: {'up to ' * (len(of) > 1)}{percent(most)} of requests"
         are_failures = any(failed(cell) is not None for cell in of)
         texts.append(f"{text} failed{f', so that latencies are of {failures(most)}' * are_failures}")
     return texts
+
+
+def _counted(told: Sequence[Finding], cells: Sequence[_Cell]) -> list[Finding]:
+    """Findings with what their loads count: as measured there, else in that campaign, else ever."""
+    models: dict[tuple[object, ...], set[str]] = {}
+    for cell in cells:
+        key, place = campaign_of(cell), (cell["variant"], cell["rate"])
+        for known in ((*key, *place), key, (*key[:2], *place)):
+            models.setdefault(known, set()).add(cell["load_model"])
+
+    def of(each: Finding) -> set[str]:
+        place = (each.variant, each.rate)
+        keys = ((*each.campaign, *place), each.campaign, (*each.campaign[:2], *place))
+        return next((models[key] for key in keys if key in models), set())
+
+    return [replace(each, unit=load_unit(of(each) or {None})) for each in told]
 
 
 # --- which campaigns -------------------------------------------------------------------------------------------------

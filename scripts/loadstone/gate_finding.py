@@ -18,6 +18,7 @@ class Finding:
     `missing`: ``runs`` where the candidate has none that count, ``reference`` where no earlier campaign has the figure.
     `at_least`: the value falls among requests that timed out, so that it, `change` and `low` are the least that they
     may be, and there is no `high`; `reference_at_least`: the reference's does, so that change and `high` are the most.
+    `unit`: what `rate` counts, requests/s or users.
     """
 
     app: str
@@ -39,6 +40,7 @@ class Finding:
     p_worse: float | None = None
     at_least: bool = False
     reference_at_least: bool = False
+    unit: str = "requests/s"
 
     @property
     def campaign(self) -> tuple[str, str, str]:
@@ -47,7 +49,7 @@ class Finding:
 
     def text(self) -> str:
         """In words."""
-        what = f"{self.app}/{self.host}: {self.variant} at {rate_text(self.rate)} requests/s, {self.statistic}"
+        what = f"{self.app}/{self.host}: {self.variant} at {rate_text(self.rate)} {self.unit}, {self.statistic}"
         if self.value is None or self.reference_value is None or self.change is None or self.allowed is None:
             return f"{what}: {self.why}"
         if self.statistic == ERRORS:

@@ -108,8 +108,9 @@ def _by(findings: Iterable[Finding], key: Callable[[Finding], Any]) -> list[tupl
 
 
 def _at(findings: Iterable[Finding]) -> str:
-    rates = sorted({each.rate for each in findings})
-    return f"at {listed(map(rate_text, rates))} requests/s"
+    of = _by(sorted(findings, key=lambda each: (each.unit, each.rate)), lambda each: each.unit)
+    named = [f"{listed(dict.fromkeys(rate_text(each.rate) for each in own))} {unit}" for unit, own in of]
+    return f"at {listed(named)}"
 
 
 def _figures(count: int) -> str:

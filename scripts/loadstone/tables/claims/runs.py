@@ -36,11 +36,11 @@ def one_run(evidence: Evidence) -> Iterator[Weakness]:
 
 
 def few_runs(evidence: Evidence) -> Iterator[Weakness]:
-    """Cells with so few runs that intervals are wide."""
+    """Cells with so few runs that their spread is poorly known."""
     found = [each for each in evidence.series if 1 < len(each.runs) < FEW_RUNS]
     if found:
         numbers = sorted({len(each.runs) for each in found})
-        text = f"There are {listed(map(str, numbers))} runs of {evidence.where(found)}: intervals are wide."
+        text = f"There are {listed(map(str, numbers))} runs of {evidence.where(found)}: how much runs differ is poorly known there."
         yield Weakness("few_runs", NOTE, text, **evidence.about(found))
 
 
