@@ -1,5 +1,6 @@
 """Causes of failed requests: texts as tools really write them, and a bounded number of rows whatever a server sends."""
 
+import json
 import resource
 import subprocess
 from collections.abc import Iterator
@@ -213,6 +214,34 @@ def test_errors_that_artillery_counts_without_a_request(project, sample, count):
     project.make()
     rows = project.rows("SELECT side, cause, code, error, count FROM error_causes WHERE code = 0")
     assert [tuple(row.values()) for row in rows] == [("server", "reset", 0, "ECONNRESET", count)]
+
+
+REPORT = """Requests      [total, rate, throughput]         100, 10.10, 8.08
+Duration      [total, attack, wait]             9.901s, 9.9s, 1ms
+Latencies     [min, mean, 50, 90, 95, 99, max]  1ms, 2ms, 2ms, 3ms, 3ms, 4ms, 5ms
+Bytes In      [total, mean]                     500, 5.00
+Bytes Out     [total, mean]                     0, 0.00
+Success       [ratio]                           80.00%
+Status Codes  [code:count]                      0:5  200:70  302:10  404:3  503:12
+Error Set:
+503 Service Unavailable
+"""
+
+
+def test_codes_of_a_report_are_causes_where_no_request_is_left(project):
+    codes = {"0": 5, "200": 70, "302": 10, "404": 3, "503": 12}
+    summary = {"requests": 100, "success": 0.8, "status_codes": codes, "latencies": {"mean": 2e6}}
+    files = {"1.summary.json": json.dumps(summary).encode(), "2.vegeta.txt": REPORT.encode()}
+    rawfiles.write_cell(project.archive, files)
+    beside = {"1.summary.json": files["1.summary.json"], "1.results.json": rawfiles.line(0, code=500)}
+    rawfiles.write_cell(project.archive, beside, variant="with_requests")
+    project.make()
+    rows = project.rows("SELECT variant, run, side, cause, code, error, count FROM error_causes ORDER BY ALL")
+    told = [("unknown", "http_503", 503, "", 12), ("unknown", "no_text", 0, "", 5), ("server", "http_4xx", 404, "", 3)]
+    assert [tuple(row.values())[1:] for row in rows if row["variant"] != "with_requests"] == [
+        (run, *each) for run in (1, 2) for each in sorted(told)
+    ]
+    assert [(row["code"], row["count"]) for row in rows if row["variant"] == "with_requests"] == [(500, 1)]
 
 
 # --- texts that group, and many --------------------------------------------------------------------------------------

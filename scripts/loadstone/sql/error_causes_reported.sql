@@ -1,7 +1,9 @@
--- A row is one run and kind of error that Artillery counted: requests without an answer are in its counts alone.
+-- A row is one run and kind of error of which a report alone tells: a name that Artillery counts (ECONNREFUSED), for
+-- requests without an answer are in its counts alone, or, of runs without requests, a status code that any tool counts.
 --
--- `figures` are those of a campaign's runs; `patterns` is as in error_causes.sql. The text is the name that Artillery
--- counts (ECONNREFUSED); counts are of the whole report, so of every phase of a run. At most $most rows per run.
+-- `figures` and `summaries` are those of a campaign's runs, `facts` says which of them have requests; `patterns` is as in
+-- error_causes.sql. Counts are of the whole report, so of every phase of a run. At most $most names per run. A code has
+-- no text (n_texts 0), and none of them says whether a proxy answered.
 WITH counted AS (
     SELECT
         *,
@@ -13,6 +15,19 @@ WITH counted AS (
         AND value BETWEEN 1 AND 1e15
         AND (metric = 'errors' OR metric LIKE 'errors.%')
         AND source LIKE '%artillery.json%'
+),
+
+coded AS (
+    SELECT summaries.*, unnest(map_entries(status_codes)) AS entry
+    FROM summaries
+    JOIN facts USING (app, host, timestamp, variant_dir, rate, run)
+    WHERE preferred AND facts.evidence IS DISTINCT FROM 'raw'
+),
+
+numbered AS (
+    SELECT *, try_cast(entry.key AS INTEGER) AS code
+    FROM coded
+    WHERE entry.value > 0
 )
 
 SELECT
@@ -36,4 +51,28 @@ JOIN patterns
     AND said LIKE patterns.text
 WHERE position <= $most
 GROUP BY app, host, timestamp, variant, rate, run, variant_dir, said, position
+UNION ALL
+SELECT
+    app,
+    host,
+    timestamp,
+    variant,
+    rate,
+    run,
+    variant_dir,
+    stream,
+    arg_min(cause, rank) AS cause,
+    arg_min(side, rank) AS side,
+    code,
+    '' AS error,
+    any_value(entry.value)::BIGINT AS count,
+    0 AS n_texts
+FROM numbered
+JOIN patterns
+    ON code >= patterns.from_code
+    AND code < patterns.below_code
+    AND patterns.answered_by IS NULL
+    AND '' LIKE patterns.text
+WHERE code NOT BETWEEN 200 AND 399
+GROUP BY app, host, timestamp, variant, rate, run, variant_dir, stream, code
 ORDER BY ALL
