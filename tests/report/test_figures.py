@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
@@ -10,7 +11,7 @@ import jinja2
 import pytest
 from conftest import PROJECT
 from loadstone.errors import LoadstoneError
-from loadstone.report import figure_list, figure_rows, figures
+from loadstone.report import figure_font, figure_lines, figure_list, figure_rows, figures
 from loadstone.slugs import slug
 from report.conftest import ENDING, SCRIPT
 
@@ -122,6 +123,31 @@ def test_narrow_figures_name_variants_below(made_site, tmp_path) -> None:
     svg = (tmp_path / "out/latency-p50.svg").read_bytes()
     assert b"role-legend" in svg
     assert {SCRIPT, ENDING} <= set(texts(svg))
+
+
+def test_names_of_lines_are_read_in_full(made_site, tmp_path) -> None:
+    """On a page a pointer shows what is cut; and no mark is as wide as to hide a short interval."""
+    name = "Envoy with a filter that reads bodies, and with one that writes headers"
+    common = {"variant": name, "rate": 1000.0, "statistic": "p50", "verdict": "cannot tell"}
+    effects = [common | {"ratio": [1.1, 1.09, 1.11], "shift": [0.1, 0.09, 0.11], "before": 1.0}]
+    page = figure_rows.read(page_of(made_site, "hostile"))
+    concluded = {"effects": effects, "margin": 0.1}
+    variants = [*page.data["variants"], {"name": name, "label": name, "light": "#000000"}]
+    page = replace(page, data=page.data | {"variants": variants, "concluded": concluded, "knees": []})
+    rows = figure_rows.beside_baseline(page, "p50", "ratio")
+    figure = figure_list.Figure("effects-ratio-p50", "effects-ratio", rows)
+    for width in ("6cm", "8.5cm", "17cm"):
+        wanted = figures.settings({"width": width})
+        svg, fitting = figures._drawn(page, figure, wanted)
+        (label,) = (text for text in texts(figure_font.outlined(svg).encode()) if text.startswith("1,000 · "))
+        assert label == f"1,000 · {name}"
+        assert fitting.height >= wanted.height
+        (radius,) = map(float, re.findall(r'd="M([0-9.]+),0A', svg))
+        assert 2 * radius + 1.8 < wanted.letter
+    (long,) = (row["key"] for row in figure_lines.fitted(rows, 200, wanted.letter))
+    lines = long.partition(":")[2].split("\n")
+    assert len(lines) > 3 and " ".join(lines) == label
+    assert all(figure_font.width(line, wanted.letter) <= 0.4 * 200 for line in lines)
 
 
 def test_pdfs_hold_text_and_nothing_of_the_moment(made) -> None:

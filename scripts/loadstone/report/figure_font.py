@@ -43,6 +43,13 @@ def register() -> None:
     vl_convert.register_font_directory(folder)
 
 
+def width(text: str, size: float) -> float:
+    """How long a line is at that size of letters, in the same unit."""
+    if _file() is None:
+        return 0.55 * size * len(text)
+    return float(sum(place.x_advance for place in _shaped(text).glyph_positions)) * size / _units()
+
+
 def outlined(svg: str) -> str:
     """The same picture, its text as paths; text that has letters which our font lacks stays text."""
     if _file() is None:
@@ -91,15 +98,21 @@ def _units() -> float:
     return float(_font().face.upem)
 
 
-def _path(words: str, anchor: str, up: float) -> str | None:
-    """The outlines of a line in the font's units, y upwards; None where a letter has none."""
-    if not words:
-        return ""
+def _shaped(words: str) -> Any:
+    """The glyphs of a line and how far each advances, in the font's units."""
     buffer = _harfbuzz().Buffer()
     buffer.add_str(words)
     buffer.guess_segment_properties()
     buffer.language = "en"  # not that of this machine
     _harfbuzz().shape(_font(), buffer)
+    return buffer
+
+
+def _path(words: str, anchor: str, up: float) -> str | None:
+    """The outlines of a line in the font's units, y upwards; None where a letter has none."""
+    if not words:
+        return ""
+    buffer = _shaped(words)
     if any(glyph.codepoint == 0 for glyph in buffer.glyph_infos):
         return None
     pen = _Pen()

@@ -260,7 +260,7 @@ def _signed(page: Page, layer: Row) -> str:
     if value is None:
         return ""
     text = f"{round(abs(value) / step[0]) * step[0]:.{step[1]}f}" if step else significant(abs(value))
-    return f"{'−' if value < 0 else '+'}{text}{' (!)' if layer['warning'] else ''}"
+    return f"{'−' if value < 0 else '+'}{text}{' (in doubt)' if layer['warning'] else ''}"
 
 
 def keyed(rows: list[Row]) -> list[Row]:

@@ -18,6 +18,7 @@ import vl_convert
 from loadstone import durable
 from loadstone.errors import LoadstoneError
 from loadstone.report import figure_font, ticks
+from loadstone.report import figure_lines as lines
 from loadstone.report import figure_pictured as pictured
 from loadstone.report import figure_rows as rows_of
 from loadstone.report.figure_font import FONT
@@ -56,6 +57,11 @@ class Settings:
     font_size: float
     formats: tuple[str, ...]
     loads: tuple[str, ...] | None
+
+    @property
+    def letter(self) -> float:
+        """The size of letters in CSS pixels."""
+        return self.font_size * _POINT
 
 
 def settings(declared: Mapping[str, Any]) -> Settings:
@@ -141,14 +147,10 @@ def _measured(svg: str) -> tuple[float, float]:
 
 def _as_high_as_needed(page: Page, figure: Figure, wanted: Settings) -> Settings:
     """Where every row has a line of its own, the picture is as high as these need."""
-    if not _has_lines(page.specs[figure.spec]):
+    if not lines.has_lines(page.specs[figure.spec]):
         return wanted
-    of_row = 2.6 if any("\n" in row["key"] for row in figure.rows) else 1.5  # in heights of a letter
-    return replace(wanted, height=max(wanted.height, (len(figure.rows) + 4) * of_row * wanted.font_size * _POINT))
-
-
-def _has_lines(spec: Mapping[str, Any]) -> bool:
-    return bool(spec["usermeta"].get("rows"))
+    rows = lines.fitted(figure.rows, wanted.width, wanted.letter)
+    return replace(wanted, height=max(wanted.height, lines.height(rows, wanted.letter)))
 
 
 # --- a page's specification -> one that stands alone ------------------------------------------------------------------
@@ -169,13 +171,14 @@ def specification(page: Page, figure: Figure, wanted: Settings, *, beside: float
     rows = rows_of.above_zero(figure.rows) if figure.logarithmic else figure.rows
     if spec["usermeta"]["axes"]["y"] != "fixed":
         _scale(spec, "y", logarithmic=figure.logarithmic)
-    has_lines = _has_lines(spec)
+    has_lines = lines.has_lines(spec)
     labels = [] if has_lines else _labels(rows, wanted, figure)
     right = 14 if labels and wanted.font != FONT else 2  # a viewer without the font takes a wider one
     for layer in spec.get("layer", ()):
         _stand_alone(layer, page, with_legend=not labels and not has_lines and _is_named(rows))
     if has_lines:
-        _leave_room(spec, wanted)
+        rows = lines.fitted(rows, wanted.width, wanted.letter)
+        lines.leave_room(spec, wanted.width, wanted.letter)
     elif labels:
         _beside_lines(spec, wanted)
     else:
@@ -217,14 +220,6 @@ def _scale(spec: dict[str, Any], channel: str, *, logarithmic: bool) -> None:
         given = encoding.get("scale", {})
         rest = {key: value for key, value in given.items() if key not in ("zero", "nice", "domainMin")}
         encoding["scale"] = {"padding": 10, **rest, "nice": False, "type": "log"} if logarithmic else given
-
-
-def _leave_room(spec: dict[str, Any], wanted: Settings) -> None:
-    """The names of lines leave room for what they name, as `fit` of assets/chart.js."""
-    for layer in spec["layer"]:
-        axis = layer.get("encoding", {}).get("y", {}).get("axis", {})
-        if "labelLimit" in axis:
-            axis["labelLimit"] = 0.35 * wanted.width
 
 
 def _is_label(layer: Mapping[str, Any]) -> bool:
@@ -272,7 +267,7 @@ def _labels(rows: list[Row], wanted: Settings, figure: Figure) -> list[Row]:
     found = [
         row | {"at": place.share(float(row["value"] if "value" in row else row["share"]))} for row in rows_of.ends(rows)
     ]
-    gap = 1.35 * wanted.font_size * _POINT / (wanted.height * 0.75)  # what the axis leaves of the height
+    gap = 1.35 * wanted.letter / (wanted.height * 0.75)  # what the axis leaves of the height
     shares = _apart([row["at"] for row in found], gap)
     return [
         {"variant": row["variant"], "label": row["label"], "at": place.value(share)}
@@ -327,7 +322,7 @@ def _beside_lines(spec: dict[str, Any], wanted: Settings) -> None:
 
 def _config(config: Mapping[str, Any], wanted: Settings) -> dict[str, Any]:
     # One weight of one font: a file with several names them in an order that changes from time to time.
-    size = wanted.font_size * _POINT
+    size = wanted.letter
     plain = {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal", "labelFontWeight": "normal"}
     return {
         **config,

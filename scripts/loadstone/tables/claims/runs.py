@@ -40,7 +40,8 @@ def few_runs(evidence: Evidence) -> Iterator[Weakness]:
     found = [each for each in evidence.series if 1 < len(each.runs) < FEW_RUNS]
     if found:
         numbers = sorted({len(each.runs) for each in found})
-        text = f"There are {listed(map(str, numbers))} runs of {evidence.where(found)}: how much runs differ is poorly known there."
+        text = f"There are {listed(map(str, numbers))} runs of {evidence.where(found)}: how much runs differ is poorly "
+        text += "known there."
         yield Weakness("few_runs", NOTE, text, **evidence.about(found))
 
 
