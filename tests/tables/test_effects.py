@@ -319,6 +319,31 @@ def test_reported_runs_that_agree_to_the_last_digit_say_why_nothing_is_told(proj
     assert row["why"].startswith("the runs agree to the last digit that was reported")
 
 
+def zeros_and(latency: float, requests: int) -> np.ndarray:
+    """Requests of five runs, a little more than half of which take so long, the others 0; shape (5, requests)."""
+    random = np.random.default_rng(3)
+    return latency * (random.random((5, requests)) < 0.55 + 0.05 * random.normal(size=(5, 1)))
+
+
+def test_a_median_that_may_be_0_in_other_runs_is_not_said_to_be_reported(project):
+    for variant in "ab":
+        write(project, variant, zeros_and(2e6, 400).astype(int))
+    row = effects(project)["b", "p50"]
+    assert (row["value"], row["verdict"], row["p_adjusted"]) == (2e6, "cannot tell", None)
+    assert row["why"] == "in other runs like these p50 may be 0, which has no ratio"
+
+
+def test_nor_is_it_where_the_clock_is_too_coarse(project):
+    described = {"testMode": "artillery", "generator": {"name": "artillery"}, "loadModel": "open"}
+    for variant in "ab":
+        runs = zeros_and(1.0, 400).reshape(5, 4, 100)
+        files = {f"{number}.artillery.json": foreign.artillery(run.tolist()) for number, run in enumerate(runs, 1)}
+        write_cell(project.archive, files, rate=RATE, variant=variant, testOptions={}, **described)
+    row = effects(project)["b", "p50"]
+    assert (row["p_adjusted"], row["runs_needed"]) == (None, None)
+    assert row["why"] == "latencies come in whole steps of 1 ms, and the shift is less than one"
+
+
 def test_means_that_happen_to_be_equal_are_no_matter_of_a_fine_clock(project):
     for variant in "ab":
         write(project, variant, [np.full(1000, level) for level in (4_000_000, 6_000_000)], order={"kind": "fixed"})

@@ -5,7 +5,7 @@ interval wherever it stands.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,12 +124,14 @@ def reported(series: Series, statistic: str) -> np.ndarray:
     return 1 - told if statistic == ERRORS else told
 
 
-def uncompared(statistic: str, values: Iterable[float | None]) -> str:
+def uncompared(statistic: str, series: Sequence[Series]) -> str:
     """Why figures of several runs each that are known could not be compared."""
     if statistic == ERRORS:
         return "the reports do not tell of how many requests the shares of failures are"
-    if 0 in values:
+    if 0 in [figure(each, statistic)[0] for each in series]:
         return "latencies of 0 have no ratio"
+    if any(each.evidence == "requests" for each in series):
+        return f"in other runs like these {statistic} may be 0, which has no ratio"
     return "the runs agree to the last digit that was reported: by how much runs differ is not known"
 
 
