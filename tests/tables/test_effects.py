@@ -106,6 +106,14 @@ def test_a_wider_margin_calls_more_equivalent(project):
     assert (wide["verdict"], wide["margin"], wide["confidence"]) == ("equivalent", 0.3, 0.95)
 
 
+def test_what_variants_are_built_upon_changes_no_verdict_beside_the_baseline(project):
+    """Steady layers would make a page too sure of variants beside a baseline that is not steady."""
+    for variant, spread, seed in (("a", 0.1, 1), ("b", 0.01, 2), ("c", 0.01, 3), ("d", 0.01, 4)):
+        write(project, variant, levels(3, 2e6, seed, spread=spread, requests=200), rate="200")
+    over = {"b": ["a"], "c": ["b"], "d": ["b", "c"]}
+    assert effects(project, Settings(order=tuple("abcd"), over=over)) == effects(project)
+
+
 def test_what_cannot_be_told_says_how_many_runs_it_takes(project):
     write(project, "a", levels(3, 2e6, 1, spread=0.1))
     write(project, "b", levels(3, 2.2e6, 2, spread=0.1))

@@ -1,7 +1,8 @@
 """Every two series of a scope that are compared, each figure once: variants beside the baseline, and layers.
 
-By how much runs differ, contrasts of one statistic tell together, whatever they are for: so a figure has the same
-interval wherever it stands.
+By how much runs differ, contrasts with the baseline of one statistic tell together, and all others by themselves: where
+the baseline is far less steady than variants, these would make a page too sure of what stands beside it. So a figure
+has the same interval wherever it stands, and what variants are built upon changes no verdict beside the baseline.
 """
 
 from collections import defaultdict
@@ -58,7 +59,7 @@ def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
                     found[place.key(below, variant, statistic)] = known
     evidence = {(each.rate, each.way, each.variant): each.evidence for each in scope.series}
     kinds = {
-        key: (key[4], key[1], evidence[key[0], key[1], key[3]], each.n_pairs is None)
+        key: (key[4], key[1], evidence[key[0], key[1], key[3]], each.n_pairs is None, key[2] == scope.baseline)
         for key, each in found.items()
         if key[4] != ERRORS and not each.open_side
     }
