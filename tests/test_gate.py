@@ -110,6 +110,21 @@ def test_campaigns_that_are_known_to_differ_are_allowed_to():
     assert share(WORSE, 100, chosen, 1.0, before=8, between=0.1, within=0.02) <= 0.15
 
 
+@pytest.mark.parametrize("verdict", [WORSE, NO_WORSE])
+def test_what_is_known_of_campaigns_outlasts_a_change_of_level(verdict):
+    """One figure that is slower by just what is allowed, two campaigns after one half as slow again."""
+    chosen, random, found = options(statistics=["p50"], ratio=1.05), np.random.default_rng(7), []
+    how = {"count": 1, "between": 0.05, "within": 0.02}
+    for _ in range(400):
+        factors = [1.0] * 8 + [1.5] * 2
+        earlier = [
+            cell for time, factor in zip(TIMES, factors, strict=False) for cell in cells(random, time, factor, **how)
+        ]
+        found.append(outcome(earlier, cells(random, TIMES[10], 1.5 * 1.05, **how), chosen))
+    # Runs alone would come to either verdict in more than a third of cases.
+    assert found.count(verdict) / 400 <= 0.08
+
+
 @pytest.mark.parametrize("reference", ["previous", "best of last 3"])
 def test_verdict_and_interval_agree(reference):
     """Worse is what has all of its interval above what is allowed, no worse what has all of it below."""

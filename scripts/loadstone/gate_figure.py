@@ -174,10 +174,15 @@ def _difference(earlier: Figure, later: Figure, between: tuple[float, float]) ->
 
 
 def _between(earlier: Sequence[Figure], least: float) -> tuple[float, float]:
-    """By how much campaigns of the last level differ beyond their runs."""
+    """By how much campaigns of one level differ beyond their runs: those of the last level, or of all if these are few.
+
+    As ratios of latencies they differ alike on all levels; shares of failures differ the more, the larger they are.
+    """
     if not earlier:
         return 0.0, 0.0
     series = history.as_series(earlier)
     numbers = levelling.levels(series, least)
     start = int((numbers != numbers[-1]).sum())
-    return levelling.between_variance(series.part(start, len(earlier)))
+    if len(earlier) - start >= levelling.LEAST_TO_ESTIMATE or earlier[-1].is_share:
+        return levelling.between_variance(series.part(start, len(earlier)))
+    return levelling.between_variance(series, numbers)

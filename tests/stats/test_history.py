@@ -1,5 +1,7 @@
 """Levels in short series: rarely where there are none, and found where a step is large enough."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from loadstone.stats.history import Series, between_variance, levels
@@ -104,3 +106,17 @@ def test_the_variance_between_campaigns_comes_back():
     found = [between_variance(simulated(random, np.zeros(10), 5, 0.1, 0.2))[0] for _ in range(300)]
     assert np.mean(found) == pytest.approx(0.04, rel=0.1)
     assert between_variance(simulated(random, np.zeros(3), 5, 0.1, 0.2)) == (0.0, 0.0)
+
+
+def test_campaigns_of_all_levels_tell_it_together():
+    """As an analysis of variance does, whose mean square within groups holds the errors of runs once."""
+    random = np.random.default_rng(6)
+    means, numbers = np.repeat([0.0, 0.5, 0.1], [5, 1, 4]), np.repeat([1, 2, 3], [5, 1, 4])
+    found = [between_variance(simulated(random, means, 5, 0.1, 0.2), numbers) for _ in range(400)]
+    assert np.mean([variance for variance, _ in found]) == pytest.approx(0.04, rel=0.1)
+    assert {freedom for _, freedom in found} == {7}
+    series = simulated(random, means, 5, 0.1, 0.2)
+    within = sum(((part - part.mean()) ** 2).sum() for part in (series.values[:5], series.values[6:]))
+    exact = replace(series, errors=np.zeros(10))
+    assert between_variance(exact, numbers)[0] == pytest.approx(within / 7)
+    assert between_variance(exact.part(3, 8), numbers[3:8]) == (0.0, 0.0)

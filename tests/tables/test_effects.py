@@ -106,6 +106,14 @@ def test_a_wider_margin_calls_more_equivalent(project):
     assert (wide["verdict"], wide["margin"], wide["confidence"]) == ("equivalent", 0.3, 0.95)
 
 
+def test_what_variants_are_built_upon_changes_no_verdict_beside_the_baseline(project):
+    """Steady layers would make a page too sure of variants beside a baseline that is not steady."""
+    for variant, spread, seed in (("a", 0.1, 1), ("b", 0.01, 2), ("c", 0.01, 3), ("d", 0.01, 4)):
+        write(project, variant, levels(3, 2e6, seed, spread=spread, requests=200), rate="200")
+    over = {"b": ["a"], "c": ["b"], "d": ["b", "c"]}
+    assert effects(project, Settings(order=tuple("abcd"), over=over)) == effects(project)
+
+
 def test_what_cannot_be_told_says_how_many_runs_it_takes(project):
     write(project, "a", levels(3, 2e6, 1, spread=0.1))
     write(project, "b", levels(3, 2.2e6, 2, spread=0.1))
@@ -317,6 +325,31 @@ def test_reported_runs_that_agree_to_the_last_digit_say_why_nothing_is_told(proj
     row = effects(project)["b", "mean"]
     assert (row["verdict"], row["p_adjusted"]) == ("cannot tell", None)
     assert row["why"].startswith("the runs agree to the last digit that was reported")
+
+
+def zeros_and(latency: float, requests: int) -> np.ndarray:
+    """Requests of five runs, a little more than half of which take so long, the others 0; shape (5, requests)."""
+    random = np.random.default_rng(3)
+    return latency * (random.random((5, requests)) < 0.55 + 0.05 * random.normal(size=(5, 1)))
+
+
+def test_a_median_that_may_be_0_in_other_runs_is_not_said_to_be_reported(project):
+    for variant in "ab":
+        write(project, variant, zeros_and(2e6, 400).astype(int))
+    row = effects(project)["b", "p50"]
+    assert (row["value"], row["verdict"], row["p_adjusted"]) == (2e6, "cannot tell", None)
+    assert row["why"] == "in other runs like these p50 may be 0, which has no ratio"
+
+
+def test_nor_is_it_where_the_clock_is_too_coarse(project):
+    described = {"testMode": "artillery", "generator": {"name": "artillery"}, "loadModel": "open"}
+    for variant in "ab":
+        runs = zeros_and(1.0, 400).reshape(5, 4, 100)
+        files = {f"{number}.artillery.json": foreign.artillery(run.tolist()) for number, run in enumerate(runs, 1)}
+        write_cell(project.archive, files, rate=RATE, variant=variant, testOptions={}, **described)
+    row = effects(project)["b", "p50"]
+    assert (row["p_adjusted"], row["runs_needed"]) == (None, None)
+    assert row["why"] == "latencies come in whole steps of 1 ms, and the shift is less than one"
 
 
 def test_means_that_happen_to_be_equal_are_no_matter_of_a_fine_clock(project):

@@ -64,17 +64,21 @@ def levels(series: Series, least: float, significance: float = SIGNIFICANCE) -> 
     return _numbered(series.values, sorted({0, *cuts, len(series.values)}), least)
 
 
-def between_variance(series: Series) -> tuple[float, float]:
+def between_variance(series: Series, numbers: NDArray[np.int64] | None = None) -> tuple[float, float]:
     """By how much campaigns of one level differ beyond their runs: a variance, and its degrees of freedom.
 
-    The estimate by moments of Hedges & Olkin 1985, *Statistical Methods for Meta-Analysis*, section 9.3. 0 and 0 for
-    too few campaigns.
+    `numbers` says of which level each campaign is (`levels`; None: all of one), against whose mean it is set.
+    The estimate by moments of Hedges & Olkin 1985, *Statistical Methods for Meta-Analysis*, section 9.3. 0 and 0 where
+    fewer than three degrees of freedom tell it, which is what four campaigns of one level leave.
     """
     count = len(series.values)
-    if count < LEAST_TO_ESTIMATE:
+    _, of, sizes = np.unique(np.zeros(count) if numbers is None else numbers, return_inverse=True, return_counts=True)
+    freedom = float(count - len(sizes))
+    if freedom < LEAST_TO_ESTIMATE - 1:
         return 0.0, 0.0
-    noise = float(np.mean(np.nan_to_num(_with_errors(series).errors) ** 2))
-    return max(0.0, float(np.var(series.values, ddof=1)) - noise), count - 1.0
+    squares = (series.values - (np.bincount(of, series.values) / sizes)[of]) ** 2
+    noise = (1 - 1 / sizes[of]) * np.nan_to_num(_with_errors(series).errors) ** 2
+    return max(0.0, float((squares - noise).sum()) / freedom), freedom
 
 
 def _with_errors(series: Series) -> Series:

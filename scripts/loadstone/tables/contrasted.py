@@ -1,11 +1,12 @@
 """Every two series of a scope that are compared, each figure once: variants beside the baseline, and layers.
 
-By how much runs differ, contrasts of one statistic tell together, whatever they are for: so a figure has the same
-interval wherever it stands.
+By how much runs differ, contrasts with the baseline of one statistic tell together, and all others by themselves: where
+the baseline is far less steady than variants, these would make a page too sure of what stands beside it. So a figure
+has the same interval wherever it stands, and what variants are built upon changes no verdict beside the baseline.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,7 @@ def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
                     found[place.key(below, variant, statistic)] = known
     evidence = {(each.rate, each.way, each.variant): each.evidence for each in scope.series}
     kinds = {
-        key: (key[4], key[1], evidence[key[0], key[1], key[3]], each.n_pairs is None)
+        key: (key[4], key[1], evidence[key[0], key[1], key[3]], each.n_pairs is None, key[2] == scope.baseline)
         for key, each in found.items()
         if key[4] != ERRORS and not each.open_side
     }
@@ -124,12 +125,14 @@ def reported(series: Series, statistic: str) -> np.ndarray:
     return 1 - told if statistic == ERRORS else told
 
 
-def uncompared(statistic: str, values: Iterable[float | None]) -> str:
+def uncompared(statistic: str, series: Sequence[Series]) -> str:
     """Why figures of several runs each that are known could not be compared."""
     if statistic == ERRORS:
         return "the reports do not tell of how many requests the shares of failures are"
-    if 0 in values:
+    if 0 in [figure(each, statistic)[0] for each in series]:
         return "latencies of 0 have no ratio"
+    if any(each.evidence == "requests" for each in series):
+        return f"in other runs like these {statistic} may be 0, which has no ratio"
     return "the runs agree to the last digit that was reported: by how much runs differ is not known"
 
 

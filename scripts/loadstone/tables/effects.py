@@ -126,7 +126,8 @@ def _one(compared: _Compared) -> _Compared:
         return replace(found, why=why)
     if compared.contrast or compared.one_run:
         return found
-    return replace(found, why=contrasted.uncompared(statistic, values))
+    why = _below_a_step(found) if _is_finer(found) else contrasted.uncompared(statistic, (baseline, other))
+    return replace(found, why=why)
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from loadstone.lattice import Diamond, Lattice, Layer
 from loadstone.stats import families
 from loadstone.stats.contrasts import Contrast
 from loadstone.stats.interaction import Interaction, borrowed_errors, interaction, interaction_of_runs
-from loadstone.tables.contrasted import Place, alike, contrasted, figure, paired, places, reported, step_ns, uncompared
+from loadstone.tables.contrasted import Place, alike, contrasted, paired, places, reported, step_ns, uncompared
 from loadstone.tables.saturation import STATISTICS, described, swept
 from loadstone.tables.scope import Scope, Series, quoted
 
@@ -87,7 +87,7 @@ def _stepped(scope: Scope) -> list[_Stepped]:
             for statistic in STATISTICS:
                 added = known.get(place.key(layer.below, layer.variant, statistic))
                 added = None if added and added.open_side else added
-                missing = None if added else _missing(pair, statistic) or _uncompared(pair, statistic)
+                missing = None if added else _missing(pair, statistic) or uncompared(statistic, pair)
                 found.append(_Stepped(place, layer, pair, statistic, added, missing))
     return found
 
@@ -127,7 +127,7 @@ def _crossed(scope: Scope) -> list[_Crossed]:
                 missing = _missing(four, statistic)
                 value = None if missing else _interaction(four, statistic)
                 if value is None and missing is None:
-                    missing = _uncompared(four, statistic)
+                    missing = uncompared(statistic, four)
                 found.append(_Crossed(place, diamond, statistic, value, missing))
     kinds = {
         number: (each.statistic, each.place.way, each.interaction.n_pairs is None)
@@ -186,10 +186,6 @@ def _missing(series: Sequence[Series], statistic: str) -> str | None:
         if len(each.runs) < 2:
             return f"one run of {quoted(each.variant)}: it takes two, better five"
     return None
-
-
-def _uncompared(series: Sequence[Series], statistic: str) -> str:
-    return uncompared(statistic, [figure(each, statistic)[0] for each in series])
 
 
 def _interaction(four: Sequence[Series], statistic: str) -> Interaction | None:
