@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loadstone.bundling import bag, check
+from loadstone.bundling import bag, check, rebuild
 from loadstone.bundling.contents import Member, as_json
 from loadstone.errors import LoadstoneError
 
@@ -278,3 +278,11 @@ def test_what_is_no_bundle_says_so(tmp_path) -> None:
     ):
         path = bag.write(tmp_path / "b.zip", members(**{"provenance.json": provenance})).path
         refused(path, "provenance.json|another Loadstone")
+
+
+def test_tables_that_were_not_checked_are_not_called_sound(bundle, tmp_path) -> None:
+    """Whoever forges tables may also say that another version of DuckDB made them."""
+    said: list[str] = []
+    rebuild.verify_bundle(bundle, tmp_path / "tables", [sys.executable, "-c", ""], said.append)
+    assert any(line.startswith("not checked: 1 of 1 table files, which were made with") for line in said)
+    assert said[-1].endswith("but whether its tables come from its raw results was not checked")
