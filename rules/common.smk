@@ -8,6 +8,7 @@ scripts/loadstone/state.py for the names under which work is asked for.
 import os
 import sys
 import uuid
+from collections import UserDict
 from pathlib import Path
 
 import loadstone
@@ -76,13 +77,14 @@ def load(config):
 config, VARIANTS, CATALOGUE, EXCLUDING, STATE = load(config)
 COMPARISONS = load_comparisons()
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
-SWEEP = {
-    "target": config.get("target", {}),
-    "host": config["host"],
-    "limits": configuration.limits(config),
-    "journal": JOURNAL,
-    "script": config.get("sweep", {}).get("script"),
-}
+# It holds credentials, and Snakemake writes parameters of a job that are a dict, a list or a text into .snakemake.
+SWEEP = UserDict(
+    target=config.get("target", {}),
+    host=config["host"],
+    limits=configuration.limits(config),
+    journal=JOURNAL,
+    script=config.get("sweep", {}).get("script"),
+)
 PAGE = config.get("report", {}) | {"confidence": config["analysis"]["confidence"]}
 PROGRESS = {
     "variants": VARIANTS.declared,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone import archive, config, declared_target, metadata, redact, sweep
+from loadstone import archive, changed, config, declared_target, metadata, redact, sweep
 from loadstone.errors import LoadstoneError
 
 SECRET = "Bearer open-sesame"
@@ -141,6 +141,44 @@ def test_metadata_that_are_not_as_written_do_no_harm(declared) -> None:
     planned = described(opened(declared))
     planned.request, planned.target = {"header": 3}, {"commands": [], "identity": "x", "files": 7}
     assert declared_target.changes(planned, declared["target"], "only")
+
+
+def test_credentials_of_other_names_and_of_addresses_are_in_no_file_either(declared) -> None:
+    names = ("DB_PASS", "MYSQL_PWD", "SSH_PASSPHRASE", "AWS_ACCESS_KEY_ID", "TLS_PRIVATE_KEY", "JWT", "SessionId")
+    plain = {"LOG_LEVEL": "keyboard-pass", "BYPASS": "keyboard-pass"}
+    declared["target"]["processes"]["app"]["environment"] = {
+        **dict.fromkeys(names, "open-sesame"),
+        "DATABASE_URL": "postgres://ada:open-sesame@db/shop",
+        **plain,
+    }
+    headers = dict.fromkeys(("X-Auth", "X-Auth-Key", "Ocp-Apim-Subscription-Key", "Bearer"), "open-sesame")
+    declared["target"]["variants"]["only"]["headers"] = headers | {"Referer": "http://ada:open-sesame@shop/"}
+    campaign = opened(declared)
+    (text,) = [file.read_text() for file in campaign.path.rglob("metadata.json")]
+    assert "open-sesame" not in text and text.count("redacted ") == len(names) + 1 + len(headers) + 1
+    assert plain.items() <= json.loads(text)["target"]["environments"]["app"].items()
+    declared["target"]["variants"]["only"]["headers"]["Referer"] = "http://ada:other@shop/"
+    (said,) = declared_target.changes(described(campaign), declared["target"], "only")
+    assert said.startswith("the request's header Referer") and "other" not in said
+
+
+def test_a_credential_in_a_patch_of_a_deployment_is_recorded_as_a_mark() -> None:
+    env = [{"name": "API_TOKEN", "value": SECRET}, {"name": "MODE", "value": "fast"}]
+    env += [{"name": "PEER", "value": "http://ada:open-sesame@peer/"}, {"name": "PIN_TOKEN", "value": 4711}]
+    env += [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "token"}}}]
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "app", "env": env}]}}}}
+    identity = {
+        "request": {"header": {}},
+        "cluster": {"changes": [{"deployment": "app", "patch": patch, "env": {"app": {"A_TOKEN": SECRET}}}]},
+    }
+    (change,) = changed.recordable(identity)["cluster"]["changes"]
+    assert "sesame" not in json.dumps(change) and "4711" not in json.dumps(change)
+    (container,) = change["patch"]["spec"]["template"]["spec"]["containers"]
+    assert container["env"][1] == env[1] and container["env"][4] == env[4] and container["name"] == "app"
+    assert changed.recordable({**identity, "cluster": {"changes": [change]}})["cluster"]["changes"] == [change]
+    for each in (change["patch"], patch):
+        assert str(redact.inside(each, redact.hidden)).count("'(redacted)'") >= 2
+    assert "http://peer/" in str(redact.inside(patch, redact.hidden))
 
 
 @pytest.mark.parametrize("where", ["url", "ready"])

@@ -1,6 +1,7 @@
 """The configuration: wrong values are named, and what is derived can't reach what is not."""
 
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,12 @@ def test_what_can_not_be_published_or_drawn_is_named(content: dict, section: dic
     with pytest.raises(LoadstoneError) as error:
         config.check({**content, **section})
     assert said in str(error.value) and "hunter2" not in str(error.value)
+
+
+def test_many_faults_are_told_as_quickly_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "variants.yaml"
+    path.write_text("shop:\n" + "".join(f"  v{number}: {{lable: x}}\n" for number in range(1000)))
+    begun = time.process_time()
+    with pytest.raises(LoadstoneError, match=r"shop\.v999\.lable \(line 1001\)"):
+        config.load_variants(path)
+    assert time.process_time() - begun < 20

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,6 +181,21 @@ def test_what_cannot_be_read_is_named(recorded) -> None:
     found = recorded.verify()
     assert set(found.unreadable) == {relative(recorded, file), relative(recorded, dangling)}
     assert not found.is_intact
+
+
+def test_checksums_that_are_no_file_or_without_end_are_named(recorded) -> None:
+    """A child process tries it: one that reads them would wait for ever, or fill the memory."""
+    pipe, endless = recorded.file("envoy", "1.sha256"), recorded.file("envoy", "2.sha256")
+    os.mkfifo(pipe)
+    endless.symlink_to("/dev/zero")
+    script = (
+        "import resource, sys; from pathlib import Path; from loadstone.verify import verify;"
+        "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30));"
+        "print(*verify(Path(sys.argv[1]), Path(sys.argv[2]), lambda _: None).lines(), sep='\\n')"
+    )
+    command = [sys.executable, "-c", script, recorded.root, recorded.tables]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert set(done.stdout.splitlines()) == {f"unreadable: {relative(recorded, each)}" for each in (pipe, endless)}
 
 
 def test_links_in_circles_end(recorded) -> None:

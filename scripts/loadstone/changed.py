@@ -48,7 +48,7 @@ def recordable(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 def _recordable_change(change: Mapping[str, Any]) -> dict[str, Any]:
     env = {container: redact.marked(values) for container, values in change.get("env", {}).items()}
-    return {**change, **({"env": env} if env else {})}
+    return {**redact.inside(change, redact.marked), **({"env": env} if env else {})}
 
 
 def since(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

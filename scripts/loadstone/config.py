@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from loadstone import faults, redact, shape
+from loadstone import faults, redact, shape, yaml_bomb
 from loadstone.archive import parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.lattice import cycle
@@ -240,7 +240,9 @@ _StrictLoader.yaml_implicit_resolvers = {
 def read_yaml(path: Path) -> Any:
     """Decode a YAML file; a key given twice is an error. Raises LoadstoneError that names the file and line."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _StrictLoader)  # noqa: S506 - derived from SafeLoader
+        written = path.read_text(encoding="utf-8")
+        yaml_bomb.refuse(written, _StrictLoader)
+        return yaml.load(written, _StrictLoader)  # noqa: S506 - derived from SafeLoader
     except FileNotFoundError:
         raise LoadstoneError(f"{path} does not exist") from None
     except (OSError, UnicodeDecodeError) as error:

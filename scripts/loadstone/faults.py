@@ -43,7 +43,8 @@ def texts(content: object, schema: Mapping[str, Any], written: str | None = None
     found = sorted(
         Draft202012Validator(schema).iter_errors(content), key=lambda fault: [*map(str, fault.absolute_path)]
     )
-    return [f"{_place(path, content, written)}: {text}" for fault in found for path, text in _said(fault)]
+    parsed = _parsed(written) if found and written is not None else None
+    return [f"{_place(path, content, parsed)}: {text}" for fault in found for path, text in _said(fault)]
 
 
 def _said(fault: ValidationError) -> Iterator[tuple[Sequence[Any], str]]:
@@ -101,18 +102,22 @@ def _shown(value: object) -> str:
     return kind + (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...")
 
 
-def _place(path: Sequence[Any], content: object, written: str | None) -> str:
+def _parsed(written: str) -> tuple[Any, Any] | None:
+    """What is written, with its places and as values."""
+    try:
+        return yaml.compose(written), yaml.safe_load(written)
+    except (yaml.YAMLError, ValueError, IndexError, OverflowError, RecursionError):
+        return None
+
+
+def _place(path: Sequence[Any], content: object, parsed: tuple[Any, Any] | None) -> str:
     name = ".".join(map(str, path)) or "top level"
-    line = None if written is None else _line(written, path, content)
+    line = None if parsed is None else _line(*parsed, path, content)
     return name if line is None else f"{name} (line {line})"
 
 
-def _line(written: str, path: Sequence[Any], content: object) -> int | None:
+def _line(node: Any, value: Any, path: Sequence[Any], content: object) -> int | None:
     """The line on which a value is written, if the file has the same value there."""
-    try:
-        node, value = yaml.compose(written), yaml.safe_load(written)
-    except yaml.YAMLError:
-        return None
     for step in path:
         found = _step(node, step)
         if found is None:

@@ -3,11 +3,14 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache
 from typing import Any
 
 _USER = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://)[^\s/?#\"'<>]*@")
-_SECRET = re.compile(r"(?i)authori[sz]ation|cookie|token|secret|passw|api[-_]?key|credential")
+_SECRET = re.compile(
+    r"(?i)authori[sz]ation|x[-_]auth|cookie|token|secret|passw|passphrase|[-_]pass$|[-_]pwd$|credential|bearer|jwt|"
+    r"session[-_]?id|(?:access|account|api|auth|encryption|master|private|session|signing|ssh|subscription)[-_]?key"
+)
 _MARK = "redacted"
 _MARKED = re.compile(rf"{_MARK} [0-9a-f]{{16}}")
 _ROUNDS = 100_000  # a short password must not be guessed from its mark
@@ -28,6 +31,7 @@ def text(content: str) -> str:
     return _USER.sub(r"\1", content)
 
 
+@lru_cache(maxsize=1000)
 def mark(name: str, value: str) -> str:
     """What stands for a credential in the archive: the same for equal ones of one name. A mark stands for itself."""
     if _MARKED.fullmatch(value):
@@ -37,16 +41,45 @@ def mark(name: str, value: str) -> str:
 
 
 def marked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Headers or variables (values are texts or lists of texts) with a mark in place of each credential."""
-    return {name: _each(value, partial(mark, name)) if is_secret(name) else value for name, value in values.items()}
+    """Headers or variables (values are texts or lists of texts) with a mark in place of each credential.
+
+    A text that holds an address with a user is one, whatever its name.
+    """
+
+    def change(name: str, value: str) -> str:
+        return mark(name, value) if is_secret(name) or has_user(value) else value
+
+    return _changed(values, change)
 
 
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for readers: credentials, and their marks, become a word."""
-    return {name: _each(value, lambda _: f"({_MARK})") if is_secret(name) else value for name, value in values.items()}
+    """The same for readers: credentials, and their marks, become a word, and users of addresses are cut out."""
+
+    def change(name: str, value: str) -> str:
+        return f"({_MARK})" if is_secret(name) or _MARKED.fullmatch(value) else text(value)
+
+    return _changed(values, change)
 
 
-def _each(value: Any, change: Callable[[str], str]) -> Any:
-    if value is None:
-        return None
-    return [change(str(one)) for one in value] if isinstance(value, list) else change(str(value))
+def inside(value: Any, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Any:
+    """An object of a cluster, or part of one, with its variables (``name`` and ``value``) and texts changed."""
+    if isinstance(value, list):
+        return [inside(each, change) for each in value]
+    if isinstance(value, str):
+        return change({"": value})[""]
+    if not isinstance(value, dict):
+        return value
+    name = value.get("name")
+    if isinstance(name, str) and value.keys() == {"name", "value"}:
+        return {"name": name, "value": change({name: value["value"]})[name]}
+    return {key: inside(each, change) for key, each in value.items()}
+
+
+def _changed(values: Mapping[str, Any], change: Callable[[str, str], str]) -> dict[str, Any]:
+    def each(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [each(name, one) for one in value]
+        is_text = isinstance(value, str) or (value is not None and is_secret(name))
+        return change(name, str(value)) if is_text else value
+
+    return {name: each(name, value) for name, value in values.items()}

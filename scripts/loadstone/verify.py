@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from loadstone.archive import Campaign, encode
 from loadstone.durable import replace
 from loadstone.errors import LoadstoneError
+from loadstone.readers.stream import open_raw
 from loadstone.tables import manifest
 from loadstone.tables.layout import prepare_folder, text
 from loadstone.tables.manifest import sha256
@@ -29,6 +30,7 @@ _PROGRESS = "unfinished.json"
 _ABOVE = "above"  # name of the record of files that lie above the campaigns; campaigns lie in folders
 _LONGEST_PAUSE_S = 24 * 3600
 _SAY_EVERY_S = 10.0
+_LARGEST_SUMS_BYTES = 1 << 20
 CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
@@ -292,7 +294,8 @@ class _Verifier:
             if not _SUMS.fullmatch(file.name):
                 continue
             try:
-                lines = file.read_text("utf-8", "surrogateescape").splitlines()
+                with open_raw(file) as content:
+                    lines = content.read(_LARGEST_SUMS_BYTES).decode("utf-8", "surrogateescape").splitlines()
             except OSError:
                 continue  # named as unreadable when it is judged itself
             folder = PurePosixPath(path).parent

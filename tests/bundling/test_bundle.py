@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loadstone.bundling import bag, check
+from loadstone.bundling import bag, check, rebuild
 from loadstone.bundling.contents import Member, as_json
 from loadstone.errors import LoadstoneError
 
@@ -150,17 +150,18 @@ def test_every_cut_is_noticed(bundle) -> None:
 
 @given(data=st.data())
 def test_no_changed_byte_of_a_file_goes_unnoticed(data, tmp_path_factory) -> None:
-    path = bag.write(tmp_path_factory.mktemp("fuzz") / "b.zip", members()).path
-    content = bytearray(path.read_bytes())
-    place = data.draw(st.integers(0, len(content) - 1))
-    content[place] ^= data.draw(st.integers(1, 255))
-    path.write_bytes(content)
+    content = [*members(), Member(f"{RAW}/ü.txt", b"1")]
+    path = bag.write(tmp_path_factory.mktemp("fuzz") / "b.zip", content).path
+    altered = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(altered) - 1))
+    altered[place] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(altered)
     try:
         checked = check.check(path)
     except LoadstoneError:
         return
     # Bytes of the zip file itself that mean nothing here (times, comments): all that is in it is what it was.
-    original = bag.write(path.with_name("original.zip"), members()).path
+    original = bag.write(path.with_name("original.zip"), content).path
     assert checked.sums == check.check(original).sums
 
 
@@ -214,6 +215,41 @@ def test_a_list_of_members_that_claims_to_be_huge_is_refused(bundle) -> None:
     refused(bundle, "list of members")
 
 
+@pytest.mark.parametrize("find", [bytearray.find, bytearray.rfind], ids=["of the member", "of the list of members"])
+def test_a_name_that_is_no_text_is_refused(tmp_path, find) -> None:
+    path = bag.write(tmp_path / "b.zip", [*members(), Member(f"{RAW}/ü.txt", b"1")]).path
+    content = bytearray(path.read_bytes())
+    content[find(content, "ü.txt".encode())] = 0xFF
+    path.write_bytes(content)
+    refused(path, "damaged, cut short or no bundle")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("archive/a%62", "archive/ab"), "archive/ab: File exists"),
+        (("archive/x", "archive/x/y"), "archive/x/y: File exists"),
+        (("archive/" + "l" * 300,), "File name too long"),
+        (("archive/" + "/".join(["d"] * 3000),), "File name too long"),
+    ],
+    ids=["two that are one", "file and folder", "long", "deep"],
+)
+def test_files_that_can_not_lie_side_by_side_are_refused_in_words(tmp_path, names, words) -> None:
+    path = bag.write(tmp_path / "b.zip", [*members(), *(Member(name, b"1") for name in names)]).path
+    with pytest.raises(LoadstoneError, match=f"cannot be unpacked into .*{words}") as raised:
+        check.unpack(check.check(path), tmp_path / "out")
+    assert len(str(raised.value)) < 1000
+
+
+def test_what_is_no_file_is_named_and_waits_for_nobody(bundle, tmp_path) -> None:
+    before = bundle.read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    for name, words in (("pipe", "no regular file"), ("gone", "No such file")):
+        with pytest.raises(LoadstoneError, match=f"{name} cannot be read, and is not bundled: .*{words}"):
+            bag.write(bundle, [*members(), Member("archive/x", tmp_path / name)])
+    assert bundle.read_bytes() == before
+
+
 def test_an_altered_file_is_named_although_the_zip_fits(bundle) -> None:
     def change(entries):
         return [(each, b"other" if each.filename.endswith("1.results.json.zst") else text) for each, text in entries]
@@ -242,3 +278,11 @@ def test_what_is_no_bundle_says_so(tmp_path) -> None:
     ):
         path = bag.write(tmp_path / "b.zip", members(**{"provenance.json": provenance})).path
         refused(path, "provenance.json|another Loadstone")
+
+
+def test_tables_that_were_not_checked_are_not_called_sound(bundle, tmp_path) -> None:
+    """Whoever forges tables may also say that another version of DuckDB made them."""
+    said: list[str] = []
+    rebuild.verify_bundle(bundle, tmp_path / "tables", [sys.executable, "-c", ""], said.append)
+    assert any(line.startswith("not checked: 1 of 1 table files, which were made with") for line in said)
+    assert said[-1].endswith("but whether its tables come from its raw results was not checked")

@@ -69,6 +69,11 @@ class Checkout:
             config[section] = {**config[section], **keys} if isinstance(keys, dict) else keys
         file.write_text(yaml.safe_dump(config, sort_keys=False))
 
+    def declared(self) -> dict[str, Any]:
+        """What config/config.yaml says."""
+        content: dict[str, Any] = yaml.safe_load((self.path / "config/config.yaml").read_text())
+        return content
+
     def replace(self, **sections: Any) -> None:
         """Set whole sections of config/config.yaml."""
         file = self.path / "config/config.yaml"

@@ -9,12 +9,14 @@ import os
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 
 from loadstone.bundling.contents import FORMAT, Member
 from loadstone.durable import sync
 from loadstone.errors import LoadstoneError
 from loadstone.publishing.publish import counted, megabytes
+from loadstone.readers.stream import open_raw
 
 FOLDER = "loadstone-bundle/"  # all that a bundle holds is in it, whatever its file is called
 DATA = "data/"
@@ -116,7 +118,7 @@ def _add(bundle: zipfile.ZipFile, name: str, content: Path | bytes) -> tuple[str
         bundle.writestr(info, content)
         return hashlib.sha256(content).hexdigest(), len(content)
     digest = hashlib.sha256()
-    with content.open("rb") as source:
+    with _opened(content) as source:
         info.file_size = size = os.fstat(source.fileno()).st_size
         with bundle.open(info, "w") as target:
             left = size
@@ -127,6 +129,13 @@ def _add(bundle: zipfile.ZipFile, name: str, content: Path | bytes) -> tuple[str
         if left or source.read(1):
             raise LoadstoneError(f"{content} changed while it was bundled; run again")
     return digest.hexdigest(), size
+
+
+def _opened(content: Path) -> FileIO:
+    try:
+        return open_raw(content)
+    except OSError as error:
+        raise LoadstoneError(f"{content} cannot be read, and is not bundled: {error.strerror or error}") from None
 
 
 def _sha256(path: Path) -> str:

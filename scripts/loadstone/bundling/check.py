@@ -26,6 +26,7 @@ _MOST_TEXT_BYTES = 256 << 20  # of manifest and provenance: more than a million 
 _MOST_DIRECTORY_BYTES = 512 << 20  # what a zip file says of its members is read at once
 _CHUNK = 1 << 20
 _SHOWN = 20
+_LONGEST_NAME = 300
 _DATA = f"{bag.FOLDER}{bag.DATA}"
 
 Log = Callable[[str], None]
@@ -64,16 +65,18 @@ def unpack(checked: Checked, folder: Path) -> None:
 
     Raises LoadstoneError when that fails or the bundle has changed since it was checked.
     """
-    try:
-        with _opened(checked.path) as bundle:
-            for name, digest in checked.sums.items():
-                if name.startswith(ARCHIVE) or name in {f"{CONFIG}{each}" for each in CONFIGURATION}:
-                    target = folder / _unpacked(name)
+    with _opened(checked.path) as bundle:
+        for name, digest in checked.sums.items():
+            if name.startswith(ARCHIVE) or name in {f"{CONFIG}{each}" for each in CONFIGURATION}:
+                target = folder / _unpacked(name)
+                try:
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    if _copy(bundle, bundle.getinfo(_DATA + name), target) != digest:
-                        raise LoadstoneError(f"{checked.path} changed while it was being verified")
-    except OSError as error:
-        raise LoadstoneError(f"{checked.path} cannot be unpacked into {folder}: {error.strerror or error}") from None
+                    found = _copy(bundle, bundle.getinfo(_DATA + name), target)
+                except OSError as error:
+                    why = f"{printable(name[:_LONGEST_NAME])}: {error.strerror or error}"
+                    raise LoadstoneError(f"{checked.path} cannot be unpacked into {folder}: {why}") from None
+                if found != digest:
+                    raise LoadstoneError(f"{checked.path} changed while it was being verified")
 
 
 @contextmanager
@@ -86,7 +89,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             yield bundle
     except FileNotFoundError:
         raise LoadstoneError(f"there is no bundle {path}") from None
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
         raise LoadstoneError(f"{path} is damaged, cut short or no bundle: {error}") from None
     except OSError as error:
         raise LoadstoneError(f"{path} cannot be read: {error.strerror or error}") from None

@@ -165,14 +165,16 @@ def settled(mark: Mark) -> Mark:
 def entry(page: str, moment: str) -> bytes:
     """The document at the address of a page, which leads to it in a publication and keeps what the address chose."""
     up = "../" * page.count("/")
-    target = html.escape(quote(f"{up}{folder(moment)}/{page}"))
+    site = f"{up}{folder(moment)}"
+    target = html.escape(quote(f"{site}/{page}"))
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self'; base-uri 'none'">
 <title>Published {_when(moment)}</title>
 <link rel="canonical" href="{target}">
-<script>location.replace("{target}" + location.hash);</script>
+<script src="{site}/assets/forward.js"></script>
 <noscript><meta http-equiv="refresh" content="0; url={target}"></noscript>
 </head>
 <body>
@@ -194,6 +196,7 @@ def index(publications: Sequence[Publication]) -> bytes:
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Publications</title>

@@ -196,7 +196,8 @@ def _cluster(cell: Described) -> str:
     if not shown:
         return ""
     shown |= clusters.seen(list(cell.records.values()))
-    return redact.text(yaml.safe_dump(_hidden(shown), sort_keys=False, allow_unicode=True))[:_LONGEST].rstrip()
+    shown = _hidden(redact.inside(shown, redact.hidden))
+    return redact.text(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))[:_LONGEST].rstrip()
 
 
 def _hidden(value: Any) -> Any:

@@ -103,7 +103,7 @@ def _shown(path: Path, value: Any) -> str:
     variable = path[-2][1] if len(path) > 1 and path[-1] == "value" and isinstance(path[-2], tuple) else ""
     if value is not ABSENT and redact.is_secret(str(variable)):
         return _REDACTED
-    shown = _hidden(value)
+    shown = redact.inside(value, redact.hidden)
     if isinstance(shown, dict) and _is_variable(shown) and isinstance(path[-1], tuple):
         shown = shown["value"]
     text = redact.text(str(shown))
@@ -136,17 +136,6 @@ def _parts(values: list[Any]) -> Path:
 
 def _is_variable(value: Object) -> bool:
     return value.keys() == {"name", "value"}
-
-
-def _hidden(value: Any) -> Any:
-    """The same without values of environment variables that are named after credentials."""
-    if isinstance(value, list):
-        return [_hidden(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    name = value.get("name")
-    secret = isinstance(name, str) and redact.is_secret(name)
-    return {key: _REDACTED if secret and key == "value" else _hidden(each) for key, each in value.items()}
 
 
 def differences(before: Object, afters: Mapping[str, Object]) -> list[Field]:

@@ -1,0 +1,5 @@
+// Of the small documents at the addresses of pages (publishing/layout.py): leads on to the page as it was last published,
+// with what the address chose.
+"use strict";
+
+location.replace(document.querySelector("link[rel=canonical]").href + location.hash);
