@@ -10,6 +10,8 @@ from support import foreign, rawfiles
 from tables.tabling import Project
 from test_gate import TIMES, campaign, judged, verdicts
 
+DAYS = "note: of 1 figure, too few earlier campaigns tell how much days differ; see methods.html"
+
 
 @pytest.fixture
 def project(tmp_path) -> Project:
@@ -107,7 +109,7 @@ def test_a_campaign_without_a_predecessor_is_one_line_and_hides_nothing(project)
         add(project, TIMES[5], runs, app="alone", rate=str(rate), **load)
     campaign(project, TIMES[0])
     campaign(project, TIMES[1], 1.4, variants=("istio", "direct"))
-    lines = [line for line in judged(project).lines() if not line.startswith("  judged")]
+    lines = [line for line in judged(project).lines() if not line.startswith(("  judged", "  note"))]
     unmatched = "no earlier campaign measured it in the same way"
     assert lines[1:3] == [
         f"  cannot tell: alone/here/{TIMES[5]}, 75 figures: {unmatched}",
@@ -161,3 +163,14 @@ def test_loads_of_users_are_told_as_such(project):
     text = "\n".join([*found.lines(), *(each.text() for each in found.findings)])
     assert "plain at 3 users, error_fraction: " in text and "istio at 3 users: not measured, as it was in" in text
     assert "requests/s" not in text
+
+
+def test_that_nobody_knows_how_much_days_differ_is_said(project):
+    for timestamp in TIMES[:5]:
+        campaign(project, timestamp, variants=("plain",))
+    one = {"statistics": ["p50"]}
+    for candidate, known in ((TIMES[1], False), (TIMES[3], False), (TIMES[4], True)):
+        found = judged(project, candidate=candidate, **one)
+        assert [each.days_unknown for each in found.findings] == [not known]
+        assert (DAYS in "\n".join(found.lines())) is not known
+    assert DAYS not in "\n".join(judged(project, candidate=TIMES[0], **one).lines()), "nothing is told at all"

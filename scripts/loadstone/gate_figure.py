@@ -28,6 +28,7 @@ class Tested:
     earlier: Sequence[_Told]
     differences: Sequence[Difference | shares.Difference]
     allowed: float
+    days_unknown: bool = False
 
     @property
     def known(self) -> int:
@@ -77,6 +78,7 @@ class Tested:
             p_worse=adjusted,
             at_least=self.later.at_least,
             reference_at_least=before.at_least,
+            days_unknown=self.days_unknown,
         )
 
     def _deciding(self, verdict: str, above: float, below: float) -> tuple[Difference | shares.Difference, _Told]:
@@ -143,7 +145,7 @@ def compared(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Opti
     fit = [found for each, found in told if not found.at_least and (found.is_share or failed(each) is None)]
     between = _between(fit, history.least_step(statistic, options.margin))
     differences = [_difference(found, later, between) for _, found in references]
-    return Tested(cell, later, references, differences, options.allowed(cell, statistic))
+    return Tested(cell, later, references, differences, options.allowed(cell, statistic), not between[1])
 
 
 def _unfit(cell: _Cell, later: Figure, references: Sequence[_Told], options: Options) -> str | None:

@@ -18,7 +18,8 @@ class Finding:
     `missing`: ``runs`` where the candidate has none that count, ``reference`` where no earlier campaign has the figure.
     `at_least`: the value falls among requests that timed out, so that it, `change` and `low` are the least that they
     may be, and there is no `high`; `reference_at_least`: the reference's does, so that change and `high` are the most.
-    `unit`: what `rate` counts, requests/s or users.
+    `unit`: what `rate` counts, requests/s or users. `days_unknown`: too few earlier campaigns tell by how much
+    campaigns differ of themselves, so that what is allowed alone makes up for it.
     """
 
     app: str
@@ -41,6 +42,7 @@ class Finding:
     at_least: bool = False
     reference_at_least: bool = False
     unit: str = "requests/s"
+    days_unknown: bool = False
 
     @property
     def campaign(self) -> tuple[str, str, str]:

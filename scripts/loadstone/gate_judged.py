@@ -49,6 +49,8 @@ class Judged:
         for text, keys in (("judged", self.campaigns), ("newer, and not judged since it is not complete", self.newer)):
             yield from (f"  {text}: {'/'.join(key)}" for key in keys)
         yield from (f"  warning: {text}" for text in self.warnings)
+        if alone := sum(each.days_unknown and each.verdict != CANNOT_TELL for each in self.findings):
+            yield f"  note: of {_figures(alone)}, too few earlier campaigns tell how much days differ; see methods.html"
         untold = [each for each in self.findings if each.verdict == CANNOT_TELL]
         yield from _shown(CANNOT_TELL, self._unmatched([each for each in untold if each.missing == MISSING_REFERENCE]))
         yield from _shown(WORSE, [each.text() for each in self.findings if each.verdict == WORSE])
