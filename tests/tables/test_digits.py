@@ -26,8 +26,8 @@ def test_a_late_run_of_a_slow_server() -> None:
     }
     assert sending.told(row) == (
         "its requests were sent late: the 99th percentile of the send lag is 479 ms, the limit 339 ms; 15,000 of "
-        "15,000 requests/s were sent, and the 99th percentile of latency, 4,009 ms, is 4,010 ms from when requests were "
-        "due"
+        "15,000 requests/s were sent, and the 99th percentile of latency, 4,009 ms, is 4,010 ms from when requests "
+        "were due"
     )
 
 
