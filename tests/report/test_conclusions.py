@@ -83,6 +83,7 @@ def test_the_forest_is_the_table_of_effects(made, watched, kind):
 
 def test_a_verdict_is_told_by_words_and_shapes_and_the_margin_is_drawn(made, watched):
     watched.open(made[1]["comparison"].as_uri())
+    assert "each verdict is corrected for all figures of the page" in watched.page.locator("#effects").inner_text()
     svg = watched.page.locator("#effects .plot svg")
     drawn = rows(watched, "effects")
     said = [SHAPES.get(row["verdict"], row["verdict"]) for row in drawn]

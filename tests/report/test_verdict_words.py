@@ -312,7 +312,10 @@ def test_knees() -> None:
     }
     never = knee | {"variant": "plain", "knee_rate": None, "low": None, "high": None, "by": None, "beyond": []}
     assert knees([knee, never], LABELS) == [
-        "Envoy carries 450 requests/s (95 % interval 400 to 500); beyond, fewer requests are answered than are sent.",
+        (
+            "Envoy carries 450 requests/s (95 % interval 400 to 500); "
+            "beyond, fewer requests per second are answered than are sent."
+        ),
         "Direct carries every load that was measured, up to 400 requests/s.",
     ]
 

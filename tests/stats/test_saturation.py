@@ -134,7 +134,7 @@ def test_what_was_not_reached_is_open():
     unsure = Load(300, 3000, Estimate(10e6, 9e6, 11e6), Estimate(0.93, 0.85, 0.99), 10)
     short = knee([*loads([1, 1], [10, 11]), unsure])
     assert short.by == "throughput"
-    assert short.problem == "surely carried up to 200 requests/s; at 300 it is not sure that all was answered"
+    assert short.problem == "surely carried up to 200 requests/s; at 300 it is not sure that answers kept pace"
 
 
 def test_a_variant_that_is_overloaded_from_the_start_is_open_below():

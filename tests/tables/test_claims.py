@@ -479,6 +479,13 @@ def test_beyond_the_knee(project):
     write(project, "a", overloaded, rate="300")
     found = one(project, "beyond_knee")
     assert (found["variant"], found["rate"], found["n"], found["n_of"]) == ("a", 300, 1, 3)
+    # All of its requests were answered, only not in time: "fewer requests were answered" would not be so.
+    assert "fewer requests per second were answered well there than were sent" in found["text"]
+
+
+def test_what_is_looked_for_is_plain_text():
+    """Pages show these words as they are: marks of Markdown would stand there."""
+    assert not [claim.id for claim in CLAIMS.values() if "`" in claim.heading + claim.when + claim.remedy]
 
 
 def test_every_lint_is_of_a_declared_claim_and_hostile_names_stay_text(project):

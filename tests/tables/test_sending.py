@@ -89,7 +89,7 @@ def test_a_generator_that_falls_behind_for_good(project) -> None:
     assert row["lag_max_ns"] == pytest.approx((N - 1) * 0.25 * MS)
     (found,) = project.rows("SELECT tag, run, evidence FROM suggestions")
     assert (found["tag"], found["run"]) == ("GENERATOR_LIMITED", 1)
-    assert "800 of 1000 requests/s" in found["evidence"] and "the limit 1 ms" in found["evidence"]
+    assert "800 of 1,000 requests/s" in found["evidence"] and "the limit 1 ms" in found["evidence"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from loadstone.report.numbers import share, significant
 from loadstone.report.queries import Row
 
 _BEYOND = {
-    "throughput": "beyond, fewer requests are answered than are sent",
+    "throughput": "beyond, fewer requests per second are answered than are sent",
     "latency": "beyond, latency leaves its plateau",
     None: "beyond, it is overloaded",
 }

@@ -181,7 +181,7 @@ def _problem(judged: Sequence[_Judged], low: float | None, high: float | None) -
             slow = [each.rate for each in near if each.left and each.by == "latency"]
             unsure = [each.rate for each in near if each.rate not in slow]
             found = [f"at {_listed(slow)} latency had left its plateau"] if slow else []
-            found += [f"at {_listed(unsure)} it is not sure that all was answered"] if unsure else []
+            found += [f"at {_listed(unsure)} it is not sure that answers kept pace"] if unsure else []
             said.append(f"surely carried up to {rate_text(low)} requests/s; {', '.join(found)}")
         elif high is None:
             said.append(f"carried up to {rate_text(low)} requests/s, the highest rate measured")

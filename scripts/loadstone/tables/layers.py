@@ -13,6 +13,7 @@ from loadstone.stats import families
 from loadstone.stats.contrasts import Contrast
 from loadstone.stats.interaction import Interaction, borrowed_errors, interaction, interaction_of_runs
 from loadstone.tables.contrasted import Place, alike, contrasted, paired, places, reported, step_ns, uncompared
+from loadstone.tables.digits import ms
 from loadstone.tables.saturation import STATISTICS, described, swept
 from loadstone.tables.scope import Scope, Series, quoted
 
@@ -165,7 +166,7 @@ def _told(each: _Crossed, layer: Layer) -> str:
     diamond, value_ns = each.diamond, each.interaction.value if each.interaction else 0.0
     other = diamond.right if layer.below == diamond.left else diamond.left
     more = "more" if value_ns > 0 else "less"
-    return f"does not add up: {abs(value_ns) / 1e6:.3g} ms {more} than {quoted(other)} adds to {quoted(diamond.bottom)}"
+    return f"does not add up: {ms(abs(value_ns))} {more} than {quoted(other)} adds to {quoted(diamond.bottom)}"
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone import sql, stats
+from loadstone.load_words import listed
 from loadstone.stats import run_shape
-from loadstone.tables import layout, run_requests
+from loadstone.tables import digits, layout, run_requests
 from loadstone.tables.run_requests import Source
 
 _Row = dict[str, Any]
@@ -58,8 +59,8 @@ def told(row: _Row) -> str | None:
     if row["shape"] not in run_shape.UNSETTLED:
         return None
     if row["shape"] == run_shape.CHANGING_LEVEL:
-        levels = ", ".join(f"{level_ns / 1e6:.3g}" for level_ns in row["levels_ns"])
-        text = f"level changes at request {' and '.join(f'{seq:,}' for seq in row['change_seqs'])} ({levels} ms)"
+        levels = ", ".join(digits.three(level_ns / 1e6) for level_ns in row["levels_ns"])
+        text = f"level changes at request {listed(f'{seq:,}' for seq in row['change_seqs'])} ({levels} ms)"
     elif row["shape"] == run_shape.WARMING_UP:
         text = f"slow start lengthens its mean latency by {_percent(row['warmup_share'])}"
     elif row["shape"] == run_shape.UNEVEN:
@@ -72,8 +73,7 @@ def told(row: _Row) -> str | None:
 def halves(ratio: float) -> str:
     """What the mean latency of a run's first half is to that of its second, the longer one named first."""
     longer, shorter, times = ("first", "second", ratio) if ratio >= 1 else ("second", "first", 1 / max(ratio, 1e-9))
-    said = f"{times:,.0f}" if times >= 100 else f"{times:.3g}"
-    return f"its {longer} half took {said} times as long as its {shorter} (mean latency)"
+    return f"its {longer} half took {digits.three(times)} times as long as its {shorter} (mean latency)"
 
 
 def _percent(share: float, sign: str = "") -> str:

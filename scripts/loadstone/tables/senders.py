@@ -5,6 +5,7 @@ from typing import Any
 
 from loadstone import sql
 from loadstone.tables import layout, run_requests
+from loadstone.tables.digits import ms
 from loadstone.tables.run_requests import Source
 
 _Row = dict[str, Any]
@@ -66,12 +67,8 @@ def apart_ns(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
 def told(rows: Sequence[Mapping[str, Any]], limit_ns: float) -> str | None:
     """That a run's generators did not keep time with each other, in words; None where they did."""
     clocks_ns, starts_ns = apart_ns(rows)
-    texts = [f"their clocks up to {_ms(clocks_ns)}"] if clocks_ns > limit_ns else []
-    texts += [f"their starts up to {_ms(starts_ns)}"] if starts_ns > limit_ns else []
+    texts = [f"their clocks up to {ms(clocks_ns)}"] if clocks_ns > limit_ns else []
+    texts += [f"their starts up to {ms(starts_ns)}"] if starts_ns > limit_ns else []
     if not texts:
         return None
-    return f"its {len(rows)} generators were apart: {' and '.join(texts)}, the limit is {_ms(limit_ns)}"
-
-
-def _ms(time_ns: float) -> str:
-    return f"{time_ns / 1e6:.3g} ms"
+    return f"its {len(rows)} generators were apart: {' and '.join(texts)}, the limit is {ms(limit_ns)}"

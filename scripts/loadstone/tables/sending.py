@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone import generators, sql
+from loadstone.load_words import rate_text
 from loadstone.stats import estimable
 from loadstone.tables import layout, run_requests
+from loadstone.tables.digits import ms
 from loadstone.tables.run_requests import Source
 
 _Row = dict[str, Any]
@@ -80,8 +82,8 @@ def _judged(fact: _Row, found: _Row | None, requests: int, limit: LagLimit) -> _
         why = "nothing tells when its requests were sent"
     elif why is None and found and (found["least_rate"] or 0) > _TOO_FAST * fact["rate"]:
         why = (
-            f"its requests were sent at {found['least_rate']:.4g} per second and more where {fact['rate']:.15g} were "
-            "asked for: when each was due is not known"
+            f"its requests were sent at {_rate(found['least_rate'])} per second and more where "
+            f"{rate_text(fact['rate'])} were asked for: when each was due is not known"
         )
     if why is not None or found is None:
         return {"refused": why}
@@ -131,12 +133,13 @@ def told(row: Mapping[str, Any]) -> str | None:
     if not row.get("limited"):
         return None
     return (
-        f"its requests were sent late: {NAMES[row['judged_by']]} of the send lag is {_ms(row['judged_lag_ns'])}, the "
-        f"limit {_ms(row['lag_limit_ns'])}; {row['achieved_rate']:.4g} of {row['asked_rate']:.15g} requests/s were "
-        f"sent, and the 99th percentile of latency, {_ms(row['observed_p99_ns'])}, is {_ms(row['corrected_p99_ns'])} "
-        "from when requests were due"
+        f"its requests were sent late: {NAMES[row['judged_by']]} of the send lag is {ms(row['judged_lag_ns'])}, the "
+        f"limit {ms(row['lag_limit_ns'])}; {_rate(row['achieved_rate'])} of {rate_text(row['asked_rate'])} requests/s "
+        f"were sent, and the 99th percentile of latency, {ms(row['observed_p99_ns'])}, is "
+        f"{ms(row['corrected_p99_ns'])} from when requests were due"
     )
 
 
-def _ms(time_ns: float) -> str:
-    return f"{time_ns / 1e6:.3g} ms"
+def _rate(achieved: float) -> str:
+    """Four digits."""
+    return rate_text(float(f"{achieved:.4g}"))

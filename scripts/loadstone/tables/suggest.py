@@ -11,6 +11,7 @@ from typing import Any
 
 from loadstone.archive import Campaign
 from loadstone.tables import layout
+from loadstone.tables.digits import ms, three
 
 # Nearly all requests failed; most did not. The gap between them keeps overload, which fails some, out of it.
 NEARLY_ALL = 0.9
@@ -196,8 +197,8 @@ def _outliers(cell: Sequence[Profile]) -> Iterator[Suggestion]:
         ratio = max(mean_ns / middle, middle / mean_ns)
         if ratio >= OUTLIER_RATIO and abs(mean_ns - middle) > ROBUST_Z * deviation:
             text = (
-                f"its mean latency of {_ms(mean_ns)} is {_times(ratio)} times as "
-                f"{'long' if mean_ns > middle else 'short'} as the {_ms(middle)} of the cell's {len(means)} runs "
+                f"its mean latency of {ms(mean_ns)} is {three(ratio)} times as "
+                f"{'long' if mean_ns > middle else 'short'} as the {ms(middle)} of the cell's {len(means)} runs "
                 "(median)"
             )
             yield _of_run(profile, "outlying run", "outlier", text)
@@ -212,9 +213,9 @@ def _far_from_few(cell: Sequence[Profile]) -> Iterator[Suggestion]:
         return
     (profile,) = far
     others = [other for other in cell if other is not profile]
-    beside = " and ".join(f"the {_ms(other.mean_ns or 0.0)} of run {other.run}" for other in others)
+    beside = " and ".join(f"the {ms(other.mean_ns or 0.0)} of run {other.run}" for other in others)
     text = (
-        f"its mean latency of {_ms(profile.mean_ns or 0.0)} is far from {beside}, beyond what requests within each vary"
+        f"its mean latency of {ms(profile.mean_ns or 0.0)} is far from {beside}, beyond what requests within each vary"
     )
     yield _of_run(profile, "outlying run", "outlier", text)
 
@@ -240,16 +241,8 @@ def _apart(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     return _told_of_most(cell, [profile.apart for profile in cell], "generators apart", "doubtful")
 
 
-def _times(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
-
-
-def _ms(latency_ns: float) -> str:
-    return f"{_times(latency_ns / 1e6)} ms"
 
 
 def row(suggestion: Suggestion, campaign: Mapping[str, str]) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from loadstone.stats.homogeneity import p_alike, p_same_difference
 from loadstone.stats.same_shares import Side, p_same_share, p_same_share_difference
 from loadstone.tables import contrasted
 from loadstone.tables.claims.declared import FAILURES_SHARE, LIMITS, SERIOUS, Weakness
-from loadstone.tables.claims.evidence import STATISTICS, Evidence, ms, only
+from loadstone.tables.claims.evidence import STATISTICS, Evidence, only
+from loadstone.tables.digits import ms, three
 from loadstone.tables.scope import Series, quoted
 
 _Campaign = tuple[str, str]  # host and timestamp
@@ -71,7 +72,7 @@ class _Apart:
     def _shown(self, value: float) -> str:
         if self.statistic == ERRORS:
             return f"{100 * value:+.3g} points" if self.baseline else f"{100 * value:.3g} %"
-        return f"{value:.3g} times" if self.baseline else ms(value)
+        return f"{three(value)} times" if self.baseline else ms(value)
 
 
 def other_campaigns(evidence: Evidence) -> Iterator[Weakness]:

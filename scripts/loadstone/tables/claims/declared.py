@@ -81,7 +81,7 @@ CLAIMS = {
             "Fixed or unknown order",
             "limits where variants were measured in a fixed order, or nobody recorded it: a drift of the machine "
             "then looks like a difference of variants",
-            "sweep with `order: blocks`, in which every variant has its run in every block",
+            "sweep with the order blocks, in which every variant has its run in every block",
         ),
         Claim(
             "warmup_inside",
@@ -110,7 +110,7 @@ CLAIMS = {
             "zeros",
             "Latencies of 0",
             "serious where a median is 0 by a clock finer than 0.1 ms: it was not measured",
-            "look at what wrote the results, and tag such runs as `INVALID`",
+            "look at what wrote the results, and tag such runs as INVALID",
         ),
         Claim(
             "below_a_step",
@@ -147,7 +147,7 @@ CLAIMS = {
         Claim(
             "generator_limited",
             "Limited by the load generator",
-            "serious where the send lag of a run that counts is above the configured limit (`analysis.lag_limit`)",
+            "serious where the send lag of a run that counts is above the configured limit (analysis.lag_limit)",
             "give the load generator more CPU, or lower the rate",
         ),
         Claim(

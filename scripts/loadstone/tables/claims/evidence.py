@@ -167,11 +167,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
-def ms(time_ns: float) -> str:
-    """``0.462 ms``."""
-    return f"{time_ns / 1e6:.3g} ms"
-
-
 def tallied(texts: Iterable[str]) -> str:
     """Texts with how often each occurs, the most frequent first: ``30 fixed, 24 unknown``."""
     return listed([f"{count:,} {text}" for text, count in Counter(texts).most_common()])

@@ -15,7 +15,8 @@ from loadstone.tables.claims.declared import (
     SERIOUS,
     Weakness,
 )
-from loadstone.tables.claims.evidence import STATISTICS, Evidence, counted, ms, only, value
+from loadstone.tables.claims.evidence import STATISTICS, Evidence, counted, only, value
+from loadstone.tables.digits import ms
 from loadstone.tables.schema import PERCENTILES
 from loadstone.tables.scope import Series, quoted
 
@@ -176,8 +177,8 @@ def beyond_knee(evidence: Evidence) -> Iterator[Weakness]:
             carries = f" of about {_carried(row['knee_rate'])}" if row["knee_rate"] else ""
             text = (
                 f"{quoted(row['variant'])} was measured beyond its knee{carries} {evidence.at(beyond)}: fewer requests "
-                "were answered well there than were sent, so latency tells how long the attack lasted, or how fast "
-                "requests were refused."
+                "per second were answered well there than were sent, so latency tells how long the attack lasted, or "
+                "how fast requests were refused."
             )
             yield Weakness(
                 "beyond_knee",

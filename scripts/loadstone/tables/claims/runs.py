@@ -18,7 +18,8 @@ from loadstone.tables.claims.declared import (
     UNSURE_SHARE,
     Weakness,
 )
-from loadstone.tables.claims.evidence import Evidence, counted, ms, only
+from loadstone.tables.claims.evidence import Evidence, counted, only
+from loadstone.tables.digits import ms
 from loadstone.tables.scope import BLOCKS, Series, quoted, way
 
 _DRIFTING = tuple(shape for shape in run_shape.UNSETTLED if shape != run_shape.WARMING_UP)
