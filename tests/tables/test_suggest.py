@@ -110,7 +110,9 @@ def test_an_unsettled_run_and_a_cell_of_them() -> None:
     assert kinds([run(1), run(2, **settling), run(3), run(4)]) == [("unsettled run", 2)]
     (found,) = suggest([run(number, **settling) for number in range(1, 5)])
     assert (found.run, found.variant, found.tag) == (None, "prose-filter-97776ef1", "unsettled")
-    assert found.evidence == "in 4 of 4 runs, such as run 1: is uneven: so and so"
+    assert found.evidence == "in all 4 runs, such as run 1: is uneven: so and so"
+    most = [run(1), *(run(number, **settling) for number in (2, 3, 4))]
+    assert kinds(most) == [("unsettled run", number) for number in (2, 3, 4)], "run 1 is not to be tagged with them"
     assert kinds([run(1), run(2)]) == []
 
 

@@ -146,14 +146,15 @@ def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
 
 
 def _troubled(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    return _told_of_most(cell, [profile.trouble for profile in cell], "troubled target", "doubtful")
+    return _told_of_all(cell, [profile.trouble for profile in cell], "troubled target", "doubtful")
 
 
-def _told_of_most(cell: Sequence[Profile], texts: Sequence[str | None], kind: str, tag: str) -> Iterator[Suggestion]:
-    """One for each run of a cell with a text; one for the cell where most of its runs have one."""
+def _told_of_all(cell: Sequence[Profile], texts: Sequence[str | None], kind: str, tag: str) -> Iterator[Suggestion]:
+    """One for each run of a cell with a text; one for the cell where all have one, whose line tags no other run."""
     found = [(profile, text) for profile, text in zip(cell, texts, strict=True) if text is not None]
-    if len(found) > 1 and 2 * len(found) > len(cell):
-        text = f"in {len(found)} of {len(cell)} runs, such as run {found[0][0].run}: {found[0][1]}"
+    if 1 < len(found) == len(cell):
+        every = "both" if len(cell) == SEVERAL else f"all {len(cell)}"
+        text = f"in {every} runs, such as run {found[0][0].run}: {found[0][1]}"
         yield _of_cell(cell, kind, tag, text)
         return
     for profile, text in found:
@@ -228,17 +229,17 @@ def _is_far(one: Profile, other: Profile) -> bool:
 
 
 def _unsettled(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    return _told_of_most(cell, [profile.unsettled for profile in cell], "unsettled run", "unsettled")
+    return _told_of_all(cell, [profile.unsettled for profile in cell], "unsettled run", "unsettled")
 
 
 def _limited(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     kind = "late generator" if any(profile.late for profile in cell) else "exhausted generator"
     texts = ["; ".join(filter(None, (profile.late, profile.exhausted))) or None for profile in cell]
-    return _told_of_most(cell, texts, kind, "GENERATOR_LIMITED")
+    return _told_of_all(cell, texts, kind, "GENERATOR_LIMITED")
 
 
 def _apart(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    return _told_of_most(cell, [profile.apart for profile in cell], "generators apart", "doubtful")
+    return _told_of_all(cell, [profile.apart for profile in cell], "generators apart", "doubtful")
 
 
 def _percent(share: float) -> str:
