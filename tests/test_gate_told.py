@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.gate_finding import CANNOT_TELL, NO_WORSE, WORSE, Finding
+from loadstone.tables import history
 from support import foreign, rawfiles
 from tables.tabling import Project
 from test_gate import TIMES, campaign, judged, verdicts
@@ -174,3 +175,30 @@ def test_that_nobody_knows_how_much_days_differ_is_said(project):
         assert [each.days_unknown for each in found.findings] == [not known]
         assert (DAYS in "\n".join(found.lines())) is not known
     assert DAYS not in "\n".join(judged(project, candidate=TIMES[0], **one).lines()), "nothing is told at all"
+
+
+def test_what_was_sent_late_is_said_of_both_sides_and_in_the_history(project):
+    random = np.random.default_rng(3)
+
+    def sent(late: bool) -> bytes:
+        due = np.arange(400) * 10**7
+        at = np.where(late & (due >= 10**9) & (due < 2 * 10**9), 2 * 10**9, due) + rawfiles.START_NS
+        taken = (1e7 * random.lognormal(0, 0.1, 400)).astype(int)
+        return b"".join(rawfiles.line(seq, int(taken[seq]), sent_ns=int(at[seq])) for seq in range(400))
+
+    for timestamp, late in zip(TIMES, ([], [1], [2, 3]), strict=False):
+        add(
+            project,
+            timestamp,
+            [sent(run in late) for run in range(1, 4)],
+            testOptions={"rate": "100", "duration": "4s"},
+        )
+    text = "\n".join(judged(project).lines())
+    for timestamp, number in ((TIMES[1], 1), (TIMES[2], 2)):
+        which = f"demo/here/{timestamp}: plain at 100 requests/s"
+        assert f"  warning: {which}: {number} of 3 runs were sent late by the load generator" in text
+    assert TIMES[0] not in text
+    history.write(list(archive.campaigns(project.archive)), project.tables, {})
+    rows = project.rows("SELECT differs FROM history WHERE statistic = 'p50' ORDER BY started_at")
+    late = [[], ["1 of 3 runs were sent late"], ["2 of 3 runs were sent late"]]
+    assert [row["differs"] for row in rows] == late

@@ -11,6 +11,7 @@ chance in part: a figure is worse than the best of them when it is worse than an
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,9 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
     told += _empty(chosen, {campaign_of(row) for row in cells} | {place[:3] for place in places})
     told = _counted(told, cells)
     order = sorted(told, key=lambda each: (each.app, each.host, each.rate, each.variant, each.statistic))
-    return Judged(order, options, sorted(chosen), _newer(chosen, campaigns, options), warnings(cells, chosen))
+    beside = {(each.app, each.host, each.reference) for each in told if each.reference}
+    said = [*warnings(cells, chosen), *_late(cells, chosen | beside)]
+    return Judged(order, options, sorted(chosen), _newer(chosen, campaigns, options), said)
 
 
 def judge_cells(
@@ -91,6 +94,23 @@ def warnings(cells: Sequence[_Cell], chosen: Collection[_Key]) -> list[str]:
         are_failures = any(failed(cell) is not None for cell in of)
         texts.append(f"{text} failed{f', so that latencies are of {failures(most)}' * are_failures}")
     return texts
+
+
+def _late(cells: Sequence[_Cell], of: Collection[tuple[str, ...]]) -> list[str]:
+    """A text for each variant of campaigns that were compared some of whose runs were sent late."""
+    late = [cell for cell in cells if cell["n_late"] and campaign_of(cell) in of]
+    texts = []
+    for key, found in groupby(sorted(late, key=_variant), key=_variant):
+        group = list(found)
+        rates = listed(map(rate_text, sorted({cell["rate"] for cell in group})))
+        runs = f"{sum(cell['n_late'] for cell in group)} of {sum(cell['n_runs'] for cell in group)} runs"
+        unit = load_unit(cell["load_model"] for cell in group)
+        texts.append(f"{'/'.join(key[:3])}: {key[3]} at {rates} {unit}: {runs} were sent late by the load generator")
+    return texts
+
+
+def _variant(cell: _Cell) -> tuple[str, str, str, str]:
+    return *campaign_of(cell), cell["variant"]
 
 
 def _counted(told: Sequence[Finding], cells: Sequence[_Cell]) -> list[Finding]:

@@ -1,5 +1,5 @@
 -- A row is one cell's main stream, with what was said of how its runs were measured: one text or number where all runs
--- that count agree, else several joined by "and".
+-- that count agree, else several joined by "and"; n_late of them were sent late.
 --
 -- Cells without a row in `cells` have no run of which every request is known; their figures are those that the tools
 -- reported of each run (evidence "reports"). The mean is that of the runs' means, mean_log_error the standard error of
@@ -20,8 +20,11 @@ WITH measured AS (
         string_agg(DISTINCT format('{:g}', warmup_rate), ' and ' ORDER BY format('{:g}', warmup_rate)) AS warmup_rate,
         first(labels ORDER BY variant_dir, run) AS labels,
         count(*) AS n_counting,
+        count(*) FILTER (WHERE limited) AS n_late,
         max(resolution_ns) AS reported_resolution_ns
     FROM runs
+    LEFT JOIN (SELECT app, host, timestamp, variant_dir, rate, run, limited FROM sending) AS sent
+        USING (app, host, timestamp, variant_dir, rate, run)
     WHERE NOT excluded
     GROUP BY ALL
 ),

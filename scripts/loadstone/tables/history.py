@@ -59,9 +59,10 @@ def file_of(tables: Path) -> Path:
 def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Sequence[Campaign]) -> list[_Row]:
     """`history_cells.sql`, each with `started_at`, its `way`, and how it `differs` from the campaign before it.
 
-    `connection` is empty before; after it, it has views of `runs` and `cells`.
+    That its runs were sent late is among the latter. `connection` is empty before; after it, it has views of `runs`,
+    `cells` and `sending`.
     """
-    for table in ("runs", "cells"):
+    for table in ("runs", "cells", "sending"):
         database.add_view(connection, tables, table, schema.TABLES[table], campaigns)
     # Of most campaigns every request is known: their reports need not be looked at.
     lacking = set(connection.sql(sql.load("history_lacking")).fetchall())
@@ -76,6 +77,8 @@ def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Seq
         before: _Row | None = None
         for cell in group:
             cell["differs"] = [] if before is None else list(_differences(before, cell))
+            if cell["n_late"]:
+                cell["differs"].append(f"{cell['n_late']} of {cell['n_runs']} runs were sent late")
             before = cell
     return cells
 

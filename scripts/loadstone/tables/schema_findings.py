@@ -212,7 +212,7 @@ ERROR_CAUSES = pa.schema(
 
 # A cell in the order of campaigns, see tables/history.py: a figure with its interval (ns, or a share), the number of
 # the level that it belongs to, and whether that begins here. Rows of one `way` of measuring form a series. `differs`:
-# what was otherwise in the campaign before, of any way. `note` is the catalogue's.
+# what was otherwise in the campaign before, of any way, and how many runs were sent late. `note` is the catalogue's.
 HISTORY = pa.schema(
     [
         *((name, _TEXT) for name in ("app", "host", "variant")),
