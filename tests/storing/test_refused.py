@@ -1,6 +1,7 @@
 """What can go wrong outside: told plainly, nothing replaced, and no credential in any text."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -73,6 +74,15 @@ def test_a_run_that_is_not_what_its_checksums_say_is_not_pushed(archive, bucket)
     assert not [name for name in there if f"{PLAIN}/1." in name or f"{OPEN}/2." in name]
     assert f"archive/{OPEN}/1.results.json.zst" in there
     assert not [name for name in there if name.endswith(("metadata.json", "completion_time.txt"))]
+
+
+@pytest.mark.parametrize("name", ["1.sha256", "1.results.json.zst", "1.warmups.json.zst"])
+def test_a_pipe_among_a_run_s_files_is_not_waited_for(archive, bucket, name) -> None:
+    (archive / PLAIN / name).unlink()
+    os.mkfifo(archive / PLAIN / name)
+    assert f"{PLAIN}/{name} is no regular file" in refused(push, archive, bucket)
+    there = bucket.objects()
+    assert not [each for each in there if f"{PLAIN}/1." in each] and f"archive/{OPEN}/1.results.json.zst" in there
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "flipped", "gone", "sums"])

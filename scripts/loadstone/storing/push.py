@@ -6,6 +6,7 @@ a killed push leaves is never taken for more than it is, and the next one goes o
 
 from collections.abc import Mapping
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from loadstone import verify
@@ -159,9 +160,7 @@ class _Campaign:
     def _offer(self, unit: Unit) -> None:
         missing = [path for path in unit.paths if path not in self._there]
         try:
-            differing = [path for path in unit.paths if path in self._there and not self._is_same(path)]
-            why = f"{text(differing[0])} differs from what the bucket holds" if differing else ""
-            why = why or (self._fault(unit) if missing else "")
+            why = self._refusal(unit, missing)
         except OSError as error:
             if error.errno is None:  # the storage's
                 raise
@@ -180,6 +179,16 @@ class _Campaign:
             status = file.stat()
             if (held := self._push.send(f"{ARCHIVE}/{names.object_name(path)}", file)) is not None:
                 self._known.note(path, status, held)
+
+    def _refusal(self, unit: Unit, missing: list[str]) -> str:
+        """Why nothing of it may be transferred; empty where it may."""
+        for path in unit.paths:
+            if not S_ISREG((self._push.root / path).stat().st_mode):  # to read a pipe would block for ever
+                return f"{text(path)} is no regular file"
+        for path in unit.paths:
+            if path in self._there and not self._is_same(path):
+                return f"{text(path)} differs from what the bucket holds"
+        return self._fault(unit) if missing else ""
 
     def _is_same(self, path: str) -> bool:
         file, held = self._push.root / path, self._there[path]
