@@ -99,7 +99,7 @@ def test_numbers_are_for_people():
     )
     close = {"value": 2e6, "reference_value": 1e6, "change": 2.0, "low": 1.10004, "high": 1e5}
     assert "2 ms instead of 1 ms" in told(**close) and "2 times (1.10004 to 100,000; allowed 1.1)" in told(**close)
-    assert "-0 " not in told(**share, change=0.0, low=-4e-14, high=0.02)
+    assert "0 percentage points apart (0 to 2; allowed 1)" in told(**share, change=0.0, low=-4e-14, high=0.02)
 
 
 def test_a_campaign_without_a_predecessor_is_one_line_and_hides_nothing(project):

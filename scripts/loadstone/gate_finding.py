@@ -55,7 +55,8 @@ class Finding:
         if self.value is None or self.reference_value is None or self.change is None or self.allowed is None:
             return f"{what}: {self.why}"
         if self.statistic == ERRORS:
-            apart = f"{number(100 * abs(self.change))} percentage points {'less' if self.change < 0 else 'more'}"
+            points = number(100 * abs(self.change))
+            apart = f"{points} percentage points {'apart' if points == '0' else 'less' if self.change < 0 else 'more'}"
             bounds = self._bounds(100)
             return (
                 f"{what}: {percent(self.value)} instead of {percent(self.reference_value)} in {self.reference}, "
