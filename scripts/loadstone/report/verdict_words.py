@@ -199,7 +199,8 @@ def _why_short(group: Group) -> str:
     most = max(dict.fromkeys(patterns), key=patterns.count)
     alike = _only(group, [row for row in rows if _pattern(row) == most])
     needed, first = _needed(leading(alike.rows)), STATISTICS[leading(alike.rows)[0]["statistic"]]
-    return "; ".join(filter(None, (f", {_reason(alike)}", needed and f"{needed} ({first})")))
+    start = ", " if len(alike.rows) == len(rows) else "; most often: "
+    return "; ".join(filter(None, (f"{start}{_reason(alike)}", needed and f"{needed} ({first})")))
 
 
 # --- what it rests on ------------------------------------------------------------------------------------------------

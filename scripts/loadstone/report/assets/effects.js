@@ -82,7 +82,7 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
       return {
         ...row, label: `${labels.get(row.variant)} over ${row.below}`, name: `${labels.get(row.variant)}\nover ${row.below}`, load: row.rate, value, low, high,
         interval: range(low, high, latencyText), beyond: overloaded(row.variant, row.rate) || overloaded(row.below_name, row.rate), sure: low !== null && (low > 0 || high < 0),
-        warning: row.warning || "–", shown: value === null ? "" : `${signed(value)}${row.warning ? " (!)" : ""}`,
+        warning: row.warning || "–", shown: value === null ? "" : `${signed(value)}${row.warning ? " (in doubt)" : ""}`,
       };
     });
     return keyed(drawn(rows, "shift"));
@@ -108,7 +108,7 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
     rows.some((row) => row.cut_low !== null || row.cut_high !== null) ? "Arrow: the interval reaches far beyond all values and is cut in the picture; the table has it whole." : "",
     rows.some((row) => row.far) ? "A row without a point is far beyond the others: choose its load, or look at the table." : "",
   ].join(" ").trim();
-  const warned = (rows) => (rows.some((row) => row.warning !== "–") ? "(!): with a warning, below." : "");
+  const warned = (rows) => (rows.some((row) => row.warning !== "–") ? "In doubt: with a warning, below." : "");
   const height = (rows) => (rows.length > MANY ? 17 : 25) * rows.length, tall = (rows) => 31 * rows.length;
   const BESIDE = [["label", "Variant"], ["baseline", "Baseline"], ["load", `Load (${page.load_unit})`, count]];
   const ends = (unit) => [["from", `Low (${unit})`], ["to", `High (${unit})`]];
