@@ -11,7 +11,7 @@ from loadstone.report.figure_rows import Row
 
 _ROOM = 0.4  # of the width, for names
 # Marks as large as on a page would cover short intervals: areas in squares of a letter's size, on a page and here.
-_AREAS = {84: 0.3, 60: 0.3, 26: 0.12}
+_AREAS = {46: 0.3, 60: 0.3, 26: 0.12}
 _ABOVE = -0.61  # how far the first of two lines stands above the middle of them, in letters
 
 

@@ -156,7 +156,7 @@ def _rows(
     ]
     points = base.mark_point(opacity=1, strokeWidth=1.8).encode(
         x=x,
-        size=alt.condition("isValid(datum.low)", alt.value(84), alt.value(26)),
+        size=alt.condition("isValid(datum.low)", alt.value(46), alt.value(26)),
         stroke=alt.Stroke("variant:N", scale=colour(styles)["scale"], legend=None),
         fill=alt.condition(hollow, alt.value("var(--paper)"), fill),
         tooltip=tooltip,
