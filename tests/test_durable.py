@@ -38,3 +38,17 @@ def test_a_failed_write_leaves_the_former_file_and_no_rest(tmp_path: Path, monke
             write(tmp_path / "file", b"new")
     assert (tmp_path / "file").read_bytes() == b"former"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_what_nobody_else_may_read_is_never_readable_by_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, seen = Path.write_bytes, []
+
+    def watched(path: Path, content: bytes) -> int:
+        seen.append(path.stat().st_mode & 0o777)
+        return real(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", watched)
+    for mode in (0o600, 0o644):
+        replace(tmp_path / "file", b"environment", mode=mode)
+        assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+    assert seen == [0o600, 0o644]

@@ -43,10 +43,11 @@ def give_name(staged: Path, path: Path) -> None:
         staged.rename(path)
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Write a derived file, replacing the former one in one step."""
+def replace(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Write a derived file, replacing the former one in one step; nobody to whom `mode` denies it ever reads it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _beside(path) as temporary:
+        temporary.chmod(mode)
         temporary.write_bytes(content)
         temporary.replace(path)
 

@@ -145,9 +145,7 @@ class Records:
                 f"what would be changed fills {len(text.encode()):,} bytes, more than a ConfigMap can hold; "
                 "measure fewer variants at once, or change less of them"
             )
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # environments may hold credentials
-        replace(self.file, text.encode())
-        self.file.chmod(0o600)
+        replace(self.file, text.encode(), mode=0o600)  # environments may hold credentials
         sync(self.file)
         sync(self.file.parent)
         self._update(lambda data: data | {_KEY: text})
