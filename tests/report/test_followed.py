@@ -268,10 +268,13 @@ class Reader:
         yield self._claim(table, row, "Which run", lambda: runs[int(np.argmax(lags))].number, whole=True)
 
     def _causes(self, table: str, row: dict[str, list[str]]) -> Iterator[Claim]:
-        code = {"http_503": 503, "reset": 0}[row["Cause"][1].partition(",")[0]]
-        counting = [run for run in self.runs if run.counts and run.codes.size]
-        total = sum(int((run.codes == code).sum()) for run in counting)
-        yield Claim(f"{self.page.name}, {table}, code {code}", row["Requests"][0], lambda: total, whole=True)
+        cause = row["Cause"][1].partition(",")[0]
+        code = {"http_503": 503, "reset": 0, "no_text": 0}[cause]
+        counting = [run for run in self.runs if run.counts]
+        requested = sum(int((run.codes == code).sum()) for run in counting)
+        reported = sum(run.report["status_codes"].get(str(code), 0) for run in counting if not run.codes.size)
+        total = {"http_503": requested + reported, "reset": requested, "no_text": reported}[cause]
+        yield Claim(f"{self.page.name}, {table}, {cause}", row["Requests"][0], lambda: total, whole=True)
 
     def _reported(self, table: str, row: dict[str, list[str]]) -> Iterator[Claim]:
         runs, _ = self._cell(row)
