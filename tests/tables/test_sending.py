@@ -158,7 +158,7 @@ def test_it_is_refused_where_it_means_nothing(project) -> None:
         "artillery": "in which period",
         "reported": "nothing is known of single requests",
         "one": "a single measured request has no rate",
-        "fast": "sent at 1000 per second and more where 100 were asked",
+        "fast": "sent at 1,000 per second and more where 100 were asked",
     }
     assert set(rows) == set(words)
     for variant, expected in words.items():
