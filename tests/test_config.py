@@ -72,7 +72,7 @@ def test_the_limit_of_send_lag_has_defaults_for_each_part(content: dict) -> None
         ({"lag_limit": {"time": "0s", "share": 0.5}}, {"time_ns": 0, "share": 0.5}),
         ({"lag_limit": {"apart": "3ms"}}, {"apart_ns": 3e6}),
     ):
-        defaults = {"time_ns": 1e6, "share": 0.1, "apart_ns": 10e6}
+        defaults = {"time_ns": 2e6, "share": 0.1, "apart_ns": 10e6}
         assert config.lag_limit(config.check({**content, "analysis": given})) == defaults | expected
     for wrong in ({"time": 1}, {"share": "-1%"}, {"share": "ten"}, {"of": 1}):
         with pytest.raises(LoadstoneError, match=r"analysis\.lag_limit"):

@@ -20,7 +20,7 @@ from loadstone.variants import Variants
 EXCLUDING = ("FAILED", "INVALID", "INCONSISTENT")
 
 _ANALYSIS: dict[str, Any] = {"margin": "5%", "confidence": 0.95, "lag_limit": {}}
-_LAG_LIMIT = {"time": "1ms", "share": "10%", "apart": "10ms"}
+_LAG_LIMIT = {"time": "2ms", "share": "10%", "apart": "10ms"}
 _GATE = {
     "reference": "previous",
     "candidate": "newest",
