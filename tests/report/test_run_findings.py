@@ -72,7 +72,7 @@ def test_runs_that_are_not_flat_are_listed_with_the_evidence(known, watched):
     assert "drifting up: 5" in drifting and "% over the run, p < 0.001" in drifting
     assert "the machine was busy: a load average of 7.5 with 2 CPUs, right after the run" in drifting
     assert "busy" not in late
-    assert "sent late: 99th percentile of the send lag 5.00 ms, limit 1" in late
+    assert "sent late: 99th percentile of the send lag 5.00 ms, limit 2.00 ms" in late
     watched.do(lambda: section.get_by_role("link", name="Show run 2 of Direct at 100").click())
     assert watched.page.locator("#run-name").inner_text().startswith("Run 2 of Direct at 100 ")
     assert watched.complaints == []
@@ -116,7 +116,7 @@ def test_the_warning_of_late_sending_is_that_of_the_table(known, watched):
     assert (
         "The load generator fell behind in 1 of" in notices
         and "In the worst, run " in notices
-        and "of the send lag is 5.00 ms, above its limit of 1.00 ms" in notices
+        and "of the send lag is 5.00 ms, above its limit of 2.00 ms" in notices
     )
 
 

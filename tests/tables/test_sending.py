@@ -182,7 +182,7 @@ def test_it_is_refused_where_it_means_nothing(project) -> None:
 
 def test_a_clock_that_is_set_back_is_named_and_nothing_rests_on_it(project) -> None:
     """By an hour in the middle of a run that is punctual, and warms up: its latencies stay."""
-    latencies_ns = np.round(5e6 * (1 + 9 * np.exp(-np.arange(N) / 400)) * np.exp(0.1 * RNG.normal(size=N)))
+    latencies_ns = np.round(5e6 * (1 + 9 * np.exp(-np.arange(N) / 200)) * np.exp(0.1 * RNG.normal(size=N)))
     sent_ns = DUE_NS - np.where(np.arange(N) < N // 2, 0, 3600 * 10**9)
     files = {f"{number}.results.json.zst": run(sent_ns, latencies_ns) for number in (1, 2)}
     write(project, files, variant="back")
