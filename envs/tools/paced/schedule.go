@@ -80,7 +80,8 @@ func (s *schedule) find(n uint64) (i int, within uint64) {
 	return i, s.part + (n-s.firsts[i])*s.of
 }
 
-// Pace says how long to wait for the next request, of which so many have been sent.
+// Pace waits until the next request is due, of which so many have been sent, and has nothing left to wait for: vegeta's
+// own waiting is less exact (see sleep).
 func (s *schedule) Pace(elapsed time.Duration, sent uint64) (time.Duration, bool) {
 	if sent >= s.total {
 		return 0, true
@@ -89,7 +90,8 @@ func (s *schedule) Pace(elapsed time.Duration, sent uint64) (time.Duration, bool
 		elapsed = time.Since(s.begin)
 	}
 	i, within := s.find(sent)
-	return s.starts[i] + s.stages[i].due(within) - elapsed, false
+	sleep(s.starts[i] + s.stages[i].due(within) - elapsed)
+	return 0, false
 }
 
 // Rate is the rate at a moment of the attack.

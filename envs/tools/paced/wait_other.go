@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+import "time"
+
+func sleep(wait time.Duration) { time.Sleep(wait) }
