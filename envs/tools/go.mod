@@ -4,7 +4,10 @@ go 1.24.0
 
 tool github.com/tsenart/vegeta/v12
 
-require github.com/tsenart/vegeta/v12 v12.13.0
+require (
+	github.com/tsenart/vegeta/v12 v12.13.0
+	golang.org/x/sys v0.22.0
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -22,7 +25,6 @@ require (
 	github.com/tsenart/go-tsz v0.0.0-20180814235614-0bd30b3df1c3 // indirect
 	golang.org/x/net v0.27.0 // indirect
 	golang.org/x/sync v0.7.0 // indirect
-	golang.org/x/sys v0.22.0 // indirect
 	golang.org/x/text v0.16.0 // indirect
 	google.golang.org/protobuf v1.34.2 // indirect
 )

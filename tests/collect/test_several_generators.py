@@ -148,14 +148,21 @@ def test_results_that_lack_a_request_are_no_run(bench, monkeypatch: pytest.Monke
     it.assert_nothing_left()
 
 
-@pytest.mark.parametrize("here", [1, 2, 3, 5, 8])
-def test_each_has_a_processor_when_one_is_left_for_the_target(here: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("here", "expected"),
+    [(2, [1, 1, 1, 1]), (3, [1, 2, 1, 2]), (4, [1, 2, 3, 1]), (5, [1, 2, 3, 4]), (8, [4, 5, 6, 7])],
+)
+def test_each_has_a_processor_and_one_is_left_for_the_target(
+    here: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(here)))
-    found, why = several.cores(4)
-    if here >= 5:
-        assert (found, why) == (list(range(here - 4, here)), "")
-    else:
-        assert found == [None] * 4 and f"{here} are here" in why
+    assert several.cores(4) == (expected, "")
+
+
+def test_none_is_pinned_to_an_only_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
+    found, why = several.cores(2)
+    assert found == [None, None] and "only processor" in why
 
 
 def test_a_pinned_one_runs_on_its_processor_alone(bench) -> None:

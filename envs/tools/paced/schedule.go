@@ -38,6 +38,7 @@ func (s stage) due(n uint64) time.Duration {
 type schedule struct {
 	stages   []stage
 	part, of uint64
+	sleep    func(time.Duration)
 	begin    time.Time       // when it was agreed to start; zero: when the attack does
 	starts   []time.Duration // of each stage, from the attack's start
 	firsts   []uint64        // own count of the first request of each stage
@@ -49,7 +50,7 @@ func newSchedule(stages []stage, part, of uint64) (*schedule, error) {
 	if part >= of {
 		return nil, fmt.Errorf("there is no generator %d of %d: they count from 0", part, of)
 	}
-	s := &schedule{stages: stages, part: part, of: of}
+	s := &schedule{stages: stages, part: part, of: of, sleep: newSleep()}
 	start, planned := time.Duration(0), uint64(0)
 	for _, each := range stages {
 		if each.Nanoseconds <= 0 || each.Rate < 0 || each.To < 0 {
@@ -81,7 +82,7 @@ func (s *schedule) find(n uint64) (i int, within uint64) {
 }
 
 // Pace waits until the next request is due, of which so many have been sent, and has nothing left to wait for: vegeta's
-// own waiting is less exact (see sleep).
+// own waiting is less exact (see newSleep).
 func (s *schedule) Pace(elapsed time.Duration, sent uint64) (time.Duration, bool) {
 	if sent >= s.total {
 		return 0, true
@@ -90,7 +91,7 @@ func (s *schedule) Pace(elapsed time.Duration, sent uint64) (time.Duration, bool
 		elapsed = time.Since(s.begin)
 	}
 	i, within := s.find(sent)
-	sleep(s.starts[i] + s.stages[i].due(within) - elapsed)
+	s.sleep(s.starts[i] + s.stages[i].due(within) - elapsed)
 	return 0, false
 }
 

@@ -4,4 +4,4 @@ package main
 
 import "time"
 
-func sleep(wait time.Duration) { time.Sleep(wait) }
+func newSleep() func(time.Duration) { return time.Sleep }

@@ -53,15 +53,18 @@ def nanoseconds(stage: Stage) -> int:
 
 
 def cores(count: int) -> tuple[list[int | None], str]:
-    """A processor for each of `count` generators, the last ones; and why there is none, when fewer than one is left."""
+    """A processor for each of `count` generators, and why there is none.
+
+    The first one is left for the target, and generators share the others where these are fewer: on two processors, four
+    that ran on both found a proxy on loopback 1.2 times as slow as one did.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return [None] * count, "this system can't pin processes"
     available = sorted(os.sched_getaffinity(0))
-    if len(available) <= count:
-        return [
-            None
-        ] * count, f"{count} generators and the target need {count + 1} processors; {len(available)} are here"
-    return list(available[-count:]), ""
+    own = available[1:][-count:]
+    if not own:
+        return [None] * count, "the only processor is left for the target too"
+    return [own[number % len(own)] for number in range(count)], ""
 
 
 class Fleet(Sending, Protocol):
