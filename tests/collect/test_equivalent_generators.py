@@ -1,8 +1,9 @@
 """One generator at 1,000 requests/s and four at 250 each are the same load: as many requests, equivalent latency.
 
 Latency is judged on request, by the project's own verdicts over pairs of runs against the demo's proxy that follow each
-other, on a machine that nobody else uses: LOADSTONE_PAIRS=16 LOADSTONE_SECONDS=3. On two processors this mostly fails for
-connections that are kept, of which four generators hold four, each used a quarter as often: see config/README.md.
+other, on a machine that nobody else uses: LOADSTONE_PAIRS=16 LOADSTONE_SECONDS=3. On two processors this mostly
+fails for connections that are kept, of which four generators hold four, each used a quarter as often: see
+config/README.md.
 """
 
 import json
