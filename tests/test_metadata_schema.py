@@ -31,7 +31,7 @@ WHOLE = {
     "runs": 2,
     "seed": 7,
     "order": {"kind": "blocks", "positions": [2, 5]},
-    "generator": {"name": "k6", "version": "1"},
+    "generator": {"name": "k6", "version": "1", "program": "p", "count": 4, "in": "cluster", "connections": 8},
     "loadModel": "open",
     "users": 3,
     "stages": [

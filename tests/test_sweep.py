@@ -88,6 +88,24 @@ def test_every_key_of_version_4_is_written_with_its_type(declared: dict, generat
         assert file.read_text().endswith("}\n") and '\n  "testMode"' in file.read_text()
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "paced"),
+        ({"generators": 4}, "4 of paced"),
+        ({"generators": 4, "connections": 8}, "4 of paced over 8 connections"),
+        ({"connections": 8}, "paced over 8 connections"),
+        ({"generator": "serial"}, "serial"),
+    ],
+)
+def test_a_plan_says_what_is_to_send(declared: dict, changes: dict, said: str) -> None:
+    declared["sweep"] |= changes
+    (path, *_) = opened(declared).path.rglob("metadata.json")
+    described = metadata.read(path)
+    assert described.sent_by == said
+    assert (described.generators, described.connections) == (changes.get("generators"), changes.get("connections"))
+
+
 def test_reading_back_gives_the_plan(declared: dict) -> None:
     campaign = opened(declared)
     lacking = sweep.missing(archive.scan_campaign(campaign))

@@ -22,6 +22,7 @@ _PLAN = {
     "sweep.warmup.max_rate": ("max_warmup_rate",),
     "sweep.generator": ("generator", "name"),
     "sweep.generators": ("generator", "count"),
+    "sweep.connections": ("generator", "connections"),
     "whether target.generators is declared": ("generator", "in"),
     "the load's stages": ("stages",),
     "the measured stage": ("measuredPhase",),

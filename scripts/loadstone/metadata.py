@@ -61,7 +61,8 @@ class Metadata:
     `measured_phase` is the tool's own name of the phase that statistics are about, `zone` the offset of times that
     tools wrote without one, `unit` that of latencies; `imported` is there where Loadstone did not collect the runs.
     `generators` is how many share the load, where the sweep asked for a number of them, `generators_in` is ``cluster``
-    where they are pods.
+    where they are pods. `program` is what sent in the name of `generator`, `connections` over how many, in turn, where
+    the sweep asked for a number of them.
     `stages` are there where load is more than a warm-up and a test at one rate (see `load`), `script` is the user's own
     for k6.
     """
@@ -88,6 +89,8 @@ class Metadata:
     generator_version: str | None = None
     generators: int | None = None
     generators_in: str | None = None
+    program: str | None = None
+    connections: int | None = None
     tools: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     users: int | None = None
@@ -123,6 +126,13 @@ class Metadata:
     def load_s(self) -> float:
         """Seconds of all stages of a run, as far as they are ended by time."""
         return sum(stage.duration_s for stage in self.load if not stage.iterations)
+
+    @property
+    def sent_by(self) -> str:
+        """What sent the load, in words: ``paced``, ``4 of paced over 8 connections``."""
+        program = self.program or self.generator
+        sharing = program if self.generators is None else f"{self.generators} of {program}"
+        return sharing if self.connections is None else f"{sharing} over {self.connections} connections"
 
     @property
     def measured(self) -> Stage | None:
@@ -219,6 +229,8 @@ def parse(content: dict[str, Any]) -> Metadata:
         generator_version=found.text("generator", "version") or None,
         generators=found.integer("generator", "count"),
         generators_in=found.text("generator", "in"),
+        program=found.text("generator", "program"),
+        connections=found.integer("generator", "connections"),
         tools=found.texts("tools"),
         labels=found.texts("labels"),
         users=found.integer("users"),

@@ -1,7 +1,7 @@
 """The stages that a declared sweep gives to each run."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone.metadata import parse_duration
@@ -118,14 +118,27 @@ def faults(sweep: Mapping[str, Any]) -> list[str]:
         if generator == "k6" and short:
             found.append(f"generator: k6 sends for at least a second, the stage {short[0].name} is shorter")
         measured = next(stage for stage in stages if stage.measured)
-        if "generators" in sweep and (measured.requests or 0) < sweep["generators"]:
-            found.append(
-                f"generators: {sweep['generators']} generators have {measured.requests} requests to send at {load} "
-                "requests/s; each needs one"
-            )
+        found += _sharing_faults(sweep, load, measured.requests or 0)
         if measured.rate is not None and (measured.rate + (measured.to or 0)) / 2 * measured.duration_s < 1:
             found.append(f"rates: {load} requests/s for {measured_duration(sweep)} is less than one request")
     return list(dict.fromkeys(found))
+
+
+def _sharing_faults(sweep: Mapping[str, Any], load: float, requests: int) -> Iterator[str]:
+    """Of several generators with so many requests to send."""
+    number = sweep.get("generators", 1)
+    if requests < number > 1:
+        yield (f"generators: {number} generators have {requests} requests to send at {load} requests/s; each needs one")
+    if (connections := sweep.get("connections", 0)) % number:
+        yield f"connections: {connections} can't be shared evenly by {number} generators"
+
+
+# Keys that one generator alone has.
+_OF_ONE = {
+    "generators": ("vegeta", "share the load of vegeta"),
+    "connections": ("vegeta", "are those of vegeta"),
+    "script": ("k6", "is one of k6"),
+}
 
 
 def _misplaced(sweep: Mapping[str, Any], generator: str) -> list[tuple[str, str]]:
@@ -137,10 +150,11 @@ def _misplaced(sweep: Mapping[str, Any], generator: str) -> list[tuple[str, str]
         found.append(("users", f"{generator} knows no users who wait; generator: k6 does"))
     if "iterations" in sweep and "users" not in sweep:
         found.append(("iterations", "are those of users, and none are given"))
-    if "generators" in sweep and generator != "vegeta":
-        found.append(("generators", f"share the load of vegeta; the generator is {generator}"))
-    if "script" in sweep and generator != "k6":
-        found.append(("script", f"is one of k6, and the generator is {generator}"))
+    found += [
+        (key, f"{why}; the generator is {generator}")
+        for key, (whose, why) in _OF_ONE.items()
+        if key in sweep and generator != whose
+    ]
     if "shape" in sweep:
         if generator == "serial" or "users" in sweep:
             found.append(("shape", "needs requests sent on a clock (generator: vegeta, k6 or artillery, and rates)"))

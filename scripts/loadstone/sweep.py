@@ -293,10 +293,14 @@ def _metadata(
 
 
 def _generator(config: Mapping[str, Any], tools: Mapping[str, str]) -> dict[str, Any]:
-    """The load generator, and how many share the load, and where, if the sweep says it."""
+    """The load generator, and how many share the load, where, and over how many connections, if the sweep says it."""
     sweep = config["sweep"]
     name = sweep.get("generator", "vegeta")
     found: dict[str, Any] = {"name": name, "version": tools.get(name, "")}
+    if name == "vegeta":
+        found["program"] = "paced"
+    if "connections" in sweep:
+        found["connections"] = sweep["connections"]
     if "generators" in sweep:
         found["count"] = sweep["generators"]
         found |= {"in": "cluster"} if "generators" in config["target"] else {}

@@ -57,6 +57,28 @@ def test_they_send_what_one_sends(bench, generators: int, rate: float, duration:
     assert not any("X-Vegeta-Attack" in each["headers"] for each in it.recorded()), "the target is told nothing new"
 
 
+@pytest.mark.parametrize(("generators", "connections"), [(None, 3), (1, 4), (2, 4), (4, 4)])
+def test_requests_go_over_connections_in_turn(bench, generators: int | None, connections: int) -> None:
+    """Warm-up and test over the same ones, however many generators share them."""
+    it = bench(generators, connections=connections, rates=[50], duration="1s")
+    it.collect()
+    each = connections // (generators or 1)
+    used: dict[int, list[int]] = {}
+    for request in it.recorded():
+        used.setdefault(request["port"], []).append(int(request["headers"]["X-Vegeta-Seq"]))
+    assert all(len({number % each for number in numbers}) == 1 for numbers in used.values())
+    # Where an answer was late another connection was opened beside its own.
+    most = sorted(map(len, used.values()), reverse=True)[:connections]
+    assert len(most) == connections and sum(most) >= 40 and max(most) <= 60 // connections + 1
+
+
+def test_without_a_number_of_connections_one_is_enough_while_answers_come_in_time(bench) -> None:
+    it = bench(None, rates=[50], duration="1s")
+    it.collect()
+    ports = [request["port"] for request in it.recorded()]
+    assert ports.count(max(ports, key=ports.count)) >= 40
+
+
 def test_they_start_together_and_take_turns(bench) -> None:
     it = bench(4, rates=[40], duration="1s", warmup=None)
     it.collect()
@@ -190,6 +212,12 @@ def test_what_makes_no_sense_is_refused() -> None:
     assert shape.faults(sweep) == ["generators: 3 generators have 2 requests to send at 2 requests/s; each needs one"]
     assert shape.faults(sweep | {"generators": 2}) == []
     assert "share the load of vegeta" in shape.faults(sweep | {"generator": "serial"})[0]
+    for generator in ("serial", "k6", "artillery"):
+        alone = {"rates": [2], "duration": "1s", "runs": 1, "connections": 2, "generator": generator}
+        assert shape.faults(alone) == [f"connections: are those of vegeta; the generator is {generator}"]
+    shared = {"rates": [20], "duration": "1s", "runs": 1, "generators": 4}
+    assert shape.faults(shared | {"connections": 8}) == []
+    assert shape.faults(shared | {"connections": 6}) == ["connections: 6 can't be shared evenly by 4 generators"]
 
 
 def test_a_collecting_process_that_is_killed_leaves_no_generator(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict:
 
 def test_what_is_there_is_asked_for_its_version(config) -> None:
     found = versions(config)
-    assert set(found) == {"python", "vegeta", "python3", "envoy"} and "1.40" in found["envoy"]
+    assert set(found) == {"python", "vegeta", "paced", "python3", "envoy"} and "1.40" in found["envoy"]
     assert found["python3"] == ""  # not known to answer, so not started
 
 

@@ -79,7 +79,7 @@ class Bench:
     def recorded(self) -> list[dict[str, Any]]:
         """Requests as the server saw them (with `--record`), but for those that asked who it is."""
         lines = [json.loads(line) for line in (self.hits / "recorded").read_text().splitlines()][3:]
-        keys = ("time_s", "method", "path", "headers", "body")
+        keys = ("time_s", "method", "path", "headers", "body", "port")
         return [dict(zip(keys, line, strict=True)) | {"headers": dict(line[3])} for line in lines]
 
     def assert_nothing_left(self) -> None:

@@ -1,9 +1,9 @@
 """A small web server as a target: `python server.py PORT FOLDER [options]`.
 
 Writes a line per request to FOLDER/requests and one per start to FOLDER/starts; with `--record`, a request's time of
-arrival (s), method, path, headers and body to FOLDER/recorded, as JSON. Answers /ready, everything else with a
-fixed page, or with `--redirect` /page with a redirect to it. `--slow-after 20` lets all but the first 20 wait for a
-minute. `--fail-starts 2,3` ends the second and third start at once, before it is ready.
+arrival (s), method, path, headers, body and its sender's port to FOLDER/recorded, as JSON. Answers /ready,
+everything else with a fixed page, or with `--redirect` /page with a redirect to it. `--slow-after 20` lets all but the
+first 20 wait for a minute. `--fail-starts 2,3` ends the second and third start at once, before it is ready.
 """
 
 import argparse
@@ -52,6 +52,7 @@ def main() -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if options.record and self.path != "/ready":
                 seen = [time.time(), self.command, self.path, self.headers.items(), body.decode(errors="replace")]
+                seen.append(self.client_address[1])
                 with (options.folder / "recorded").open("a") as record:
                     record.write(json.dumps(seen) + "\n")
             if self.path != "/ready":

@@ -1,5 +1,7 @@
 """What weakens conclusions: each weakness is found where there is one, and none in a clean sweep."""
 
+import json
+
 import numpy as np
 import pytest
 from loadstone import archive
@@ -414,6 +416,20 @@ def test_replicas_strike_only_what_is_set_beside_others(project):
     rows = project.rows("FROM effects WHERE comparison IS NULL AND statistic = 'mean'")
     told = weakened(rows, project.rows("FROM claims WHERE comparison IS NULL"))
     assert {row["variant"]: row["weakened"] for row in told} == {"b": [], "x": ["replicas"]}
+
+
+def test_variants_whose_requests_were_sent_otherwise_than_those_of_the_baseline_are_struck(project):
+    paced = {"name": "vegeta", "program": "paced"}
+    for variant, generator in (("a", paced), ("b", paced), ("x", paced | {"count": 4, "connections": 8})):
+        write(project, variant, 5)
+        (path,) = project.archive.glob(f"*/*/*/200/{variant}/metadata.json")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"generator": generator}))
+    found = one(project, "sent_by")
+    assert found["weight"] == "serious" and {cell["variant"] for cell in found["cells"]} == {"x"}
+    assert found["text"] == (
+        "Requests were sent in 2 ways: by 4 of paced over 8 connections with 5 runs and paced with 10 runs; "
+        "it concerns “x” at 200 requests/s."
+    )
 
 
 def test_failures_of_one_tool_do_not_strike_what_another_measured(project):

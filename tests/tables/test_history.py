@@ -137,6 +137,19 @@ def test_other_ways_of_measuring_are_series_of_their_own_and_named(project):
     ]
 
 
+def test_what_sent_the_requests_is_named_where_it_differs(project):
+    campaign(project, TIMES[0])
+    campaign(project, TIMES[1], generator={"name": "vegeta", "program": "paced", "count": 4})
+    campaign(project, TIMES[2], generator={"name": "k6"})
+    write(project)
+    rows = project.rows("SELECT differs FROM history WHERE statistic = 'mean' ORDER BY started_at")
+    assert [row["differs"] for row in rows] == [
+        [],
+        ["sent by: vegeta before, 4 of paced here"],
+        ["generator: vegeta before, k6 here"],
+    ]
+
+
 def test_single_runs_have_values_and_no_interval(project):
     for timestamp in TIMES[:3]:
         campaign(project, timestamp, 1.0 if timestamp != TIMES[2] else 5.0, runs=1)

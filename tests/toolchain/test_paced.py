@@ -39,6 +39,7 @@ def start(root: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
         ({"stages": [STAGE | {"nanoseconds": 0}]}, "a duration above zero"),
         ({"stages": [STAGE | {"rate": -1}]}, "no negative rates"),
         ({"stages": [STAGE], "draw": {"X": []}}, "no value of the header X"),
+        ({"stages": [STAGE], "connections": -1}, "a number of connections below zero"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(root: Path, tmp_path: Path, plan: object, said: str) -> None:

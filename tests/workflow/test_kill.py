@@ -74,7 +74,7 @@ def test_snakemake_killed_at_any_moment(checkout: Checkout, seed: int) -> None:
     finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
 
 
-@pytest.mark.parametrize("name", ["vegeta attack", "vegeta encode", "collect.py", "envoy"])
+@pytest.mark.parametrize("name", ["paced", "vegeta encode", "collect.py", "envoy"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: int) -> None:
     process = checkout.start("--cores", "all", "attacks")
@@ -98,7 +98,7 @@ def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: in
 
 def test_ctrl_c_leaves_nothing_running(checkout: Checkout) -> None:
     process = checkout.start("--cores", "all", "attacks")
-    while process.poll() is None and not victims(checkout, "vegeta attack"):
+    while process.poll() is None and not victims(checkout, "paced"):
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=600)

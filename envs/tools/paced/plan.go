@@ -13,16 +13,18 @@ import (
 )
 
 // plan is what one generator is to send. Draw gives the values of a header from which each request takes one. Of
-// several generators (Of) that share the stages, this one is number Part, from 0.
+// several generators (Of) that share the stages, this one is number Part, from 0. Connections is over how many it sends
+// in turn; 0: over as many as it needs, the one that was free last first.
 type plan struct {
-	Method string              `json:"method"`
-	URL    string              `json:"url"`
-	Header http.Header         `json:"header"`
-	Body   []byte              `json:"body"`
-	Draw   map[string][]string `json:"draw"`
-	Stages []stage             `json:"stages"`
-	Part   uint64              `json:"part"`
-	Of     uint64              `json:"of"`
+	Method      string              `json:"method"`
+	URL         string              `json:"url"`
+	Header      http.Header         `json:"header"`
+	Body        []byte              `json:"body"`
+	Draw        map[string][]string `json:"draw"`
+	Stages      []stage             `json:"stages"`
+	Part        uint64              `json:"part"`
+	Of          uint64              `json:"of"`
+	Connections int                 `json:"connections"`
 }
 
 // attack is a plan whose files are open.
@@ -37,6 +39,9 @@ func newAttack(planned plan, measured, others string) (*attack, error) {
 		if len(values) == 0 {
 			return nil, fmt.Errorf("no value of the header %s", name)
 		}
+	}
+	if planned.Connections < 0 {
+		return nil, errors.New("a number of connections below zero")
 	}
 	clock, err := newSchedule(planned.Stages, planned.Part, planned.Of)
 	if err != nil {
@@ -81,7 +86,9 @@ func (a *attack) agree(unixNanoseconds int64) error {
 
 // send sends all and writes it, until a value comes from stop, which leaves the requests under way out.
 func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
-	attacker := vegeta.NewAttacker(vegeta.Timeout(timeout), vegeta.HTTP2(true))
+	client := &http.Client{Transport: newInTurn(max(1, a.planned.Connections))}
+	redirects := vegeta.Redirects(vegeta.DefaultRedirects)
+	attacker := vegeta.NewAttacker(vegeta.Client(client), vegeta.Timeout(timeout), redirects)
 	results := attacker.Attack(a.planned.targeter(), a.clock, 0, "")
 	name := ""
 	if a.planned.Of > 1 {

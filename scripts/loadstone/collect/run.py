@@ -202,7 +202,7 @@ def _check_end(program: Sending, code: int, generator: Generator) -> None:
 
 
 def _check_length(program: Sending, attack: Attack, load_model: str) -> None:
-    """Raise RunFailedError when it ended early: vegeta takes an interrupt for a wish to do so, and succeeds."""
+    """Raise RunFailedError when it ended early, as a program may that takes an interrupt for a wish to do so."""
     least_s = 0.0 if load_model == "serial" else _least_s(attack)
     took_s = time.monotonic() - program.started_s
     if took_s < 0.95 * least_s:

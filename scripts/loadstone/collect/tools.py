@@ -45,13 +45,10 @@ def versions(config: Mapping[str, Any]) -> dict[str, str]:
 
 def _generators(config: Mapping[str, Any]) -> list[str]:
     """The programs that make the load: vegeta, with what is beside it, or another tool."""
-    sweep, variants = config.get("sweep", {}), config.get("target", {}).get("variants", {})
-    generator = sweep.get("generator", "vegeta")
+    generator = config.get("sweep", {}).get("generator", "vegeta")
     if generator not in ("vegeta", "serial"):
         return [generator]
-    drawing = any(variants.get(name, {}).get("draw") for name in sweep.get("variants", []))
-    paced = ["paced"] if "shape" in sweep or drawing or "generators" in sweep else []
-    return ["vegeta", *(["serial"] if generator == "serial" else paced)]
+    return ["vegeta", "serial" if generator == "serial" else "paced"]
 
 
 def _commands(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:

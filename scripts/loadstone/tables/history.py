@@ -32,6 +32,7 @@ _SERIES = ("app", "host", "variant", "rate")
 _NAMED = {
     "load_model": "load model",
     "generator": "generator",
+    "sent_by": "sent by",
     "replicas": "replicas",
     "duration_s": "duration in s",
     "warmup_rate": "warm-up rate",
@@ -110,7 +111,8 @@ def _order(cell: _Row) -> tuple[Any, ...]:
 
 def _differences(before: _Row, cell: _Row) -> Iterator[str]:
     for name, words in _NAMED.items():
-        if before[name] != cell[name]:
+        is_told = name == "sent_by" and before["generator"] != cell["generator"]
+        if before[name] != cell[name] and not is_told:
             yield f"{words}: {_said(before[name])} before, {_said(cell[name])} here"
     labels = dict(before["labels"] or ()), dict(cell["labels"] or ())
     for name in sorted(labels[0].keys() | labels[1].keys()):

@@ -37,6 +37,7 @@ _DESCRIBED = [
     ("description", _TEXT),  # of an imported run
     ("timeout_s", _FLOAT),  # of one request; None where the metadata do not say
     ("generators", pa.int32()),  # that shared the load; null where the metadata do not say
+    ("sent_by", _TEXT),  # what sent the load, how many of it, over how many connections
     ("plan_order", _TEXT),  # of the sweep: blocks or fixed; None where the metadata do not say
 ]
 

@@ -44,7 +44,8 @@ def plan(job: Job, attack: Attack, request: Mapping[str, Any], part: int, of: in
         }
         for stage in attack.stages
     ]
-    return {**request, "stages": stages, "draw": job.draws, "part": part, "of": of}
+    connections = (job.planned.connections or 0) // of
+    return {**request, "stages": stages, "draw": job.draws, "part": part, "of": of, "connections": connections}
 
 
 def nanoseconds(stage: Stage) -> int:

@@ -1,13 +1,11 @@
-"""Vegeta, and the two programs beside it that send as it does (envs/tools): `serial` and `paced`.
+"""Vegeta: two programs of its library send (envs/tools), `paced` on a clock and `serial` one request after another.
 
-Each leaves vegeta's binary format, which becomes the archive's formats once the attack is over.
+Each leaves vegeta's binary format, which vegeta itself makes the archive's formats of once the attack is over.
 """
 
 import base64
 import json
-import os
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -15,16 +13,16 @@ from typing import Any
 from loadstone.collect.generators import base, several
 from loadstone.collect.target import Job, RunFailedError
 from loadstone.process import Minder, Program, Sending, check, run
-from loadstone.stages import Attack, Stage, apart, together
+from loadstone.stages import Attack, apart, together
 
 _SUFFIXES = {"warmup": ".warmups.json.zst", "test": ".results.json.zst"}
 
 
 class Vegeta:
-    """Open load: the measured stage and the warm-up at one rate each are two attacks of ``vegeta attack``.
+    """Open load: `paced` sends all stages, or several of it share them where the sweep says how many.
 
-    With other stages, or with headers that are drawn, `paced` sends them all; where the sweep says how many generators
-    there are, so many of it.
+    Never ``vegeta attack``, which waits in steps of 1 ms on Linux and leaves out a last request that it would send
+    late: whatever is compared is sent by one program.
     """
 
     succeeds_with = frozenset((0,))
@@ -33,51 +31,30 @@ class Vegeta:
         self._job = job
         self._outputs = {phase: folder / f"{phase}.bin" for phase in _SUFFIXES}
         self._folder = folder
-        self._is_paced = bool(job.planned.stages or job.draws)
         self._count = job.planned.generators or 1
-        self._in_cluster = job.planned.generators_in == "cluster"
         # Also when it is shared among one: what differs between that and several is their number alone.
         self._is_shared = job.planned.generators is not None
         self._said: list[dict[str, Any]] = []
 
     def attacks(self) -> list[Attack]:
-        return (together if self._is_paced or self._in_cluster else apart)(self._job.planned.load)
+        return together(self._job.planned.load)
 
     def start(self, attack: Attack) -> Sending:
         if self._is_shared:
             return self._start_several(attack)
-        if self._is_paced:
-            return self._start_paced(attack)
-        (stage,) = attack.stages
-        pace = Fraction(stage.rate or 0.0).limit_denominator(1_000_000)
-        command = ["vegeta", "attack", "-format=json", f"-rate={pace.numerator}/{pace.denominator}s"]
-        command += [f"-duration={several.nanoseconds(stage)}ns", f"-timeout={self._job.timeout}"]
-        command += [f"-output={self._output(stage)}"]
-        return _program(self._job, command, _target(self._job))
-
-    def _start_paced(self, attack: Attack) -> Program:
         others, measured = self._outputs.values()
         command = ["paced", f"-timeout={self._job.timeout}", f"-measured={measured}", f"-others={others}"]
         return _program(self._job, command, several.plan(self._job, attack, _target(self._job), 0, 1))
 
     def _start_several(self, attack: Attack) -> Sending:
         plans = [several.plan(self._job, attack, _target(self._job), part, self._count) for part in range(self._count)]
-        outputs = [
-            (self._output_of("test", part, attack), self._output_of("warmup", part, attack))
-            for part in range(self._count)
-        ]
+        outputs = [(self._part("test", part), self._part("warmup", part)) for part in range(self._count)]
         fleet = self._fleet(plans, outputs)
-        if attack.measured is not None:
-            self._said = fleet.said
+        self._said = fleet.said
         return fleet
 
-    def _output_of(self, phase: str, part: int, attack: Attack) -> Path:
-        """A file for one generator's requests; nothing is kept of a phase that the attack does not hold."""
-        holds = any(stage.measured == (phase == "test") for stage in attack.stages)
-        return self._part(phase, part) if holds else Path(os.devnull)
-
     def _fleet(self, plans: list[dict[str, Any]], outputs: list[tuple[Path, Path]]) -> several.Fleet:
-        if not self._in_cluster:
+        if self._job.planned.generators_in != "cluster":
             return several.LocalFleet(self._job, plans, outputs)
         from loadstone.collect.kubernetes import load  # noqa: PLC0415 - its client library takes a second to load
 
@@ -91,37 +68,32 @@ class Vegeta:
         parts = [self._part(phase, part) for part in range(self._count)] if self._is_shared else [self._outputs[phase]]
         return [part for part in parts if part.exists() and part.stat().st_size]
 
-    def _output(self, stage: Stage) -> Path:
-        return self._outputs["test" if stage.measured else "warmup"]
-
     def finish(self) -> base.Results:
         job, files = self._job, {".summary.json": self._folder / "summary"}
         sent = self._results("test")
         report = summarise(sent, files[".summary.json"], job.minder, job.attack_log) if sent else {}
         if not report.get("requests"):
             raise RunFailedError(f"run {job.run} of {job.cell}: the attack sent no request; see {job.attack_log}")
-        if self._is_shared:
-            self._check_whole(report["requests"])
+        if report["requests"] != (planned := job.planned.expected_requests):
+            raise RunFailedError(f"the attack's results hold {report['requests']} requests instead of {planned}")
         for phase, output in self._outputs.items():
             if parts := self._results(phase):
                 files[_SUFFIXES[phase]] = output.with_suffix(".encoded")
                 encode(parts, files[_SUFFIXES[phase]], job.minder, job.attack_log)
         return base.Results(files, {"generators": self._said} if self._said else {})
 
-    def _check_whole(self, sent: int) -> None:
-        """What several have sent is all that a single one would have."""
-        planned = self._job.planned.expected_requests
-        if sent != planned:
-            raise RunFailedError(f"the {self._count} generators' results hold {sent} requests instead of {planned}")
-
 
 class Serial(Vegeta):
     """One request after another: as many as rate x duration, in any time."""
 
+    def attacks(self) -> list[Attack]:
+        return apart(self._job.planned.load)
+
     def start(self, attack: Attack) -> Program:
         (stage,) = attack.stages
+        output = self._outputs["test" if stage.measured else "warmup"]
         command = ["serial", "-requests", str(stage.requests), "-timeout", self._job.timeout]
-        return _program(self._job, [*command, "-output", str(self._output(stage))], _target(self._job))
+        return _program(self._job, [*command, "-output", str(output)], _target(self._job))
 
 
 def _program(job: Job, command: list[str], given: dict[str, Any]) -> Program:

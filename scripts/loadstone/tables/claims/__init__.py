@@ -32,6 +32,7 @@ _LINTS: Sequence[Callable[[Evidence], Iterable[Weakness]]] = (
     figures.reports_only,
     conditions.hosts,
     conditions.replicas,
+    conditions.sent_by,
     conditions.tool_versions,
     conditions.ways,
     conditions.far_apart,

@@ -37,6 +37,23 @@ def replicas(evidence: Evidence) -> Iterator[Weakness]:
         yield _unlike(evidence, "replicas", text, found, (len(runs), len(runs), "numbers"))
 
 
+def sent_by(evidence: Evidence) -> Iterator[Weakness]:
+    """One tool's load that was not always sent by the same program, as many of it and over as many connections."""
+    runs = Counter(run["sent_by"] for run in evidence.runs)
+    if _in_ways(evidence.runs) > 1:
+        found = _beside(evidence, lambda runs: _in_ways(runs) > 1)
+        text = f"Requests were sent in {len(runs)} ways: by {_parts(runs)}."
+        if found and len(found) < len(evidence.series):
+            text = f"{text[:-1]}; it concerns {evidence.where(found)}."
+        yield _unlike(evidence, "sent_by", text, found, (len(runs), len(runs), "ways"))
+
+
+def _in_ways(runs: Iterable[_Row]) -> int:
+    """In how many ways a tool's requests were sent, of the tool with most of them."""
+    ways = {(run["generator"], run["sent_by"]) for run in runs}
+    return max(Counter(generator for generator, _ in ways).values(), default=0)
+
+
 def _unlike(
     evidence: Evidence, claim: str, text: str, found: Sequence[Series], numbers: tuple[int, int, str]
 ) -> Weakness:

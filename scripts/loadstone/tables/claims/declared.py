@@ -133,6 +133,14 @@ CLAIMS = {
             "give all variants the same number of replicas",
         ),
         Claim(
+            "sent_by",
+            "Sent in different ways",
+            "serious where the requests of a variant and its baseline were sent by another program, by another number "
+            "of load generators or over another number of connections: a fast target is then found faster or slower; "
+            "limits where those of loads or ways of measuring were",
+            "measure all variants with the same number of load generators and connections, by one version of Loadstone",
+        ),
+        Claim(
             "tool_versions",
             "Different versions of tools",
             "limits where the load generator or another recorded tool had several versions",
