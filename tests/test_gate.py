@@ -39,6 +39,7 @@ def cells(random, timestamp: str, factor: float, *, count: int = 10, runs: int =
             "rate": float(rate),
             "load_model": "open",
             "generator": "vegeta",
+            "sent_by": "paced",
             "replicas": None,
             "evidence": "requests",
             "n_runs": runs,

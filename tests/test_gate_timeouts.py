@@ -32,7 +32,14 @@ def cell(generator, timestamp: str, share: float, runs: int, requests: int = 150
         found.append(stats.Sample(latencies.astype(np.int64), told, late, late, ~late, 10.0, LIMIT_NS))
     drawn = stats.replicate(found, P90, *generator.integers(1 << 30, size=2).tolist())
     key = {"app": "demo", "host": "here", "timestamp": timestamp, "variant": "plain", "rate": 1.0}
-    how = {"load_model": "open", "generator": "vegeta", "replicas": None, "evidence": "requests", "resolution_ns": 1.0}
+    how = {
+        "load_model": "open",
+        "generator": "vegeta",
+        "sent_by": "paced",
+        "replicas": None,
+        "evidence": "requests",
+        "resolution_ns": 1.0,
+    }
     low, high = stats.interval(drawn, "p90") or (None, None)
     pooled = np.concatenate([each.latencies_ns for each in found])
     figures = {"n_runs": runs, "n_requests": runs * requests, "p90_ns": float(np.quantile(pooled, 0.9))}

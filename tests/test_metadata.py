@@ -57,6 +57,27 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is missing"]
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"version": "4", "testMode": "vegeta"}, "vegeta"),
+        ({"version": "5", "generator": {"name": "vegeta"}}, "vegeta"),
+        ({"version": "5", "generator": {"name": "vegeta"}, "stages": [{"name": "test", "duration": "1s"}]}, "paced"),
+        ({"version": "5", "generator": {"name": "vegeta"}, "req": {"draw": {"X-User": {}}}}, "paced"),
+        ({"version": "5", "generator": {"name": "vegeta", "count": 4}}, "4 of paced"),
+        ({"version": "5", "generator": {"name": "vegeta", "count": 4, "in": "cluster"}}, "4 of paced in the cluster"),
+        (
+            {"generator": {"name": "vegeta", "program": "paced", "connections": 8}},
+            "paced over 8 connections",
+        ),
+        ({"version": "5", "generator": {"name": "k6"}, "stages": [{"name": "test", "duration": "1s"}]}, "k6"),
+    ],
+)
+def test_what_sent_is_known_of_campaigns_that_do_not_say_it_too(tmp_path: Path, content: dict, said: str) -> None:
+    (tmp_path / "metadata.json").write_text(json.dumps(content))
+    assert metadata.read(tmp_path / "metadata.json").sent_by == said
+
+
 def test_the_time_limit_of_iterations_is_no_duration() -> None:
     stage = {"name": "test", "duration": "600s", "users": 3}
     content = {"testOptions": {"duration": "10m"}, "loadModel": "closed", "measuredPhase": "test"}

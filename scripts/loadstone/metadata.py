@@ -131,8 +131,9 @@ class Metadata:
     def sent_by(self) -> str:
         """What sent the load, in words: ``paced``, ``4 of paced over 8 connections``."""
         program = self.program or self.generator
-        sharing = program if self.generators is None else f"{self.generators} of {program}"
-        return sharing if self.connections is None else f"{sharing} over {self.connections} connections"
+        text = program if self.generators is None else f"{self.generators} of {program}"
+        text += f" over {self.connections} connections" if self.connections is not None else ""
+        return f"{text} in the cluster" if self.generators_in == "cluster" else text
 
     @property
     def measured(self) -> Stage | None:
@@ -229,7 +230,7 @@ def parse(content: dict[str, Any]) -> Metadata:
         generator_version=found.text("generator", "version") or None,
         generators=found.integer("generator", "count"),
         generators_in=found.text("generator", "in"),
-        program=found.text("generator", "program"),
+        program=found.text("generator", "program") or _program(found),
         connections=found.integer("generator", "connections"),
         tools=found.texts("tools"),
         labels=found.texts("labels"),
@@ -252,6 +253,13 @@ def parse(content: dict[str, Any]) -> Metadata:
     metadata.problems = found.problems
     metadata.inferred = _inferred(found, metadata)
     return metadata
+
+
+def _program(found: "_Fields") -> str | None:
+    """What sent where the file does not say it: before, `paced` sent these alone, and ``vegeta attack`` the rest."""
+    is_ours = found.text("version") == "5" and found.text("generator", "name") == "vegeta" and not found.get("imported")
+    was_paced = any(found.get(*key) for key in (("stages",), ("req", "draw"), ("generator", "count")))
+    return "paced" if is_ours and was_paced else None
 
 
 def _version(found: "_Fields") -> str:

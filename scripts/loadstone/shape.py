@@ -125,11 +125,13 @@ def faults(sweep: Mapping[str, Any]) -> list[str]:
 
 
 def _sharing_faults(sweep: Mapping[str, Any], load: float, requests: int) -> Iterator[str]:
-    """Of several generators with so many requests to send."""
+    """Of generators and connections that share so many requests."""
     number = sweep.get("generators", 1)
     if requests < number > 1:
         yield (f"generators: {number} generators have {requests} requests to send at {load} requests/s; each needs one")
-    if (connections := sweep.get("connections", 0)) % number:
+    if (connections := sweep.get("connections", 0)) > requests:
+        yield f"connections: {connections} have {requests} requests to send at {load} requests/s; each needs one"
+    elif connections % number:
         yield f"connections: {connections} can't be shared evenly by {number} generators"
 
 

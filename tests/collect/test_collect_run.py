@@ -21,7 +21,7 @@ def bench(tmp_path: Path) -> Callable[..., Bench]:
     return lambda *options, **changes: Bench(tmp_path, *options, **changes)
 
 
-# Vegeta ends on time: what a busy machine keeps it from sending until then, it never sends. Few requests have time.
+# A busy machine has time for few requests.
 CALM = {"rates": [10], "duration": "1s", "warmup": {"duration": "1s", "min_rate": 5, "max_rate": 5}}
 
 
@@ -194,11 +194,21 @@ def test_leftovers_of_removed_results_are_set_aside(bench) -> None:
     assert archive.scan_campaign(it.campaign).problems == []
 
 
+def test_a_campaign_that_an_earlier_version_opened_is_left_to_it(bench) -> None:
+    it = bench()
+    path = it.cell.path / "metadata.json"
+    content = json.loads(path.read_text())
+    del content["generator"]["program"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(LoadstoneError, match="opened by an earlier Loadstone, which sent its runs by `vegeta attack`"):
+        it.collect()
+    assert it.served() == 0
+
+
 def test_without_a_warm_up_there_is_none(bench) -> None:
     it = bench(warmup={"duration": "0s"})
     it.collect()
     assert not (it.cell.path / "1.warmups.json.zst").exists()
-    # Vegeta ends on time, so that on a busy machine the last ones are not sent.
     assert it.served() == len(it.lines("1.results.json.zst")) + 3
 
 

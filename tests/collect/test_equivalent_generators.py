@@ -50,7 +50,8 @@ def test_four_generators_are_one(headers: dict[str, str], tmp_path: Path) -> Non
         "variants": {"one": proxied, "four": proxied},
     }
     planned = {"app": "demo", "variants": ["one", "four"], "rates": [RATE], "runs": RUNS, "duration": f"{SECONDS}s"}
-    planned["connections"] = CONNECTIONS
+    if not headers:
+        planned["connections"] = CONNECTIONS
     planned["warmup"] = {"duration": "300ms", "min_rate": 200, "max_rate": 200}
     project = Project(tmp_path)
     config = {"archive": str(project.archive), "host": "here", "sweep": planned, "target": target}

@@ -1,6 +1,7 @@
 """Causes of failed requests: texts as tools really write them, and a bounded number of rows whatever a server sends."""
 
 import json
+import os
 import resource
 import subprocess
 from collections.abc import Iterator
@@ -36,6 +37,15 @@ def attacked(url: str, timeout: str = "10s") -> bytes:
     return rawfiles.vegeta("encode", "--to", "json", stdin=rawfiles.vegeta("attack", *options, stdin=target))
 
 
+def sent_by_ours(url: str, timeout: str, folder: Path, connections: int) -> bytes:
+    stage = {"rate": 10, "to": 10, "nanoseconds": 200_000_000, "requests": 2, "measured": True}
+    plan = {"method": "GET", "url": url, "stages": [stage], "connections": connections}
+    results = folder / "results"
+    command = [process.find("paced"), f"-timeout={timeout}", f"-measured={results}", f"-others={os.devnull}"]
+    subprocess.run(command, input=json.dumps(plan).encode(), check=True)
+    return rawfiles.vegeta("encode", "--to", "json", str(results))
+
+
 # --- texts of the real vegeta ----------------------------------------------------------------------------------------
 
 
@@ -62,6 +72,15 @@ def test_vegeta_against_a_server_that_fails_so(project, cause):
     server, scheme, timeout = SERVERS[cause]
     with server() as port:
         assert found(project, attacked(f"{scheme}://127.0.0.1:{port}/", timeout)) == {(BY_NAME[cause].side, cause): 2}
+
+
+@pytest.mark.parametrize("connections", [0, 2])
+@pytest.mark.parametrize("cause", SERVERS)
+def test_the_program_that_sends_says_the_same(project, tmp_path, cause, connections):
+    server, scheme, timeout = SERVERS[cause]
+    with server() as port:
+        results = sent_by_ours(f"{scheme}://127.0.0.1:{port}/", timeout, tmp_path, connections)
+        assert found(project, results) == {(BY_NAME[cause].side, cause): 2}
 
 
 def test_while_it_connects_vegeta_speaks_of_headers_too(project):

@@ -142,7 +142,11 @@ def test_what_sent_the_requests_is_named_where_it_differs(project):
     campaign(project, TIMES[1], generator={"name": "vegeta", "program": "paced", "count": 4})
     campaign(project, TIMES[2], generator={"name": "k6"})
     write(project)
-    rows = project.rows("SELECT differs FROM history WHERE statistic = 'mean' ORDER BY started_at")
+    rows = project.rows("SELECT way, level, differs FROM history WHERE statistic = 'mean' ORDER BY started_at")
+    assert [row["way"] for row in rows] == [
+        f"open load by {program}, 1 replica" for program in ("vegeta", "4 of paced", "k6")
+    ]
+    assert {row["level"] for row in rows} == {1}
     assert [row["differs"] for row in rows] == [
         [],
         ["sent by: vegeta before, 4 of paced here"],

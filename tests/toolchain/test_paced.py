@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -39,7 +40,7 @@ def start(root: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
         ({"stages": [STAGE | {"nanoseconds": 0}]}, "a duration above zero"),
         ({"stages": [STAGE | {"rate": -1}]}, "no negative rates"),
         ({"stages": [STAGE], "draw": {"X": []}}, "no value of the header X"),
-        ({"stages": [STAGE], "connections": -1}, "a number of connections below zero"),
+        ({"stages": [STAGE], "connections": -1}, "cannot unmarshal number -1"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(root: Path, tmp_path: Path, plan: object, said: str) -> None:
@@ -58,6 +59,19 @@ def test_a_signal_ends_it_with_an_error(root: Path, tmp_path: Path, number: int)
         assert process.poll() is None
     process.send_signal(number)
     assert process.wait() != 0
+
+
+@pytest.mark.parametrize(("of", "code"), [(1, 0), (2, 1)])
+def test_what_it_can_not_send_in_time_is_left_out(root: Path, tmp_path: Path, of: int, code: int) -> None:
+    """Of several, what all lack together could not be told from what one has lost."""
+    stage = STAGE | {"rate": 5e6, "to": 5e6, "nanoseconds": 2 * 10**8, "requests": 10**6}
+    process = start(root, tmp_path)
+    plan = {"method": "GET", "url": "http://127.0.0.1:1/", "stages": [stage], "of": of}
+    began = time.monotonic()
+    _, errors = process.communicate(json.dumps(plan))
+    assert process.returncode == code and re.search(r"sent \d+ of \d+ requests", errors), errors
+    assert 1 < time.monotonic() - began < 60
+    assert (tmp_path / "measured").stat().st_size > 0
 
 
 def test_a_part_that_does_not_exist_is_refused(root: Path, tmp_path: Path) -> None:

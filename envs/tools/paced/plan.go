@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
@@ -24,13 +26,15 @@ type plan struct {
 	Stages      []stage             `json:"stages"`
 	Part        uint64              `json:"part"`
 	Of          uint64              `json:"of"`
-	Connections int                 `json:"connections"`
+	Connections uint64              `json:"connections"`
 }
 
-// attack is a plan whose files are open.
+// attack is a plan whose files are open. Each connection has a clock of its own, as if it were one of as many generators
+// more; where their number does not matter there is one clock.
 type attack struct {
 	planned plan
-	clock   *schedule
+	clocks  []*schedule
+	begin   time.Time  // when it was agreed to start; zero: when it is told to send
 	files   [2]*output // 0: of all other stages, 1: of the measured one
 }
 
@@ -40,15 +44,20 @@ func newAttack(planned plan, measured, others string) (*attack, error) {
 			return nil, fmt.Errorf("no value of the header %s", name)
 		}
 	}
-	if planned.Connections < 0 {
-		return nil, errors.New("a number of connections below zero")
+	of, connections := max(planned.Of, 1), max(planned.Connections, 1)
+	if planned.Part >= of {
+		return nil, fmt.Errorf("there is no generator %d of %d: they count from 0", planned.Part, of)
 	}
-	clock, err := newSchedule(planned.Stages, planned.Part, planned.Of)
-	if err != nil {
-		return nil, err
+	it := &attack{planned: planned}
+	for i := range connections {
+		clock, err := newSchedule(planned.Stages, planned.Part+i*of, of*connections)
+		if err != nil {
+			return nil, err
+		}
+		it.clocks = append(it.clocks, clock)
 	}
-	it := &attack{planned: planned, clock: clock}
 	for i, name := range []string{others, measured} {
+		var err error
 		if it.files[i], err = create(name); err != nil {
 			return nil, errors.Join(err, it.close())
 		}
@@ -80,16 +89,19 @@ func (a *attack) agree(unixNanoseconds int64) error {
 	if wait <= 0 {
 		return errMissed{-wait}
 	}
-	a.clock.begin = now.Add(wait) // on the monotonic clock, so that nobody's setting of the other one moves it
+	a.begin = now.Add(wait) // on the monotonic clock, so that nobody's setting of the other one moves it
 	return nil
+}
+
+// sent is a request, and the clock by which it was sent.
+type sent struct {
+	clock  *schedule
+	result *vegeta.Result
 }
 
 // send sends all and writes it, until a value comes from stop, which leaves the requests under way out.
 func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
-	client := &http.Client{Transport: newInTurn(max(1, a.planned.Connections))}
-	redirects := vegeta.Redirects(vegeta.DefaultRedirects)
-	attacker := vegeta.NewAttacker(vegeta.Client(client), vegeta.Timeout(timeout), redirects)
-	results := attacker.Attack(a.planned.targeter(), a.clock, 0, "")
+	results := a.start(timeout)
 	name := ""
 	if a.planned.Of > 1 {
 		name = fmt.Sprintf("generator-%d", a.planned.Part)
@@ -97,23 +109,66 @@ func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
 	for written := uint64(0); ; {
 		select {
 		case s := <-stop:
-			return fmt.Errorf("stopped by the signal %q after %d of %d requests", s, written, a.clock.total)
-		case result, more := <-results:
+			return fmt.Errorf("stopped by the signal %q after %d of %d requests", s, written, a.total())
+		case each, more := <-results:
 			if !more {
-				if written != a.clock.total {
-					return fmt.Errorf("sent %d of %d requests", written, a.clock.total)
-				}
-				return nil
+				return a.check(written)
 			}
-			file, seq := a.clock.place(result.Seq)
+			file, seq := each.clock.place(each.result.Seq)
 			// Only now: a named attack would be told to the target.
-			result.Seq, result.Attack = seq, name
-			if err := a.files[file].encode(result); err != nil {
+			each.result.Seq, each.result.Attack = seq, name
+			if err := a.files[file].encode(each.result); err != nil {
 				return err
 			}
 			written++
 		}
 	}
+}
+
+// start begins to send by each clock, with connections of its own.
+func (a *attack) start(timeout time.Duration) <-chan sent {
+	if a.begin.IsZero() {
+		a.begin = time.Now()
+	}
+	results, senders := make(chan sent), sync.WaitGroup{}
+	workers := vegeta.Workers(uint64(max(1, vegeta.DefaultWorkers/len(a.clocks))))
+	redirects := vegeta.Redirects(vegeta.DefaultRedirects)
+	for _, clock := range a.clocks {
+		clock.begin = a.begin
+		attacker := vegeta.NewAttacker(vegeta.Timeout(timeout), vegeta.HTTP2(true), redirects, workers)
+		senders.Add(1)
+		go func() {
+			defer senders.Done()
+			for result := range attacker.Attack(a.planned.targeter(), clock, 0, "") {
+				results <- sent{clock, result}
+			}
+		}()
+	}
+	go func() {
+		senders.Wait()
+		close(results)
+	}()
+	return results
+}
+
+func (a *attack) total() (requests uint64) {
+	for _, clock := range a.clocks {
+		requests += clock.total
+	}
+	return requests
+}
+
+// check is whether so many are all, or all that a single generator had time for: what several lack can't be told from
+// what one of them lost.
+func (a *attack) check(written uint64) error {
+	if total := a.total(); written != total {
+		late := slices.ContainsFunc(a.clocks, func(clock *schedule) bool { return clock.gaveUp })
+		if !late || a.planned.Of > 1 {
+			return fmt.Errorf("sent %d of %d requests", written, total)
+		}
+		fmt.Fprintf(os.Stderr, "paced: could not keep up: sent %d of %d requests\n", written, total)
+	}
+	return nil
 }
 
 // targeter gives the one target, each time with other values of the headers that are drawn.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"time"
 )
@@ -33,31 +32,32 @@ func (s stage) due(n uint64) time.Duration {
 	return time.Duration(math.Min(2*float64(n)/(s.Rate+root), d) * 1e9)
 }
 
+// overtime is how long after the plan's end requests that are late are still sent.
+const overtime = time.Second
+
 // schedule is a vegeta.Pacer for stages one after another, of which it sends request part, part + of, part + 2 of, ...
 // of each. Its own count of requests goes through all stages.
 type schedule struct {
 	stages   []stage
 	part, of uint64
 	sleep    func(time.Duration)
-	begin    time.Time       // when it was agreed to start; zero: when the attack does
-	starts   []time.Duration // of each stage, from the attack's start
+	begin    time.Time
+	end      time.Duration   // of all stages, from its begin, as are
+	starts   []time.Duration // of each stage
 	firsts   []uint64        // own count of the first request of each stage
 	total    uint64          // of the own count
+	gaveUp   bool            // for it was too late
 }
 
 func newSchedule(stages []stage, part, of uint64) (*schedule, error) {
-	of = max(of, 1)
-	if part >= of {
-		return nil, fmt.Errorf("there is no generator %d of %d: they count from 0", part, of)
-	}
 	s := &schedule{stages: stages, part: part, of: of, sleep: newSleep()}
-	start, planned := time.Duration(0), uint64(0)
+	planned := uint64(0)
 	for _, each := range stages {
 		if each.Nanoseconds <= 0 || each.Rate < 0 || each.To < 0 {
 			return nil, errors.New("a stage needs a duration above zero and no negative rates")
 		}
-		s.starts, s.firsts = append(s.starts, start), append(s.firsts, s.total)
-		start += time.Duration(each.Nanoseconds)
+		s.starts, s.firsts = append(s.starts, s.end), append(s.firsts, s.total)
+		s.end += time.Duration(each.Nanoseconds)
 		s.total += s.own(each)
 		planned += each.Requests
 	}
@@ -83,12 +83,11 @@ func (s *schedule) find(n uint64) (i int, within uint64) {
 
 // Pace waits until the next request is due, of which so many have been sent, and has nothing left to wait for: vegeta's
 // own waiting is less exact (see newSleep).
-func (s *schedule) Pace(elapsed time.Duration, sent uint64) (time.Duration, bool) {
-	if sent >= s.total {
+func (s *schedule) Pace(_ time.Duration, sent uint64) (time.Duration, bool) {
+	elapsed := time.Since(s.begin)
+	s.gaveUp = sent < s.total && elapsed > s.end+overtime
+	if sent >= s.total || s.gaveUp {
 		return 0, true
-	}
-	if !s.begin.IsZero() {
-		elapsed = time.Since(s.begin)
 	}
 	i, within := s.find(sent)
 	s.sleep(s.starts[i] + s.stages[i].due(within) - elapsed)

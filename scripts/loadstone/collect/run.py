@@ -239,6 +239,12 @@ def _check_open(cell: Cell, run: int, host: str) -> None:
 def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> None:
     if planned.problems:
         raise LoadstoneError(f"{cell}: " + "; ".join(planned.problems))
+    if planned.generator == "vegeta" and planned.program is None:
+        raise LoadstoneError(
+            f"{cell} was opened by an earlier Loadstone, which sent its runs by `vegeta attack`; this one sends by "
+            "`paced`, which finds a fast target faster, so they would not be comparable. Finish it with that version, "
+            f"or give the campaign up (touch '{cell.campaign.path / archive.ABANDONED}') and open a new one"
+        )
     declared_target.check_declared([cell], target)
 
 

@@ -98,8 +98,8 @@ def _generator(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Ite
         " ".join(filter(None, (cell.metadata.generator, cell.metadata.generator_version))) for cell in cells
     )
     yield "Load generator", joined(generators)
-    described = [cell.metadata for cell in cells]
-    yield "Sent by", joined(dict.fromkeys(each.sent_by for each in described if each.sent_by != each.generator))
+    sent_by = dict.fromkeys(cell.metadata.sent_by for cell in cells)
+    yield "Sent by", joined(sent_by) if sent_by.keys() != {cell.metadata.generator for cell in cells} else ""
     named = {cell.metadata.generator for cell in cells}
     tools = dict.fromkeys(
         f"{name} {_short(version)}".strip()

@@ -2,8 +2,9 @@
 
 Figures are those of `cells`; of cells without any request known they are what tools reported of each run, as series of
 their own. A series goes on as long as it is measured in one way: the same load model, tools whose latencies mean the
-same, as many replicas; what differs otherwise from the campaign before is named in `differs`, as it
-may be the reason of a change. Where a level ends and another begins is found by `loadstone.stats.history`.
+same, sent by the same program over as many connections, as many replicas. What differs otherwise from the campaign
+before is named in `differs`, as it may be the reason of a change. Where a level ends and another begins is found by
+`loadstone.stats.history`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,7 +89,12 @@ def series(cells: Iterable[_Row]) -> Iterator[list[_Row]]:
     """The cells of one variant at one rate that were measured in one way, in the order of their start."""
 
     def key(cell: _Row) -> tuple[Any, ...]:
-        return *(cell[name] for name in (*_SERIES, "evidence")), *map(str, way(cell)), cell["replicas"] or ""
+        return (
+            *(cell[name] for name in (*_SERIES, "evidence")),
+            *map(str, way(cell)),
+            cell["sent_by"],
+            cell["replicas"] or "",
+        )
 
     for _, group in groupby(sorted(cells, key=key), key=key):
         yield list(group)
@@ -99,7 +105,7 @@ def way_text(cell: Mapping[str, Any]) -> str:
     number = cell["replicas"]
     replicas = f", {number} replica{'' if str(number) == '1' else 's'}" if number else ""
     reported = ", as reported" if cell["evidence"] == REPORTS else ""
-    return f"{cell['load_model']} load by {cell['generator']}{replicas}{reported}"
+    return f"{cell['load_model']} load by {cell['sent_by']}{replicas}{reported}"
 
 
 def _order(cell: _Row) -> tuple[Any, ...]:

@@ -302,7 +302,7 @@ class _RunReader:
             "description": self.record.description,
             "timeout_s": metadata.parse_duration(described.timeout),
             "generators": described.generators,
-            "sent_by": described.sent_by,
+            "sent_by": described.sent_by if generator == described.generator else generator,
             "senders": list(self.record.senders) or None,
             "plan_order": described.order,
             "results_sha256": self.reading.sha256(counting if counting and counting.format != _OWN_REPORT else None),

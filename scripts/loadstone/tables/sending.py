@@ -38,9 +38,9 @@ class LagLimit:
 
     Of a run with too few requests for that, the highest of `PERCENTILES` that they support; without any, nothing is
     said. The second is a share of its own median latency. What is late by less than the first is the clock of the load
-    generator itself: Go, in which vegeta is written, waits in steps of 1 ms on Linux (golang/go#53824), so it sends
-    up to 1.1 ms late on an idle machine. What is late by less than the second moves no figure of the run visibly.
-    `apart_ns` is how far the clocks or starts of several generators may be from each other.
+    generator itself: ``vegeta attack``, of which many archives are, waits in steps of 1 ms on Linux (golang/go#53824),
+    so it sends up to 1.1 ms late on an idle machine. What is late by less than the second moves no figure of the run
+    visibly. `apart_ns` is how far the clocks or starts of several generators may be from each other.
     """
 
     time_ns: float = 2e6

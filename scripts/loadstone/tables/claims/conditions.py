@@ -39,19 +39,19 @@ def replicas(evidence: Evidence) -> Iterator[Weakness]:
 
 def sent_by(evidence: Evidence) -> Iterator[Weakness]:
     """One tool's load that was not always sent by the same program, as many of it and over as many connections."""
-    runs = Counter(run["sent_by"] for run in evidence.runs)
-    if _in_ways(evidence.runs) > 1:
-        found = _beside(evidence, lambda runs: _in_ways(runs) > 1)
+    if runs := Counter(run["sent_by"] for run in _sent_unlike(evidence.runs)):
+        found = _beside(evidence, lambda runs: bool(_sent_unlike(runs)))
         text = f"Requests were sent in {len(runs)} ways: by {_parts(runs)}."
         if found and len(found) < len(evidence.series):
             text = f"{text[:-1]}; it concerns {evidence.where(found)}."
         yield _unlike(evidence, "sent_by", text, found, (len(runs), len(runs), "ways"))
 
 
-def _in_ways(runs: Iterable[_Row]) -> int:
-    """In how many ways a tool's requests were sent, of the tool with most of them."""
+def _sent_unlike(runs: Sequence[_Row]) -> list[_Row]:
+    """Runs of the tools whose requests were sent in more than one way."""
     ways = {(run["generator"], run["sent_by"]) for run in runs}
-    return max(Counter(generator for generator, _ in ways).values(), default=0)
+    counts = Counter(generator for generator, _ in ways)
+    return [run for run in runs if counts[run["generator"]] > 1]
 
 
 def _unlike(
