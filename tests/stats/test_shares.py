@@ -40,7 +40,14 @@ def failed(generator, p: float, runs: int, requests: int, dispersion: float) -> 
 
 def cell(timestamp: str, shares: np.ndarray, requests: int) -> dict:
     key = {"app": "demo", "host": "here", "timestamp": timestamp, "variant": "plain", "rate": 1.0}
-    how = {"load_model": "open", "generator": "vegeta", "replicas": None, "evidence": "requests", "resolution_ns": 1.0}
+    how = {
+        "load_model": "open",
+        "generator": "vegeta",
+        "sent_by": "paced",
+        "replicas": None,
+        "evidence": "requests",
+        "resolution_ns": 1.0,
+    }
     figures = {"error_fraction": shares.mean(), "error_fraction_std": shares.std()}
     return key | how | figures | {"n_runs": len(shares), "n_requests": requests * len(shares)}
 

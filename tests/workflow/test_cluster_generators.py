@@ -96,6 +96,7 @@ def test_a_sweep_by_pods(
     assert json.loads(metadata.read_text())["generator"] == {
         "name": "vegeta",
         "version": json.loads(metadata.read_text())["tools"]["vegeta"],
+        "program": "paced",
         "count": 2,
         "in": "cluster",
     }
