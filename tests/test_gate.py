@@ -14,6 +14,7 @@ from loadstone.stats.bootstrap import t_factor
 from loadstone.tables import history
 from loadstone.tables.analyse import analyse_campaign
 from support import rawfiles
+from support.simulated import history_cell
 from tables.tabling import Project
 
 TIMES = [f"2026-{month:02d}-01T12:00:00+00:00" for month in range(1, 13)]
@@ -31,21 +32,7 @@ def cells(random, timestamp: str, factor: float, *, count: int = 10, runs: int =
     """Cells of one campaign: p50 and p99 of `count` rates, each with the interval that its runs give."""
     made = []
     for rate in range(1, count + 1):
-        cell = {
-            "app": "demo",
-            "host": "here",
-            "timestamp": timestamp,
-            "variant": "plain",
-            "rate": float(rate),
-            "load_model": "open",
-            "generator": "vegeta",
-            "sent_by": "paced",
-            "replicas": None,
-            "evidence": "requests",
-            "n_runs": runs,
-            "n_requests": 10_000,
-            "resolution_ns": 1.0,
-        }
+        cell = history_cell(timestamp, float(rate)) | {"n_runs": runs, "n_requests": 10_000}
         for name, base in (("p50", 1e7), ("p99", 3e7)):
             of_runs = np.log(base * factor) + random.normal(0, between) + random.normal(0, within, runs)
             reach = t_factor(0.95, runs - 1) * of_runs.std(ddof=1) / math.sqrt(runs)

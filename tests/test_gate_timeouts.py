@@ -11,6 +11,7 @@ from loadstone.stats.bootstrap import at_least
 from loadstone.tables import unbounded
 from scipy.stats import norm
 from support import rawfiles
+from support.simulated import history_cell
 from tables.tabling import Project
 from test_gate import TIMES, options
 
@@ -31,19 +32,10 @@ def cell(generator, timestamp: str, share: float, runs: int, requests: int = 150
         told = np.ones(requests, bool)
         found.append(stats.Sample(latencies.astype(np.int64), told, late, late, ~late, 10.0, LIMIT_NS))
     drawn = stats.replicate(found, P90, *generator.integers(1 << 30, size=2).tolist())
-    key = {"app": "demo", "host": "here", "timestamp": timestamp, "variant": "plain", "rate": 1.0}
-    how = {
-        "load_model": "open",
-        "generator": "vegeta",
-        "sent_by": "paced",
-        "replicas": None,
-        "evidence": "requests",
-        "resolution_ns": 1.0,
-    }
     low, high = stats.interval(drawn, "p90") or (None, None)
     pooled = np.concatenate([each.latencies_ns for each in found])
     figures = {"n_runs": runs, "n_requests": runs * requests, "p90_ns": float(np.quantile(pooled, 0.9))}
-    made = key | how | figures | {"p90_low_ns": low, "p90_high_ns": high}
+    made = history_cell(timestamp) | figures | {"p90_low_ns": low, "p90_high_ns": high}
     name = next(name for name in ("p90", at_least("p90")) if name in drawn.draws)
     row = {"statistic": "p90", "kept_as": name, "value": drawn.values[name], "n_runs": runs}
     row |= {"draws": drawn.draws[name], "within": drawn.within[name]}

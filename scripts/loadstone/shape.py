@@ -128,7 +128,7 @@ def _sharing_faults(sweep: Mapping[str, Any], load: float, requests: int) -> Ite
     """Of generators and connections that share so many requests."""
     number = sweep.get("generators", 1)
     if requests < number > 1:
-        yield (f"generators: {number} generators have {requests} requests to send at {load} requests/s; each needs one")
+        yield f"generators: {number} generators have {requests} requests to send at {load} requests/s; each needs one"
     if (connections := sweep.get("connections", 0)) > requests:
         yield f"connections: {connections} have {requests} requests to send at {load} requests/s; each needs one"
     elif connections % number:

@@ -8,6 +8,7 @@ from loadstone import config, gate, gate_options
 from loadstone.gate_finding import CANNOT_TELL, NO_WORSE, WORSE, Finding
 from loadstone.stats.shares import Difference, Share
 from scipy import optimize, stats
+from support.simulated import history_cell
 
 # Runs of the earlier and the later campaign, requests of each, and their variance as a multiple of the binomial's.
 GRID = [
@@ -39,17 +40,8 @@ def failed(generator, p: float, runs: int, requests: int, dispersion: float) -> 
 
 
 def cell(timestamp: str, shares: np.ndarray, requests: int) -> dict:
-    key = {"app": "demo", "host": "here", "timestamp": timestamp, "variant": "plain", "rate": 1.0}
-    how = {
-        "load_model": "open",
-        "generator": "vegeta",
-        "sent_by": "paced",
-        "replicas": None,
-        "evidence": "requests",
-        "resolution_ns": 1.0,
-    }
     figures = {"error_fraction": shares.mean(), "error_fraction_std": shares.std()}
-    return key | how | figures | {"n_runs": len(shares), "n_requests": requests * len(shares)}
+    return history_cell(timestamp) | figures | {"n_runs": len(shares), "n_requests": requests * len(shares)}
 
 
 def judged(earlier: np.ndarray, later: np.ndarray, requests: int, allowed: float) -> Finding:

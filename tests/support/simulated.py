@@ -1,6 +1,7 @@
 """Runs as they are in truth: each has a level of its own, and its requests resemble their predecessors."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from loadstone.stats import Sample
@@ -10,6 +11,23 @@ from scipy.special import ndtri
 
 PERSISTENCE = 0.8
 NORMAL = {"p50": 0.0, "p90": 1.2815515655, "p99": 2.3263478740}
+
+
+def history_cell(timestamp: str, rate: float = 1.0) -> dict[str, Any]:
+    """What `history_cells.sql` says of how a campaign's cell was measured, without any figure."""
+    return {
+        "app": "demo",
+        "host": "here",
+        "timestamp": timestamp,
+        "variant": "plain",
+        "rate": rate,
+        "load_model": "open",
+        "generator": "vegeta",
+        "sent_by": "paced",
+        "replicas": None,
+        "evidence": "requests",
+        "resolution_ns": 1.0,
+    }
 
 
 @dataclass(frozen=True)

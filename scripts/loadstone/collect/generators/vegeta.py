@@ -74,8 +74,8 @@ class Vegeta:
         report = summarise(sent, files[".summary.json"], job.minder, job.attack_log) if sent else {}
         if not report.get("requests"):
             raise RunFailedError(f"run {job.run} of {job.cell}: the attack sent no request; see {job.attack_log}")
-        # What several lack may be what one of them lost; a single one that could not keep up ends a second late.
-        if self._is_shared and report["requests"] != (planned := job.planned.expected_requests):
+        # What several lack may be what one of them lost; a single one lacks what it could not send in time.
+        if self._count > 1 and report["requests"] != (planned := job.planned.expected_requests):
             raise RunFailedError(
                 f"the {self._count} generators' results hold {report['requests']} requests instead of {planned}"
             )
