@@ -2,7 +2,7 @@
 
 Latency is judged on request, by the project's own verdicts and margin, over pairs of runs against the demo's proxy that
 follow each other, on a machine that nobody else uses: LOADSTONE_PAIRS=64 LOADSTONE_SECONDS=3. Both hold four
-connections, which they use in turn; or one for each request.
+connections, which they use in turn; or one for each request. Without five processors the four share processes.
 """
 
 import json

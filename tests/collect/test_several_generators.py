@@ -30,6 +30,13 @@ def bench(tmp_path: Path) -> Callable[..., Bench]:
     return made
 
 
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each generator in a process of its own, whatever this machine has."""
+    last = max(os.sched_getaffinity(0))
+    monkeypatch.setattr(several, "places", lambda generators: [{"processor": last}] * generators)
+
+
 def seqs(lines: list[dict[str, Any]]) -> list[int]:
     return sorted(line["seq"] for line in lines)
 
@@ -38,11 +45,19 @@ def numbers(lines: list[dict[str, Any]]) -> set[str]:
     return {line["attack"] for line in lines}
 
 
+@pytest.fixture(params=[1, 2, 5])
+def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """So many at most share a run's load."""
+    most = int(request.param)
+    monkeypatch.setattr(several, "places", lambda generators: [{"not_pinned": "test"}] * min(most, generators))
+    return most
+
+
 @pytest.mark.parametrize(
     ("generators", "rate", "duration"), [(4, 100, "1s"), (3, 100, "1s"), (3, 7.3, "1100ms"), (5, 5, "1s")]
 )
-def test_they_send_what_one_sends(bench, generators: int, rate: float, duration: str) -> None:
-    """Also at a rate that can't be divided among them, and with one request for each."""
+def test_they_send_what_one_sends(bench, generators: int, rate: float, duration: str, processes: int) -> None:
+    """In however many processes; also at a rate that can't be divided among them, and with one request for each."""
     it = bench(generators, rates=[rate], duration=duration)
     it.collect()
     lines = it.lines("1.results.json.zst")
@@ -54,7 +69,9 @@ def test_they_send_what_one_sends(bench, generators: int, rate: float, duration:
     assert json.loads((it.cell.path / "1.summary.json").read_text())["requests"] == planned.expected_requests
     said = json.loads((it.cell.path / "1.run.json").read_text())["generators"]
     assert [each["generator"] for each in said] == list(range(generators))
-    assert sum(each["requests"] for each in said) == planned.expected_requests
+    assert len(list((it.folder / "logs").glob("attack-*.log"))) == min(processes, generators)
+    sent = Counter(line["attack"] for line in lines)
+    assert {f"generator-{each['generator']}": each["requests"] for each in said} == sent
     assert not any("X-Vegeta-Attack" in each["headers"] for each in it.recorded()), "the target is told nothing new"
 
 
@@ -131,6 +148,7 @@ def generators_of_this_process() -> list[psutil.Process]:
     return [each for each in found if each.status() != psutil.STATUS_ZOMBIE and "paced" in each.name()]
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_one_that_dies_fails_the_run_and_ends_the_others(bench, number: int) -> None:
     it = bench(3, rates=[50], duration="60s", warmup=None)
@@ -149,16 +167,19 @@ def test_one_that_dies_fails_the_run_and_ends_the_others(bench, number: int) -> 
     it.assert_nothing_left()
 
 
-def test_one_that_misses_the_agreed_start_fails_the_run(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("processes", "who"), [(2, "generators 0, 2"), (5, r"generator \d")], indirect=["processes"])
+def test_one_that_misses_the_agreed_start_fails_the_run(
+    bench, processes: int, who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(several, "_AHEAD_S", -0.01)  # agreed too late
-    it = bench(2, warmup=None)
-    with pytest.raises(
-        RunFailedError, match=r"generator \d of 2 failed, so the load was not complete:\n.*start was missed"
-    ):
+    it = bench(3, warmup=None)
+    with pytest.raises(RunFailedError, match=who + " of 3 failed, so the load was not complete:\n.*start was missed"):
         it.collect()
+    assert len(list((it.folder / "logs").glob("attack-*.log"))) == min(processes, 3)
     it.assert_nothing_left()
 
 
+@pytest.mark.usefixtures("alone")
 def test_results_that_lack_a_request_are_no_run(bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if one's file were lost between its end and the merging."""
     it = bench(2, warmup=None)
@@ -172,20 +193,24 @@ def test_results_that_lack_a_request_are_no_run(bench, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("here", "expected"),
-    [(2, [1, 1, 1, 1]), (3, [1, 2, 1, 2]), (4, [1, 2, 3, 1]), (5, [1, 2, 3, 4]), (8, [4, 5, 6, 7])],
+    ("here", "expected"), [(2, [1]), (3, [1, 2]), (4, [1, 2, 3]), (5, [1, 2, 3, 4]), (8, [4, 5, 6, 7])]
 )
-def test_each_has_a_processor_and_one_is_left_for_the_target(
+def test_each_process_has_a_processor_and_one_is_left_for_the_target(
     here: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(here)))
-    assert several.cores(4) == (expected, "")
+    assert several.places(4) == [{"processor": number} for number in expected]
 
 
 def test_none_is_pinned_to_an_only_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
-    found, why = several.cores(2)
-    assert found == [None, None] and "only processor" in why
+    (found,) = several.places(2)
+    assert "only processor" in found["not_pinned"]
+
+
+def test_where_processes_cant_be_pinned_each_generator_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert several.places(3) == [{"not_pinned": "this system can't pin processes"}] * 3
 
 
 def test_a_pinned_one_runs_on_its_processor_alone(bench) -> None:

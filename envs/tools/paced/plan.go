@@ -15,8 +15,9 @@ import (
 )
 
 // plan is what one generator is to send. Draw gives the values of a header from which each request takes one. Of
-// several generators (Of) that share the stages, this one is number Part, from 0. Connections is over how many it sends
-// in turn; 0: over as many as it needs, the one that was free last first.
+// several generators (Of) that share the stages, this one is number Part, from 0; with Step also Part + Step,
+// Part + 2 Step, ... Connections is over how many each of them sends in turn; 0: over as many as it needs, the one that
+// was free last first.
 type plan struct {
 	Method      string              `json:"method"`
 	URL         string              `json:"url"`
@@ -26,11 +27,12 @@ type plan struct {
 	Stages      []stage             `json:"stages"`
 	Part        uint64              `json:"part"`
 	Of          uint64              `json:"of"`
+	Step        uint64              `json:"step"`
 	Connections uint64              `json:"connections"`
 }
 
-// attack is a plan whose files are open. Each connection has a clock of its own, as if it were one of as many generators
-// more; where their number does not matter there is one clock.
+// attack is a plan whose files are open. Each generator has a clock of its own, and so has each of its connections, as
+// if it were one of as many generators more.
 type attack struct {
 	planned plan
 	clocks  []*schedule
@@ -49,12 +51,18 @@ func newAttack(planned plan, measured, others string) (*attack, error) {
 		return nil, fmt.Errorf("there is no generator %d of %d: they count from 0", planned.Part, of)
 	}
 	it := &attack{planned: planned}
-	for i := range connections {
-		clock, err := newSchedule(planned.Stages, planned.Part+i*of, of*connections)
-		if err != nil {
-			return nil, err
+	step := planned.Step
+	if step == 0 {
+		step = of
+	}
+	for part := planned.Part; part < of; part += step {
+		for i := range connections {
+			clock, err := newSchedule(planned.Stages, part+i*of, of*connections)
+			if err != nil {
+				return nil, err
+			}
+			it.clocks = append(it.clocks, clock)
 		}
-		it.clocks = append(it.clocks, clock)
 	}
 	for i, name := range []string{others, measured} {
 		var err error
@@ -102,10 +110,6 @@ type sent struct {
 // send sends all and writes it, until a value comes from stop, which leaves the requests under way out.
 func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
 	results := a.start(timeout)
-	name := ""
-	if a.planned.Of > 1 {
-		name = fmt.Sprintf("generator-%d", a.planned.Part)
-	}
 	for written := uint64(0); ; {
 		select {
 		case s := <-stop:
@@ -116,7 +120,7 @@ func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
 			}
 			file, seq := each.clock.place(each.result.Seq)
 			// Only now: a named attack would be told to the target.
-			each.result.Seq, each.result.Attack = seq, name
+			each.result.Seq, each.result.Attack = seq, a.name(each.clock)
 			if err := a.files[file].encode(each.result); err != nil {
 				return err
 			}
@@ -149,6 +153,14 @@ func (a *attack) start(timeout time.Duration) <-chan sent {
 		close(results)
 	}()
 	return results
+}
+
+// name is that of the generator a clock is of; a single one has none.
+func (a *attack) name(clock *schedule) string {
+	if a.planned.Of < 2 {
+		return ""
+	}
+	return fmt.Sprintf("generator-%d", clock.part%a.planned.Of)
 }
 
 func (a *attack) total() (requests uint64) {

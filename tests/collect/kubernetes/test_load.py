@@ -76,7 +76,8 @@ class Fleet:
             for _, s, measured in reversed(ends)
         ]
         request = {"method": "GET", "url": url, "header": {"X-Secret": ["hidden"]}}
-        plans = [{**request, "stages": stages, "draw": {}, "part": part, "of": count} for part in range(count)]
+        shared = {"draw": {}, "of": count, "step": count}
+        plans = [{**request, "stages": stages, "part": part, **shared} for part in range(count)]
         self.outputs = [(folder / f"measured-{part}.bin", folder / f"others-{part}.bin") for part in range(count)]
         self.fleet = PodFleet(Cluster(patience_s=30), self.declared, "a-record", plans, self.outputs)
 

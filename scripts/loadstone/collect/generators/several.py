@@ -32,8 +32,11 @@ class Clock:
     uncertainty_ns: int
 
 
-def plan(job: Job, attack: Attack, request: Mapping[str, Any], part: int, of: int) -> dict[str, Any]:
-    """What generator number `part` of `of` is told, as `paced` reads it; `request` is vegeta's target."""
+def plan(job: Job, attack: Attack, request: Mapping[str, Any], own: range = range(1)) -> dict[str, Any]:
+    """What a process is told, as `paced` reads it: `request`, vegeta's target, and which generators it is (`own`).
+
+    They count from 0, and the stop of `own` is how many there are.
+    """
     stages = [
         {
             "rate": stage.rate,
@@ -44,8 +47,9 @@ def plan(job: Job, attack: Attack, request: Mapping[str, Any], part: int, of: in
         }
         for stage in attack.stages
     ]
-    connections = (job.planned.connections or 0) // of
-    return {**request, "stages": stages, "draw": job.draws, "part": part, "of": of, "connections": connections}
+    connections = (job.planned.connections or 0) // own.stop
+    shared = {"part": own.start, "of": own.stop, "step": own.step, "connections": connections}
+    return {**request, "stages": stages, "draw": job.draws, **shared}
 
 
 def nanoseconds(stage: Stage) -> int:
@@ -53,19 +57,19 @@ def nanoseconds(stage: Stage) -> int:
     return round(stage.duration_s * 1e9)
 
 
-def cores(count: int) -> tuple[list[int | None], str]:
-    """A processor for each of `count` generators, and why there is none.
+def places(generators: int) -> list[dict[str, Any]]:
+    """Where each process runs that sends for so many generators, as a run's record says it: on which processor.
 
-    The first one is left for the target, and generators share the others where these are fewer: on two processors, four
-    that ran on both found a proxy on loopback 1.2 times as slow as one did.
+    The first is left for the target: on two processors, four generators that ran on both found a proxy on loopback 1.2
+    times as slow as one did. Generators for which no other is left share a process: processes that take turns on a
+    processor find it cold, which cost each request 15 us, and a quarter more of the processor.
     """
     if not hasattr(os, "sched_getaffinity"):
-        return [None] * count, "this system can't pin processes"
-    available = sorted(os.sched_getaffinity(0))
-    own = available[1:][-count:]
-    if not own:
-        return [None] * count, "the only processor is left for the target too"
-    return [own[number % len(own)] for number in range(count)], ""
+        return [{"not_pinned": "this system can't pin processes"}] * generators
+    others = sorted(os.sched_getaffinity(0))[1:]
+    if not others:
+        return [{"not_pinned": "the only processor is left for the target too"}]
+    return [{"processor": processor} for processor in others[-generators:]]
 
 
 class Fleet(Sending, Protocol):
@@ -78,15 +82,23 @@ class Fleet(Sending, Protocol):
 class LocalFleet:
     """Processes of this machine, one for each of `plans`, which start at one moment.
 
-    `outputs` has the files (measured, others) of each. They have one clock, so nothing is measured of it.
+    `outputs` has the files (measured, others) of each, `where` its place. They have one clock, so nothing is
+    measured of it.
     """
 
-    def __init__(self, job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[tuple[Path, Path]]) -> None:
-        self.said: list[dict[str, Any]] = []
+    def __init__(
+        self,
+        job: Job,
+        plans: Sequence[Mapping[str, Any]],
+        outputs: Sequence[tuple[Path, Path]],
+        where: Sequence[Mapping[str, Any]],
+    ) -> None:
+        self._plans = plans
         self._programs: list[Program] = []
-        pinned, why = cores(len(plans))
+        about: dict[int, dict[str, Any]] = {}
         try:
-            for number, (content, (measured, others), core) in enumerate(zip(plans, outputs, pinned, strict=True)):
+            for number, (content, (measured, others), place) in enumerate(zip(plans, outputs, where, strict=True)):
+                core = place.get("processor")
                 command = ["paced", "-agree", f"-timeout={job.timeout}", f"-measured={measured}", f"-others={others}"]
                 log = job.logs / f"attack-{number}.log"
                 program = Program(
@@ -94,12 +106,12 @@ class LocalFleet:
                 )
                 self._programs.append(program)
                 self._tell(number, content)
-                about = {"processor": core} if core is not None else {"not_pinned": why}
-                self.said.append({"generator": number, "requests": own_requests(content), **about})
-            self._agree()
+                about |= {each: {"requests": own_requests(content, each), **place} for each in numbers(content)}
+            start_ns = self._agree()
         except BaseException:
             self.stop()
             raise
+        self.said = [{"generator": each, **said, "start": start_ns} for each, said in sorted(about.items())]
 
     @property
     def command(self) -> list[str]:
@@ -126,8 +138,8 @@ class LocalFleet:
     def tail(self) -> str:
         return "\n".join(filter(None, (program.tail() for program in self._programs)))
 
-    def _agree(self) -> None:
-        """When each has said that it is ready, tell all when to start."""
+    def _agree(self) -> int:
+        """When each has said that it is ready, tell all when to start: nanoseconds since 1970."""
         given_up = time.monotonic() + _READY_S
         for number, program in enumerate(self._programs):
             readable, _, _ = select.select([program.stdout], [], [], max(0.0, given_up - time.monotonic()))
@@ -135,9 +147,9 @@ class LocalFleet:
                 self._fail(number, "was not ready")
         start_ns = time.time_ns() + round(_AHEAD_S * 1e9)
         self.started_s = time.monotonic() + _AHEAD_S
-        for number, about in enumerate(self.said):
+        for number in range(len(self._programs)):
             self._tell(number, {"start": start_ns})
-            about["start"] = start_ns
+        return start_ns
 
     def _tell(self, number: int, content: Mapping[str, Any]) -> None:
         program = self._programs[number]
@@ -150,16 +162,23 @@ class LocalFleet:
     def _fail(self, number: int, how: str = "failed") -> None:
         program = self._programs[number]
         program.stop()  # its last words are complete then
-        raise RunFailedError(failure(number, len(self._programs), how, program.exit_code(), program.tail()))
+        raise RunFailedError(failure(self._plans[number], how, program.exit_code(), program.tail()))
 
 
-def own_requests(content: Mapping[str, Any]) -> int:
-    """How many of a plan's measured requests its generator sends."""
+def numbers(content: Mapping[str, Any]) -> range:
+    """The generators of a plan's process."""
+    return range(content["part"], content["of"], content["step"])
+
+
+def own_requests(content: Mapping[str, Any], number: int) -> int:
+    """How many of a plan's measured requests a generator sends."""
     measured = sum(stage["requests"] for stage in content["stages"] if stage["measured"])
-    return int(measured + content["of"] - 1 - content["part"]) // int(content["of"])
+    return int(measured + content["of"] - 1 - number) // int(content["of"])
 
 
-def failure(number: int, of: int, how: str, code: int | None, said: str) -> str:
-    """In words, that one of several generators failed."""
+def failure(content: Mapping[str, Any], how: str, code: int | None, said: str) -> str:
+    """In words, that the process of a plan failed."""
+    own = numbers(content)
+    who = f"generator{'s' if len(own) > 1 else ''} {', '.join(map(str, own))} of {content['of']}"
     ended = f" (killed by signal {-code})" if code is not None and code < 0 else ""
-    return f"generator {number} of {of} {how}{ended}, so the load was not complete:\n{said or '(it printed nothing)'}"
+    return f"{who} {how}{ended}, so the load was not complete:\n{said or '(it printed nothing)'}"

@@ -44,18 +44,24 @@ class Vegeta:
             return self._start_several(attack)
         others, measured = self._outputs.values()
         command = ["paced", f"-timeout={self._job.timeout}", f"-measured={measured}", f"-others={others}"]
-        return _program(self._job, command, several.plan(self._job, attack, _target(self._job), 0, 1))
+        return _program(self._job, command, several.plan(self._job, attack, _target(self._job)))
 
     def _start_several(self, attack: Attack) -> Sending:
-        plans = [several.plan(self._job, attack, _target(self._job), part, self._count) for part in range(self._count)]
-        outputs = [(self._part("test", part), self._part("warmup", part)) for part in range(self._count)]
-        fleet = self._fleet(plans, outputs)
+        if self._job.planned.generators_in == "cluster":
+            fleet: several.Fleet = self._pods(*self._shared(attack, self._count))
+        else:
+            where = several.places(self._count)
+            fleet = several.LocalFleet(self._job, *self._shared(attack, len(where)), where)
         self._said = fleet.said
         return fleet
 
-    def _fleet(self, plans: list[dict[str, Any]], outputs: list[tuple[Path, Path]]) -> several.Fleet:
-        if self._job.planned.generators_in != "cluster":
-            return several.LocalFleet(self._job, plans, outputs)
+    def _shared(self, attack: Attack, processes: int) -> tuple[list[dict[str, Any]], list[tuple[Path, Path]]]:
+        """What each of so many processes is told, and its files."""
+        parts, request = range(processes), _target(self._job)
+        plans = [several.plan(self._job, attack, request, range(part, self._count, processes)) for part in parts]
+        return plans, [(self._part("test", part), self._part("warmup", part)) for part in parts]
+
+    def _pods(self, plans: list[dict[str, Any]], outputs: list[tuple[Path, Path]]) -> several.Fleet:
         from loadstone.collect.kubernetes import load  # noqa: PLC0415 - its client library takes a second to load
 
         return load.start(self._job, plans, outputs)
@@ -64,7 +70,7 @@ class Vegeta:
         return self._folder / f"{phase}-{part}.bin"
 
     def _results(self, phase: str) -> list[Path]:
-        """The files of a phase that hold anything, one of each generator."""
+        """The files of a phase that hold anything, one of each process."""
         parts = [self._part(phase, part) for part in range(self._count)] if self._is_shared else [self._outputs[phase]]
         return [part for part in parts if part.exists() and part.stat().st_size]
 

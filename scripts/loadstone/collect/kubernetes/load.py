@@ -126,7 +126,7 @@ class PodFleet:
             self.said.append(
                 {
                     "generator": pod.number,
-                    "requests": own_requests(self._plans[pod.number]),
+                    "requests": own_requests(self._plans[pod.number], pod.number),
                     "pod": pod.name,
                     "node": pod.node,
                     "start": start_ns + clock.offset_ns,
@@ -240,7 +240,7 @@ class PodFleet:
     def _fail(self, pod: Pod, said: str) -> NoReturn:
         held = self._cluster.get(POD, self._about.namespace, pod.name)
         state = _state(held) if held else "it is gone"
-        raise RunFailedError(printable(failure(pod.number, len(self._plans), f"({state}) failed", None, said)))
+        raise RunFailedError(printable(failure(self._plans[pod.number], f"({state}) failed", None, said)))
 
     def _fetch(self, pod: Pod) -> None:
         """A pod's results, part by part: one that does not come is asked for again, not the whole."""
