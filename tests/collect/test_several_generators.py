@@ -75,6 +75,7 @@ def test_they_send_what_one_sends(bench, generators: int, rate: float, duration:
     assert not any("X-Vegeta-Attack" in each["headers"] for each in it.recorded()), "the target is told nothing new"
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(("generators", "connections"), [(None, 3), (1, 4), (2, 6)])
 def test_requests_go_over_connections_in_turn(bench, generators: int | None, connections: int) -> None:
     """However many generators share them, and over the same ones before and in the test."""
@@ -88,6 +89,10 @@ def test_requests_go_over_connections_in_turn(bench, generators: int | None, con
     in_turn = sum(port == before for port, before in zip(ports[connections:], ports, strict=False))
     assert in_turn >= 40 - connections
     assert len(set(ports[:10]) & set(ports[10:])) >= connections - 2, "the warm-up's are those of the test"
+    lines = it.lines("1.results.json.zst")
+    assert seqs(lines) == list(range(50))
+    if generators == 2:
+        assert all(line["attack"] == f"generator-{line['seq'] % 2}" for line in lines)
 
 
 def test_without_a_number_of_connections_one_is_enough_while_answers_come_in_time(bench) -> None:
@@ -97,6 +102,7 @@ def test_without_a_number_of_connections_one_is_enough_while_answers_come_in_tim
     assert ports.count(max(ports, key=ports.count)) >= 40
 
 
+@pytest.mark.usefixtures("alone")
 def test_they_start_together_and_take_turns(bench) -> None:
     it = bench(4, rates=[40], duration="1s", warmup=None)
     it.collect()
@@ -122,6 +128,7 @@ def test_a_single_one_leaves_what_it_always_did(bench) -> None:
     assert "count" not in json.loads((none.cell.path / "metadata.json").read_text())["generator"]
 
 
+@pytest.mark.usefixtures("processes")
 def test_they_share_stages_and_ramps(bench) -> None:
     stages = [
         {"name": "ramp", "rate": 20, "to": "100%", "duration": "1s"},
@@ -133,7 +140,7 @@ def test_they_share_stages_and_ramps(bench) -> None:
     it.collect()
     others, measured = it.lines("1.warmups.json.zst"), it.lines("1.results.json.zst")
     assert (seqs(others), seqs(measured)) == (list(range(50 + 20)), list(range(40)))
-    assert numbers(measured) == {f"generator-{number}" for number in range(3)}
+    assert all(line["attack"] == f"generator-{line['seq'] % 3}" for line in measured)
 
 
 def test_headers_are_drawn_by_all(bench, tmp_path: Path) -> None:
@@ -148,32 +155,30 @@ def generators_of_this_process() -> list[psutil.Process]:
     return [each for each in found if each.status() != psutil.STATUS_ZOMBIE and "paced" in each.name()]
 
 
-@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_one_that_dies_fails_the_run_and_ends_the_others(bench, number: int) -> None:
+def test_one_that_dies_fails_the_run_and_ends_the_others(bench, number: int, processes: int) -> None:
+    """Also one that sends for several, and the only one."""
     it = bench(3, rates=[50], duration="60s", warmup=None)
 
     def kill_one() -> None:
         while not it.served() > 10:
             time.sleep(0.01)
-        os.kill(generators_of_this_process()[1].pid, number)
+        os.kill(generators_of_this_process()[-1].pid, number)
 
     thread = threading.Thread(target=kill_one)
     thread.start()
-    with pytest.raises(RunFailedError, match=r"generator \d of 3 failed"):
+    with pytest.raises(RunFailedError, match=r"generators? [\d, ]+ of 3 failed"):
         it.collect()
     thread.join()
+    assert len(list((it.folder / "logs").glob("attack-*.log"))) == min(processes, 3)
     assert generators_of_this_process() == []
     it.assert_nothing_left()
 
 
-@pytest.mark.parametrize(("processes", "who"), [(2, "generators 0, 2"), (5, r"generator \d")], indirect=["processes"])
-def test_one_that_misses_the_agreed_start_fails_the_run(
-    bench, processes: int, who: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_misses_the_agreed_start_fails_the_run(bench, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(several, "_AHEAD_S", -0.01)  # agreed too late
     it = bench(3, warmup=None)
-    with pytest.raises(RunFailedError, match=who + " of 3 failed, so the load was not complete:\n.*start was missed"):
+    with pytest.raises(RunFailedError, match=r"generators? [\d, ]+ of 3 failed, so the load.*:\n.*start was missed"):
         it.collect()
     assert len(list((it.folder / "logs").glob("attack-*.log"))) == min(processes, 3)
     it.assert_nothing_left()
@@ -230,7 +235,18 @@ def test_a_pinned_one_runs_on_its_processor_alone(bench) -> None:
         patch.setattr(several, "LocalFleet", Watched)
         it.collect()
     assert seen and all(each == {available[-1]} for each in seen)
+    record = json.loads((it.cell.path / "1.run.json").read_text())
+    (said,) = record["generators"]
+    assert (said["process"], said["processor"]) == (0, available[-1])
+    assert record["sampling"]["generator_cpus"] <= 1
     assert numbers(it.lines("1.results.json.zst")) == {""}
+
+
+def test_a_failure_names_the_generators_of_the_process() -> None:
+    plan = {"part": 1, "of": 5, "step": 2}
+    assert several.failure(plan, "failed", -9, "last words") == (
+        "generators 1, 3 of 5 failed (killed by signal 9), so the load was not complete:\nlast words"
+    )
 
 
 def test_what_makes_no_sense_is_refused() -> None:
@@ -252,6 +268,8 @@ def test_what_makes_no_sense_is_refused() -> None:
 def test_a_collecting_process_that_is_killed_leaves_no_generator(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from support.bench import Bench; "
+        "from loadstone.collect.generators import several; "
+        "several.places = lambda count: [{'not_pinned': 'test'}] * count; "
         "Bench(Path(sys.argv[1]), generators=3, rates=[50], duration='60s', warmup=None).collect()"
     )
     paths = os.pathsep.join([str(PROJECT / "tests"), str(PROJECT / "scripts")])
@@ -263,7 +281,7 @@ def test_a_collecting_process_that_is_killed_leaves_no_generator(tmp_path: Path)
         found = psutil.process_iter(["cmdline", "name"])
         return [each for each in found if any(str(tmp_path) in part for part in each.info["cmdline"] or [])]
 
-    while not [each for each in of_it() if each.info["name"] == "paced"]:
+    while len([each for each in of_it() if each.info["name"] == "paced"]) < 3:
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     process.kill()

@@ -109,6 +109,21 @@ def test_one_that_began_late_is_found_on_one_clock(project) -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "place"),
+    [
+        ({"process": 0, "processor": 1}, "process 0 on processor 1"),
+        ({"process": 2, "not_pinned": "why"}, "process 2"),
+        ({"processor": 1}, "processor 1"),
+        ({}, None),
+    ],
+)
+def test_where_each_ran_is_said(project, told: dict[str, Any], place: str | None) -> None:
+    record = {"generators": [{"generator": number, **told} for number in range(2)]}
+    write(project, 2, results_json=run(2), run_json=json.dumps(record).encode())
+    assert [row["place"] for row in senders(project)] == [place] * 2
+
+
+@pytest.mark.parametrize(
     "told",
     [
         {"generators": 7},

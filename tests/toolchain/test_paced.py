@@ -69,7 +69,7 @@ def test_what_it_can_not_send_in_time_is_left_out(root: Path, tmp_path: Path, of
     plan = {"method": "GET", "url": "http://127.0.0.1:1/", "stages": [stage], "of": of}
     began = time.monotonic()
     _, errors = process.communicate(json.dumps(plan))
-    assert process.returncode == code and re.search(r"sent \d+ of \d+ requests", errors), errors
+    assert process.returncode == code and re.search(r"could not keep up: sent \d+ of \d+ requests", errors), errors
     assert 1 < time.monotonic() - began < 60
     assert (tmp_path / "measured").stat().st_size > 0
 
@@ -78,6 +78,13 @@ def test_a_part_that_does_not_exist_is_refused(root: Path, tmp_path: Path) -> No
     process = start(root, tmp_path)
     _, errors = process.communicate(json.dumps({"stages": [STAGE], "part": 3, "of": 3}))
     assert process.returncode == 1 and "no generator 3 of 3" in errors
+
+
+@pytest.mark.parametrize("wrong", [{"of": 2**64 - 1, "step": 2**63}, {"of": 2, "step": 3}, {"connections": 2**40}])
+def test_a_share_that_makes_no_sense_is_refused(root: Path, tmp_path: Path, wrong: dict[str, int]) -> None:
+    process = start(root, tmp_path)
+    _, errors = process.communicate(json.dumps({"stages": [STAGE], **wrong}))
+    assert process.returncode == 1 and "out of reason" in errors
 
 
 def test_without_anybody_who_says_when_to_start_it_sends_nothing(root: Path, tmp_path: Path) -> None:

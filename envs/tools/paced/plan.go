@@ -14,7 +14,10 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// plan is what one generator is to send. Draw gives the values of a header from which each request takes one. Of
+// most generators of a plan, and connections of each.
+const most = 1000
+
+// plan is what one process is to send. Draw gives the values of a header from which each request takes one. Of
 // several generators (Of) that share the stages, this one is number Part, from 0; with Step also Part + Step,
 // Part + 2 Step, ... Connections is over how many each of them sends in turn; 0: over as many as it needs, the one that
 // was free last first.
@@ -47,6 +50,9 @@ func newAttack(planned plan, measured, others string) (*attack, error) {
 		}
 	}
 	of, connections := max(planned.Of, 1), max(planned.Connections, 1)
+	if of > most || connections > most || planned.Step > of {
+		return nil, fmt.Errorf("%d generators of %d connections, every %dth: out of reason", of, connections, planned.Step)
+	}
 	if planned.Part >= of {
 		return nil, fmt.Errorf("there is no generator %d of %d: they count from 0", planned.Part, of)
 	}
@@ -175,10 +181,15 @@ func (a *attack) total() (requests uint64) {
 func (a *attack) check(written uint64) error {
 	if total := a.total(); written != total {
 		late := slices.ContainsFunc(a.clocks, func(clock *schedule) bool { return clock.gaveUp })
-		if !late || a.planned.Of > 1 {
-			return fmt.Errorf("sent %d of %d requests", written, total)
+		why := ""
+		if late {
+			why = "could not keep up: "
 		}
-		fmt.Fprintf(os.Stderr, "paced: could not keep up: sent %d of %d requests\n", written, total)
+		said := fmt.Sprintf("%ssent %d of %d requests", why, written, total)
+		if !late || a.planned.Of > 1 {
+			return errors.New(said)
+		}
+		fmt.Fprintln(os.Stderr, "paced:", said)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ class Sampler:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._rounds = 0
-        self._is_here = True
+        self._cpus: float | None = None
         self._problems: dict[str, dict[str, Any]] = {}
 
     @contextmanager
@@ -65,7 +65,7 @@ class Sampler:
 
         Without any the load comes from other machines, of which nothing is sampled.
         """
-        self._is_here = bool(generator)
+        self._cpus = (available_cpus(generator) or None) if generator else None
         if not self.every_s:
             yield
             return
@@ -93,7 +93,7 @@ class Sampler:
             return {
                 "every_s": self.every_s,
                 "rounds": self._rounds,
-                "generator_cpus": available_cpus() if self._is_here else None,
+                "generator_cpus": self._cpus,
                 "problems": problems,
             }
 

@@ -95,11 +95,22 @@ class Machine:
         return [Sample(datetime.now(UTC), "node", self._name, cpu_millicores, (memory.total - memory.available) / _MIB)]
 
 
-def available_cpus() -> float:
-    """How many CPUs programs started here may use: by affinity and by the own control group's quota (version 2)."""
-    cpus = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+def available_cpus(pids: Sequence[int] = (0,)) -> float:
+    """How many CPUs these processes may use together (0: this one), which are in its control group.
+
+    By their affinity and the group's quota (version 2); those that have ended can use none.
+    """
+    cpus = float(len(_affinity(pids)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     with contextlib.suppress(OSError, ValueError):
         (own,) = (line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
         quota, period = (Path("/sys/fs/cgroup") / own.lstrip("/") / "cpu.max").read_text().split()
         cpus = min(cpus, int(quota) / int(period))
     return cpus
+
+
+def _affinity(pids: Sequence[int]) -> set[int]:
+    found: set[int] = set()
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            found |= os.sched_getaffinity(pid)
+    return found

@@ -44,8 +44,10 @@ def _senders(told: object) -> Iterator[dict[str, Any]]:
         number = each.get("generator") if isinstance(each, dict) else None
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < _MOST:
             continue
-        processor, pod, node = each.get("processor"), _text(each.get("pod")), _text(each.get("node"))
-        place = f"processor {processor}" if isinstance(processor, int) else None
+        pod, node = _text(each.get("pod")), _text(each.get("node"))
+        # Those of one process can't keep each other from sending, as processes on one processor can.
+        here = [f"{name} {each[name]}" for name in ("process", "processor") if isinstance(each.get(name), int)]
+        place = " on ".join(here) or None
         names = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
         yield {
             "generator": number,

@@ -106,7 +106,10 @@ class LocalFleet:
                 )
                 self._programs.append(program)
                 self._tell(number, content)
-                about |= {each: {"requests": own_requests(content, each), **place} for each in numbers(content)}
+                about |= {
+                    each: {"requests": own_requests(content, each), "process": number, **place}
+                    for each in numbers(content)
+                }
             start_ns = self._agree()
         except BaseException:
             self.stop()
