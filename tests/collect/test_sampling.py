@@ -1,6 +1,7 @@
 """What is used during an attack: measured from real processes, written with the run, and never at the run's cost."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import psutil
 import pytest
 import zstandard
 from loadstone import archive
-from loadstone.collect import sampling
+from loadstone.collect import sampling, usage
 from loadstone.collect.sampling import Sampler, interval_s
 from loadstone.collect.target import Sample, UnsampledError
 from loadstone.collect.usage import Machine, ProcessTrees, available_cpus
@@ -149,6 +151,17 @@ def test_a_machine_is_at_most_as_busy_as_it_has_cpus() -> None:
     assert (sample.scope, sample.name) == ("node", "here")
     assert 0 <= (sample.cpu_millicores or 0) <= 1000 * psutil.cpu_count()
     assert 0 < available_cpus() <= psutil.cpu_count()
+
+
+def test_processes_may_use_the_processors_of_each_and_ended_ones_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of(pid: int) -> set[int]:
+        if pid == 3:
+            raise ProcessLookupError(pid)
+        return {1: {1}, 2: {2}}[pid]
+
+    monkeypatch.setattr(os, "sched_getaffinity", of)
+    monkeypatch.setattr(usage, "_quota", lambda: inf)
+    assert [available_cpus(pids) for pids in ([1], [1, 2], [3, 1, 2], [3])] == [1, 2, 2, 0]
 
 
 class Asked:

@@ -68,17 +68,20 @@ def test_they_send_what_one_sends(bench, generators: int, rate: float, duration:
     assert seqs(it.lines("1.warmups.json.zst")) == list(range(10))
     assert json.loads((it.cell.path / "1.summary.json").read_text())["requests"] == planned.expected_requests
     said = json.loads((it.cell.path / "1.run.json").read_text())["generators"]
-    assert [each["generator"] for each in said] == list(range(generators))
+    dealt = [(number, number % min(processes, generators)) for number in range(generators)]
+    assert [(each["generator"], each["process"]) for each in said] == dealt
     assert len(list((it.folder / "logs").glob("attack-*.log"))) == min(processes, generators)
     sent = Counter(line["attack"] for line in lines)
     assert {f"generator-{each['generator']}": each["requests"] for each in said} == sent
     assert not any("X-Vegeta-Attack" in each["headers"] for each in it.recorded()), "the target is told nothing new"
 
 
+@pytest.mark.parametrize(
+    ("generators", "connections", "processes"), [(None, 3, 1), (1, 4, 1), (2, 6, 1), (2, 6, 2)], indirect=["processes"]
+)
 @pytest.mark.usefixtures("processes")
-@pytest.mark.parametrize(("generators", "connections"), [(None, 3), (1, 4), (2, 6)])
 def test_requests_go_over_connections_in_turn(bench, generators: int | None, connections: int) -> None:
-    """However many generators share them, and over the same ones before and in the test."""
+    """However many generators share them in however many processes, and over the same ones before and in the test."""
     it = bench(generators, connections=connections, rates=[50], duration="1s")
     it.collect()
     ports = [request["port"] for request in it.recorded()]  # as requests arrived, which is nearly as they were sent

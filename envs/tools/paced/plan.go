@@ -50,7 +50,7 @@ func newAttack(planned plan, measured, others string) (*attack, error) {
 		}
 	}
 	of, connections := max(planned.Of, 1), max(planned.Connections, 1)
-	if of > most || connections > most || planned.Step > of {
+	if of > most || connections > most/of || planned.Step > of {
 		return nil, fmt.Errorf("%d generators of %d connections, every %dth: out of reason", of, connections, planned.Step)
 	}
 	if planned.Part >= of {

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 
 import psutil
@@ -100,12 +101,16 @@ def available_cpus(pids: Sequence[int] = (0,)) -> float:
 
     By their affinity and the group's quota (version 2); those that have ended can use none.
     """
-    cpus = float(len(_affinity(pids)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    cpus = len(_affinity(pids)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(float(cpus), _quota())
+
+
+def _quota() -> float:
     with contextlib.suppress(OSError, ValueError):
         (own,) = (line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
         quota, period = (Path("/sys/fs/cgroup") / own.lstrip("/") / "cpu.max").read_text().split()
-        cpus = min(cpus, int(quota) / int(period))
-    return cpus
+        return int(quota) / int(period)
+    return inf
 
 
 def _affinity(pids: Sequence[int]) -> set[int]:

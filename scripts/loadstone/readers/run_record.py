@@ -45,8 +45,8 @@ def _senders(told: object) -> Iterator[dict[str, Any]]:
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < _MOST:
             continue
         pod, node = _text(each.get("pod")), _text(each.get("node"))
-        # Those of one process can't keep each other from sending, as processes on one processor can.
-        here = [f"{name} {each[name]}" for name in ("process", "processor") if isinstance(each.get(name), int)]
+        # Of this machine's, which may share a process.
+        here = [f"{name} {each[name]}" for name in ("process", "processor") if type(each.get(name)) is int]
         place = " on ".join(here) or None
         names = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
         yield {
