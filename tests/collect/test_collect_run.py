@@ -135,6 +135,17 @@ def test_a_target_that_dies_during_the_attack_fails_the_run(bench) -> None:
     it.assert_nothing_left()
 
 
+def test_what_an_interrupted_try_printed_is_not_told_of_the_next(bench) -> None:
+    it = bench("--die-after", "20")
+    earlier = it.folder / "logs" / "server.log"
+    earlier.parent.mkdir(exist_ok=True)
+    earlier.write_text("said by an earlier one\n")
+    with pytest.raises(LoadstoneError, match="exit code 7") as failed:
+        it.collect()
+    assert "earlier" not in str(failed.value) + earlier.read_text()
+    assert earlier.with_name("server.log.earlier").read_text() == "said by an earlier one\n"
+
+
 def test_a_target_that_never_gets_ready_is_given_up(bench) -> None:
     it = bench("--slow-start", "60")
     it.target["ready_timeout"] = "500ms"

@@ -181,7 +181,7 @@ def test_one_that_dies_fails_the_run_and_ends_the_others(bench, number: int, pro
 def test_one_that_misses_the_agreed_start_fails_the_run(bench, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(several, "_AHEAD_S", -0.01)  # agreed too late
     it = bench(3, warmup=None)
-    with pytest.raises(RunFailedError, match=r"generators? [\d, ]+ of 3 failed, so the load.*:\n.*start was missed"):
+    with pytest.raises(RunFailedError, match=r"generators? [\d, ]+ of 3 failed, so the load.*: .*start was missed"):
         it.collect()
     assert len(list((it.folder / "logs").glob("attack-*.log"))) == min(processes, 3)
     it.assert_nothing_left()
@@ -248,7 +248,7 @@ def test_a_pinned_one_runs_on_its_processor_alone(bench) -> None:
 def test_a_failure_names_the_generators_of_the_process() -> None:
     plan = {"part": 1, "of": 5, "step": 2}
     assert several.failure(plan, "failed", -9, "last words") == (
-        "generators 1, 3 of 5 failed (killed by signal 9), so the load was not complete:\nlast words"
+        "the process of generators 1, 3 of 5 failed (killed by signal 9), so the load was not complete: last words"
     )
 
 

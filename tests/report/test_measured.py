@@ -147,6 +147,12 @@ def test_serial_load_has_no_clock_to_keep(tmp_path, project):
     assert "How late requests were sent" not in said
 
 
+def test_of_load_without_a_run_nothing_is_said_of_the_clock(tmp_path, project):
+    rawfiles.write_cell(project.archive, {})
+    said = words(page(tmp_path, project))
+    assert "How it was measured" in said and "Send lag is not defined" not in said
+
+
 def test_successes_that_are_not_200_are_named(tmp_path, project):
     rawfiles.write_cell(project.archive, {"1.results.json.zst": run(), "2.results.json.zst": run(code=204)})
     rawfiles.write_cell(project.archive, {"1.results.json.zst": run(code=201)}, variant="envoy")

@@ -49,6 +49,18 @@ def test_it_tells_where_each_ran_and_how_its_clock_stood(project: Project) -> No
     assert (second["n_requests"], second["clock_offset_ns"], second["start_lag_ns"]) == (N // 2, 3 * MS, 0)
 
 
+@pytest.mark.parametrize(("second", "share"), [(0, True), (1, False)])
+def test_it_tells_which_share_a_process(project: Project, page_of, second: int, share: bool) -> None:
+    processes = enumerate((0, second))
+    told = [{"generator": each, "process": process, "processor": 1 + process} for each, process in processes]
+    (record,) = project.archive.rglob("1.run.json")
+    record.write_text(json.dumps({"generators": told}))
+    project.make()
+    text = page_of(project)
+    assert "process 0 on processor 1" in text
+    assert ("Those of one process" in text) == share
+
+
 def test_the_page_has_it_and_escapes_what_a_record_says(project: Project, page_of) -> None:
     text = page_of(project)
     assert '<h2 id="senders">Load generators</h2>' in text

@@ -112,7 +112,7 @@ def test_one_that_began_late_is_found_on_one_clock(project) -> None:
     ("told", "place"),
     [
         ({"process": 0, "processor": 1}, "process 0 on processor 1"),
-        ({"process": 2, "not_pinned": "why"}, "process 2"),
+        ({"process": 2, "not_pinned": "why"}, "process 2, not pinned"),
         ({"processor": 1}, "processor 1"),
         ({}, None),
     ],

@@ -78,6 +78,13 @@ def test_a_short_run() -> None:
     assert found.evidence == "holds 700 of 1,200 requests"
 
 
+def test_a_short_run_whose_generator_fell_behind() -> None:
+    short = {"requests": 700, "sound": False}
+    assert kinds([run(1), run(2, late="was sent late", **short)]) == [("cut short", 2), ("late generator", 2)]
+    assert kinds([run(1), run(2, exhausted="had no ports", **short)]) == [("cut short", 2), ("exhausted generator", 2)]
+    assert kinds([run(1), run(2, late="was sent late", sound=False)]) == [], "broken otherwise"
+
+
 def test_close_runs_have_no_outliers_and_scattered_ones_few() -> None:
     close = [run(number, mean_ns=150 * MS) for number in range(1, 9)] + [run(9, mean_ns=190 * MS)]
     assert kinds(close) == [], "far in deviations, near as a ratio"

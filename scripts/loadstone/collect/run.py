@@ -77,6 +77,7 @@ def collect_run(
             on_phase("target")
             try:
                 staging.prepare()
+                _set_aside(logs)
                 _attack(Job(cell, run, planned, target, minder, logs, log, on_phase, draws, script or {}), staging)
             except BaseException as error:
                 staging.discard()
@@ -84,6 +85,12 @@ def collect_run(
                     raise LoadstoneError(f"run {run} of {cell}: {error}") from None
                 raise
         staging.publish(log)
+
+
+def _set_aside(logs: Path) -> None:
+    """What the programs of an interrupted try printed is none of this one's."""
+    for log in logs.glob("*.log"):
+        log.replace(log.with_name(f"{log.name}.earlier"))
 
 
 def _attack(job: Job, staging: Staging) -> None:

@@ -47,7 +47,7 @@ def _senders(told: object) -> Iterator[dict[str, Any]]:
         pod, node = _text(each.get("pod")), _text(each.get("node"))
         # Of this machine's, which may share a process.
         here = [f"{name} {each[name]}" for name in ("process", "processor") if type(each.get(name)) is int]
-        place = " on ".join(here) or None
+        place = " on ".join(here) + (", not pinned" if here and "not_pinned" in each else "") or None
         names = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
         yield {
             "generator": number,

@@ -87,8 +87,10 @@ def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[
         found += _troubled(cell)
         found += _copied(cell)
         sound = [profile for profile in cell if profile.sound]
-        for check in (_failures, _outliers, _unsettled, _limited, _apart):
+        for check in (_failures, _outliers, _unsettled):
             found += check(sound)
+        found += _limited([profile for profile in cell if profile.sound or _is_short(profile)])
+        found += _apart(sound)
     return found
 
 
@@ -138,9 +140,13 @@ def _of_cell(cell: Sequence[Profile], kind: str, tag: str, evidence: str) -> Sug
     return Suggestion(kind, tag, evidence, cell[0].variant, cell[0].rate, tagged=tagged)
 
 
+def _is_short(profile: Profile) -> bool:
+    return profile.requests is not None and bool(profile.expected) and profile.requests < 0.99 * (profile.expected or 0)
+
+
 def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     for profile in cell:
-        if profile.requests is not None and profile.expected and profile.requests < 0.99 * profile.expected:
+        if _is_short(profile):
             text = f"holds {profile.requests:,} of {profile.expected:,} requests"
             yield _of_run(profile, "cut short", "interrupted", text)
 
@@ -233,6 +239,7 @@ def _unsettled(cell: Sequence[Profile]) -> Iterator[Suggestion]:
 
 
 def _limited(cell: Sequence[Profile]) -> Iterator[Suggestion]:
+    """Those that are short too: what their generator could not send may be what they lack."""
     kind = "late generator" if any(profile.late for profile in cell) else "exhausted generator"
     texts = ["; ".join(filter(None, (profile.late, profile.exhausted))) or None for profile in cell]
     return _told_of_all(cell, texts, kind, "GENERATOR_LIMITED")

@@ -182,6 +182,8 @@ def own_requests(content: Mapping[str, Any], number: int) -> int:
 def failure(content: Mapping[str, Any], how: str, code: int | None, said: str) -> str:
     """In words, that the process of a plan failed."""
     own = numbers(content)
-    who = f"generator{'s' if len(own) > 1 else ''} {', '.join(map(str, own))} of {content['of']}"
+    who = (
+        f"{'the process of generators' if len(own) > 1 else 'generator'} {', '.join(map(str, own))} of {content['of']}"
+    )
     ended = f" (killed by signal {-code})" if code is not None and code < 0 else ""
-    return f"{who} {how}{ended}, so the load was not complete:\n{said or '(it printed nothing)'}"
+    return f"{who} {how}{ended}, so the load was not complete: {said or '(it printed nothing)'}"
