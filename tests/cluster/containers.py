@@ -25,6 +25,7 @@ class Containers:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._play, daemon=True)
         self._over: set[str] = set()
+        self._addresses: set[str] = set()
         self.programs: dict[str, subprocess.Popen[bytes]] = {}
         self.specs: list[Object] = []
 
@@ -63,6 +64,16 @@ class Containers:
                 status = {"phase": phase, "message": f"exit code {program.returncode}"}
                 self._plane.api.patch("Pod", self._namespace, name, {"status": status}, "status")
 
+    def _address(self, name: str, pod: Object) -> str:
+        """The pod's, or another one where kwok has given two pods the same, which it now and then does."""
+        address: str = pod["status"]["podIP"]
+        if address in self._addresses:
+            address = f"10.64.255.{len(self._addresses)}"
+            status = {"podIP": address, "podIPs": [{"ip": address}]}
+            self._plane.api.patch("Pod", self._namespace, name, {"status": status}, "status")
+        self._addresses.add(address)
+        return address
+
     def _start(self, name: str, pod: Object) -> None:
         self.specs.append(pod["spec"])
         (container,) = pod["spec"]["containers"]
@@ -74,7 +85,7 @@ class Containers:
         command[0] = str(PROJECT / ".tools/bin/paced")
         for index, argument in enumerate(command):
             if argument == "-listen":
-                command[index + 1] = pod["status"]["podIP"] + command[index + 1]
+                command[index + 1] = self._address(name, pod) + command[index + 1]
             if argument == "-folder":
                 assert command[index + 1] == mount["mountPath"]
                 command[index + 1] = str(folder)
