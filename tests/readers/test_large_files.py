@@ -135,6 +135,18 @@ def test_requests_that_all_have_long_errors(tmp_path):
     assert peak_mib < LIMIT_MIB
 
 
+def test_last_words_of_those_who_lacked_memory():
+    """As 120 runs at a limit of 256 MiB ended."""
+    seen = (
+        b"fatal error: runtime: cannot allocate memory",
+        b"fatal error: fatal error: runtime: cannot allocate memory",
+        b"fatal error: runtime: out of memory",
+        b"SIGSEGV: segmentation violation",
+    )
+    assert all(vegeta_gob.lacked_memory(said) for said in seen)
+    assert not vegeta_gob.lacked_memory(b"2026/11/24 02:03:00 encode: can't detect encoding of results")
+
+
 def test_binary_results_that_are_none(tmp_path, monkeypatch):
     """Vegeta takes what is no gob for a line, however long: its memory ends at a limit."""
     path = tmp_path / "1.results.bin.zst"
