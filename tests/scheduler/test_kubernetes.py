@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cluster.api import Object, wait_until
 from cluster.namespace import Namespace
-from scheduler.conftest import require, tables_of
+from scheduler.conftest import SNAKEMAKE, require, tables_of
 
 IMAGE = "example/python:3.11"
 
@@ -111,6 +111,29 @@ def left(space: Namespace) -> list[str]:
     """What the executor made and has not removed."""
     jobs = [job["metadata"]["name"] for job in space.all("Job") if "deletionTimestamp" not in job["metadata"]]
     return jobs + [secret["metadata"]["name"] for secret in space.all("Secret")]
+
+
+_SUBMITTED = """
+import signal, sys
+from snakemake_executor_plugin_kubernetes_shared import interrupted_later
+try:
+    with interrupted_later():
+        for number in range(int(sys.argv[1])):
+            signal.raise_signal(signal.SIGINT)
+            print("submitted", flush=True)
+    print("not interrupted")
+except KeyboardInterrupt:
+    print("interrupted", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+@pytest.mark.parametrize(("signals", "submitted"), [(0, 0), (1, 1), (2, 1)])
+def test_an_interrupt_waits_until_a_job_is_submitted_and_a_second_one_does_not(signals: int, submitted: int) -> None:
+    require(None)
+    command = [SNAKEMAKE / "bin/python", "-c", _SUBMITTED, str(signals)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    said = ["submitted"] * submitted + ["interrupted True" if signals else "not interrupted"]
+    assert done.stdout.splitlines() == said
 
 
 def test_an_interrupted_command_leaves_nothing_in_the_cluster(namespace, checkout, mixed_archive) -> None:

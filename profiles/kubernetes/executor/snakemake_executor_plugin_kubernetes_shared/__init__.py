@@ -5,7 +5,12 @@ folder to work in. Here jobs read and write archive, tables and pages in place.
 """
 
 import shlex
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from types import FrameType
 
 import kubernetes.client
 from snakemake_executor_plugin_kubernetes import Executor as Kubernetes
@@ -30,11 +35,42 @@ class JobSpec(kubernetes.client.V1JobSpec):
 kubernetes.client.V1JobSpec = JobSpec
 
 
+@contextmanager
+def interrupted_later() -> Iterator[None]:
+    """A signal that ends this process waits for the end of what is done meanwhile, a second one does not."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def remember(number: int, _: FrameType | None) -> None:
+        if came:
+            signal.signal(number, before[signal.Signals(number)])
+            signal.raise_signal(number)
+        came.append(number)
+
+    for number in before:
+        signal.signal(number, remember)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
 class Executor(Kubernetes):
     """Differs by where a job works, and in that an interrupted command leaves none behind.
 
     While Snakemake asks how jobs are, its own list of them is empty: interrupted then, it would cancel nothing.
     """
+
+    def run_job(self, job: object) -> None:
+        """Submit it: whoever interrupts this in the middle would leave a job that nobody knows."""
+        with interrupted_later():
+            super().run_job(job)
 
     def report_job_submission(self, job_info: object) -> None:
         """A job is in the cluster."""
