@@ -96,8 +96,8 @@ class Machine:
         return [Sample(datetime.now(UTC), "node", self._name, cpu_millicores, (memory.total - memory.available) / _MIB)]
 
 
-def available_cpus(pids: Sequence[int] = (0,)) -> float:
-    """How many CPUs these processes may use together (0: this one), which are in its control group.
+def available_cpus(pids: Sequence[int]) -> float:
+    """How many CPUs these processes may use together, which are in this one's control group.
 
     By their affinity and the group's quota (version 2); those that have ended can use none.
     """

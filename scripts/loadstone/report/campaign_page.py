@@ -166,7 +166,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
             described,
             {style.name: style.label for style in styles},
             unit,
-            open_load=any(run["load_model"] == "open" for run in runs) if runs else None,
+            open_load=not runs or any(run["load_model"] == "open" for run in runs),
         ),
         reported=reported,
         run_findings=run_findings.gather(questions),

@@ -63,9 +63,9 @@ def _records(listing: CellListing) -> dict[int, RunRecord]:
 
 
 def context(
-    questions: Questions, cells: Sequence[Described], labels: Mapping[str, str], unit: Unit, *, open_load: bool | None
+    questions: Questions, cells: Sequence[Described], labels: Mapping[str, str], unit: Unit, *, open_load: bool
 ) -> dict[str, Any]:
-    """The variables of ``measured.html``; `open_load` is False where no run was sent on a clock, None without runs."""
+    """The variables of ``measured.html``; `open_load` is False where runs were sent, and none on a clock."""
     fidelity = questions.rows("page_fidelity")
     recorded = [record for cell in cells for record in cell.records.values()]
     facts = [*_generator(cells, recorded), *_machine(recorded), *_sequence(cells, recorded)]
@@ -80,7 +80,7 @@ def context(
     return {
         "measured_facts": [(term, content) for term, content in facts if content],
         "warnings": warnings,
-        "kept_clock": _kept_clock(fidelity, unit) if open_load is not False else _NO_CLOCK,
+        "kept_clock": _kept_clock(fidelity, unit) if open_load else _NO_CLOCK,
         "fidelity": _with_loads(fidelity, cells, list(labels))
         if open_load and any(row["n_measured"] for row in fidelity)
         else [],

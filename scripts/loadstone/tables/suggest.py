@@ -141,7 +141,8 @@ def _of_cell(cell: Sequence[Profile], kind: str, tag: str, evidence: str) -> Sug
 
 
 def _is_short(profile: Profile) -> bool:
-    return profile.requests is not None and bool(profile.expected) and profile.requests < 0.99 * (profile.expected or 0)
+    requests, expected = profile.requests, profile.expected
+    return requests is not None and expected is not None and requests < 0.99 * expected
 
 
 def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
