@@ -10,7 +10,7 @@
 #   envs/setup.sh schedulers .tools/schedulers, a .venv with both, for tests
 #   envs/setup.sh browser    a Chromium for the tests of the report, where there is none
 #   envs/setup.sh cluster    a Kubernetes control plane for tests, built once per user from tests/cluster/plane
-#   envs/setup.sh storage    an S3-compatible server for tests, built once per user from tests/publishing/server
+#   envs/setup.sh storage    an S3-compatible server for tests, built once per user from tests/support/storage_server
 #
 # A part is finished when .tools/stamps/<part> holds the checksum of what it is made from. The stamp is removed before
 # the part is touched and written when it is complete, so an interrupted set-up makes that part again.
@@ -338,7 +338,7 @@ build_ask() {
 # Binaries are kept in the user's cache by the checksum of their sources: a change builds them again, nothing else does.
 # tests/cluster/control_plane.py and tests/support/storage.py look for them there.
 plane=tests/cluster/plane
-storage=tests/publishing/server
+storage=tests/support/storage_server
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
 sum_of() { cat "$@" | sha256sum | cut -c1-16; }
 binary_of() {

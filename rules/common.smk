@@ -2,7 +2,7 @@
 
 No rule is defined here; functions are here, in dumps.smk, outside.smk and lost.smk, and in no other rule file. No file of
 the archive is ever an input or output of a rule: Snakemake removes outputs before jobs and after failures. See
-scripts/loadstone/state.py for the names under which work is asked for.
+scripts/loadstone/workflow/state.py for the names under which work is asked for.
 """
 
 import os
@@ -12,20 +12,20 @@ from collections import UserDict
 from pathlib import Path
 
 import loadstone
-from loadstone import planned
-from loadstone import comparisons as comparing
+from loadstone.workflow import plan as planned
+from loadstone.config import comparisons as comparing
 from loadstone import config as configuration
-from loadstone.catalogue import load_catalogue
-from loadstone.collect.kubernetes import session
-from loadstone.command import JOURNAL, Command, bring_to_now, check_folder, has_cluster, may_attack
+from loadstone.config.catalogue import load_catalogue
+from loadstone.collect.targets.kubernetes import session
+from loadstone.workflow.command import JOURNAL, Command, bring_to_now, check_folder, has_cluster, may_attack
 from loadstone.errors import LoadstoneError, printable
 from loadstone.report import navigation, output
-from loadstone.slugs import variant_slug
-from loadstone.state import State, key_of
+from loadstone.report.slugs import variant_slug
+from loadstone.workflow.state import State, key_of
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import campaign_key
 from loadstone.tables.layout import text as name_text
-from loadstone.tables.owner import database_of
+from loadstone.tables.database_owner import database_of
 from loadstone.tables.schema import ANALYSED, COMPARED
 from snakemake.io import is_flagged
 

@@ -1,6 +1,6 @@
 """What the rules share about trace dumps."""
 
-from loadstone import dumps
+from loadstone.archive import trace_dumps as dumps
 
 
 def find_dumps():

@@ -1,6 +1,6 @@
-"""What the rules share about how variants look on pages (loadstone/report/seen.py)."""
+"""What the rules share about how variants look on pages (loadstone/report/undeclared_variants.py)."""
 
-from loadstone.report import seen
+from loadstone.report import undeclared_variants as seen
 
 SEEN = seen.first_seen(VARIANTS, STATE.listings.values())
 

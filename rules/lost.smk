@@ -1,6 +1,6 @@
-"""What the rules share about parts of the site that have lost a file since they were made (loadstone/report/made.py)."""
+"""What the rules share about parts of the site that have lost a file since they were made (loadstone/report/site_files.py)."""
 
-from loadstone.report.made import Look
+from loadstone.report.site_files import Look
 
 SITE = Look(Path(config["reports"]))
 # Of parts that are more than one page: the outputs of their rules, whose absence Snakemake notices itself.

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from loadstone.publishing import declared as declared_destination
+from loadstone.publish.site import settings as declared_destination
 
 
 def archive_to_import_into(wildcards):
@@ -25,7 +25,7 @@ def destination_declared(wildcards):
     try:
         to = declared_destination.destination(config.get("publish"))
         if workflow.dryrun and "publish" not in SAID:
-            from loadstone.publishing import publish  # only here: most commands don't publish
+            from loadstone.publish.site import publish  # only here: most commands don't publish
 
             lines = publish.preview(Path(config["reports"]), to, keep=config["publish"].get("keep"))
             SAID.append("publish")
@@ -38,7 +38,7 @@ def destination_declared(wildcards):
 
 def storage_declared(command):
     """Nothing; but what can't be pushed or pulled is told before anything is made, and a dry run says what would be."""
-    from loadstone.storing import pull, push, store  # only here: most commands need no bucket
+    from loadstone.publish.bucket import pull, push, store  # only here: most commands need no bucket
 
     preview = {"push": push.preview, "pull": pull.preview}[command]
     try:

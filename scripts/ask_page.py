@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
-from loadstone.computing import job
-from loadstone.report.ask_page import build_ask
+from loadstone.report.query_page import build_ask
+from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
-from loadstone.bundling import bag, contents
-from loadstone.computing import job
-from loadstone.dumps import Dump
+from loadstone.archive.trace_dumps import Dump
+from loadstone.publish.bundle import bag, contents
+from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
-from loadstone.computing import job
+from loadstone.config.variants import Variants
 from loadstone.report.site import build_campaign
-from loadstone.variants import Variants
+from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from loadstone.archive import Campaign, Cell, decode
 from loadstone.collect.attempt import Attempts
-from loadstone.entry import job
 from loadstone.report.progress_page import ProgressPage
+from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode
+from loadstone.archive.plan import complete
 from loadstone.collect.attempt import Attempts
-from loadstone.collect.kubernetes import session
-from loadstone.entry import job
+from loadstone.collect.targets.kubernetes import session
 from loadstone.report.progress_page import ProgressPage
-from loadstone.sweep import complete
+from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from loadstone.archive import Campaign, decode, scan_campaign
-from loadstone.computing import job
-from loadstone.state import made_from, mark_done, record
-from loadstone.tables import whole
+from loadstone.config.variants import Variants
+from loadstone.tables import finished
 from loadstone.tables.convert import convert_campaign
-from loadstone.variants import Variants
+from loadstone.workflow.deterministic import job
+from loadstone.workflow.state import made_from, mark_done, record
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
@@ -17,4 +17,4 @@ with job(snakemake.log[0]) as log:
     digest = made_from(scan_campaign(campaign))
     canonical, tables = Variants(params.variants).canonical, Path(params.folders["tables"])
     convert_campaign(campaign, tables, canonical, workers=snakemake.threads, log=log)
-    mark_done(Path(snakemake.output[0]), record(digest, whole.converted(tables, campaign)))
+    mark_done(Path(snakemake.output[0]), record(digest, finished.converted(tables, campaign)))

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from loadstone.analysis import history
 from loadstone.archive import Campaign, decode
-from loadstone.computing import job
-from loadstone.dumps import Dump
-from loadstone.tables import history, owner
+from loadstone.archive.trace_dumps import Dump
+from loadstone.tables import database_owner
 from loadstone.tables.database import build_database, prune, prune_comparisons
 from loadstone.tables.traces import prune_dumps
+from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
@@ -18,4 +19,4 @@ with job(snakemake.log[0]) as log:
     prune_dumps(tables, [Dump(Path(params.folders["archive"]), **fields) for fields in params.dumps])
     history.write(campaigns, tables, {tuple(key): note for *key, note in params.notes}, **params.settings)
     build_database(tables, Path(snakemake.output[0]), project_root=Path.cwd())
-    owner.claim(tables)
+    database_owner.claim(tables)

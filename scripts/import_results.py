@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from loadstone.computing import job
 from loadstone.importing import copying, plan
+from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     copying.carry_out(plan.make(Path(snakemake.params.archive)), log)

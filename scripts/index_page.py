@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from loadstone import comparisons
 from loadstone.archive import campaigns, outside
-from loadstone.computing import job
-from loadstone.dumps import Dump
+from loadstone.archive.plan import unfinished
+from loadstone.archive.trace_dumps import Dump
+from loadstone.config import comparisons
+from loadstone.config.variants import Variants
 from loadstone.report.site import build_index
-from loadstone.sweep import unfinished
 from loadstone.tables.database import left_out
-from loadstone.variants import Variants
+from loadstone.workflow.deterministic import job
 
 SHOWN = 5  # things outside all campaigns on the terminal
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from loadstone.entry import job
-from loadstone.state import mark_done
+from loadstone.workflow.job import job
+from loadstone.workflow.state import mark_done
 
 with job(snakemake.log[0]):
     mark_done(Path(snakemake.output[0]), snakemake.params.held)

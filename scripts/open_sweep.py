@@ -1,7 +1,7 @@
 """Entry point of the rule open."""
 
 from loadstone.collect.opening import open_checked
-from loadstone.entry import job
+from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:
     open_checked(snakemake.params.config, log)

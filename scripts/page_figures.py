@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from loadstone.entry import job
 from loadstone.report.figures import build
-from loadstone.report.made import Part
+from loadstone.report.site_files import Part
+from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:
     folder, reports = Path(snakemake.output[0]), Path(snakemake.params.folders["reports"])

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from loadstone.computing import job
-from loadstone.publishing import declared
-from loadstone.publishing.publish import publish
+from loadstone.publish.site import settings
+from loadstone.publish.site.publish import publish
+from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     reports, to = Path(snakemake.params.folders["reports"]), snakemake.params.to
-    publish(reports, declared.destination(to), keep=to.get("keep"), log=log)
+    publish(reports, settings.destination(to), keep=to.get("keep"), log=log)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from loadstone.computing import job
-from loadstone.storing.pull import pull
+from loadstone.publish.bucket.pull import pull
+from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     folders = snakemake.params.folders

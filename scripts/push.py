@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from loadstone.computing import job
-from loadstone.storing.push import push
+from loadstone.publish.bucket.push import push
+from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     folders = snakemake.params.folders

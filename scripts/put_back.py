@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from loadstone.collect.kubernetes import session
-from loadstone.entry import job
+from loadstone.collect.targets.kubernetes import session
+from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:
     session.join()

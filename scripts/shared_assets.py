@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from loadstone.entry import job
 from loadstone.report.shared_files import write_assets
+from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:
     write_assets(Path(snakemake.params.folders["reports"]))

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from loadstone.computing import job
-from loadstone.dumps import Dump
-from loadstone.state import mark_done, record
-from loadstone.tables import whole
+from loadstone.archive.trace_dumps import Dump
+from loadstone.tables import finished
 from loadstone.tables.traces import convert_dump
+from loadstone.workflow.deterministic import job
+from loadstone.workflow.state import mark_done, record
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
     dump = Dump(Path(params.folders["archive"]), **params.dump)
     tables = Path(params.folders["tables"])
     convert_dump(dump, tables, log)
-    mark_done(Path(snakemake.output[0]), record(dump.digest(), whole.traced(tables, dump)))
+    mark_done(Path(snakemake.output[0]), record(dump.digest(), finished.traced(tables, dump)))

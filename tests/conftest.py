@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# One thread for linear algebra, as jobs have (`loadstone.computing`): several wait for each other, busily, where cores
+# One thread for linear algebra, as jobs have (`deterministic`): several wait for each other, busily, where cores
 # are shared. What tests start does not inherit it.
 with pytest.MonkeyPatch.context() as patch:
     patch.setenv("OPENBLAS_NUM_THREADS", "1")
@@ -17,7 +17,7 @@ with pytest.MonkeyPatch.context() as patch:
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
 
-from loadstone.report import ask_engine, output, shared_files  # noqa: E402
+from loadstone.report import output, query_engine, shared_files  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
 
 pytest_plugins = ["cluster.fixtures", "support.storage"]
@@ -81,5 +81,5 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in output.shared_assets():
         (folder / "reports/assets" / name).unlink()
     if (packages := folder / ".tools/duckdb-wasm").is_dir():
-        ask_engine.write_engine(packages.resolve(), folder / "reports")
+        query_engine.write_engine(packages.resolve(), folder / "reports")
     return folder

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from loadstone.archive.locks import exclusive, hold
 from loadstone.errors import LoadstoneError
-from loadstone.lock import exclusive, hold
 from loadstone.process import Minder, Program, find, note_signals, run
 
 # A job that starts a shell which leaves a grandchild behind, both of which ignore SIGTERM, while holding a lock.

@@ -17,11 +17,11 @@ from bench.measuring import Row, Took, timed
 from loadstone import archive
 from loadstone.archive import Campaign, Cell
 from loadstone.report import navigation
-from loadstone.report.made import Part
 from loadstone.report.output import shared_assets
-from loadstone.slugs import variant_slug
-from loadstone.state import State, made_from, record
-from loadstone.tables import layout, schema, whole
+from loadstone.report.site_files import Part
+from loadstone.report.slugs import variant_slug
+from loadstone.tables import finished, layout, schema
+from loadstone.workflow.state import State, made_from, record
 from support import rawfiles
 from support.checkout import PROJECT, copy_project, free_ports
 
@@ -185,7 +185,7 @@ def _pretend(folder: Path, checkout: Path) -> None:
     for path, key in zip(wanted, keys, strict=True):
         path.parent.mkdir(parents=True)
         listing = state.listings[key]
-        path.write_text(record(made_from(listing), whole.converted(folder / "tables", listing.campaign)))
+        path.write_text(record(made_from(listing), finished.converted(folder / "tables", listing.campaign)))
     later = [
         folder / f"tables/{table}/app={app}/host={host}/timestamp={timestamp}/part.parquet"
         for app, host, timestamp in keys

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from bench.archives import RATES, VARIANTS
 from bench.measuring import Row
+from loadstone.analysis import history
 from loadstone.archive import Campaign
-from loadstone.comparisons import Comparison
+from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
 from loadstone.report import navigation, site
-from loadstone.report.ask_page import build_ask
+from loadstone.report.query_page import build_ask
 from loadstone.report.shared_files import write_assets
 from loadstone.report.trace_page import build_trace_page
-from loadstone.tables import history
-from loadstone.variants import Variants
 from report.concluded import write_many
 from report.synthetic import Made, write, write_compared
 from report.test_every_page import traces

@@ -4,11 +4,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from loadstone import sweep
+from loadstone.analysis.campaign import analyse_campaign
 from loadstone.archive import Campaign, Cell
-from loadstone.collect import collect_run
+from loadstone.collect import collect_run, sweep
 from loadstone.config import check, read_yaml
-from loadstone.tables.analyse import analyse_campaign
 from loadstone.tables.convert import convert_campaign
 from loadstone.tables.database import connect
 

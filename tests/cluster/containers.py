@@ -1,4 +1,4 @@
-"""Pods of load generators: what a kubelet would do for the Jobs of `loadstone.collect.kubernetes.load`.
+"""Pods of load generators: what a kubelet would do for the Jobs of `kubernetes.generator_pods`.
 
 kwok says that pods run; here the program of each container does, at the address of its pod, with its arguments and
 environment. When it ends the pod is Failed or Succeeded, and when the pod goes the program is ended. Needs the network

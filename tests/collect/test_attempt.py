@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone import archive, sweep, verify
-from loadstone.archive import Cell
+from loadstone import archive
+from loadstone.archive import Cell, plan
+from loadstone.archive.journal import Journal
+from loadstone.archive.locks import exclusive
+from loadstone.archive.progress import Progress, look
 from loadstone.collect import attempt
 from loadstone.collect.attempt import Attempts, GivenUpError
 from loadstone.errors import LoadstoneError
-from loadstone.journal import Journal
-from loadstone.lock import exclusive
-from loadstone.progress import Progress, look
+from loadstone.tables import verify
 from support.bench import Bench
 
 
@@ -81,7 +82,7 @@ def test_a_failed_run_is_recorded_and_the_next_one_goes_on(swept) -> None:
     listing = archive.scan_campaign(it.campaign)
     assert listing.cells[0].collected() == {2} and listing.cells[0].runs() == [2]
     assert listing.problems == []
-    assert [planned.run for planned in sweep.missing(listing)] == [1]
+    assert [planned.run for planned in plan.missing(listing)] == [1]
 
 
 def test_records_are_added_and_never_changed(swept, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +95,7 @@ def test_records_are_added_and_never_changed(swept, monkeypatch: pytest.MonkeyPa
     assert [record["nth"] for record in it.records(1)] == [1, 2]
     assert archive.scan_campaign(it.campaign).digest() != before
     # Also when somebody else writes the record of that number in between.
-    monkeypatch.setattr("loadstone.failures.next_number", lambda *_: 1)
+    monkeypatch.setattr("loadstone.archive.failures.next_number", lambda *_: 1)
     assert not swept_again(it)
     assert it.cell.failure(1, 1).read_bytes() == first
     assert len(it.records(1)) == 3
@@ -130,7 +131,7 @@ def test_what_failed_is_tried_again_at_the_end_in_the_plan_s_order(swept) -> Non
         "[again, 1 to go] only at 100/s, run 2; ...",
     ]
     assert "about 2 s left" in again[0]  # both, by the first guess: nothing was measured yet
-    sweep.complete(it.campaign, it.said.append)
+    plan.complete(it.campaign, it.said.append)
     assert not it.campaign.is_open
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zstandard
-from loadstone import archive, metadata, sweep
+from loadstone import archive
+from loadstone.archive import metadata, plan
 from loadstone.collect import collect_run
 from loadstone.errors import LoadstoneError
 from support.bench import Bench
@@ -285,5 +286,5 @@ def test_a_plan_that_cannot_be_read_does_not_close_its_campaign(bench) -> None:
     it = bench()
     (it.cell.path / "metadata.json").write_text("")
     with pytest.raises(LoadstoneError, match=r"is not complete: .*is not JSON"):
-        sweep.complete(it.campaign, it.said.append)
+        plan.complete(it.campaign, it.said.append)
     assert it.campaign.is_open

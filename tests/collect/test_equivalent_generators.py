@@ -11,10 +11,10 @@ from math import nan
 from pathlib import Path
 
 import pytest
-from loadstone import archive, sweep
-from loadstone.archive import METADATA, Cell
-from loadstone.collect import collect_run
-from loadstone.tables.scope import Settings
+from loadstone import archive
+from loadstone.analysis.scope import Settings
+from loadstone.archive import METADATA, Cell, plan
+from loadstone.collect import collect_run, sweep
 from support.checkout import PROJECT
 from tables.tabling import Project
 
@@ -61,7 +61,7 @@ def test_four_generators_are_one(headers: dict[str, str], tmp_path: Path) -> Non
         path = Cell(campaign, str(RATE), variant).path / METADATA
         content = json.loads(path.read_text())
         path.write_text(json.dumps(content | {"generator": content["generator"] | {"count": count}}))
-    for run in sweep.missing(archive.scan_campaign(campaign)):
+    for run in plan.missing(archive.scan_campaign(campaign)):
         collect_run(run.cell, run.run, target, host="here", logs=tmp_path / "logs", log=lambda _: None)
 
     project.convert()

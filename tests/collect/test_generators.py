@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import psutil
 import pytest
 import zstandard
-from loadstone import metadata
+from loadstone.archive import metadata
 from loadstone.errors import LoadstoneError
 from support.bench import Bench
 from support.generators import require

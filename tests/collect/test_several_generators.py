@@ -15,9 +15,10 @@ from typing import Any
 
 import psutil
 import pytest
-from loadstone import metadata, shape
+from loadstone.archive import metadata
 from loadstone.collect.generators import several
-from loadstone.collect.target import RunFailedError
+from loadstone.collect.targets.base import RunFailedError
+from loadstone.config import load_shapes
 from support.bench import Bench
 from support.checkout import PROJECT
 
@@ -254,16 +255,18 @@ def test_a_failure_names_the_generators_of_the_process() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     sweep = {"rates": [2], "duration": "1s", "runs": 1, "generators": 3}
-    assert shape.faults(sweep) == ["generators: 3 generators have 2 requests to send at 2 requests/s; each needs one"]
-    assert shape.faults(sweep | {"generators": 2}) == []
-    assert "share the load of vegeta" in shape.faults(sweep | {"generator": "serial"})[0]
+    assert load_shapes.faults(sweep) == [
+        "generators: 3 generators have 2 requests to send at 2 requests/s; each needs one"
+    ]
+    assert load_shapes.faults(sweep | {"generators": 2}) == []
+    assert "share the load of vegeta" in load_shapes.faults(sweep | {"generator": "serial"})[0]
     for generator in ("serial", "k6", "artillery"):
         alone = {"rates": [2], "duration": "1s", "runs": 1, "connections": 2, "generator": generator}
-        assert shape.faults(alone) == [f"connections: are those of vegeta; the generator is {generator}"]
+        assert load_shapes.faults(alone) == [f"connections: are those of vegeta; the generator is {generator}"]
     shared = {"rates": [20], "duration": "1s", "runs": 1, "generators": 4}
-    assert shape.faults(shared | {"connections": 8}) == []
-    assert shape.faults(shared | {"connections": 6}) == ["connections: 6 can't be shared evenly by 4 generators"]
-    assert shape.faults(shared | {"connections": 40}) == [
+    assert load_shapes.faults(shared | {"connections": 8}) == []
+    assert load_shapes.faults(shared | {"connections": 6}) == ["connections: 6 can't be shared evenly by 4 generators"]
+    assert load_shapes.faults(shared | {"connections": 40}) == [
         "connections: 40 have 20 requests to send at 20 requests/s; each needs one"
     ]
 

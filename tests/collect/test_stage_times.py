@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone import config, metadata, progress, sweep
-from loadstone.archive import Campaign
-from loadstone.collect.kubernetes import plan
+from loadstone import config
+from loadstone.archive import Campaign, metadata, progress
+from loadstone.archive.journal import Journal
+from loadstone.archive.progress import duration_text
+from loadstone.collect import sweep
+from loadstone.collect.targets.kubernetes import plan
 from loadstone.errors import LoadstoneError
-from loadstone.journal import Journal
-from loadstone.progress import duration_text
 
 SHAPE = [
     {"name": "warm-up", "rate": 5, "duration": "60s"},

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from fuzz.fuzzing import fuzz
-from loadstone import comparisons, config
-from loadstone.catalogue import load_catalogue
+from loadstone import config
+from loadstone.config import comparisons
+from loadstone.config.catalogue import load_catalogue
 from loadstone.errors import LoadstoneError
 from loadstone.importing import declared as imports
 

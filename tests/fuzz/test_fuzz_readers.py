@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from fuzz.fuzzing import fuzz
-from loadstone import metadata, records
+from loadstone.archive import metadata, run_records
 from loadstone.readers import FORMATS, Problems, jaeger, markdown
 from loadstone.readers.base import Report
 from readers import (
@@ -140,6 +140,6 @@ def test_no_bytes_crash_the_reader_of_runs_records(tmp_path: Path) -> None:
 
     def read(content: bytes) -> None:
         path.write_bytes(content)
-        records.read(path)
+        run_records.read(path)
 
     fuzz("run.json", [json.dumps(RECORD).encode()], read)

@@ -10,11 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from loadstone import archive, metadata, sweep, verify
+from loadstone import archive
+from loadstone.archive import metadata, plan
 from loadstone.errors import LoadstoneError
 from loadstone.importing import copying
 from loadstone.readers import run_record
 from loadstone.readers.base import Problems
+from loadstone.tables import verify
 from support import foreign, rawfiles
 
 CELL = "shop/lab/2020-08-24T15:46:00+01:00/100/plain"
@@ -53,7 +55,7 @@ def test_an_imported_campaign_is_closed_and_lacks_nothing(imports, entry):
     (campaign,) = archive.campaigns(imports.archive)
     listing = archive.scan_campaign(campaign)
     assert campaign.is_completed and not campaign.is_open
-    assert not sweep.has_plan(listing) and sweep.missing(listing) == [] and listing.problems == []
+    assert not plan.has_plan(listing) and plan.missing(listing) == [] and listing.problems == []
 
 
 def test_checksums_cover_every_file(imports, entry):

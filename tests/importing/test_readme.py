@@ -6,7 +6,7 @@ import pytest
 import yaml
 from conftest import PROJECT
 from loadstone import archive
-from loadstone.tables.analyse import analyse_campaign
+from loadstone.analysis.campaign import analyse_campaign
 from loadstone.tables.convert import convert_campaign
 from loadstone.tables.database import connect
 from support import foreign

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import Campaign
-from loadstone.report import ask_data, ask_page
+from loadstone.report import query_data, query_page
 from loadstone.report.shared_files import write_assets
 from loadstone.tables import layout
 from loadstone.tables.schema import FAILURES
@@ -50,7 +50,7 @@ def asked(tmp_path_factory, packages):
     layout.write_rows(tables, layout.partition(tables, "failures", hostile) / layout.PART, [failure(hostile)], FAILURES)
     campaigns = [good, hostile]
     write_assets(reports)
-    ask_page.build_ask(campaigns, tables, reports, packages, {"title": "Results of <us> & them"})
+    query_page.build_ask(campaigns, tables, reports, packages, {"title": "Results of <us> & them"})
     return reports, tables, campaigns
 
 
@@ -58,5 +58,5 @@ def asked(tmp_path_factory, packages):
 def connection(asked):
     """The published tables in DuckDB's Python package."""
     _, tables, campaigns = asked
-    with ask_data.connect(tables, campaigns) as opened:
+    with query_data.connect(tables, campaigns) as opened:
         yield opened

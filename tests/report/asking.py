@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from loadstone import sql
-from loadstone.report import ask_page
+from loadstone.report import query_page
 from report.conftest import Watched
 
 
@@ -80,4 +80,4 @@ class Asking(Watched):
 
 
 def examples() -> list[str]:
-    return [sql.load(f"ask_example_{name}").strip() for name in ask_page.EXAMPLES]
+    return [sql.load(f"ask_example_{name}").strip() for name in query_page.EXAMPLES]

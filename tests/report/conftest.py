@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import Campaign
-from loadstone.comparisons import Comparison
+from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
 from loadstone.report import site
 from loadstone.report.shared_files import write_assets
-from loadstone.slugs import slug
-from loadstone.variants import Variants
+from loadstone.report.slugs import slug
 from report.concluded import write_many
 from report.synthetic import Made, write, write_compared
 

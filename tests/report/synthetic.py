@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from loadstone.analysis import distributions
+from loadstone.analysis.cache import Answers
+from loadstone.analysis.run_requests import Source
 from loadstone.archive import Campaign, Cell
-from loadstone.tables import database, layout, pictured
-from loadstone.tables.answers import Answers
-from loadstone.tables.run_requests import Source
+from loadstone.tables import database, layout
 from loadstone.tables.schema import CELLS, COMPARISONS, PERCENTILES, PLANNED, PROBLEMS, REQUESTS, RUNS, TABLES
 
 EPOCH_NS = int(datetime(2026, 11, 21, 11, 30, tzinfo=UTC).timestamp()) * 1_000_000_000
@@ -85,14 +86,14 @@ def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
 
 def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, Any]]) -> None:
     """What charts show besides figures, by the real code, from the requests that were written."""
-    drawn: dict[str, list[dict[str, Any]]] = {table: [] for table in pictured.TABLES}
+    drawn: dict[str, list[dict[str, Any]]] = {table: [] for table in distributions.TABLES}
     with database.open_memory() as connection:
         source = Source(connection, tables, Answers(tables, layout.answers_file(tables, campaign)))
         for (rate, variant), group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
             own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]
             counting = [run for run in own if not run["excluded"]]
-            for table, rows in pictured.of_cell(source, own, counting).items():
+            for table, rows in distributions.of_cell(source, own, counting).items():
                 drawn[table] += rows
     for table, rows in drawn.items():
         layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, TABLES[table])

@@ -3,7 +3,7 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from loadstone.report import ask_data, ask_page
+from loadstone.report import query_data, query_page
 from loadstone.report.shared_files import write_assets
 from loadstone.tables.schema import TABLES
 from report.asking import Asking, Served, examples
@@ -99,7 +99,7 @@ def test_every_example_has_an_answer_and_it_is_duckdbs(asked, opened, connection
 
 
 def test_every_table_is_whole(asked, opened, connection):
-    for name in ask_data.ASKED:
+    for name in query_data.ASKED:
         if name in TABLES:
             query = f"FROM {name} ORDER BY ALL"
             assert opened.ask(query) == expected(connection, query), name
@@ -187,7 +187,7 @@ def test_the_saved_file_holds_the_whole_answer(opened, connection):
     assert header == relation.columns
     assert rows == [[value or "" for value in row] for row in expected(connection, query)]
     shown = opened.ask("SELECT range AS n, NULL AS nothing, '' AS empty FROM range(2500)")
-    assert len(shown) == ask_page.SHOWN
+    assert len(shown) == query_page.SHOWN
     assert "1,000 rows: these are the first" in opened.page.locator("#status").inner_text()
     assert opened.saved() == [["n", "nothing", "empty"], *([str(n), "", ""] for n in range(2500))]
     assert "Saved 2,500 rows" in opened.page.locator("#status").inner_text()
@@ -290,7 +290,7 @@ def test_a_site_that_lacks_a_file_is_named(asked, page, tmp_path):
 def test_without_duckdb_the_page_says_so_and_shows_what_there_is(asked, page, tmp_path):
     _, tables, campaigns = asked
     write_assets(tmp_path)
-    made = ask_page.build_ask(campaigns, tables, tmp_path, None, {})
+    made = query_page.build_ask(campaigns, tables, tmp_path, None, {})
     assert not (tmp_path / "assets/duckdb").exists()
     page.open(made.as_uri())
     assert "make ask" in page.page.locator(".notice").inner_text()

@@ -5,7 +5,7 @@ import re
 import duckdb
 import pytest
 from loadstone.errors import LoadstoneError
-from loadstone.report import ask_data, ask_engine, ask_page
+from loadstone.report import query_data, query_engine, query_page
 from loadstone.tables.schema import CELLS, TABLES
 from report.asking import examples
 from report.conftest import SCRIPT
@@ -15,21 +15,21 @@ pytest_plugins = ["report.asked_site"]
 
 def test_the_same_tables_give_the_same_bytes_and_no_file_is_written_twice(asked, packages, tmp_path):
     reports, tables, campaigns = asked
-    ask_page.build_ask(campaigns, tables, tmp_path, packages, {"title": "Results of <us> & them"})
+    query_page.build_ask(campaigns, tables, tmp_path, packages, {"title": "Results of <us> & them"})
     made = {file.relative_to(tmp_path): file for file in tmp_path.rglob("*") if file.is_file()}
     assert len(made) > 20
     for name, file in made.items():
         assert file.read_bytes() == (reports / name).read_bytes(), name
     before = {name: file.stat() for name, file in made.items()}
-    ask_page.build_ask(campaigns, tables, tmp_path, packages, {"title": "Results of <us> & them"})
+    query_page.build_ask(campaigns, tables, tmp_path, packages, {"title": "Results of <us> & them"})
     assert {name: file.stat() for name, file in made.items()} == before
 
 
 def test_one_campaign_more_changes_its_tables_alone(asked, packages, tmp_path):
     _, tables, campaigns = asked
-    ask_page.build_ask(campaigns[1:], tables, tmp_path, None, {})
+    query_page.build_ask(campaigns[1:], tables, tmp_path, None, {})
     before = {file.name: file.read_bytes() for file in (tmp_path / "ask").iterdir()}
-    ask_page.build_ask(campaigns, tables, tmp_path, None, {})
+    query_page.build_ask(campaigns, tables, tmp_path, None, {})
     after = {file.name: file.read_bytes() for file in (tmp_path / "ask").iterdir()}
     changed = {name for name in after if after[name] != before[name]}
     assert changed == {"runs.js", "cells.js", "planned.js", "problems.js", "time_bins.js"}
@@ -41,18 +41,18 @@ def test_files_of_tables_that_are_no_longer_published_go_away(asked, tmp_path):
     folder.mkdir()
     (folder / "former.js").write_text('loadstone.receive("former",0,"");\n')
     (folder / "mine.js").write_text("// somebody else's\n")
-    with ask_data.connect(tables, campaigns) as connection:
-        ask_data.write_tables(connection, tmp_path)
+    with query_data.connect(tables, campaigns) as connection:
+        query_data.write_tables(connection, tmp_path)
     assert not (folder / "former.js").exists() and (folder / "mine.js").exists()
 
 
 def test_a_damaged_copy_of_duckdb_is_made_again(packages, tmp_path):
-    parts = ask_engine.write_engine(packages, tmp_path)
+    parts = query_engine.write_engine(packages, tmp_path)
     files = [tmp_path / file for part in parts for file in part.files]
     whole = [file.read_bytes() for file in files]
     files[0].unlink()
     (tmp_path / "assets/duckdb/module-99.js").write_text("of an earlier version")
-    assert ask_engine.write_engine(packages, tmp_path) == parts
+    assert query_engine.write_engine(packages, tmp_path) == parts
     assert [file.read_bytes() for file in files] == whole
     assert not (tmp_path / "assets/duckdb/module-99.js").exists()
 
@@ -65,32 +65,32 @@ def test_licenses_lie_beside_what_is_shipped(asked):
 
 def test_an_incomplete_installation_is_named(tmp_path):
     with pytest.raises(LoadstoneError, match="make ask"):
-        ask_engine.write_engine(tmp_path, tmp_path / "reports")
+        query_engine.write_engine(tmp_path, tmp_path / "reports")
 
 
 def test_only_the_newest_campaigns_are_handed_out_when_there_are_too_many_runs(asked, tmp_path, monkeypatch):
     _, tables, campaigns = asked
-    assert ask_data.held(tables, campaigns) == ask_data.Held(campaigns, 2)
-    monkeypatch.setattr(ask_data, "MOST_RUNS", 20)
-    assert ask_data.held(tables, campaigns) == ask_data.Held(campaigns[:1], 2)
-    monkeypatch.setattr(ask_data, "MOST_RUNS", 1)  # one at least
-    assert ask_data.held(tables, campaigns) == ask_data.Held(campaigns[:1], 2)
-    text = ask_page.build_ask(campaigns, tables, tmp_path, None, {}).read_text()
+    assert query_data.held(tables, campaigns) == query_data.Held(campaigns, 2)
+    monkeypatch.setattr(query_data, "MOST_RUNS", 20)
+    assert query_data.held(tables, campaigns) == query_data.Held(campaigns[:1], 2)
+    monkeypatch.setattr(query_data, "MOST_RUNS", 1)  # one at least
+    assert query_data.held(tables, campaigns) == query_data.Held(campaigns[:1], 2)
+    text = query_page.build_ask(campaigns, tables, tmp_path, None, {}).read_text()
     assert "the newest 1 campaign of 2" in text
     assert SCRIPT.replace("<", "\\u003c") not in text
 
 
 def test_an_empty_archive_has_tables_without_rows(tmp_path):
-    made = ask_page.build_ask([], tmp_path / "tables", tmp_path / "reports", None, {})
+    made = query_page.build_ask([], tmp_path / "tables", tmp_path / "reports", None, {})
     text = made.read_text()
     assert "(0 rows)" in text and "Examples" not in text
     for name in ("percentile_curves", "run_figures", "resource_usage"):
-        assert name not in ask_data.ASKED and f"<code>{name}</code>" in text, "told to be elsewhere"
+        assert name not in query_data.ASKED and f"<code>{name}</code>" in text, "told to be elsewhere"
 
 
 def test_tables_of_single_requests_are_never_handed_out():
-    assert not set(ask_data.ASKED) & {"requests", "resources", "spans", "histograms", "figures", "facts"}
-    assert {"runs", "cells", "comparisons"} <= set(ask_data.ASKED)
+    assert not set(query_data.ASKED) & {"requests", "resources", "spans", "histograms", "figures", "facts"}
+    assert {"runs", "cells", "comparisons"} <= set(query_data.ASKED)
 
 
 def test_every_example_is_sql_that_says_what_it_asks():
@@ -106,7 +106,7 @@ def test_every_example_asks_for_columns_that_there_are(connection):
             connection.execute(f"EXPLAIN {query}")
         except duckdb.CatalogException as error:
             missing = re.search(r"Table with name (\w+) does not exist", str(error))
-            assert missing and missing[1] in set(ask_data.ASKED) - set(TABLES), query
+            assert missing and missing[1] in set(query_data.ASKED) - set(TABLES), query
 
 
 def test_times_have_no_zone_in_a_browser(connection):

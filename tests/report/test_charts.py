@@ -6,10 +6,10 @@ import re
 import altair as alt
 import pytest
 import vl_convert
+from loadstone.config.variants import Style, look
 from loadstone.report import charts
 from loadstone.report.charts import Load
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
-from loadstone.variants import Style, look
 
 STYLES = [Style("plain", "Direct", "#0072B2"), Style("<script>", "<script>", "#E69F00")]
 CHARTS = (

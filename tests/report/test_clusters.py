@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from loadstone import metadata
-from loadstone.records import RunRecord
+from loadstone.archive import metadata
+from loadstone.archive.run_records import RunRecord
 from loadstone.report import clusters
 
 PRESIDIO = {"namespace": "presidio", "restart": True}

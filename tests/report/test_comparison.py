@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from loadstone import archive
-from loadstone.comparisons import Comparison
+from loadstone.analysis.comparison import compare
+from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
 from loadstone.report.shared_files import write_assets
 from loadstone.report.site import build_campaign, build_comparison, build_index
-from loadstone.tables.compare import compare
-from loadstone.variants import Variants
 from support import rawfiles, shapes
 from support.rawfiles import line
 from tables.tabling import Project

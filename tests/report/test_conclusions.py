@@ -8,7 +8,7 @@ import shutil
 import duckdb
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from loadstone.report import figure_pictured, figure_rows, figures, verdict_words
+from loadstone.report import figure_distributions, figure_rows, figures, verdict_words
 from report.concluded import ADDED, HOSTILE, LABEL, LATENCIES, VARIANTS, make
 from report.test_downloads import save
 
@@ -182,7 +182,7 @@ def test_where_nothing_failed_the_forest_of_failures_says_so(wide_site, watched,
     drawn = [row["shown"] for row in rows(watched, "effects-errors") if row["variant"] == "variant-b"]
     assert set(drawn) == {"none failed"}
     assert "none failed at 27 of 27 loads" in watched.page.locator("#effects-errors .words").text_content()
-    mine = figure_pictured.errors_beside(figure_rows.read(path))
+    mine = figure_distributions.errors_beside(figure_rows.read(path))
     assert [row["shown"] for row in mine if row["variant"] == "variant-b"] == drawn
 
 

@@ -7,20 +7,20 @@ from pathlib import Path
 import loadstone
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from loadstone.analysis import history
+from loadstone.analysis.provenance import MADE_BY
 from loadstone.archive import Campaign
-from loadstone.comparisons import Comparison
-from loadstone.dumps import Dump
+from loadstone.archive.trace_dumps import Dump
+from loadstone.config.comparisons import Comparison
 from loadstone.report import navigation, site
-from loadstone.report.ask_page import build_ask
+from loadstone.report.query_page import build_ask
 from loadstone.report.shared_files import write_assets
 from loadstone.report.trace_page import build_trace_page
-from loadstone.tables import history
-from loadstone.tables.made_by import MADE_BY
 from loadstone.tables.schema import TABLES, VIEWS
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
 from report.synthetic import Made, write
+from report.test_annotations import ENTRY
 from report.test_comparison import BAD, comparison, make
-from report.test_known import ENTRY
 from support.spans import dump as dump_of
 from support.spans import span, trace
 from tables.test_traces import US, Traced

@@ -12,7 +12,7 @@ import pytest
 from conftest import PROJECT
 from loadstone.errors import LoadstoneError
 from loadstone.report import figure_font, figure_lines, figure_list, figure_rows, figures
-from loadstone.slugs import slug
+from loadstone.report.slugs import slug
 from report.conftest import ENDING, SCRIPT
 
 BUILD = """

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import zstandard
 from loadstone import archive
-from loadstone.comparisons import Comparison
+from loadstone.analysis.campaign import analyse_campaign
+from loadstone.analysis.comparison import compare
+from loadstone.analysis.scope import Settings
+from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
 from loadstone.report.shared_files import write_assets
 from loadstone.report.site import build_campaign, build_comparison, build_index
-from loadstone.slugs import slug
-from loadstone.tables.analyse import analyse_campaign
-from loadstone.tables.compare import compare
-from loadstone.tables.scope import Settings
-from loadstone.variants import Variants
+from loadstone.report.slugs import slug
 from report.printed import Tables, agrees, number
 from support import rawfiles
 from tables.tabling import Project

@@ -6,10 +6,10 @@ import re
 import numpy as np
 import pytest
 from loadstone import archive
+from loadstone.config.variants import Variants
 from loadstone.report import site
 from loadstone.report.shared_files import write_assets
-from loadstone.slugs import slug
-from loadstone.variants import Variants
+from loadstone.report.slugs import slug
 from report.test_site import Page, received
 from support import rawfiles
 from tables.tabling import Project

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from loadstone import archive
+from loadstone.config.variants import Variants
 from loadstone.report import site
 from loadstone.report.shared_files import write_assets
-from loadstone.variants import Variants
 from report.conftest import SCRIPT
 from support.rawfiles import compress, lines, write_cell
 from tables.tabling import Project

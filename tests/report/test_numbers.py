@@ -1,9 +1,9 @@
 """Numbers as people read them."""
 
 import pytest
+from loadstone.config.variants import PALETTE
 from loadstone.report import numbers
 from loadstone.report.colours import contrast, on_dark, on_light
-from loadstone.variants import PALETTE
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
-from loadstone import archive, sweep
-from loadstone.comparisons import Comparison
+from loadstone import archive
+from loadstone.analysis.comparison import compare
+from loadstone.archive import plan
+from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
 from loadstone.report import site
-from loadstone.tables.compare import compare
-from loadstone.variants import Variants
 from report.test_site import Page
 from support.rawfiles import TIMESTAMP, compress, lines, write_cell
 from tables.tabling import Project
@@ -18,7 +19,7 @@ NAMES = ["zebra", "plain", "middle", "a-cache"]
 def made(folder: Path, kind: str = "blocks") -> Project:
     """A sweep of three runs per cell, of which the first is short and the last is missing."""
     project = Project(folder)
-    for (rate, name), positions in sweep.order(NAMES, [100, 50], 3, kind, 11).items():
+    for (rate, name), positions in plan.order(NAMES, [100, 50], 3, kind, 11).items():
         sent = {1: 10, 2: int(rate)}
         files = {f"{run}.results.json.zst": compress(lines([2_000_000] * n, rate=rate)) for run, n in sent.items()}
         order = {"kind": kind, "positions": positions}

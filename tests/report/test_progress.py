@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from loadstone import sweep
 from loadstone.archive import Campaign, Cell
-from loadstone.failures import record
-from loadstone.journal import Journal
-from loadstone.progress import REWRITTEN_S, Progress, look
+from loadstone.archive.failures import record
+from loadstone.archive.journal import Journal
+from loadstone.archive.progress import REWRITTEN_S, Progress, look
+from loadstone.collect import sweep
 from loadstone.report import progress_page, site
 from loadstone.report.progress_page import ProgressPage
 from report.conftest import SCRIPT, VARIANTS

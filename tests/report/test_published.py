@@ -1,8 +1,8 @@
 """A published site in Chromium: its addresses lead on, also where all but the site's files is forbidden."""
 
 import pytest
-from loadstone.publishing import publish
-from loadstone.publishing.folder import Folder
+from loadstone.publish.site import publish
+from loadstone.publish.site.folder import Folder
 from report.asking import Served
 from report.conftest import POLICY
 

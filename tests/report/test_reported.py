@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 from loadstone import archive
-from loadstone.comparisons import Comparison, Fit
-from loadstone.report import coarse, reported_section
+from loadstone.analysis.comparison import compare
+from loadstone.config.comparisons import Comparison, Fit
+from loadstone.config.variants import Variants
+from loadstone.report import clock_resolution, reported_section
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
 from loadstone.report.shared_files import write_assets
 from loadstone.report.site import build_campaign, build_comparison, build_index
-from loadstone.tables.compare import compare
-from loadstone.variants import Variants
 from report.test_site import received
 from support import foreign, rawfiles
 from support.rawfiles import lines, write_cell
@@ -197,12 +197,12 @@ def cell(resolution_ns, **figures) -> dict:
 
 def test_no_interval_is_narrower_than_the_resolution_and_no_percentile_finer():
     row = cell(1e6, p50_ns=2.4e6, p50_low_ns=2.35e6, p50_high_ns=2.44e6, run_mean_ns=2.47e6)
-    (found,) = coarse.rounded([row])
+    (found,) = clock_resolution.rounded([row])
     assert (found["p50_ns"], found["run_mean_ns"]) == (2e6, 2e6)
     assert found["p50_low_ns"] <= 1.5e6 and found["p50_high_ns"] >= 2.5e6
     assert found["p50_low_ns"] <= row["p50_low_ns"] and found["p50_high_ns"] >= row["p50_high_ns"]
     fine = cell(1, p50_ns=2.4e6, p50_low_ns=2.35e6, p50_high_ns=2.44e6)
-    assert coarse.rounded([fine, cell(None)]) == [fine, cell(None)]
+    assert clock_resolution.rounded([fine, cell(None)]) == [fine, cell(None)]
 
 
 def test_no_bin_of_a_histogram_is_narrower_than_the_resolution(project, tmp_path):
@@ -230,9 +230,9 @@ def test_no_bin_of_a_histogram_is_narrower_than_the_resolution(project, tmp_path
 
 def test_two_that_differ_by_a_step_or_less_are_named():
     rows = [cell(1e6, rate=50, p50_ns=2e6, p99_ns=9e6), cell(1, rate=50, p50_ns=2.9e6, p99_ns=11e6)]
-    ((one, other, names),) = coarse.alike([*rows, cell(1e6, rate=60, p50_ns=2e6)], ["p50_ns", "p99_ns"])
+    ((one, other, names),) = clock_resolution.alike([*rows, cell(1e6, rate=60, p50_ns=2e6)], ["p50_ns", "p99_ns"])
     assert (one, other, names) == (*rows, ["p50_ns"])
-    assert coarse.alike([cell(1, rate=5, p50_ns=1.0), cell(1, rate=5, p50_ns=1.0)], ["p50_ns"]) == []
+    assert clock_resolution.alike([cell(1, rate=5, p50_ns=1.0), cell(1, rate=5, p50_ns=1.0)], ["p50_ns"]) == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from loadstone.archive import Campaign, Cell
 from loadstone.report import site
 from loadstone.report.shared_files import write_assets
-from loadstone.slugs import slug
+from loadstone.report.slugs import slug
 from loadstone.tables import layout
 from loadstone.tables.database import connect
 from loadstone.tables.schema import RESOURCES

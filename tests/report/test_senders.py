@@ -70,8 +70,8 @@ def test_the_page_has_it_and_escapes_what_a_record_says(project: Project, page_o
 
 @pytest.fixture
 def page_of():
+    from loadstone.config.variants import Variants  # noqa: PLC0415
     from loadstone.report import site  # noqa: PLC0415
-    from loadstone.variants import Variants  # noqa: PLC0415
 
     def made(project: Project) -> str:
         (campaign,) = archive.campaigns(project.archive)

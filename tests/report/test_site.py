@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from loadstone.archive import Campaign
-from loadstone.report import rate_data, run_findings, site, words
+from loadstone.report import labels, rate_data, run_findings, site
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.output import as_json
 from loadstone.report.queries import asking
 from loadstone.report.shared_files import write_assets
-from loadstone.slugs import slug
+from loadstone.report.slugs import slug
 from loadstone.tables.database import connect
 from report.conftest import ENDING, SCRIPT, VARIANTS
 from report.synthetic import Made, write
@@ -168,12 +168,12 @@ def test_the_table_of_cells_says_why_there_is_no_interval(made_site):
 def test_why_there_is_no_interval(n_runs, p99_ns, n_timeouts, resolution_ns, why):
     known = {"n_requests": 10_000, "p99_low_ns": None, "p99_estimable": True, "n_timeouts": n_timeouts}
     cell = known | {"n_runs": n_runs, "p99_ns": p99_ns, "resolution_ns": resolution_ns}
-    assert words.interval(cell, "p99", MILLISECONDS) == why
+    assert labels.interval(cell, "p99", MILLISECONDS) == why
 
 
 def test_an_interval_that_is_too_wide_to_draw_stands_in_the_table():
     cell = {"n_requests": 10_000, "p99_estimable": True, "p99_low_ns": 5e5, "p99_high_ns": 1.07e8, "resolution_ns": 1.0}
-    assert words.interval(cell, "p99", MILLISECONDS) == "0.500 – 107"
+    assert labels.interval(cell, "p99", MILLISECONDS) == "0.500 – 107"
 
 
 def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):

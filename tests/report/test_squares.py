@@ -5,12 +5,12 @@ from html import unescape
 
 import numpy as np
 from loadstone import archive
+from loadstone.analysis.campaign import analyse_campaign
+from loadstone.analysis.scope import Settings
+from loadstone.config.variants import Variants
 from loadstone.report.shared_files import write_assets
 from loadstone.report.site import build_campaign
-from loadstone.slugs import slug
-from loadstone.tables.analyse import analyse_campaign
-from loadstone.tables.scope import Settings
-from loadstone.variants import Variants
+from loadstone.report.slugs import slug
 from support import rawfiles
 from support.rawfiles import lines, write_cell
 from tables.tabling import Project

@@ -4,13 +4,13 @@ from urllib.parse import parse_qs, urlparse
 
 import duckdb
 import pytest
+from analysis.test_history import TIMES, campaign, write
 from loadstone import archive
 from loadstone.report import site
 from loadstone.report.shared_files import write_assets
-from loadstone.slugs import variant_slug
+from loadstone.report.slugs import variant_slug
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
 from tables.tabling import Project
-from tables.test_history import TIMES, campaign, write
 
 NOTE = f"A new kernel {ENDING}"
 

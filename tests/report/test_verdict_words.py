@@ -1,9 +1,9 @@
 """Verdicts in words: what a reader is told of rows of `effects`, `knees` and `interactions`."""
 
+from loadstone.report.caveat_marks import weakened
 from loadstone.report.interaction_words import interactions
 from loadstone.report.knee_words import knees
 from loadstone.report.numbers import MILLISECONDS
-from loadstone.report.struck import weakened
 from loadstone.report.verdict_words import KINDS, Verdict, correction, relabelled, verdicts
 
 LABELS = {"plain": "Direct", "envoy": "Envoy"}

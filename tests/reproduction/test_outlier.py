@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from loadstone.analysis.suggested_tags import Profile, suggest
 from loadstone.stats.run_shape import classify
-from loadstone.tables.suggest import Profile, suggest
 
 N = 1200
 

@@ -7,10 +7,11 @@ from typing import Any
 import duckdb
 import pytest
 from conftest import PROJECT
-from loadstone import archive, comparisons, config
+from loadstone import archive, config
+from loadstone.analysis.campaign import analyse_campaign
+from loadstone.analysis.comparison import compare
+from loadstone.config import comparisons
 from loadstone.tables import database
-from loadstone.tables.analyse import analyse_campaign
-from loadstone.tables.compare import compare
 from loadstone.tables.convert import convert_campaign
 from reproduction import campaigns, published
 from reproduction.published import COLUMNS, Published

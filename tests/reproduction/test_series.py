@@ -7,8 +7,8 @@ import duckdb
 import numpy as np
 import pytest
 from loadstone import archive
+from loadstone.analysis.campaign import analyse_campaign
 from loadstone.tables import database
-from loadstone.tables.analyse import analyse_campaign
 from loadstone.tables.convert import convert_campaign
 from reproduction import campaigns
 from support import shapes

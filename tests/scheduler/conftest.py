@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from loadstone.bundling import contents
+from loadstone.publish.bundle import contents
 from scheduler.slurm import Slurm, missing
 from support import mixed
 from support.checkout import PROJECT, Checkout

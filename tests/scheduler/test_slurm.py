@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from cluster.api import wait_until
-from loadstone.bundling import contents
+from loadstone.publish.bundle import contents
 from scheduler.conftest import tables_of
 from support.checkout import Checkout
 

@@ -14,7 +14,7 @@ from loadstone.stats.contrasts import (
     runs_for_equivalence,
     runs_needed,
 )
-from loadstone.stats.families import holm, hommel
+from loadstone.stats.multiple_tests import holm, hommel
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_ind

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from loadstone import config, gate, gate_options
-from loadstone.gate_finding import CANNOT_TELL, NO_WORSE, WORSE, Finding
+from loadstone import config
+from loadstone.analysis import gate, gate_options
+from loadstone.analysis.gate_finding import CANNOT_TELL, NO_WORSE, WORSE, Finding
 from loadstone.stats.shares import Difference, Share
 from scipy import optimize, stats
 from support.simulated import history_cell

@@ -7,9 +7,9 @@ from typing import Any
 
 import psutil
 import zstandard
-from loadstone import shape, sweep
-from loadstone.archive import Campaign, Cell
-from loadstone.collect import collect_run, script_files
+from loadstone.archive import Campaign, Cell, plan
+from loadstone.collect import collect_run, script_files, sweep
+from loadstone.config import load_shapes
 
 from support.checkout import PROJECT, free_ports
 
@@ -54,7 +54,7 @@ class Bench:
         self.script = declared.get("script")
         config = {"archive": str(folder / "archive"), "host": "here", "sweep": declared, "target": self.target}
         self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None, script_files.of_sweep(config))
-        self.cell = Cell(self.campaign, sweep.rate_text(shape.loads(declared)[0]), "only")
+        self.cell = Cell(self.campaign, plan.rate_text(load_shapes.loads(declared)[0]), "only")
         self.said: list[str] = []
         self.phases: list[str] = []
         self._others = _children()

@@ -13,7 +13,7 @@ from pyarrow import fs
 
 from support.checkout import free_ports
 
-FOLDER = Path(__file__).resolve().parents[1] / "publishing/server"
+FOLDER = Path(__file__).resolve().parents[1] / "support/storage_server"
 KEY, SECRET = "an-access-key", "a-secret-that-no-log-may-hold"
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import archive
+from loadstone.analysis.campaign import analyse_campaign
 from loadstone.tables import database
-from loadstone.tables.analyse import analyse_campaign
 from loadstone.tables.convert import convert_campaign
 from support import arrow
 

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 from loadstone import archive
 from loadstone.errors import LoadstoneError
-from loadstone.generators import GENERATORS
+from loadstone.readers.load_generators import GENERATORS
 from loadstone.tables import database, layout
 from loadstone.tables.schema import TABLES, VIEWS
 from support import rawfiles

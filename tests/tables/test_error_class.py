@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from loadstone.tables.error_causes import BY_NAME
+from loadstone.analysis.error_causes import BY_NAME
 from loadstone.tables.error_class import error_class, error_classes
 
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from loadstone.analysis.campaign import analyse_campaign
 from loadstone.archive import Campaign, campaigns, outside
-from loadstone.tables.analyse import analyse_campaign
 from loadstone.tables.exclusion import matches
 from support import rawfiles
 from support.rawfiles import TIMESTAMP, lines, write_cell

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from loadstone import generators
+from loadstone.readers import load_generators
 from support import foreign, rawfiles
 from support.rawfiles import lines, write_cell
 
@@ -195,7 +195,7 @@ def test_two_folders_of_one_variant_measured_in_other_ways_are_not_pooled(projec
 
 def test_the_generators_are_a_table(project):
     rows = {row["generator"]: row for row in project.rows("SELECT * FROM generators")}
-    assert set(rows) == set(generators.GENERATORS) >= {"vegeta", "serial", "k6", "artillery", "hey"}
+    assert set(rows) == set(load_generators.GENERATORS) >= {"vegeta", "serial", "k6", "artillery", "hey"}
     assert rows["artillery"]["resolution_ns"] == 1e6 and rows["k6"]["load_models"] == ["open", "closed"]
     assert all(row["source"] and row["starts_at"] and row["ends_at"] for row in rows.values())
 

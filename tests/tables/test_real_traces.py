@@ -4,7 +4,8 @@ import statistics
 from pathlib import Path
 
 import pytest
-from loadstone import archive, dumps
+from loadstone import archive
+from loadstone.archive import trace_dumps
 from loadstone.tables import database
 from loadstone.tables.traces import convert_dump
 from support import tracing
@@ -26,7 +27,7 @@ def connection(request, tmp_path_factory):
     write_cell(folder / "archive", {})
     place.mkdir()
     (place / "traces-1714682252555.json.zst").write_bytes(compress(content))
-    (dump,) = dumps.find(folder / "archive", archive.campaigns(folder / "archive"), {})
+    (dump,) = trace_dumps.find(folder / "archive", archive.campaigns(folder / "archive"), {})
     log: list[str] = []
     convert_dump(dump, folder / "tables", log.append)
     with database.connect(Path(folder / "tables")) as found:

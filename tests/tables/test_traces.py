@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone import archive, dumps
-from loadstone.dumps import Dump
+from loadstone import archive
+from loadstone.archive import trace_dumps
+from loadstone.archive.trace_dumps import Dump
 from loadstone.tables import database
 from loadstone.tables.traces import convert_dump, prune_dumps
 from support.rawfiles import TIMESTAMP, compress, write_cell
@@ -42,7 +43,9 @@ class Traced:
         return path
 
     def dumps(self, **owned: tuple[str, str, str]) -> list[Dump]:
-        return dumps.find(self.archive, archive.campaigns(self.archive), {f"{k}.json.zst": v for k, v in owned.items()})
+        return trace_dumps.find(
+            self.archive, archive.campaigns(self.archive), {f"{k}.json.zst": v for k, v in owned.items()}
+        )
 
     def convert(self) -> None:
         for each in self.dumps():
@@ -138,12 +141,12 @@ def test_the_catalogue_says_which_campaign_a_dump_above_it_belongs_to(traced) ->
     traced.save(dump(presidio("t1")), "demo")
     key = ("demo", "here", TIMESTAMP)
     entries = {key: {"trace_dumps": [{"file": NAME, "of": "main"}]}}
-    assert dumps.owners(entries) == {NAME: key}
+    assert trace_dumps.owners(entries) == {NAME: key}
     campaigns = list(archive.campaigns(traced.archive))
-    (found,) = dumps.find(traced.archive, campaigns, dumps.owners(entries))
+    (found,) = trace_dumps.find(traced.archive, campaigns, trace_dumps.owners(entries))
     assert (found.app, found.host, found.timestamp) == key
     # Not against where it lies.
-    (found,) = dumps.find(traced.archive, campaigns, {NAME: ("other", "here", TIMESTAMP)})
+    (found,) = trace_dumps.find(traced.archive, campaigns, {NAME: ("other", "here", TIMESTAMP)})
     assert (found.app, found.host, found.timestamp) == ("demo", "", "")
 
 

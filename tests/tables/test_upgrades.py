@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from loadstone import archive, state
+from loadstone import archive
 from loadstone.archive import scan_campaign
-from loadstone.bundling.contents import of_tables
+from loadstone.publish.bundle.contents import of_tables
 from loadstone.tables import VERSION, layout, manifest
+from loadstone.workflow import state
 from support import mixed
 from tables.tabling import Project
 

@@ -13,8 +13,8 @@ from cluster.api import wait_until
 from cluster.containers import Containers
 from cluster.control_plane import ControlPlane
 from cluster.namespace import Namespace
-from loadstone.collect.kubernetes.declared import Declared
-from loadstone.collect.kubernetes.rights import needed
+from loadstone.collect.targets.kubernetes.rights import needed
+from loadstone.collect.targets.kubernetes.settings import Declared
 from support.checkout import Checkout
 
 PORT = 8080

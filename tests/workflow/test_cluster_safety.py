@@ -13,8 +13,8 @@ import pytest
 from cluster.api import wait_until
 from cluster.control_plane import ControlPlane
 from cluster.shop import MEASURED, Gateway, Shop, record_of, shop_sweep
-from loadstone.collect.kubernetes.declared import Declared
-from loadstone.collect.kubernetes.rights import needed, roles
+from loadstone.collect.targets.kubernetes.rights import needed, roles
+from loadstone.collect.targets.kubernetes.settings import Declared
 from support.checkout import Checkout, kill_all
 
 SMALL = {"variants": ["plain", "filter"], "rates": [30], "runs": 2}
@@ -114,7 +114,9 @@ def test_the_keeper_killed_the_sweep_stops_and_the_next_puts_back(shop: Shop, ch
     before = shop.state()
     process = checkout.start("--cores", "all", "attacks")
     wait_up(shop, "plain", process)
-    (keeper,) = [each for each in checkout.processes() if "loadstone.collect.kubernetes.keeper" in each.cmdline()]
+    (keeper,) = [
+        each for each in checkout.processes() if "loadstone.collect.targets.kubernetes.keeper" in each.cmdline()
+    ]
     keeper.kill()
     collected = len(checkout.results())
     output, _ = process.communicate(timeout=300)
@@ -286,8 +288,8 @@ def test_with_the_printed_roles_a_service_account_can_do_a_sweep(
 def test_each_missing_right_is_named_and_nothing_was_changed(
     plane: ControlPlane, shop: Shop, checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from loadstone.collect.kubernetes.client import Cluster  # noqa: PLC0415 - takes a second
-    from loadstone.collect.kubernetes.rights import lacking  # noqa: PLC0415
+    from loadstone.collect.targets.kubernetes.client import Cluster  # noqa: PLC0415 - takes a second
+    from loadstone.collect.targets.kubernetes.rights import lacking  # noqa: PLC0415
 
     declared = Declared.of(shop.target("http://x/"), "here")
     rights = needed(declared)

@@ -5,7 +5,7 @@ import subprocess
 import zipfile
 
 import pytest
-from publishing.made import BranchReader, files_of, git, read_as_reader
+from support.sites import BranchReader, files_of, git, read_as_reader
 
 PAGES = "reports/figures/campaigns"
 

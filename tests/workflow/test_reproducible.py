@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from loadstone.bundling import contents
+from loadstone.publish.bundle import contents
 from loadstone.tables.schema import TABLES, VIEWS
 from support import mixed
 from support.checkout import copy_project

@@ -9,8 +9,8 @@ import duckdb
 import numpy as np
 import pytest
 from conftest import PROJECT
-from loadstone.bundling.contents import of_tables
-from storing.made import Bucket, contents
+from loadstone.publish.bundle.contents import of_tables
+from support.buckets import Bucket, contents
 from support.checkout import Checkout
 from support.rawfiles import compress, lines, write_cell
 from support.relay import relayed

@@ -8,16 +8,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone import archive, failures, metadata, progress, sweep
-from loadstone.archive import Campaign, Cell, encode
+from loadstone import archive
+from loadstone.archive import Campaign, Cell, encode, failures, metadata, plan, progress
+from loadstone.archive.journal import Journal, Try
+from loadstone.archive.locks import WAITING
+from loadstone.archive.progress import REWRITTEN_S, Progress, Run
+from loadstone.archive.stages import load_text
 from loadstone.collect.run import collect_run
-from loadstone.collect.target import RunFailedError
+from loadstone.collect.targets.base import RunFailedError
 from loadstone.collect.tools import versions
 from loadstone.errors import LoadstoneError
-from loadstone.journal import Journal, Try
-from loadstone.lock import WAITING
-from loadstone.progress import REWRITTEN_S, Progress, Run
-from loadstone.stages import load_text
 
 _SHOWN = 50
 
@@ -153,7 +153,7 @@ class Attempts:
         stopped = ""
         try:
             for nth in range(1, self._limits.retries + 1):
-                lacking = sweep.missing(archive.scan_campaign(campaign))
+                lacking = plan.missing(archive.scan_campaign(campaign))
                 runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in lacking]
                 for number, planned in enumerate(lacking):
                     folder = logs / planned.cell.rate / encode(planned.cell.variant_dir) / f"{planned.run}.{nth}"
@@ -198,7 +198,7 @@ def missing_text(campaign: Campaign) -> str:
     """What a campaign has no result of, why, and what to do; empty when it lacks nothing."""
     listing = archive.scan_campaign(campaign)
     records = {cell.cell: cell.failures() for cell in listing.cells}
-    lacking = sweep.missing(listing)
+    lacking = plan.missing(listing)
     if not lacking:
         return ""
     lines = []
@@ -213,7 +213,7 @@ def missing_text(campaign: Campaign) -> str:
     if len(lacking) > _SHOWN:
         lines.append(f"  and {len(lacking) - _SHOWN} more")
     return (
-        f"{campaign}: {len(lacking)} of {sweep.planned_runs(listing)} planned runs have no result:\n"
+        f"{campaign}: {len(lacking)} of {plan.planned_runs(listing)} planned runs have no result:\n"
         + "\n".join(lines)
         + "\nWhat is collected stays. `snakemake --cores all` tries these runs again, `snakemake --cores all report` "
         "reports what is there;\neach failed try is recorded beside the results (<run>.failure.<n>.json). To give the "

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from loadstone import sweep
 from loadstone.archive import Campaign
-from loadstone.collect import script_files
-from loadstone.collect.target import Log
+from loadstone.collect import script_files, sweep
+from loadstone.collect.targets.base import Log
 from loadstone.collect.tools import versions
 
 
@@ -15,7 +14,7 @@ def open_checked(config: Mapping[str, Any], log: Log) -> Campaign:
     tools = versions(config)
     sweep.resumable(config)
     if config.get("target", {}).get("kind") == "kubernetes":  # its client library takes a second to load
-        from loadstone.collect.kubernetes.plan import check  # noqa: PLC0415
+        from loadstone.collect.targets.kubernetes.plan import check  # noqa: PLC0415
 
         check(config, set(config["sweep"]["variants"]), log)
     return sweep.open_sweep(config, tools, log, script_files.of_sweep(config))

@@ -11,19 +11,21 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from loadstone import __version__, archive, declared_target, inputs, metadata
-from loadstone.archive import Cell
-from loadstone.collect import local
+from loadstone import __version__, archive
+from loadstone.archive import Cell, metadata
+from loadstone.archive.locks import exclusive
+from loadstone.archive.metadata import Metadata
+from loadstone.archive.stages import Attack, Stage
 from loadstone.collect.generators import GENERATORS, Generator
-from loadstone.collect.kubernetes import session
 from loadstone.collect.sampling import Sampler
 from loadstone.collect.staging import Staging
-from loadstone.collect.target import Job, OnPhase, RunFailedError, Target, Up, ignore
+from loadstone.collect.targets import local
+from loadstone.collect.targets.base import Job, OnPhase, RunFailedError, Target, Up, ignore
+from loadstone.collect.targets.kubernetes import session
+from loadstone.config import input_files
+from loadstone.config import target as declared_target
 from loadstone.errors import LoadstoneError
-from loadstone.lock import exclusive
-from loadstone.metadata import Metadata
 from loadstone.process import Minder, Sending, check
-from loadstone.stages import Attack, Stage
 
 # For a program to start, and to write down what it has measured.
 _PATIENCE_S = 60
@@ -34,7 +36,7 @@ Log = Callable[[str], None]
 def _running(kind: str) -> Up:
     """How the variant of a run is brought up, by the target's kind."""
     if kind == "kubernetes":  # its client library takes a second to load
-        from loadstone.collect.kubernetes.running import running  # noqa: PLC0415
+        from loadstone.collect.targets.kubernetes.running import running  # noqa: PLC0415
 
         return running
     return local.running
@@ -61,7 +63,10 @@ def collect_run(
     _check_plan(cell, planned, target)
     _check_script(cell, planned, script or {})
     declared = target["variants"][cell.variant_dir]
-    planned.request, draws = declared_target.sent(declared), inputs.draws(declared)  # the archive's lack credentials
+    planned.request, draws = (
+        declared_target.sent(declared),
+        input_files.draws(declared),
+    )  # the archive's lack credentials
     on_phase("waiting")
     if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
         session.join()
@@ -261,8 +266,8 @@ def _always(_: str) -> bool:
 
 def _check_script(cell: Cell, planned: Metadata, script: Mapping[str, Any]) -> None:
     """A user's script must be the one that the campaign was opened with."""
-    now = inputs.script(script, planned.script.get("files", ())) if script else {}
-    if planned.generator == "k6" and (phrases := inputs.changes(planned.script, now)):
+    now = input_files.script(script, planned.script.get("files", ())) if script else {}
+    if planned.generator == "k6" and (phrases := input_files.changes(planned.script, now)):
         raise LoadstoneError(
             f"{cell}: sweep.script is declared otherwise than when the campaign was opened ({'; '.join(phrases)}), so "
             "its runs would not be comparable. Put that back, or give the campaign up "

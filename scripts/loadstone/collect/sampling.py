@@ -17,9 +17,9 @@ from typing import Any
 import zstandard
 
 from loadstone.archive import ASKED_AT, RESOURCE_COLUMNS
-from loadstone.collect.target import Job, Sample, Target, UnsampledError
-from loadstone.collect.usage import Machine, ProcessTrees, available_cpus
-from loadstone.metadata import parse_duration
+from loadstone.archive.metadata import parse_duration
+from loadstone.collect.process_usage import Machine, ProcessTrees, available_cpus
+from loadstone.collect.targets.base import Job, Sample, Target, UnsampledError
 
 GENERATOR = "generator"  # its name in samples: of its processes, and of the machine that it runs on
 

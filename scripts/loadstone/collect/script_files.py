@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from loadstone import changed, declared_target
 from loadstone.collect.generators import base
+from loadstone.config import changes, target
 from loadstone.errors import LoadstoneError
 from loadstone.process import Minder, run
 
@@ -52,7 +52,7 @@ def _given(config: Mapping[str, Any]) -> dict[str, Any]:
     """What the script is given of a run, of the first variant: with marks where credentials are."""
     variant = config["sweep"]["variants"][0]
     try:
-        identity = changed.recordable(declared_target.variant_identity(config["target"], variant))
+        identity = changes.recordable(target.variant_identity(config["target"], variant))
     except KeyError:
         raise LoadstoneError(f"the configuration declares no target variant {variant!r}") from None
     request = identity["request"]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.archive import MAIN_STREAM, Cell, parse_name, scan_cell
-from loadstone.durable import give_name, sync
+from loadstone.archive.durable import give_name, sync
 
 _SEAL = "SEALED"
 

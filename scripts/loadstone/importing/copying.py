@@ -14,7 +14,7 @@ from typing import Any
 
 from loadstone import __version__, archive
 from loadstone.archive import Campaign
-from loadstone.durable import give_name, sync, write_new
+from loadstone.archive.durable import give_name, sync, write_new
 from loadstone.errors import LoadstoneError
 from loadstone.importing.plan import IMPORTED, Plan, PlannedCell, PlannedFile, PlannedRun
 from loadstone.readers.stream import open_raw

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone import archive, metadata
-from loadstone.archive import Campaign, Cell
+from loadstone import archive
+from loadstone.archive import Campaign, Cell, metadata
+from loadstone.archive.plan import rate_text
 from loadstone.importing.declared import Refusal
 from loadstone.importing.sources import Source
 from loadstone.readers import FORMATS
 from loadstone.readers.hdr import UNITS_NS
-from loadstone.sweep import rate_text
 
 # What is the same of all runs of a cell.
 FACTS = ("generator", "version", "load_model", "duration", "measured_phase", "zone", "unit")

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone import archive, generators, metadata
-from loadstone.archive import Campaign, Cell
+from loadstone import archive
+from loadstone.archive import Campaign, Cell, metadata
 from loadstone.errors import LoadstoneError
 from loadstone.importing import declared, phases, sources
 from loadstone.importing.declared import DECLARATION, Refusal
 from loadstone.importing.place import FACTS, Placed, place
 from loadstone.importing.sources import Source, refusal
+from loadstone.readers import load_generators
 from loadstone.readers.stream import open_raw
 
 IMPORTED = "_imported"  # folder of a campaign with the documents whose blocks are runs of it
@@ -230,10 +231,10 @@ def _metadata(cell: Cell, placed: Iterable[Placed]) -> dict[str, Any]:
 
 
 def _load_model(cell: Cell, generator: str, declared: str | None) -> str:
-    known = generators.load_models(generator)
+    known = load_generators.load_models(generator)
     if declared is not None and known and declared not in known:
         raise Refusal(f"{cell}: {generator} sends {' or '.join(known)} load, but load_model is {declared}")
-    if (found := declared or generators.only_load_model(generator)) is None:
+    if (found := declared or load_generators.only_load_model(generator)) is None:
         raise Refusal(f"{cell}: {generator} knows several load models; say which it was: load_model: open, or closed")
     return found
 

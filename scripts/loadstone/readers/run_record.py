@@ -39,7 +39,7 @@ def read(path: Path, problems: Problems) -> RunRecord | None:
 
 
 def _senders(told: object) -> Iterator[dict[str, Any]]:
-    """What is said of each of several generators, as `loadstone.tables.schema_findings.SENDER` has it."""
+    """What is said of each of several generators, as `loadstone.tables.schema_analysis.SENDER` has it."""
     for each in told if isinstance(told, list) else []:
         number = each.get("generator") if isinstance(each, dict) else None
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < _MOST:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from loadstone.metadata import Metadata
-from loadstone.report import clusters, coarse
+from loadstone.archive.metadata import Metadata
+from loadstone.archive.stages import TEST, WARMUP, Stage
+from loadstone.report import clock_resolution, clusters
+from loadstone.report.labels import LOAD_MODELS
 from loadstone.report.numbers import counted, duration, joined, span, when
 from loadstone.report.queries import Row
-from loadstone.report.words import LOAD_MODELS
-from loadstone.stages import TEST, WARMUP, Stage
 
 if TYPE_CHECKING:
     from loadstone.report.campaign_page import CampaignPage
@@ -77,8 +77,8 @@ def _pods(page: "CampaignPage") -> Iterator[tuple[str, str]]:
 
 
 def _steps(runs: Sequence[Row]) -> str:
-    coarse_ns = {run["resolution_ns"] for run in runs if (run["resolution_ns"] or 0) >= coarse.COARSE_NS}
-    return joined(map(coarse.resolution_text, sorted(coarse_ns)))
+    coarse_ns = {run["resolution_ns"] for run in runs if (run["resolution_ns"] or 0) >= clock_resolution.COARSE_NS}
+    return joined(map(clock_resolution.resolution_text, sorted(coarse_ns)))
 
 
 def _durations(seconds: Iterable[float | None]) -> str:

@@ -4,22 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone import declared_order, generators
-from loadstone.archive import Campaign
-from loadstone.failures import Failure
-from loadstone.load_words import load_unit, rate_text
-from loadstone.metadata import Metadata
-from loadstone.records import RunRecord
+from loadstone.archive import Campaign, plan
+from loadstone.archive.failures import Failure
+from loadstone.archive.metadata import Metadata
+from loadstone.archive.run_records import RunRecord
+from loadstone.config.variants import Style, Variants
+from loadstone.readers import load_generators
 from loadstone.report import (
+    annotations,
     causes_section,
     charts,
-    coarse,
+    clock_resolution,
     conclusions,
+    distributions_section,
     incidents_section,
-    known,
-    measured,
+    measurement,
     page_data,
-    pictured_section,
     reported_section,
     resources_section,
     run_findings,
@@ -29,20 +29,15 @@ from loadstone.report import (
 from loadstone.report.campaign_facts import facts, rests_on
 from loadstone.report.charts import Load
 from loadstone.report.conclusions import Conclusions
+from loadstone.report.distributions_section import Pictured
 from loadstone.report.incidents_section import Incidents
-from loadstone.report.measured import Described
-from loadstone.report.numbers import (
-    Unit,
-    page_unit,
-    rate_name,
-    when,
-)
-from loadstone.report.pictured_section import Pictured
+from loadstone.report.labels import SHOWN, distinct, interval, latency_in
+from loadstone.report.measurement import Described
+from loadstone.report.numbers import Unit, page_unit, rate_name, when
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.reported_section import Reported
 from loadstone.report.run_findings import RunFindings
-from loadstone.report.words import SHOWN, distinct, interval, latency_in
-from loadstone.variants import Style, Variants
+from loadstone.text import load_unit, rate_text
 
 STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 ERRORS = {
@@ -127,15 +122,15 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
 
     `confidence` is that of all intervals.
     """
-    cells = coarse.rounded(questions.rows("page_cells", put_back=False))
-    put_back = coarse.rounded(questions.rows("page_cells", put_back=True))
+    cells = clock_resolution.rounded(questions.rows("page_cells", put_back=False))
+    put_back = clock_resolution.rounded(questions.rows("page_cells", put_back=True))
     if not any(cell["n_excluded"] for cell in put_back):
         put_back = []
     overview = next(iter(questions.rows("page_campaigns")), None)
     reported = reported_section.gather(questions)
     unit = page_unit([cell["p50_ns"] for cell in cells or put_back] or [row["p50_ns"] for row in reported.rows])
-    described = measured.describe(campaign, variants)
-    planned = declared_order.of_cells((cell.folder, cell.rate, cell.metadata) for cell in described)
+    described = measurement.describe(campaign, variants)
+    planned = plan.variants_of_cells((cell.folder, cell.rate, cell.metadata) for cell in described)
     styles = distinct(variants.styles(campaign.app, overview["variants"] if overview else (), planned))
     names = [style.name for style in styles]
     runs = in_order(questions.rows("page_runs"), names)
@@ -161,7 +156,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
         planned=overview["planned"] if overview else None,
         planned_collected=overview["planned_collected"] if overview else None,
         described=described,
-        measured=measured.context(
+        measured=measurement.context(
             questions,
             described,
             {style.name: style.label for style in styles},
@@ -173,7 +168,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
         causes=causes_section.context(questions, {style.name: style.label for style in styles}),
         senders=senders_section.context(questions),
         concluded=conclusions.gather(questions, confidence),
-        pictured=pictured_section.gather(questions),
+        pictured=distributions_section.gather(questions),
     )
 
 
@@ -181,11 +176,11 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
     """The variables of ``campaign.html``; `entry` is what the catalogue says of the campaign."""
     labels = {style.name: style.label for style in page.styles}
     order = {style.name: position for position, style in enumerate(page.styles)}
-    people_say = known.context(page.campaign, page.runs, page.suggestions, variants, entry)
+    people_say = annotations.context(page.campaign, page.runs, page.suggestions, variants, entry)
     recorded = [record for cell in page.described for record in cell.records.values()]
     happened = incidents_section.context(page.incidents, recorded, labels)
     sections = {
-        **conclusions.context(page.concluded, page.styles, page.unit, coarse.step(page.runs, page.unit)),
+        **conclusions.context(page.concluded, page.styles, page.unit, clock_resolution.step(page.runs, page.unit)),
         **people_say,
         **page.measured,
         **resources_section.context(page.resources, labels),
@@ -213,8 +208,8 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "load_unit": page.load_unit,
         "rates": [(rate_name(rate), rate_text(rate)) for rate in page.raw_rates],
         "sampled_rates": [(rate_name(rate), rate_text(rate)) for rate in page.loadable_rates],
-        "curve_rates": pictured_section.choices(page.pictured),
-        "timed": any(generators.is_timed(run["generator"]) for run in page.runs if run["evidence"] == "raw"),
+        "curve_rates": distributions_section.choices(page.pictured),
+        "timed": any(load_generators.is_timed(run["generator"]) for run in page.runs if run["evidence"] == "raw"),
         "reported_chart": reported_section.has_loads(page.reported),
         "codes_told": not page.cells or any(cell["error_fraction"] is not None for cell in page.cells),
         "variant_choices": [(style.name, style.label) for style in page.styles],
@@ -230,7 +225,7 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "failures": [row | {"said": _said(row)} for row in page.failures],
         "streams": page.streams,
         "latency": latency_in(page.unit),
-        "spread": lambda cell, name: coarse.spread(cell[name], page.unit, cell["resolution_ns"]),
+        "spread": lambda cell, name: clock_resolution.spread(cell[name], page.unit, cell["resolution_ns"]),
         "interval": lambda cell, name: interval(cell, name, page.unit),
         "data": script_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, load),
@@ -270,10 +265,10 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
         "reported": reported_section.script_data(page.reported, page.unit),
         "concluded": conclusions.script_data(page.concluded, page.styles, page.unit),
         **conclusions.choices(page.concluded),
-        **pictured_section.script_data(page.pictured, page.styles, page.unit),
-        "error_effects": pictured_section.error_effects(page.concluded, page.styles),
+        **distributions_section.script_data(page.pictured, page.styles, page.unit),
+        "error_effects": distributions_section.error_effects(page.concluded, page.styles),
         "load_unit": page.load_unit,
-        "step": coarse.step(page.runs, page.unit),
+        "step": clock_resolution.step(page.runs, page.unit),
         "unit": page.unit.symbol,
         "variants": page_data.variants(page.styles),
         "rates": rates,

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from loadstone.load_words import rate_text
+from loadstone.analysis.error_causes import BY_NAME
+from loadstone.report.labels import SHOWN
 from loadstone.report.queries import Questions, Row
-from loadstone.report.words import SHOWN
-from loadstone.tables.error_causes import BY_NAME
+from loadstone.text import rate_text
 
 SIDES = {
     "client": "load generator",

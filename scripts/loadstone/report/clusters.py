@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from loadstone.metadata import Metadata
-from loadstone.records import RunRecord
+from loadstone.archive.metadata import Metadata
+from loadstone.archive.run_records import RunRecord
 from loadstone.report.numbers import joined, span
 
 

@@ -8,31 +8,31 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from loadstone import declared_order, generators
-from loadstone.archive import Campaign
-from loadstone.comparisons import ALLOWANCES, Comparison
-from loadstone.load_words import load_unit, rate_text
+from loadstone.analysis import fits
+from loadstone.analysis.comparison import Selection, select
+from loadstone.analysis.fits import Fitted
+from loadstone.archive import Campaign, plan
+from loadstone.config.comparisons import ALLOWANCES, Comparison
+from loadstone.config.variants import Style, Variants, look
+from loadstone.readers import load_generators
 from loadstone.report import (
     charts,
-    coarse,
+    clock_resolution,
     conclusions,
+    distributions_section,
     page_data,
-    pictured_section,
     published_section,
     reported_section,
 )
 from loadstone.report.charts import Load
 from loadstone.report.conclusions import Conclusions
+from loadstone.report.distributions_section import Pictured
+from loadstone.report.labels import LOAD_MODELS, SHOWN, distinct, interval, latency_in
 from loadstone.report.numbers import Unit, counted, joined, page_unit, when
-from loadstone.report.pictured_section import Pictured
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.reported_section import Reported
-from loadstone.report.words import LOAD_MODELS, SHOWN, distinct, interval, latency_in
-from loadstone.slugs import slug
-from loadstone.tables import fits
-from loadstone.tables.compare import Selection, select
-from loadstone.tables.fits import Fitted
-from loadstone.variants import Style, Variants, look
+from loadstone.report.slugs import slug
+from loadstone.text import load_unit, rate_text
 
 STATISTICS = {
     "summaries": "Mean of runs",
@@ -75,7 +75,7 @@ class ComparisonPage:
     @property
     def step(self) -> list[float] | None:
         """The least step of all latencies, where all are coarse."""
-        return coarse.step(self.selection.counting, self.unit)
+        return clock_resolution.step(self.selection.counting, self.unit)
 
     @property
     def load_unit(self) -> str:
@@ -114,13 +114,13 @@ def gather(
     selection = select(comparison, questions.connection)
     counting = [] if selection.refusals else selection.counting
     naming = _Naming(counting)
-    rows = coarse.rounded(map(naming.named, questions.rows("page_comparison", comparison=comparison.id)))
+    rows = clock_resolution.rounded(map(naming.named, questions.rows("page_comparison", comparison=comparison.id)))
     keys = {_run(run) for run in counting}
     reported = reported_section.gather(questions, lambda run: _run(run) in keys, naming.named)
     present = {run["variant"] for run in counting}
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     is_told = variants.declared.get(comparison.app, {}).keys() >= present
-    planned = [] if is_told else chain.from_iterable(map(declared_order.of_campaign, newest_first))
+    planned = [] if is_told else chain.from_iterable(map(plan.declared_variants, newest_first))
     styles = distinct(variants.styles(comparison.app, present, planned))
     labels = {style.name: style.label for style in styles} if naming.tells else None
     return ComparisonPage(
@@ -137,7 +137,7 @@ def gather(
         ),
         meanings=published_section.meanings(questions, counting),
         concluded=conclusions.gather(questions, confidence, comparison.id, naming.name, labels),
-        pictured=pictured_section.gather(
+        pictured=distributions_section.gather(
             questions, comparison.id, counts=lambda run: _run(run) in keys, named=naming.named
         ),
     )
@@ -151,7 +151,7 @@ class _Naming:
     """What series are called: by their variant and, where the comparison has several, by tool and load model."""
 
     def __init__(self, counting: Sequence[Row]) -> None:
-        meanings = {generators.meaning(run["generator"]) for run in counting}
+        meanings = {load_generators.meaning(run["generator"]) for run in counting}
         models = {run["load_model"] for run in counting}
         differ = {"generator": len(meanings) > 1, "load_model": len(models) > 1}
         self.tells = [name for name, does in differ.items() if does]
@@ -214,7 +214,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
                 if any(row[name] is not None for row in page.drawn)
             ],
             "means_told": any(row["vegeta_summaries_mean_ns"] is not None for row in page.drawn),
-            "spread": lambda row, name: coarse.spread(row[name], page.unit, row["resolution_ns"]),
+            "spread": lambda row, name: clock_resolution.spread(row[name], page.unit, row["resolution_ns"]),
             "codes_told": any(row["error_fraction"] is not None for row in page.drawn),
             "comparison": page.comparison,
             "title": page.comparison.title,
@@ -241,7 +241,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
             "statistics": statistics(page),
             "rows": sorted(page.drawn, key=lambda row: (row["rate"], order[row["variant"]])),
             "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in page.drawn)],
-            "curve_rates": pictured_section.choices(page.pictured),
+            "curve_rates": distributions_section.choices(page.pictured),
             "latency": latency_in(page.unit),
             "interval": lambda row, name: interval(row, name, page.unit) if row[f"{name}_ns"] is not None else "",
             "data": script_data(page),
@@ -339,7 +339,7 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
 
 def script_data(page: ComparisonPage) -> dict[str, Any]:
     """What the page's script reads."""
-    rates = pictured_section.rates(page.pictured)
+    rates = distributions_section.rates(page.pictured)
     return {
         "folder": page.comparison.id,
         "unit": page.unit.symbol,
@@ -352,8 +352,8 @@ def script_data(page: ComparisonPage) -> dict[str, Any]:
         "fits": published_section.fit_data(page.fitted, _Naming(page.selection.counting).of_variant, page.load_unit),
         "concluded": conclusions.script_data(page.concluded, page.styles, page.unit),
         **conclusions.choices(page.concluded),
-        **pictured_section.script_data(page.pictured, page.styles, page.unit),
-        "error_effects": pictured_section.error_effects(page.concluded, page.styles),
+        **distributions_section.script_data(page.pictured, page.styles, page.unit),
+        "error_effects": distributions_section.error_effects(page.concluded, page.styles),
         "statistic": _first_statistic(page),
         "statistics": statistics(page),
         "spreads": SPREADS,

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.load_words import rate_text
-from loadstone.report import interaction_words, knee_words, struck, verdict_words
+from loadstone.analysis import effects
+from loadstone.analysis.caveats.definitions import CLAIMS, WEIGHTS
+from loadstone.analysis.scope import quoted, requoted
+from loadstone.config.variants import Style
+from loadstone.report import caveat_marks, interaction_words, knee_words, verdict_words
+from loadstone.report.labels import SHOWN
 from loadstone.report.numbers import Unit, counted, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
-from loadstone.report.words import SHOWN
 from loadstone.stats.bootstrap import ERRORS
-from loadstone.tables import effects
-from loadstone.tables.claims.declared import CLAIMS, WEIGHTS
-from loadstone.tables.scope import quoted, requoted
-from loadstone.variants import Style
+from loadstone.text import rate_text
 
 _BESIDE = {"ratio": "Ratio", "shift": "Shift"}
 _STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99", ERRORS: "Failed requests"}
@@ -64,7 +64,7 @@ def gather(
         return [_named(_retold(row, labels or {}), others, name) for row in rows]
 
     claims = [_retold(row, labels or {}) for row in questions.rows("page_claims", comparison=comparison)]
-    effects = struck.weakened(questions.rows("page_effects", comparison=comparison), claims)
+    effects = caveat_marks.weakened(questions.rows("page_effects", comparison=comparison), claims)
     return Conclusions(
         named(effects, "variant", "baseline"),
         asked("page_layers", "variant", "below"),

@@ -14,8 +14,8 @@ from typing import Any
 
 from loadstone import __version__
 from loadstone.archive import Campaign
-from loadstone.metadata import Metadata
-from loadstone.publishing import files
+from loadstone.archive.metadata import Metadata
+from loadstone.publish.site import files
 from loadstone.report.output import write_text
 from loadstone.report.reproduce import Inputs, python_version
 

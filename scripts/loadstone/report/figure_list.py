@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loadstone.archive import encode
+from loadstone.report import figure_distributions as pictured
 from loadstone.report import figure_history as history
-from loadstone.report import figure_pictured as pictured
 from loadstone.report import figure_rows as rows_of
 from loadstone.report.figure_rows import Page, Row
 

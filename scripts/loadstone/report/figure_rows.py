@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.errors import LoadstoneError
-from loadstone.load_words import rate_text
 from loadstone.report.numbers import significant
+from loadstone.text import rate_text
 
 Row = dict[str, Any]
 _MADE_HERE = "Made by Loadstone"

@@ -15,11 +15,11 @@ from typing import Any
 
 import vl_convert
 
-from loadstone import durable
+from loadstone.archive import durable
 from loadstone.errors import LoadstoneError
+from loadstone.report import figure_distributions as pictured
 from loadstone.report import figure_font, ticks
 from loadstone.report import figure_lines as lines
-from loadstone.report import figure_pictured as pictured
 from loadstone.report import figure_rows as rows_of
 from loadstone.report.figure_font import FONT
 from loadstone.report.figure_list import Figure, all_figures

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.records import RunRecord
+from loadstone.archive.run_records import RunRecord
 from loadstone.report.numbers import counted
 from loadstone.report.queries import Questions, Row, in_order
-from loadstone.tables.trouble import DOUBTFUL
+from loadstone.tables.incidents import DOUBTFUL
 
 SHOWN = 200  # runs
 _EACH = 12  # incidents of a run

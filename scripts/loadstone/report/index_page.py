@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from loadstone import declared_order
-from loadstone.archive import Campaign
-from loadstone.comparisons import Comparison
-from loadstone.dumps import Dump
-from loadstone.load_words import load_unit, rate_text
+from loadstone.archive import Campaign, plan
+from loadstone.archive.trace_dumps import Dump
+from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
 from loadstone.report import quality_page
+from loadstone.report.labels import LOAD_MODELS, distinct
 from loadstone.report.numbers import counted, when
 from loadstone.report.quality_page import Key, key_of
 from loadstone.report.queries import Questions, Row
-from loadstone.report.words import LOAD_MODELS, distinct
-from loadstone.slugs import slug
+from loadstone.report.slugs import slug
 from loadstone.tables.layout import campaign_key, text
-from loadstone.variants import Variants
+from loadstone.text import load_unit, rate_text
 
 NEWEST = 6  # campaigns that the start page shows; the others come when the reader looks for them
 
@@ -45,7 +44,7 @@ def _entry(
     row = held.get(key)
     names = row["variants"] if row else ()
     is_told = variants.declared.get(campaign.app, {}).keys() >= set(names)
-    styles = distinct(variants.styles(campaign.app, names, [] if is_told else declared_order.of_campaign(campaign)))
+    styles = distinct(variants.styles(campaign.app, names, [] if is_told else plan.declared_variants(campaign)))
     models = row["load_models"] if row else []
     own = cells.get(key, [])
     return {

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from loadstone.load_words import rate_text
 from loadstone.report.numbers import share, significant
 from loadstone.report.queries import Row
+from loadstone.text import rate_text
 
 _BEYOND = {
     "throughput": "beyond, fewer requests per second are answered than are sent",

@@ -9,9 +9,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from loadstone.analysis.caveats.definitions import CLAIMS, WEIGHTS
+from loadstone.analysis.provenance import MADE_BY
 from loadstone.report.output import partials, template_text
-from loadstone.tables.claims.declared import CLAIMS, WEIGHTS
-from loadstone.tables.made_by import MADE_BY
 
 _FOLDER = "methods"
 # Parts that a reader needs before others; all further ones follow by name.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from loadstone.archive import Campaign, parse_timestamp
-from loadstone.load_words import rate_text
+from loadstone.text import rate_text
 
 
 @dataclass(frozen=True)

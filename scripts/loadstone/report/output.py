@@ -12,7 +12,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from loadstone import __version__, durable, load_words
+from loadstone import __version__
+from loadstone import text as load_words
+from loadstone.archive import durable
 from loadstone.report import colours, navigation, numbers
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")

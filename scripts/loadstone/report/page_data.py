@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loadstone import stats
+from loadstone.config.variants import Style
 from loadstone.report import colours
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Row
 from loadstone.tables.schema import PERCENTILES
-from loadstone.variants import Style
 
 Estimate = list[float | bool | None]
 Means = Mapping[str, tuple[float | None, float | None]]

@@ -7,18 +7,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from loadstone import failures
-from loadstone.archive import Campaign, Cell
-from loadstone.failures import Failure
-from loadstone.journal import Command, Journal, key_of
-from loadstone.load_words import rate_text
-from loadstone.metadata import parse_duration
-from loadstone.progress import REWRITTEN_S, Progress, Run, duration_text, look, until_text
+from loadstone.archive import Campaign, Cell, failures
+from loadstone.archive.failures import Failure
+from loadstone.archive.journal import Command, Journal, key_of
+from loadstone.archive.metadata import parse_duration
+from loadstone.archive.progress import REWRITTEN_S, Progress, Run, duration_text, look, until_text
+from loadstone.archive.stages import load_text
+from loadstone.config.variants import Variants
 from loadstone.report import navigation
 from loadstone.report.numbers import counted, listed, when
 from loadstone.report.output import asset, write_page, write_text
-from loadstone.stages import load_text
-from loadstone.variants import Variants
+from loadstone.text import rate_text
 
 NAME = "progress.html"
 _UNTOLD = "No sweep has been collected into this folder."

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from loadstone import generators
-from loadstone.load_words import rate_text
-from loadstone.report import coarse
+from loadstone.analysis.fits import Fitted
+from loadstone.readers import load_generators
+from loadstone.report import clock_resolution
 from loadstone.report.numbers import Unit, counted, joined, share, significant
 from loadstone.report.queries import Questions, Row
-from loadstone.tables.fits import Fitted
+from loadstone.text import rate_text
 
 _BAND_POINTS = 25
 _STAMPS = {
@@ -181,7 +181,7 @@ def _lacked(each: Fitted) -> str:
 def meanings(questions: Questions, runs: Sequence[Row]) -> list[dict[str, Any]]:
     """The table of tools that a comparison across tools carries; empty where all latencies mean the same."""
     tools = sorted({str(run["generator"]) for run in runs})
-    if len(set(map(generators.meaning, tools))) < 2:
+    if len(set(map(load_generators.meaning, tools))) < 2:
         return []
     known = {row["generator"]: row for row in questions.rows("page_generators")}
     return [_meaning(tool, known.get(tool), runs) for tool in tools]
@@ -199,7 +199,7 @@ def _meaning(tool: str, known: Row | None, runs: Sequence[Row]) -> dict[str, Any
         "ends_at": known["ends_at"],
         "connecting": known["connecting"],
         "stamp": _STAMPS.get(known["stamp"], known["stamp"]),
-        "resolution": coarse.resolution_text(known["resolution_ns"]),
+        "resolution": clock_resolution.resolution_text(known["resolution_ns"]),
         "source": known["source"],
     }
 
@@ -210,8 +210,8 @@ _MEANT = ("starts_at", "ends_at", "connecting", "stamp", "resolution", "source")
 def below_resolution(rows: Sequence[Row], labels: Mapping[str, str], load_unit: str) -> list[str]:
     """A sentence for each two variants whose latencies differ by no more than a step of their tool's clock."""
     found = []
-    for one, other, names in coarse.alike(rows, list(_ALIKE)):
-        step = coarse.resolution_text(max(one["resolution_ns"] or 0, other["resolution_ns"] or 0))
+    for one, other, names in clock_resolution.alike(rows, list(_ALIKE)):
+        step = clock_resolution.resolution_text(max(one["resolution_ns"] or 0, other["resolution_ns"] or 0))
         listed = _listed([_ALIKE[name] for name in names])
         found.append(
             f"At {rate_text(one['rate'])} {load_unit}, {labels[one['variant']]} and {labels[other['variant']]} differ "

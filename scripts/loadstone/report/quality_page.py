@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from loadstone.load_words import rate_text
 from loadstone.report.numbers import listed, rate_name
 from loadstone.report.queries import Questions, Row, in_order
+from loadstone.text import rate_text
 
 Key = tuple[str, str, str]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone import stats
-from loadstone.load_words import rate_text
-from loadstone.report.coarse import COARSE_NS, resolution_text, stepped
+from loadstone.report.clock_resolution import COARSE_NS, resolution_text, stepped
 from loadstone.report.numbers import Unit, counted, duration
 from loadstone.report.queries import Questions, Row
+from loadstone.text import rate_text
 
 _BOUNDS = 400  # of a histogram that a chart shows
 _SHOWN = 300  # lines of the table; beyond that their number is given

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from loadstone import __version__
-from loadstone.metadata import Metadata
+from loadstone.archive.metadata import Metadata
 from loadstone.report.numbers import counted, joined
 from loadstone.report.queries import Questions, Row
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loadstone.load_words import rate_text
 from loadstone.report.numbers import counted, significant
 from loadstone.report.queries import Questions, Row
+from loadstone.text import rate_text
 
 # From here on a load generator is said to have used nearly all its CPUs: what it waited for may then be itself.
 NEARLY = 0.9

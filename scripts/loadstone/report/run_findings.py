@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.records import RunRecord
+from loadstone.archive.run_records import RunRecord
 from loadstone.report import run_words
+from loadstone.report.labels import SHOWN
 from loadstone.report.numbers import Unit, counted, rate_name
 from loadstone.report.queries import Questions, Row, in_order
-from loadstone.report.words import SHOWN
 from loadstone.stats import run_shape
 
 _Run = tuple[str, str, int]  # variant, folder and number, at one rate

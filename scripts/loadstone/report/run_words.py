@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from math import isclose
 
-from loadstone.records import RunRecord
-from loadstone.report import coarse
+from loadstone.analysis import run_shapes, send_lag
+from loadstone.archive.run_records import RunRecord
+from loadstone.report import clock_resolution
 from loadstone.report.numbers import Unit, counted, duration, significant
 from loadstone.report.queries import Row
 from loadstone.stats import run_shape
-from loadstone.tables import run_shapes, sending
 
 
 def shape(row: Row, unit: Unit) -> str:
@@ -20,7 +20,7 @@ def shape(row: Row, unit: Unit) -> str:
 def late(row: Row, unit: Unit) -> str:
     """That a run was sent late: its send lag and the limit."""
     lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("judged_lag_ns", "lag_limit_ns"))
-    return f"sent late: {sending.NAMES[row['judged_by']].removeprefix('the ')} of the send lag {lag}, limit {limit}"
+    return f"sent late: {send_lag.NAMES[row['judged_by']].removeprefix('the ')} of the send lag {lag}, limit {limit}"
 
 
 def busy(record: RunRecord) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _drifting(row: Row) -> str:
 
 
 def _changing_level(row: Row, unit: Unit) -> str:
-    levels = " to ".join(coarse.text(level, unit, row["resolution_ns"]) for level in row["levels_ns"])
+    levels = " to ".join(clock_resolution.text(level, unit, row["resolution_ns"]) for level in row["levels_ns"])
     return f"{levels} {unit.symbol}, at request {' and '.join(f'{seq:,}' for seq in row['change_seqs'])}"
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from loadstone.report.labels import SHOWN
 from loadstone.report.queries import Questions
-from loadstone.report.words import SHOWN
 
 
 def context(questions: Questions) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from loadstone.report.made import Part
 from loadstone.report.output import asset, shared_assets, write_text
+from loadstone.report.site_files import Part
 
 _NOTICE = """\
 /*! Vega, Vega-Lite, Vega-Embed: (c) University of Washington Interactive Data Lab and contributors, BSD-3-Clause.

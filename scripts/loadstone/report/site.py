@@ -13,31 +13,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loadstone import metadata
-from loadstone.archive import METADATA, Campaign, scan_campaign
-from loadstone.comparisons import Comparison
-from loadstone.dumps import Dump
+from loadstone.archive import METADATA, Campaign, metadata, scan_campaign
+from loadstone.archive.trace_dumps import Dump
+from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
 from loadstone.report import (
     campaign_page,
     comparison_page,
     crate,
     index_page,
-    made,
     methods_page,
     navigation,
     progress_page,
     quality_page,
     rate_data,
     reproduce,
+    site_files,
     variant_page,
 )
 from loadstone.report.numbers import rate_name
 from loadstone.report.output import about_site, as_json, write_page, write_text
 from loadstone.report.queries import Questions, Row, asking
 from loadstone.report.shared_files import ends_with
-from loadstone.slugs import slug
+from loadstone.report.slugs import slug
 from loadstone.tables import database, layout, schema
-from loadstone.variants import Variants
 
 
 def build_campaign(
@@ -57,7 +56,7 @@ def build_campaign(
     """
     name = slug(campaign)
     folder = reports / "campaigns" / name
-    part = made.Part(reports, f"campaigns/{name}").begin()
+    part = site_files.Part(reports, f"campaigns/{name}").begin()
     with asking(tables, [campaign]) as questions:
         page = campaign_page.gather(questions, campaign, variants, _confidence(options))
         written = set()
@@ -93,7 +92,7 @@ def build_comparison(
     options: Mapping[str, Any],
 ) -> Path:
     """Write the page of one comparison; returns its path. `campaigns` are those of its own that the archive holds."""
-    part = made.Part(reports, f"comparisons/{comparison.id}").begin()
+    part = site_files.Part(reports, f"comparisons/{comparison.id}").begin()
     with asking(tables, list(campaigns)) as questions:
         page = comparison_page.gather(questions, comparison, campaigns, variants, _confidence(options))
         inputs = _inputs(questions, tables, campaigns, page.counts)
@@ -170,7 +169,7 @@ def build_variants(
     linked = {
         quality_page.key_of(layout.campaign_key(campaign)): f"campaigns/{slug(campaign)}.html" for campaign in campaigns
     }
-    part = made.Part(reports, "variants").begin()
+    part = site_files.Part(reports, "variants").begin()
     about, pages = about_site(options, tables), variant_page.of_variants(rows, names, linked)
     for page in pages:
         content = variant_page.context(page, variants)
@@ -202,7 +201,7 @@ def build_index(
     of these campaigns have no page. `purposes` are the catalogue's, by campaign; `outside` says what belongs to no
     campaign of the archive or of the catalogue.
     """
-    about, part = about_site(options, tables), made.Part(reports, "index").begin()
+    about, part = about_site(options, tables), site_files.Part(reports, "index").begin()
     with asking(tables, list(campaigns)) as questions:
         entries = index_page.entries(questions, campaigns, variants, purposes or {})
         quality = quality_page.context(questions, entries, outside)

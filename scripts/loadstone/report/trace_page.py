@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadstone.dumps import Dump
+from loadstone.archive.trace_dumps import Dump
 from loadstone.report import charts
-from loadstone.report.made import Part
 from loadstone.report.numbers import share, significant
 from loadstone.report.output import about_site, write_page
 from loadstone.report.queries import Row, asking
-from loadstone.slugs import slug
+from loadstone.report.site_files import Part
+from loadstone.report.slugs import slug
 from loadstone.tables.layout import text
 
 SHOWN = 40  # operations per kind of trace; beyond that their number is given

@@ -7,23 +7,15 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from loadstone.load_words import load_unit, rate_text
-from loadstone.report import charts, coarse, page_data
-from loadstone.report.numbers import (
-    Unit,
-    counted,
-    moment,
-    page_unit,
-    rate_name,
-    significant,
-    span,
-)
+from loadstone.config.variants import PALETTE, Style, Variants, look
+from loadstone.report import charts, clock_resolution, page_data
+from loadstone.report.labels import SHOWN
+from loadstone.report.numbers import Unit, counted, moment, page_unit, rate_name, significant, span
 from loadstone.report.queries import Row
-from loadstone.report.words import SHOWN
-from loadstone.slugs import variant_slug
+from loadstone.report.slugs import variant_slug
 from loadstone.stats.history import LEAST_TO_ESTIMATE
 from loadstone.tables.layout import text
-from loadstone.variants import PALETTE, Style, Variants, look
+from loadstone.text import load_unit, rate_text
 
 ERRORS = "error_fraction"
 STATISTICS = {
@@ -193,7 +185,7 @@ def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads
 
 def _step(rows: Sequence[Row], way: str, unit: Unit) -> list[float] | None:
     """The step in which the latencies of one way of measuring come, and its decimals, where it is coarse."""
-    return coarse.step((row | {"evidence": "raw"} for row in rows if row["way"] == way), unit)
+    return clock_resolution.step((row | {"evidence": "raw"} for row in rows if row["way"] == way), unit)
 
 
 def _first_load(page: VariantHistory) -> str | None:
@@ -210,7 +202,7 @@ def _shown(row: Row, name: str, unit: Unit) -> float | None:
     if value is not None and row["statistic"] == ERRORS:
         return float(f"{100 * value:.6g}")
     step = row["resolution_ns"] or 0
-    return unit.of(round(value / step) * step if value is not None and step >= coarse.COARSE_NS else value)
+    return unit.of(round(value / step) * step if value is not None and step >= clock_resolution.COARSE_NS else value)
 
 
 def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
@@ -218,7 +210,7 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
     if row["statistic"] == ERRORS:
         texts, symbol, by = [significant(100 * value) for value in (before, after)], "%", ""
     else:
-        texts = [coarse.text(value, unit, row["resolution_ns"]) for value in (before, after)]
+        texts = [clock_resolution.text(value, unit, row["resolution_ns"]) for value in (before, after)]
         symbol, by = unit.symbol, _by(after / before)
     return {
         "when": moment(row["timestamp"]),

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.load_words import at, load_unit
-from loadstone.report import coarse
+from loadstone.report import clock_resolution
 from loadstone.report.numbers import Unit, share
 from loadstone.report.queries import Row
+from loadstone.text import at, load_unit
 
 STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99", "error_fraction": "share of failures"}
 LEADING = ("p50", "mean", "p90", "p99")  # which figure stands for all, if it can
@@ -41,7 +41,7 @@ class Group:
 
     def latencies(self, values_ns: Iterable[float]) -> str:
         """From the least to the greatest, with the unit; in whole steps of a coarse clock."""
-        text = spanned(values_ns, lambda value: coarse.text(value, self.unit, self.resolution_ns))
+        text = spanned(values_ns, lambda value: clock_resolution.text(value, self.unit, self.resolution_ns))
         return f"{text} {self.unit.symbol}"
 
 

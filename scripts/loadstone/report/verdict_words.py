@@ -10,22 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.load_words import at, listed
+from loadstone.analysis import effects
+from loadstone.analysis.caveats.definitions import CLAIMS, CONFOUNDING
+from loadstone.analysis.scope import requoted
 from loadstone.report.numbers import Unit, counted, share, significant
 from loadstone.report.queries import Row
-from loadstone.report.verdict_rows import (
-    LEADING,
-    STATISTICS,
-    Group,
-    interval_name,
-    label,
-    leading,
-    spanned,
-    widest,
-)
-from loadstone.tables import effects
-from loadstone.tables.claims.declared import CLAIMS, CONFOUNDING
-from loadstone.tables.scope import requoted
+from loadstone.report.verdict_rows import LEADING, STATISTICS, Group, interval_name, label, leading, spanned, widest
+from loadstone.text import at, listed
 
 # Values of `effects.verdict`, in the order in which sentences of a variant stand.
 KINDS = ("slower", "faster", "more", "fewer", "equivalent", "cannot tell")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.stats.bootstrap import ERRORS, Floats, Replicates, at_least, standard_error, t_factor
-from loadstone.stats.borrowing import lent
+from loadstone.stats.pooled_error import lent
 
 _POWER = 0.8  # the share of tries in which planned runs are to give a verdict
 _MOST_RUNS = 1000

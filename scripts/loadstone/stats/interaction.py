@@ -15,8 +15,8 @@ from math import sqrt
 import numpy as np
 
 from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
-from loadstone.stats.borrowing import lent
 from loadstone.stats.contrasts import agree_by, satterthwaite, variance_of_mean
+from loadstone.stats.pooled_error import lent
 
 _SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
 _TINY = 1e-12

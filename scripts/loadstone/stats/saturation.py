@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from loadstone.load_words import listed, rate_text
+from loadstone.text import listed, rate_text
 
 SHORTFALL = 0.05
 CHANCE = 1.5

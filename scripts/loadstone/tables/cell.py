@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from loadstone import failures, metadata
-from loadstone.archive import METADATA, CellListing, failure_number, parse_timestamp
+from loadstone.archive import METADATA, CellListing, failure_number, failures, metadata, parse_timestamp
+from loadstone.archive.stages import load_text
 from loadstone.errors import LoadstoneError
 from loadstone.readers.stream import open_raw
-from loadstone.stages import load_text
 from loadstone.tables import layout, schema
+from loadstone.tables.cell_writer import Reading, opened
 from loadstone.tables.manifest import CellRecord, Source, present, sha256
-from loadstone.tables.reading import Reading, opened
 from loadstone.tables.run_files import describe, read_run
 
 _CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")

@@ -8,9 +8,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from loadstone import generators, sql
+from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
+from loadstone.readers import load_generators
 from loadstone.tables import layout
 from loadstone.tables.schema import COMPARED, GENERATORS, PLAIN, SCOPED, TABLES, VIEWS
 
@@ -88,7 +89,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
         database.parent.mkdir(parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)
         with chdir(project_root), duckdb.connect(str(temporary)) as connection:
-            layout.write_rows(shown, shown / "generators" / layout.PART, list(generators.rows()), GENERATORS)
+            layout.write_rows(shown, shown / "generators" / layout.PART, list(load_generators.rows()), GENERATORS)
             for table, columns in TABLES.items():
                 if found := _files(shown, table, None):
                     files, query = found, _query(table)
@@ -107,7 +108,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
 
 
 def _generators() -> pa.Table:
-    return pa.Table.from_pylist(list(generators.rows()), GENERATORS)
+    return pa.Table.from_pylist(list(load_generators.rows()), GENERATORS)
 
 
 def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadstone.archive import Campaign, Cell, encode
-from loadstone.dumps import Dump
+from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
 
 PART = "part.parquet"

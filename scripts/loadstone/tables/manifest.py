@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive import METADATA, Campaign, CellListing
-from loadstone.durable import replace
+from loadstone.archive.durable import replace
 from loadstone.readers.stream import open_raw
 from loadstone.tables import VERSION
 from loadstone.tables.layout import manifest_file, prepare_folder

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from loadstone.archive.stages import Stage, phase_names
 from loadstone.readers import Problems, Reader
-from loadstone.stages import Stage, phase_names
 from loadstone.tables import schema
 from loadstone.tables.error_class import error_classes
 

@@ -8,17 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loadstone import generators, metadata
-from loadstone.archive import FOREIGN, MAIN_STREAM, RawFile, parse_timestamp
-from loadstone.metadata import Metadata
-from loadstone.readers import FORMATS, RANKS, Problems, Reader, Report, run_record
+from loadstone.archive import FOREIGN, MAIN_STREAM, RawFile, metadata, parse_timestamp
+from loadstone.archive.metadata import Metadata
+from loadstone.readers import FORMATS, RANKS, Problems, Reader, Report, load_generators, run_record
 from loadstone.readers.base import Figure
 from loadstone.readers.run_record import RunRecord
 from loadstone.tables import contradictions, layout, schema
+from loadstone.tables.cell_writer import CellTables, Reading
 from loadstone.tables.contradictions import Tally
-from loadstone.tables.reading import CellTables, Reading
+from loadstone.tables.incidents import trouble, unknown
 from loadstone.tables.requests import TEST, WARMUP, bordering, complete, in_stages, last_phase
-from loadstone.tables.trouble import trouble, unknown
 
 _PHASES = {"results": TEST, "warmups": WARMUP}
 _ROWS = 100_000
@@ -327,7 +326,7 @@ class _RunReader:
 
     def _resolution_ns(self, counting: RawFile | None, generator: str | None) -> float | None:
         known = FORMATS[counting.format].resolution_ns if counting else None
-        return generators.resolution_ns(generator) if known is None else known
+        return load_generators.resolution_ns(generator) if known is None else known
 
     def _file(self, name: str | None) -> RawFile | None:
         return next((file for file in self.files if file.name == name), None)
@@ -354,7 +353,7 @@ class _RunReader:
                 self._problem(name, f"is of {tool}, the run is one of {generator}", fault=True)
         told = said.get("load_model")
         if "load_model" in inferred and generator != described.generator:
-            load_model = told or generators.only_load_model(generator)
+            load_model = told or load_generators.only_load_model(generator)
             why = "the tool says so" if told else "the tool knows no other" if load_model else "nobody says it"
             inferred["load_model"] = f"no metadata name a load model; {why}"
         elif told and told != load_model:

@@ -6,7 +6,7 @@ nanoseconds have no arithmetic); all other times are zoned microseconds.
 
 import pyarrow as pa
 
-from loadstone.tables.schema_findings import FINDINGS, SENDER
+from loadstone.tables.schema_analysis import FINDINGS, SENDER
 
 _TEXT, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _INSTANT = pa.timestamp("us", "UTC")
@@ -106,7 +106,7 @@ HISTOGRAMS = pa.schema(
     ]
 )
 
-# Load generators: what their figures mean, see `loadstone.generators`.
+# Load generators: what their figures mean, see `loadstone.readers.load_generators`.
 GENERATORS = pa.schema(
     [
         ("generator", _TEXT),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadstone import sql
-from loadstone.dumps import Dump
+from loadstone.archive.trace_dumps import Dump
 from loadstone.readers import jaeger
 from loadstone.readers.jaeger import DumpProblems, Trace
 from loadstone.tables import layout, schema

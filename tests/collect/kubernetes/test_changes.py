@@ -5,7 +5,16 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from loadstone.collect.kubernetes.changes import ABSENT, IDLE, REPLICAS, Field, differences, get, in_order, rewritten
+from loadstone.collect.targets.kubernetes.changes import (
+    ABSENT,
+    IDLE,
+    REPLICAS,
+    Field,
+    differences,
+    get,
+    in_order,
+    rewritten,
+)
 
 BEFORE: dict[str, Any] = {
     "metadata": {"name": "web", "annotations": {"owner": "us", "deployment.kubernetes.io/revision": "1"}},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cluster.front import FORWARD, LOSE, Front
-from loadstone.collect.kubernetes.client import (
+from loadstone.collect.targets.kubernetes.client import (
     CONFIG_MAP,
     DEPLOYMENT,
     HELM_RELEASE,

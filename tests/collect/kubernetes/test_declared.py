@@ -8,9 +8,9 @@ import pytest
 import yaml
 from conftest import PROJECT
 from loadstone import config
-from loadstone.collect.kubernetes.declared import Declared
-from loadstone.collect.kubernetes.rights import needed, roles, useful
-from loadstone.declared_target import variant_identity
+from loadstone.collect.targets.kubernetes.rights import needed, roles, useful
+from loadstone.collect.targets.kubernetes.settings import Declared
+from loadstone.config.target import variant_identity
 from loadstone.errors import LoadstoneError
 
 EXAMPLES = [

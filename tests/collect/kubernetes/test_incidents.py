@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from cluster.api import wait_until
 from cluster.namespace import Namespace
-from loadstone.collect.kubernetes import incidents
-from loadstone.collect.kubernetes.client import Cluster
-from loadstone.collect.kubernetes.incidents import Watched
+from loadstone.collect.targets.kubernetes import incidents
+from loadstone.collect.targets.kubernetes.client import Cluster
+from loadstone.collect.targets.kubernetes.incidents import Watched
 
 
 class Space:

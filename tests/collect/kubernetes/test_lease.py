@@ -15,8 +15,8 @@ import pytest
 from cluster.api import wait_until
 from cluster.front import LOSE, Front
 from conftest import PROJECT
-from loadstone.collect.kubernetes.client import Cluster, ClusterError, ForbiddenError
-from loadstone.collect.kubernetes.lease import Lease, LeaseLostError
+from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, ForbiddenError
+from loadstone.collect.targets.kubernetes.lease import Lease, LeaseLostError
 from loadstone.errors import LoadstoneError
 
 NAME = "loadstone"

@@ -14,11 +14,11 @@ import pytest
 from cluster.api import wait_until
 from cluster.containers import Containers
 from cluster.namespace import Namespace
-from loadstone.collect.kubernetes import load
-from loadstone.collect.kubernetes.client import JOB, Cluster
-from loadstone.collect.kubernetes.declared import Declared
-from loadstone.collect.kubernetes.load import PodFleet
-from loadstone.collect.target import RunFailedError
+from loadstone.collect.targets.base import RunFailedError
+from loadstone.collect.targets.kubernetes import generator_pods
+from loadstone.collect.targets.kubernetes.client import JOB, Cluster
+from loadstone.collect.targets.kubernetes.generator_pods import PodFleet
+from loadstone.collect.targets.kubernetes.settings import Declared
 from support.checkout import PROJECT
 
 RATE = 60
@@ -201,7 +201,7 @@ def test_the_api_server_may_be_away_while_they_send(networked_plane, space, url,
 def test_results_come_in_parts_and_are_held_against_their_checksum(
     networked_plane, space, url, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "_PART_BYTES", 100)
+    monkeypatch.setattr(generator_pods, "_PART_BYTES", 100)
     it = Fleet(space, url.text, tmp_path, 2, 1.0)
     asked: list[str] = []
     ask = it.fleet._ask
@@ -233,9 +233,9 @@ def test_what_an_earlier_run_left_goes_first(networked_plane, space, url, tmp_pa
         again.begin()
         assert len(containers.running) == 2 and len(jobs(space)) == 1
         again.finish()
-        load.remove(Cluster(), space.name, "another-record", lambda: None)
+        generator_pods.remove(Cluster(), space.name, "another-record", lambda: None)
         assert len(Cluster().list(JOB, space.name)) == 1
-        load.remove(Cluster(), space.name, "a-record", lambda: None)
+        generator_pods.remove(Cluster(), space.name, "a-record", lambda: None)
         wait_until(lambda: not jobs(space), "its end")
 
 
@@ -270,7 +270,7 @@ def test_clocks_that_differ_are_measured_and_start_together(
 def test_an_agreed_start_that_is_missed_fails_the_run(
     networked_plane, space, url, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "_AHEAD_S", -5.0)
+    monkeypatch.setattr(generator_pods, "_AHEAD_S", -5.0)
     it = Fleet(space, url.text, tmp_path, 2, 1.0)
     with (
         Containers(networked_plane, space.name, tmp_path / "pods"),

@@ -10,11 +10,11 @@ import pytest
 from cluster.api import wait_until
 from hypothesis import given
 from hypothesis import strategies as st
-from loadstone.collect.kubernetes.metrics import PodMetrics
-from loadstone.collect.kubernetes.quantity import parse_quantity
+from loadstone.archive.metadata import Metadata
 from loadstone.collect.sampling import Sampler
-from loadstone.collect.target import UnsampledError
-from loadstone.metadata import Metadata
+from loadstone.collect.targets.base import UnsampledError
+from loadstone.collect.targets.kubernetes.metrics import PodMetrics
+from loadstone.collect.targets.kubernetes.quantity import parse_quantity
 
 ABSENT = "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are not known"
 AWAY = "the metrics API does not answer, so CPU and memory of pods are not known (status 503)"

@@ -3,8 +3,8 @@
 import copy
 
 from cluster.api import wait_until
-from loadstone.collect.kubernetes.client import Cluster
-from loadstone.collect.kubernetes.ready import lacking
+from loadstone.collect.targets.kubernetes.client import Cluster
+from loadstone.collect.targets.kubernetes.ready import lacking
 
 
 def test_pods_of_another_deployment_with_the_same_labels_are_not_counted(plane, namespace) -> None:

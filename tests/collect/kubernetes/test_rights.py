@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone.collect.kubernetes.client import Cluster
-from loadstone.collect.kubernetes.declared import Declared
-from loadstone.collect.kubernetes.rights import check, needed
+from loadstone.collect.targets.kubernetes.client import Cluster
+from loadstone.collect.targets.kubernetes.rights import check, needed
+from loadstone.collect.targets.kubernetes.settings import Declared
 from loadstone.errors import LoadstoneError
 
 

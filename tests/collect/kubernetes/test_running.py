@@ -2,12 +2,12 @@
 
 import pytest
 from cluster.api import wait_until
-from loadstone.collect.kubernetes.changes import REPLICAS, Field
-from loadstone.collect.kubernetes.client import DEPLOYMENT, Cluster
-from loadstone.collect.kubernetes.declared import Scaled, Variant
-from loadstone.collect.kubernetes.record import Changed, Record
-from loadstone.collect.kubernetes.running import _as_wanted
-from loadstone.collect.target import RunFailedError
+from loadstone.collect.targets.base import RunFailedError
+from loadstone.collect.targets.kubernetes.changes import REPLICAS, Field
+from loadstone.collect.targets.kubernetes.client import DEPLOYMENT, Cluster
+from loadstone.collect.targets.kubernetes.record import Changed, Record
+from loadstone.collect.targets.kubernetes.running import _as_wanted
+from loadstone.collect.targets.kubernetes.settings import Scaled, Variant
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from loadstone.collect.generators.artillery import Artillery
 from loadstone.collect.generators.base import Generator
 from loadstone.collect.generators.k6 import K6
 from loadstone.collect.generators.vegeta import Serial, Vegeta
-from loadstone.collect.target import Job
+from loadstone.collect.targets.base import Job
 
 GENERATORS: dict[str, Callable[[Job, Path], Generator]] = {
     "vegeta": Vegeta,

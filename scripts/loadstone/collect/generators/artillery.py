@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from loadstone.archive.stages import Attack, apart, steps
 from loadstone.collect.generators import base
-from loadstone.collect.target import Job, RunFailedError
+from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.process import Program
-from loadstone.stages import Attack, apart, steps
 
 _PROCESSOR = Path(__file__).with_name("artillery.cjs")
 _CONNECTIONS = 10_000  # kept alive and shared by all users, as vegeta keeps them

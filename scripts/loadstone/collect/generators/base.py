@@ -9,10 +9,10 @@ from typing import IO, Any, Protocol
 
 import zstandard
 
-from loadstone.collect.target import Job
+from loadstone.archive.stages import Attack
+from loadstone.collect.targets.base import Job
 from loadstone.errors import LoadstoneError
 from loadstone.process import Program, Sending
-from loadstone.stages import Attack
 
 # Level 20 costs 70 times the CPU of level 3 for 10 % less.
 _LEVEL = 3

@@ -10,10 +10,10 @@ from math import ceil, lcm
 from pathlib import Path
 from typing import Any
 
+from loadstone.archive.stages import Attack, Stage, apart
 from loadstone.collect.generators import base
-from loadstone.collect.target import Job, RunFailedError
+from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.process import Program
-from loadstone.stages import Attack, Stage, apart
 
 _SCRIPT = Path(__file__).with_name("k6.js")
 _THRESHOLDS_CROSSED = 99  # of a user's script: a judgement of the results, which are all there

@@ -15,10 +15,10 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Protocol
 
+from loadstone.archive.stages import Attack, Stage
 from loadstone.collect.generators import base
-from loadstone.collect.target import Job, RunFailedError
+from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.process import Program, Sending
-from loadstone.stages import Attack, Stage
 
 # Until all have read their plans, and from then to the agreed start: more than a busy machine keeps one waiting.
 _READY_S, _AHEAD_S = 30.0, 0.25

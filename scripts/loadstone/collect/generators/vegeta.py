@@ -10,10 +10,10 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
+from loadstone.archive.stages import Attack, apart, together
 from loadstone.collect.generators import base, several
-from loadstone.collect.target import Job, RunFailedError
+from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.process import Minder, Program, Sending, check, run
-from loadstone.stages import Attack, apart, together
 
 _SUFFIXES = {"warmup": ".warmups.json.zst", "test": ".results.json.zst"}
 
@@ -62,9 +62,9 @@ class Vegeta:
         return plans, [(self._part("test", part), self._part("warmup", part)) for part in parts]
 
     def _pods(self, plans: list[dict[str, Any]], outputs: list[tuple[Path, Path]]) -> several.Fleet:
-        from loadstone.collect.kubernetes import load  # noqa: PLC0415 - its client library takes a second to load
+        from loadstone.collect.targets.kubernetes import generator_pods  # noqa: PLC0415 - its client library takes a second to load
 
-        return load.start(self._job, plans, outputs)
+        return generator_pods.start(self._job, plans, outputs)
 
     def _part(self, phase: str, part: int) -> Path:
         return self._folder / f"{phase}-{part}.bin"

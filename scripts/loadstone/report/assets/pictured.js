@@ -1,4 +1,4 @@
-/* The charts over all requests of a variant: page.pictured comes from loadstone/report/pictured_section.py. `tools` are
+/* The charts over all requests of a variant: page.pictured comes from loadstone/report/distributions_section.py. `tools` are
  * those of figures.js. loadstone/report/figure_rows.py makes the same rows for figures in papers.
  */
 loadstone.figureSets.push(function pictured(page, reader, tools) {

@@ -12,7 +12,9 @@ from typing import Any
 
 import altair as alt
 
+from loadstone.config.variants import Style
 from loadstone.report.charts.base import CONFIG, ROWS, Load, plain
+from loadstone.report.charts.distributions import latency_by_time_and_load, percentiles_of_variants
 from loadstone.report.charts.effects import added_by_layers, errors_to_baseline, ratio_to_baseline, shift_to_baseline
 from loadstone.report.charts.history import latency_through_time, share_through_time
 from loadstone.report.charts.load import (
@@ -21,8 +23,8 @@ from loadstone.report.charts.load import (
     latency_across_load,
     success_latency_across_load,
 )
-from loadstone.report.charts.pictured import latency_by_time_and_load, percentiles_of_variants
 from loadstone.report.charts.reported import fit_line, percentile_curves, reported_across_load
+from loadstone.report.charts.resource_usage import use_across_load, use_over_time
 from loadstone.report.charts.run import (
     latency_over_time,
     run_distribution,
@@ -31,9 +33,7 @@ from loadstone.report.charts.run import (
     run_requests,
 )
 from loadstone.report.charts.traces import share_of_response
-from loadstone.report.charts.used import use_across_load, use_over_time
 from loadstone.report.numbers import Unit
-from loadstone.variants import Style
 
 __all__ = ["Load", "fit_specification", "history_specifications", "specifications", "trace_specifications"]
 

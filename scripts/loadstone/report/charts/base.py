@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
+from loadstone.config.variants import Style
 from loadstone.report.numbers import Unit
-from loadstone.variants import Style
 
 Data = alt.NamedData | alt.InlineData
 

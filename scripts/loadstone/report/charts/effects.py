@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from loadstone.config.variants import Style
 from loadstone.report.charts.base import SMALL_HEIGHT, Data, Load, colour, layered
 from loadstone.report.numbers import Unit
-from loadstone.variants import Style
 
 # Behind what makes a row's name its own, the name as it is read, in one line or two: see `keyed` of assets/effects.js.
 _NAME = "split(slice(datum.value, indexof(datum.value, ':') + 1), '\\n')"

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from loadstone.config.variants import Style
 from loadstone.report.charts.base import HEIGHT, Data, colour, dashes, direct_labels, layered, shapes
 from loadstone.report.numbers import Unit
-from loadstone.variants import Style
 
 _ROOM = 56  # above the figures, for what stands beside changes
 _BELOW = 0.1  # of what the figures span

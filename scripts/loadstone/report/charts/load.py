@@ -5,6 +5,7 @@ from typing import Any
 
 import altair as alt
 
+from loadstone.config.variants import Style
 from loadstone.report.charts.base import (
     HEIGHT,
     KNEES,
@@ -20,7 +21,6 @@ from loadstone.report.charts.base import (
     shapes,
 )
 from loadstone.report.numbers import Unit
-from loadstone.variants import Style
 
 _HAS_SPREAD = "isValid(datum.low)"
 _CROSS: dict[str, Any] = {"shape": "cross", "angle": 45, "filled": True, "size": 130, "opacity": 1}

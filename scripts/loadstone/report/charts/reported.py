@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from loadstone.config.variants import Style
 from loadstone.report.charts.base import (
     HEIGHT,
     SMALL_HEIGHT,
@@ -18,7 +19,6 @@ from loadstone.report.charts.base import (
     wrapped,
 )
 from loadstone.report.numbers import Unit
-from loadstone.variants import Style
 
 
 def reported_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:

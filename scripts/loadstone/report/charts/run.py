@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from loadstone.config.variants import Style
 from loadstone.report.charts.base import (
     SMALL_HEIGHT,
     Data,
@@ -17,7 +18,6 @@ from loadstone.report.charts.base import (
     shapes,
 )
 from loadstone.report.numbers import Unit
-from loadstone.variants import Style
 
 
 def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:

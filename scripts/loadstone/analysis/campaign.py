@@ -1,0 +1,283 @@
+"""Tables of one campaign -> its `runs`, judged, its `cells`, computed, and what follows. Reads no raw file."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from loadstone import sql
+from loadstone.analysis import conclusions, distributions, error_causes, mismatches, replicates, run_findings
+from loadstone.analysis.cache import Answers
+from loadstone.analysis.mismatches import Known
+from loadstone.analysis.run_findings import Finding
+from loadstone.analysis.run_requests import Source
+from loadstone.analysis.scope import Settings
+from loadstone.analysis.suggested_tags import Profile, Suggestion, suggest
+from loadstone.analysis.suggested_tags import row as suggestion_row
+from loadstone.archive import MAIN_STREAM, Campaign
+from loadstone.tables import database, layout, schema
+from loadstone.tables.exclusion import Verdict, judge
+
+_Row = dict[str, Any]
+
+_READ = ("summaries", "planned")
+_PROBLEMS = "judged.parquet"  # beside what converting found
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One run with its verdict; `profile` is what suggestions are made from."""
+
+    row: _Row
+    profile: Profile
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """Where answers come from: the database, the tables' folder and what the last analysis computed."""
+
+    connection: duckdb.DuckDBPyConnection
+    tables: Path
+    answers: Answers
+    confidence: float
+
+    def measured(self, file: str) -> list[_Row]:
+        """`runs.sql` over one cell's requests."""
+        query = sql.load("runs")
+        patterns = [layout.pattern(self.tables / file)]
+        return self.answers.rows(query, [file], lambda: _rows(self.connection, query, files=patterns))
+
+
+def analyse_campaign(
+    campaign: Campaign,
+    tables: Path,
+    tags: Sequence[Mapping[str, Any]] = (),
+    excluding: Collection[str] = (),
+    *,
+    listed: bool = True,
+    completion_file: bool = True,
+    folders: Collection[str] | None = None,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+    lag_limit: Mapping[str, float] | None = None,
+) -> list[Suggestion]:
+    """Write all tables of one campaign that are computed from what `convert_campaign` wrote, conclusions too.
+
+    `tags` are the catalogue's rows for this campaign (see `exclusion.matches`), each with a ``tag`` and a ``reason``; a
+    run with a tag in `excluding` is left out. What does not fit together becomes rows of `problems`: a campaign that is
+    not `listed` in the catalogue, a variant's folder that is not one of `folders` (None: any may be), tags of no run.
+    `completion_file` is False where none is to be expected; `lag_limit` holds fields of `sending.LagLimit`. Returns the
+    suggestions.
+
+    One cell at a time, so that memory follows the largest cell. Raises LoadstoneError when `tables` can't be written.
+    """
+    known = Known(tags, frozenset(excluding), listed, completion_file, folders)
+    with database.open_memory() as connection:
+        for table, columns in (("facts", schema.FACTS), *((name, schema.TABLES[name]) for name in _READ)):
+            database.add_view(connection, tables, table, columns, [campaign])
+        facts = _rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
+        planned = _rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
+        answers = Answers(tables, layout.answers_file(tables, campaign))
+        asking = _Asking(connection, tables, answers, settings.confidence)
+        measured = _measured(asking, facts)
+        links = mismatches.links(campaign.root, facts)
+        source = Source(connection, tables, answers)
+        about = run_findings.of_runs(source, facts, lag_limit or {})
+        failed = list(error_causes.rows(connection, tables, answers, facts))
+        failed += error_causes.reported(connection, tables, campaign)
+        copies = mismatches.copies(facts, links)
+        judged = _judged(asking, facts, known, links, copies, measured=measured, about=about, failed=failed)
+        runs = [each.row for each in judged]
+        cells: list[_Row] = []
+        cells_all: list[_Row] = []
+        kept: list[_Row] = []
+        drawn: dict[str, list[_Row]] = {table: [] for table in distributions.TABLES}
+        for group in _groups(runs):
+            counting = [run for run in group if not run["excluded"]]
+            found = list(_cells(asking, group, counting, kept))
+            cells += found
+            for table, shown in distributions.of_cell(source, group, counting).items():
+                drawn[table] += shown
+            alike = len({_load(run) for run in group}) == 1
+            cells_all += found if len(counting) == len(group) or not alike else _cells(asking, group, group)
+        answers.save()
+    suggestions = suggest((each.profile for each in judged), mismatches.unfinished(campaign, planned, known))
+    key = layout.campaign_key(campaign)
+    rows = {
+        "runs": runs,
+        "run_shapes": [each.shape for each in about if each.shape],
+        "sending": [each.sending for each in about],
+        "senders": [row for each in about for row in each.senders],
+        "cells": cells,
+        "cells_all": cells_all,
+        "suggestions": [suggestion_row(each, key) for each in suggestions],
+        "error_causes": failed,
+        **drawn,
+    }
+    for table, content in rows.items():
+        path = layout.partition(tables, table, campaign) / layout.PART
+        layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)
+    path = layout.scope_file(tables, "replicates", campaign)
+    layout.write_rows(tables, path, kept, schema.REPLICATES, keep_empty=True)
+    problems = [key | problem for problem in mismatches.problems(campaign, facts, planned, known)]
+    path = layout.partition(tables, "problems", campaign) / _PROBLEMS
+    layout.write_rows(tables, path, problems, schema.PROBLEMS)
+    conclusions.of_campaign(campaign, tables, settings)
+    return suggestions
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[_Row]:
+    rows: list[_Row] = connection.sql(query, params=values).to_arrow_table().to_pylist()
+    return rows
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+
+
+def _measured(asking: _Asking, facts: Sequence[_Row]) -> dict[tuple[str, int], _Row]:
+    """What requests say, by file and run; each of `facts` learns whether its clock was set back."""
+    found = {
+        (file, row["run"]): row
+        for file in sorted({fact["requests_file"] for fact in facts if fact["requests_file"]})
+        for row in asking.measured(file)
+    }
+    for fact in facts:
+        own = found.get((fact["requests_file"] or "", fact["run"]), {})
+        fact["clock_set_back_s"] = own.get("clock_set_back_s")
+    return found
+
+
+def _judged(
+    asking: _Asking,
+    facts: Sequence[_Row],
+    known: Known,
+    links: Mapping[str, str],
+    copies: Mapping[str, str],
+    *,
+    measured: Mapping[tuple[str, int], _Row],
+    about: Sequence[Finding],
+    failed: Sequence[_Row],
+) -> list[Judged]:
+    """`links` and `copies` name by the source of a run that of the other whose file or content it has.
+
+    `measured` is that of `_measured`, `failed` are rows of `error_causes`.
+    """
+    causes = defaultdict(list)
+    for row in failed:
+        if row["stream"] == MAIN_STREAM:
+            causes[row["variant_dir"], row["rate"], row["run"]].append(row)
+    reported = {
+        (row["variant_dir"], row["rate"], row["run"]): row
+        for row in _rows(asking.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
+    }
+    named = Counter((fact["variant_dir"], fact["rate"], fact["run"]) for fact in facts)
+    loads: dict[tuple[float, str], set[str]] = {}
+    for fact in facts:
+        loads.setdefault((fact["rate"], fact["variant"]), set()).add(_load(fact))
+    runs = []
+    for fact, finding in zip(facts, about, strict=True):
+        key = fact["variant_dir"], fact["rate"], fact["run"]
+        found = measured.get((fact["requests_file"] or "", fact["run"]), {})
+        counted = found if fact["evidence"] == "raw" else reported.get(key, {})
+        verdict = judge(
+            fact,
+            counted.get("requests"),
+            found.get("repeated", 0),
+            known.tags,
+            known.excluding,
+            ambiguous=named[key] > 1,
+            linked_to=links.get(fact["source"]),
+            loads=loads[fact["rate"], fact["variant"]],
+        )
+        started_at = counted.get("started_at") or fact["started_at"]
+        row = fact | {
+            "started_at": started_at and (started_at if started_at.tzinfo else started_at.replace(tzinfo=UTC)),
+            "requests": counted.get("requests"),
+            "complete": verdict.complete,
+            "send_lag_p99_ns": finding.sending.get("lag_p99_ns"),
+            "tags": verdict.tags,
+            "excluded": verdict.excluded,
+            "exclusion_reason": "; ".join(verdict.reasons) or None,
+        }
+        runs.append(
+            Judged(
+                row, _profile(fact, counted, verdict, copies.get(fact["source"]), finding=finding, causes=causes[key])
+            )
+        )
+    return runs
+
+
+def _load(fact: _Row) -> str:
+    """How a run was measured: what differs in it is never pooled."""
+    return f"{fact['load_model'] or 'unknown'} load by {fact['generator'] or 'an unknown generator'}"
+
+
+def _profile(
+    fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, *, finding: Finding, causes: Sequence[_Row]
+) -> Profile:
+    """`counted` holds what `runs.sql` or the tool's summary says of the run, `causes` why its requests failed."""
+    return Profile(
+        variant=fact["variant"],
+        rate=fact["rate"],
+        run=fact["run"],
+        requests=counted.get("requests"),
+        expected=fact["expected_requests"],
+        sound=not verdict.unfit,
+        failed_share=counted.get("failed_share"),
+        mean_ns=counted.get("mean_ns"),
+        tags=verdict.tags,
+        trouble=fact["trouble"],
+        exhausted=error_causes.exhausted(causes, counted.get("requests")),
+        copy_of=copy_of,
+        results_sha256=fact["results_sha256"],
+        **finding.profile,
+    )
+
+
+# --- cells -----------------------------------------------------------------------------------------------------------
+
+
+def _groups(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
+    """The runs of one rate and variant; two folders can mean the same."""
+    for _, group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
+        yield list(group)
+
+
+def _cells(
+    asking: _Asking, runs: Sequence[_Row], counting: Sequence[_Row], kept: list[_Row] | None = None
+) -> Iterator[_Row]:
+    """One row per stream, over those of a cell's `runs` that are `counting`. Rows of `replicates` go into `kept`."""
+    included = replicates.ordered([run for run in counting if run["requests_file"]])
+    if not included:
+        return
+    key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
+    files = {run["requests_file"] for run in included}
+    of_runs = [tuple(run[name] for name in _DESCRIBED) for run in included]
+    question = _CELL_CODE, key, of_runs, asking.confidence
+    for cell in asking.answers.rows(question, files, lambda: _computed(asking, files, included)):
+        resolution_ns = max((run["resolution_ns"] for run in included if run["resolution_ns"]), default=None)
+        drawn = cell.pop("replicates")
+        if kept is not None and cell["stream"] == MAIN_STREAM:
+            kept += replicates.rows(key, replicates.from_text(drawn))
+        yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs), "resolution_ns": resolution_ns}
+
+
+_DESCRIBED = ("variant_dir", "run", "timeout_s", "load_model", "clock_set_back_s")
+
+# All that the figures of a cell depend on besides its requests.
+_CELL_CODE = (sql.load("cells"), replicates.CODE)
+
+
+def _computed(asking: _Asking, files: Iterable[str], included: Sequence[_Row]) -> Iterator[_Row]:
+    """`cells.sql` over the included runs of one cell, with intervals and replicates."""
+    patterns = sorted(layout.pattern(asking.tables / file) for file in files)
+    replicates.register(asking.connection, included)
+    for cell in _rows(asking.connection, sql.load("cells"), files=patterns):
+        sampled = replicates.samples(asking.connection, patterns, included, cell["stream"])
+        found = replicates.replicate(included, sampled)
+        drawn = {"replicates": replicates.to_text(found)}
+        yield cell | replicates.columns(found, sampled, asking.confidence) | drawn

@@ -1,0 +1,307 @@
+"""Tables of some campaigns -> the rows of one comparison. Reads no raw file.
+
+Two averages are those of the archive's former owners: ``vegeta-summaries`` (over runs, of what the tool reported of
+each) and ``all-raw-data`` (over all requests); the other columns are computed as for `cells`. A row whose runs are all
+that one cell counts takes these from there, so that only cells joined from several campaigns are computed anew.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from loadstone import sql
+from loadstone.analysis import conclusions, distributions, fits, replicates
+from loadstone.analysis.cache import Answers
+from loadstone.analysis.run_requests import Source
+from loadstone.analysis.scope import Settings, grouped, way
+from loadstone.archive import MAIN_STREAM, Campaign
+from loadstone.config.comparisons import Comparison
+from loadstone.readers import load_generators
+from loadstone.stats import Replicates
+from loadstone.tables import database, layout, schema
+
+_Row = dict[str, Any]
+
+_RUN = ("host", "timestamp", "variant_dir", "run")
+_TAKEN = [column.name for column in schema.POOLED]
+_HEEDED = ("timeout_s", "load_model", "clock_set_back_s")  # of a run, by what is computed from its requests
+_JOINED_CODE = (sql.load("comparison_pooled"), replicates.CODE)
+_ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The runs that a comparison is about, rows of ``comparison_runs.sql``.
+
+    `counting` are those that its figures rest on, `excluded` those that no statistic counts, `left_out` those that fit
+    one of its own patterns (each with its ``pattern``). Reasons in `refusals` forbid any figure.
+    """
+
+    counting: list[_Row] = field(default_factory=list)
+    excluded: list[_Row] = field(default_factory=list)
+    left_out: list[_Row] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+
+    @property
+    def doubted(self) -> list[_Row]:
+        """Those whose tool's own report contradicts itself or the requests beside it, as their ``doubts`` say.
+
+        The method "vegeta-summaries" counts them, for it is the mean of what tools reported; readers are told.
+        """
+        return [run for run in self.counting if run["doubts"]]
+
+
+def compare(
+    comparison: Comparison,
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+) -> Selection:
+    """Write the comparison's rows of table `comparisons` and all conclusions; say what they rest on.
+
+    `campaigns` are those of its campaigns that are in the tables. Raises LoadstoneError when `tables` can't be written.
+    """
+    with database.connect(tables, campaigns) as connection:
+        database.add_view(connection, tables, "facts", schema.FACTS, campaigns)
+        selection = select(comparison, connection)
+        database.add_view(connection, tables, "replicates", schema.REPLICATES, campaigns)
+        counting = [] if selection.refusals else selection.counting
+        comparing = _Comparing(
+            comparison,
+            counting=counting,
+            excluded=selection.excluded,
+            connection=connection,
+            tables=tables,
+            settings=settings,
+        )
+        rows, drawn = list(comparing.rows()), comparing.pictured()
+        comparing.answers.save()
+        fitted = list(fits.rows(comparison, list(fits.fit_all(comparison, counting, connection, settings.confidence))))
+    path = layout.comparison_file(tables, comparison.id, "fits")
+    layout.write_rows(tables, path, fitted, schema.FITS, keep_empty=True)
+    layout.write_rows(tables, layout.comparison_file(tables, comparison.id), rows, schema.COMPARISONS, keep_empty=True)
+    for table, content in drawn.items():
+        path = layout.comparison_file(tables, comparison.id, table)
+        layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)
+    conclusions.of_comparison(
+        comparison,
+        campaigns,
+        tables,
+        settings,
+        series=comparing.series,
+        found=comparing.replicates,
+        left_out=[*selection.excluded, *selection.left_out],
+    )
+    return selection
+
+
+def select(comparison: Comparison, connection: duckdb.DuckDBPyConnection) -> Selection:
+    """The comparison's runs among those that the connection's `runs` hold."""
+    selection = Selection()
+    for run in _rows(connection, "comparison_runs"):
+        if not comparison.takes(run["variant"], run["rate"]):
+            continue
+        if pattern := comparison.excluding(run["source"]):
+            selection.left_out.append(run | {"pattern": pattern})
+        elif run["excluded"]:
+            selection.excluded.append(run)
+        else:
+            selection.counting.append(run)
+    selection.refusals.extend(_refusals(comparison, selection.counting))
+    return selection
+
+
+def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
+    """Why such runs are not compared: what was measured in another way, or elsewhere, is never pooled unasked."""
+    for column, what, allowance in (("host", "hosts", "hosts"), ("load_model", "load models", "load_models")):
+        found = sorted({str(run[column]) for run in runs})
+        if len(found) > 1 and allowance not in comparison.allow:
+            yield (
+                f"its runs are of different {what} ({', '.join(found)}), which are never pooled unasked. Name "
+                f"campaigns of one alone, or add `allow: [{allowance}]` to {comparison.id} in config/comparisons.yaml"
+            )
+    tools = sorted({str(run["generator"]) for run in runs})
+    if "generators" not in comparison.allow and len(set(map(load_generators.meaning, tools))) > 1:
+        yield (
+            f"its runs are of different load generators ({', '.join(tools)}), whose latencies do not mean the same. "
+            f"Name campaigns of one alone, or add `allow: [generators]` to {comparison.id} in config/comparisons.yaml, "
+            "and each stands beside the others with what its latencies mean"
+        )
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[_Row]:
+    rows: list[_Row] = connection.sql(sql.load(query), params=values).to_arrow_table().to_pylist()
+    return rows
+
+
+class _Comparing:
+    def __init__(
+        self,
+        comparison: Comparison,
+        *,
+        counting: Sequence[_Row],
+        excluded: Sequence[_Row],
+        connection: duckdb.DuckDBPyConnection,
+        tables: Path,
+        settings: Settings,
+    ) -> None:
+        self.comparison = comparison
+        self.excluded = excluded
+        # One per row: the runs of a variant at a load that were measured in the same way, with its number.
+        self.series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(counting))]
+        self.replicates: dict[int, Replicates] = {}  # by that number, of those with requests; filled by `rows`
+        self.connection = connection
+        self.tables = tables
+        self.answers = Answers(tables, layout.comparison_answers_file(tables, comparison.id))
+        self.confidence = settings.confidence
+        self.files: dict[tuple[Any, ...], list[str]] = {}
+        for row in _rows(connection, "comparison_files"):
+            key = row["host"], row["timestamp"], row["variant"], row["rate"]
+            self.files.setdefault(key, []).append(row["requests_file"])
+        self.cells = {
+            (cell["host"], cell["timestamp"], cell["variant"], cell["rate"]): cell
+            for cell in _rows(connection, "comparison_cells")
+        }
+        self.drawn: dict[tuple[Any, ...], list[_Row]] = {}
+        for row in connection.sql("FROM replicates").to_arrow_table().to_pylist():
+            key = row["host"], row["timestamp"], row["variant"], row["rate"]
+            self.drawn.setdefault(key, []).append(row)
+
+    def rows(self) -> Iterator[_Row]:
+        """One row per load, variant and way of measuring with any run that counts."""
+        reported = {row.pop("series"): row for row in self._reported()}
+        for number, runs in enumerate(self.series):
+            yield self._described(runs) | reported.get(number, {}) | self._pooled(runs)
+
+    def _described(self, runs: Sequence[_Row]) -> _Row:
+        rate, variant = runs[0]["rate"], runs[0]["variant"]
+        place = rate, variant, way(runs[0])
+        same = (run for run in self.excluded if (run["rate"], run["variant"], way(run)) == place)
+        return {
+            "comparison": self.comparison.id,
+            "app": self.comparison.app,
+            "host": _joined(run["host"] for run in runs),
+            "timestamps": sorted({run["timestamp"] for run in runs}),
+            "variant": variant,
+            "rate": rate,
+            "load_model": _joined(run["load_model"] for run in runs),
+            "generator": _joined(run["generator"] for run in runs),
+            "evidence": _joined(run["evidence"] for run in runs),
+            "resolution_ns": max((run["resolution_ns"] for run in runs if run["resolution_ns"]), default=None),
+            "n_runs": len(runs),
+            "n_excluded": sum(1 for _ in same),
+        }
+
+    # --- vegeta-summaries ---------------------------------------------------------------------------------------------
+
+    def _reported(self) -> list[_Row]:
+        keys = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run", "series")
+        self._register("counting", [run for runs in self.series for run in runs], keys)
+        self.connection.register("derived", pa.Table.from_pylist(self._derived(), schema.SUMMARIES))
+        return _rows(self.connection, "comparison_summaries")
+
+    def _derived(self) -> list[_Row]:
+        """What a summary would say of each run that has none, if the comparison allows that."""
+        if "evidence" not in self.comparison.allow:
+            return []
+        unreported = _rows(self.connection, "comparison_unreported")
+        found = []
+        for _, group in groupby(unreported, key=lambda run: run["series"]):
+            runs = list(group)
+            if files := self._requests(runs):
+                self._register("unreported", runs, _RUN)
+                found += _rows(self.connection, "comparison_derived", files=self._patterns(files))
+        return found
+
+    # --- all-raw-data, and ours ---------------------------------------------------------------------------------------
+
+    def _pooled(self, runs: Sequence[_Row]) -> _Row:
+        if found := self._of_cell(runs):
+            self.replicates[runs[0]["series"]] = replicates.from_rows(self.drawn[self._places(runs).pop()])
+        else:
+            found = self._joined([run for run in runs if run["evidence"] == "raw"])
+        if not found:
+            return {"all_raw_data_n_runs": 0}
+        return {name: found[name] for name in _TAKEN if name in found} | {
+            f"all_raw_data_{name}": found[name] for name in _ALL_RAW_DATA
+        }
+
+    def _of_cell(self, runs: Sequence[_Row]) -> _Row | None:
+        """The cell that counts exactly these runs, if there is one."""
+        places = self._places(runs)
+        place = places.pop()
+        cell = None if places else self.cells.get(place)
+        # A cell counts every run that is not excluded and has requests; as many of them are the same.
+        return cell if cell and cell["n_runs"] == sum(run["evidence"] == "raw" for run in runs) else None
+
+    @staticmethod
+    def _places(runs: Sequence[_Row]) -> set[tuple[Any, ...]]:
+        """The cells that runs are of."""
+        return {(run["host"], run["timestamp"], run["variant"], run["rate"]) for run in runs}
+
+    def _joined(self, runs: Sequence[_Row]) -> _Row | None:
+        """The figures of runs that no cell counts alone."""
+        included = replicates.ordered(runs)
+        if not (files := self._requests(included)):
+            return None
+        columns = ("app", "host", "timestamp", "rate", "variant", "variant_dir", "run", *_HEEDED)
+        question = _JOINED_CODE, [tuple(run[name] for name in columns) for run in included], self.confidence
+        rows = self.answers.rows(question, files, lambda: self._computed(included, self._patterns(files)))
+        if not rows:
+            return None
+        self.replicates[runs[0]["series"]] = replicates.from_text(rows[0].pop("replicates"))
+        return rows[0]
+
+    def _computed(self, included: Sequence[_Row], files: Sequence[str]) -> Iterator[_Row]:
+        replicates.register(self.connection, included)
+        for row in _rows(self.connection, "comparison_pooled", files=files):
+            sampled = replicates.samples(self.connection, files, included, MAIN_STREAM)
+            found = replicates.replicate(included, sampled)
+            yield row | replicates.columns(found, sampled, self.confidence) | {"replicates": replicates.to_text(found)}
+
+    # --- what charts show of it ---------------------------------------------------------------------------------------
+
+    def pictured(self) -> dict[str, list[_Row]]:
+        """Rows of the tables `pictured.POOLED`; a series whose runs are all that one cell counts has that cell's."""
+        source = Source(self.connection, self.tables, self.answers)
+        found: dict[str, list[_Row]] = {table: [] for table in distributions.POOLED}
+        known = {table: self._pictured_cells(table) for table in distributions.POOLED}
+        for runs in self.series:
+            raw = [run for run in runs if run["evidence"] == "raw"]
+            if self._of_cell(runs):
+                place = self._places(runs).pop()
+                rows = {
+                    table: [row | {"comparison": self.comparison.id} for row in known[table].get(place, ())]
+                    for table in known
+                }
+            elif files := self._requests(raw):
+                rows = distributions.of_series(source, self.comparison.id, files, replicates.ordered(raw))
+            else:
+                continue
+            for table in found:
+                found[table] += rows[table]
+        return found
+
+    def _pictured_cells(self, table: str) -> dict[tuple[Any, ...], list[_Row]]:
+        found: dict[tuple[Any, ...], list[_Row]] = {}
+        for row in self.connection.table(table).filter("comparison IS NULL").to_arrow_table().to_pylist():
+            found.setdefault((row["host"], row["timestamps"][0], row["variant"], row["rate"]), []).append(row)
+        return found
+
+    def _requests(self, runs: Sequence[_Row]) -> list[str]:
+        return sorted({file for place in self._places(runs) for file in self.files.get(place, ())})
+
+    def _patterns(self, files: Sequence[str]) -> list[str]:
+        return [layout.pattern(self.tables / file) for file in files]
+
+    def _register(self, name: str, runs: Sequence[_Row], columns: Sequence[str]) -> None:
+        self.connection.register(name, pa.table({column: [run[column] for run in runs] for column in columns}))
+
+
+def _joined(values: Any) -> str:
+    return ", ".join(sorted({str(value) for value in values}))

@@ -1,0 +1,150 @@
+"""Draws conclusions from one scope, a campaign or a comparison, and writes their tables. Reads no request.
+
+Called at the end of `analyse` and of `compare`, when all their tables are written. Whoever adds a table of conclusions
+adds a function from `Scope` to rows to `_DRAWN`, its name to `schema.SCOPED` and its columns to `schema_findings`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from loadstone.analysis import caveats, effects, layers, replicates, saturation
+from loadstone.analysis.scope import Scope, Series, Settings, grouped, way
+from loadstone.archive import Campaign, plan
+from loadstone.config.comparisons import Comparison
+from loadstone.stats import Replicates
+from loadstone.tables import database, layout, schema
+
+_Row = dict[str, Any]
+
+_DRAWN: Mapping[str, Callable[[Scope], Iterable[_Row]]] = {
+    "effects": effects.effects,
+    "knees": saturation.knees,
+    "knee_shares": saturation.shares,
+    "layers": layers.layers,
+    "interactions": layers.interactions,
+    "claims": caveats.claims,
+}
+
+_NONE = Replicates({}, {}, {}, 0, 0)
+
+
+def of_campaign(campaign: Campaign, tables: Path, settings: Settings) -> None:
+    """Write the conclusions from one campaign. Raises LoadstoneError when `tables` can't be written."""
+    with database.connect(tables, [campaign]) as connection:
+        database.add_view(connection, tables, "replicates", schema.REPLICATES, [campaign])
+        all_runs = _rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
+        runs = [run for run in all_runs if not run["excluded"]]
+        left_out = [run for run in all_runs if run["excluded"]]
+        drawn: dict[tuple[float, str], list[_Row]] = {}
+        for row in _rows(connection, "FROM replicates"):
+            drawn.setdefault((row["rate"], row["variant"]), []).append(row)
+        series = list(grouped(runs))
+        found = {}
+        for number, group in enumerate(series):
+            if rows := drawn.get((group[0]["rate"], group[0]["variant"])):
+                found[number] = replicates.from_rows(rows)
+        scope = _scope(None, [campaign], settings, series=series, found=found, left_out=left_out, connection=connection)
+        _write(scope, tables, campaign)
+
+
+def of_comparison(
+    comparison: Comparison,
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    settings: Settings,
+    *,
+    series: Sequence[Sequence[_Row]],
+    found: Mapping[int, Replicates],
+    left_out: Sequence[_Row],
+) -> None:
+    """The same from one comparison: its `series` of runs, and the replicates of those with requests by their number.
+
+    `left_out` are those of its runs that do not count.
+    """
+    with database.connect(tables, campaigns) as connection:
+        scope = _scope(
+            comparison,
+            campaigns,
+            settings,
+            series=series,
+            found=found,
+            left_out=left_out,
+            connection=connection,
+        )
+        _write(scope, tables, comparison.id)
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[_Row]:
+    rows: list[_Row] = connection.sql(query).to_arrow_table().to_pylist()
+    return rows
+
+
+def _write(scope: Scope, tables: Path, of: Campaign | str) -> None:
+    for table, draw in _DRAWN.items():
+        rows = list(draw(scope))
+        layout.write_rows(tables, layout.scope_file(tables, table, of), rows, schema.TABLES[table], keep_empty=True)
+
+
+def _scope(
+    comparison: Comparison | None,
+    campaigns: Sequence[Campaign],
+    settings: Settings,
+    *,
+    series: Sequence[Sequence[_Row]],
+    found: Mapping[int, Replicates],
+    left_out: Sequence[_Row],
+    connection: duckdb.DuckDBPyConnection,
+) -> Scope:
+    reported = {
+        _run(row): row
+        for row in _rows(connection, "SELECT * FROM summaries WHERE preferred AND stream = 'main' ORDER BY ALL")
+    }
+    names = {run["variant_dir"]: run["variant"] for runs in series for run in runs}
+    variants = _in_order(names, settings, campaigns)
+    declared = comparison.baseline if comparison else None
+    return Scope(
+        comparison=comparison.id if comparison else None,
+        app=comparison.app if comparison else layout.campaign_key(campaigns[0])["app"],
+        campaigns=campaigns,
+        variants=variants,
+        baseline=declared or next(iter(variants), None),
+        margin=settings.margin if comparison is None or comparison.margin is None else comparison.margin,
+        confidence=settings.confidence,
+        series=[_series(runs, found.get(number), reported) for number, runs in enumerate(series)],
+        connection=connection,
+        over=settings.over,
+        left_out=left_out,
+        **({"asks": comparison.takes} if comparison else {}),
+    )
+
+
+def _series(runs: Sequence[_Row], found: Replicates | None, reported: Mapping[tuple[Any, ...], _Row]) -> Series:
+    described = {"rate": runs[0]["rate"], "variant": runs[0]["variant"], "way": way(runs[0])}
+    raw = [run for run in replicates.ordered(runs) if run["evidence"] == "raw"]
+    if found is not None:
+        return Series(**described, evidence="requests", runs=raw, replicates=found, reported=[])
+    told = [run for run in replicates.ordered(runs) if _run(run) in reported]
+    rows = [reported[_run(run)] for run in told]
+    return Series(**described, evidence="reports", runs=told, replicates=_NONE, reported=rows)
+
+
+def _run(row: _Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("host", "timestamp", "variant_dir", "rate", "run"))
+
+
+def _in_order(canonical: Mapping[str, str], settings: Settings, campaigns: Sequence[Campaign]) -> list[str]:
+    """Variants as pages order them: as declared, then as the newest sweeps planned them, then by name.
+
+    `canonical` names are by the folders of all that have runs.
+    """
+    names = set(canonical.values())
+    known = list(settings.order)
+    if not names.issubset(known):
+        newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
+        planned = chain.from_iterable(map(plan.declared_variants, newest_first))
+        known += [canonical.get(folder, folder) for folder in planned]
+    return [*(name for name in dict.fromkeys(known) if name in names), *sorted(names.difference(known))]

@@ -1,0 +1,170 @@
+"""What charts show of a variant at one rate: single runs, the time within runs, whole distributions.
+
+Each number is computed once, over single requests: the tables `run_figures` (a run by itself), `time_bins` and
+`percentile_curves` (all runs that count, pooled). A percentile that too few requests support is left out.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from loadstone import sql, stats
+from loadstone.analysis import replicates
+from loadstone.analysis.run_requests import Source, key
+from loadstone.analysis.scope import grouped
+from loadstone.tables import layout
+
+_Row = dict[str, Any]
+
+TABLES = ("run_figures", "time_bins", "percentile_curves")
+POOLED = TABLES[1:]
+
+BINS = 30  # at most; by round widths, 15 or more
+_STEPS = 8  # of a curve, in each tenth of the tail before it
+_NINES = 6
+SHOWN = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+# Where curves have points: finer towards the tail, and there equally far from each other on an axis of 1 / (1 - share).
+SHARES = [0.01, 0.05, *(tenth / 10 for tenth in range(1, 8)), 0.75, 0.8, 0.85, 0.875] + [
+    round(1 - 10 ** -(1 + step / _STEPS), 9) for step in range(_STEPS * (_NINES - 1) + 1)
+]
+_PLACES = {name: SHARES.index(share) for name, share in SHOWN.items()}
+
+_QUERIES = ("measured_requests", "run_figures", "time_bins", "percentile_curves")
+_CODE = [sql.load(name) for name in _QUERIES]
+_PLACE = ("host", "timestamp", "variant_dir", "run")
+
+
+def of_cell(source: Source, runs: Sequence[_Row], counting: Sequence[_Row]) -> dict[str, list[_Row]]:
+    """Rows of each table about one cell, whose `runs` are rows of table `runs`, with `counting` among them.
+
+    Runs that were measured in different ways are never pooled.
+    """
+    found: dict[str, list[_Row]] = {table: [] for table in TABLES}
+    for each in grouped([run for run in runs if run["requests_file"]]):
+        ordered = replicates.ordered(each)
+        counted = {_place(run) for run in counting}
+        rows = _of_runs(source, {run["requests_file"] for run in each}, ordered, counted)
+        by_place = {_place(run): run for run in each}
+        found["run_figures"] += [key(by_place[_place(row)]) | row for row in rows["run_figures"]]
+        own = [run for run in ordered if _place(run) in counted]
+        for table in POOLED:
+            found[table] += [_series(None, own) | row for row in rows[table]]
+    return found
+
+
+def of_series(source: Source, comparison: str, files: Iterable[str], runs: Sequence[_Row]) -> dict[str, list[_Row]]:
+    """Rows of the `POOLED` tables about a comparison's runs of one variant at one rate, measured in one way."""
+    rows = _of_runs(source, files, runs, {_place(run) for run in runs})
+    return {table: [_series(comparison, runs) | row for row in rows[table]] for table in POOLED}
+
+
+def _series(comparison: str | None, runs: Sequence[_Row]) -> _Row:
+    """The columns that say what pooled rows are about."""
+
+    def told(name: str) -> str:
+        return ", ".join(sorted({str(run[name]) for run in runs}))
+
+    return {
+        "comparison": comparison,
+        "app": runs[0]["app"],
+        "host": told("host"),
+        "timestamps": sorted({run["timestamp"] for run in runs}),
+        **{name: runs[0][name] for name in ("rate", "variant")},
+        **{name: told(name) for name in ("load_model", "generator")},
+    }
+
+
+def _of_runs(
+    source: Source, files: Iterable[str], runs: Sequence[_Row], counted: set[tuple[Any, ...]]
+) -> dict[str, list[_Row]]:
+    files = sorted(files)
+    question = (
+        _CODE,
+        SHARES,
+        BINS,
+        [(*_place(run), run["timeout_s"], run["clock_set_back_s"], _place(run) in counted) for run in runs],
+    )
+    found: dict[str, list[_Row]] = {table: [] for table in TABLES}
+    for row in source.answers.rows(question, files, lambda: _computed(source, files, runs, counted)):
+        found[row.pop("table")].append(row)
+    return found
+
+
+def _place(run: _Row) -> tuple[Any, ...]:
+    return tuple(run[name] for name in _PLACE)
+
+
+def _computed(
+    source: Source, files: Sequence[str], runs: Sequence[_Row], counted: set[tuple[Any, ...]]
+) -> Iterator[_Row]:
+    connection = source.connection
+    columns: dict[str, Any] = {name: [run[name] for run in runs] for name in _PLACE}
+    timeouts = [None if run["timeout_s"] is None else round(run["timeout_s"] * 1e9) for run in runs]
+    columns |= {
+        "series": range(len(runs)),
+        "timeout_ns": pa.array(timeouts, pa.int64()),
+        "is_timed": [not run["clock_set_back_s"] for run in runs],
+        "counts": [_place(run) in counted for run in runs],
+    }
+    connection.register("pictured", pa.table(columns))
+    patterns = [layout.pattern(source.tables / file) for file in files]
+    connection.execute(sql.load("measured_requests"), {"files": patterns})
+    for row in _rows(connection, "run_figures", shares=SHARES):
+        yield {"table": "run_figures", **dict(zip(_PLACE, _place(runs[row.pop("series")]), strict=True))} | _run(row)
+    for row in _rows(connection, "percentile_curves", shares=SHARES):
+        yield {"table": "percentile_curves"} | _curve(row)
+    for row in _rows(connection, "time_bins", bins=BINS):
+        yield {"table": "time_bins"} | _bin(row)
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[_Row]:
+    rows: list[_Row] = connection.sql(sql.load(query), params=values).to_arrow_table().to_pylist()
+    return rows
+
+
+def _censored(row: _Row, share: float) -> bool:
+    """As `stats.censoring`: whether a percentile rests on a request of which only the least latency is known."""
+    return bool(row["n_timeouts"]) and math.ceil((row["n_requests"] - 1) * share - 1e-9) >= row["known"]
+
+
+def _percentiles(row: _Row, values: Sequence[float]) -> _Row:
+    """`values` at `SHOWN`, with what is not estimable left out."""
+    found: _Row = {}
+    for (name, share), value in zip(SHOWN.items(), values, strict=True):
+        can_be = stats.estimable(row["n_requests"], share)
+        found[f"{name}_ns"] = value if can_be else None
+        found[f"{name}_censored"] = can_be and _censored(row, share)
+    return found
+
+
+def _curve(row: _Row) -> _Row:
+    """The shares that the requests support, their latencies, and the first share whose latency is a least one."""
+    points = [
+        (share, value)
+        for share, value in zip(SHARES, row.pop("latencies_ns"), strict=True)
+        if stats.estimable(row["n_requests"], share)
+    ]
+    least_from = next((share for share, _ in points if _censored(row, share)), None)
+    del row["known"]
+    told = {"shares": [share for share, _ in points], "latencies_ns": [value for _, value in points]}
+    return row | told | {"least_from_share": least_from}
+
+
+def _run(row: _Row) -> _Row:
+    ok_values = row.pop("ok_percentiles_ns") or [None] * len(SHOWN)
+    figures = _percentiles(row, [row["latencies_ns"][place] for place in _PLACES.values()])
+    of_ok = {
+        f"ok_{name}_ns": value if stats.estimable(row["ok_n_requests"], share) else None
+        for (name, share), value in zip(SHOWN.items(), ok_values, strict=True)
+    }
+    return _curve(row) | figures | of_ok
+
+
+def _bin(row: _Row) -> _Row:
+    figures = _percentiles(row, row.pop("percentiles_ns"))
+    del row["known"]
+    return row | figures

@@ -1,0 +1,291 @@
+"""Table `effects`: every variant against the baseline, per rate and statistic, with a verdict. Reads no request.
+
+By how much runs differ, cells of one statistic tell together (`analysis/pairs.py`). A verdict is corrected for all
+figures of the scope that carry one: p values are adjusted by Hommel's method, those of differences among themselves and
+those of equivalence among themselves. The intervals are each for itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from loadstone.analysis import pairs
+from loadstone.analysis.caveats.definitions import COARSE_NS
+from loadstone.analysis.pairs import STATISTICS
+from loadstone.analysis.scope import Scope, Series, quoted
+from loadstone.stats import contrasts, multiple_tests
+from loadstone.stats.bootstrap import ERRORS
+from loadstone.stats.contrasts import Contrast
+
+_Row = dict[str, Any]
+
+SLOWER, FASTER, EQUIVALENT, CANNOT_TELL = "slower", "faster", "equivalent", "cannot tell"
+MORE, FEWER = "more", "fewer"  # of failures
+
+# Parts of `why` by which readers of it know what it tells.
+STEPS, SUPPOSED = "whole steps of ", " if they differ "
+
+# Of runs whose spread nobody knows, for planning: the share by which they differ.
+_SUPPOSED_SPREAD = 0.05
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One figure of a variant beside the baseline's. `why` says what is missing of it."""
+
+    rate: float
+    statistic: str
+    baseline: Series
+    other: Series
+    values: tuple[float | None, float | None]
+    contrast: Contrast | None = None
+    why: str | None = None
+
+    @property
+    def least_runs(self) -> int:
+        """Of the side with fewer."""
+        return min(len(each.runs) for each in (self.baseline, self.other))
+
+    @property
+    def one_run(self) -> list[str]:
+        """Those of both of which there is one run only."""
+        return [each.variant for each in (self.baseline, self.other) if len(each.runs) == 1]
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """One figure with its adjusted p values."""
+
+    compared: _Compared
+    p_different: float | None = None
+    p_equivalent: float | None = None
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What all figures of a scope have in common.
+
+    `alpha_different` and `alpha_equivalent` are what a test may err by to give a verdict beside all others as they are;
+    `spreads` is by how much pairs of single runs typically differ, by statistic, on the scale of logarithms.
+    """
+
+    margin: float
+    alpha: float
+    alpha_different: float
+    alpha_equivalent: float
+    spreads: dict[str, float]
+
+
+def effects(scope: Scope) -> Iterator[_Row]:
+    """Rows of the table; none where the baseline has no runs."""
+    compared = list(_compare(scope))
+    tested = _tested(compared, scope.margin)
+    page = _page(tested, scope)
+    n_compared = sum(each.p_different is not None for each in tested)
+    for each in tested:
+        yield (
+            scope.key
+            | _described(each.compared)
+            | _concluded(each, page)
+            | {
+                "n_compared": n_compared,
+                "margin": scope.margin,
+                "confidence": scope.confidence,
+            }
+        )
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def _compare(scope: Scope) -> Iterator[_Compared]:
+    known = pairs.contrasted(scope)
+    for place in pairs.places(scope):
+        if (baseline := place.found.get(scope.baseline or "")) is None:
+            continue
+        for name, other in place.found.items():
+            if other is not baseline:
+                for statistic in STATISTICS:
+                    contrast = known.get(place.key(baseline.variant, name, statistic))
+                    yield _one(_Compared(place.rate, statistic, baseline, other, (None, None), contrast))
+
+
+def _one(compared: _Compared) -> _Compared:
+    baseline, other, statistic = compared.baseline, compared.other, compared.statistic
+    values, lacks = zip(*(pairs.figure(each, statistic) for each in (baseline, other)), strict=True)
+    found = replace(compared, values=(values[0], values[1]))
+    if why := lacks[0] or lacks[1]:
+        return replace(found, why=why)
+    if baseline.evidence != other.evidence:
+        return replace(found, why="of one every request is known, of the other only what a tool reported")
+    if statistic == ERRORS and values in ((0, 0), (1, 1)):
+        why = "every request of both failed" if values[0] else "no request of either failed"
+        return replace(found, why=why)
+    if compared.contrast or compared.one_run:
+        return found
+    why = _below_a_step(found) if _is_finer(found) else pairs.uncompared(statistic, (baseline, other))
+    return replace(found, why=why)
+
+
+# --- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def _tested(compared: Sequence[_Compared], margin: float) -> list[_Tested]:
+    """The same with p values, adjusted over all that have one."""
+    known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
+    different = multiple_tests.hommel([each.p_different() for each in known.values()])
+    by_number = dict(zip(known, different, strict=True))
+    ratios = {number: each for number, each in known.items() if _may_be_equivalent(compared[number], each)}
+    equivalent = multiple_tests.hommel([each.p_equivalent(margin) for each in ratios.values()])
+    equivalent_by_number = dict(zip(ratios, equivalent, strict=True))
+    return [
+        _Tested(each, by_number.get(number), equivalent_by_number.get(number)) for number, each in enumerate(compared)
+    ]
+
+
+def _page(tested: Sequence[_Tested], scope: Scope) -> _Page:
+    alpha = 1 - scope.confidence
+    found = [(each.compared, each.compared.contrast) for each in tested if each.compared.contrast]
+    known = [(compared.statistic, contrast) for compared, contrast in found if not contrast.open_side]
+    # Figures of one run would be tested too if they had more of them.
+    untested = [each.compared for each in tested if not each.compared.contrast]
+    planned = sum(None not in each.values and not each.why for each in untested)
+    different = multiple_tests.undecided([contrast.p_different() for _, contrast in found], alpha)
+    ratios = [contrast.p_equivalent(scope.margin) for each, contrast in found if _may_be_equivalent(each, contrast)]
+    equivalent = multiple_tests.undecided(ratios, alpha)
+    by_statistic = groupby(sorted((name, contrast.scaled.one_run) for name, contrast in known), lambda pair: pair[0])
+    spreads = {name: float(np.median([spread for _, spread in group])) for name, group in by_statistic}
+    return _Page(scope.margin, alpha, alpha / (different + planned), alpha / (equivalent + planned), spreads)
+
+
+def _may_be_equivalent(compared: _Compared, contrast: Contrast) -> bool:
+    return compared.statistic != ERRORS and not contrast.open_side
+
+
+def _concluded(tested: _Tested, page: _Page) -> _Row:
+    """Verdict, why, p values and, where nothing can be told, the runs that it would take."""
+    compared = tested.compared
+    p_values = {"p_adjusted": tested.p_different, "p_equivalent_adjusted": tested.p_equivalent}
+    if compared.contrast and compared.contrast.open_side:
+        return p_values | _of_the_least(tested, compared.contrast, page)
+    if None in compared.values or compared.why:
+        nothing = compared.values == (0, 0)
+        return {"verdict": None if nothing else CANNOT_TELL, "why": compared.why, "runs_needed": None}
+    if compared.contrast is None:
+        return {"verdict": CANNOT_TELL} | _of_one_run(compared, page)
+    return p_values | _of_runs(tested, compared.contrast, page)
+
+
+def _of_runs(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
+    """The verdict where both figures are known."""
+    compared = tested.compared
+    if tested.p_equivalent is not None and tested.p_equivalent <= page.alpha:
+        return {"verdict": EQUIVALENT, "why": None, "runs_needed": None}
+    if _is_finer(compared):
+        return {"verdict": CANNOT_TELL, "why": _below_a_step(compared), "runs_needed": None}
+    if (tested.p_different or 0) <= page.alpha:
+        words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
+        return {"verdict": words[contrast.effect < 0], "why": None, "runs_needed": None}
+    needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
+    alone = contrast.p_different() <= page.alpha
+    why = "by itself it would differ, among so many figures it may be chance" if alone else "the runs differ too much"
+    return {"verdict": CANNOT_TELL, "why": why, "runs_needed": needed}
+
+
+def _of_the_least(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
+    """The verdict where one figure falls among requests that timed out: it may be longer than another, nothing else."""
+    why, longer = tested.compared.why, contrast.effect * contrast.open_side > 0
+    if not longer or (tested.p_different or 0) > page.alpha:
+        return {"verdict": CANNOT_TELL, "why": why, "runs_needed": None}
+    if contrast.open_side > 0:
+        verdict, told = SLOWER, f"at least {_times(contrast.ratio_low)} as long"
+    else:
+        verdict, told = FASTER, f"at most {_times(contrast.ratio_high)} as long"
+    return {"verdict": verdict, "why": f"{told}: {why}", "runs_needed": None}
+
+
+def _times(ratio: float | None) -> str:
+    """Three digits, thousands separated: ``13,100 times``."""
+    return f"{float(f'{ratio:.3g}'):,.15g} times"
+
+
+def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float) -> int | None:
+    """For whichever verdict takes fewer."""
+    contrast = compared.contrast
+    options: dict[str, Any] = {
+        "paired": contrast is not None and contrast.n_pairs is not None,
+        "borrowed": contrast.borrowed if contrast else 0.0,
+        "rounding": contrast.rounding[1] if contrast else 0.0,
+    }
+    found = [contrasts.runs_needed(effect, spread, page.alpha_different, **options)]
+    if compared.statistic != ERRORS:
+        found.append(contrasts.runs_for_equivalence(effect, spread, page.margin, page.alpha_equivalent, **options))
+    fewest = min((runs for runs in found if runs is not None), default=None)
+    # The runs that are there did not tell it, whatever the theory for equal spreads and fine clocks says.
+    return fewest and max(fewest, compared.least_runs + 1)
+
+
+def _of_one_run(compared: _Compared, page: _Page) -> _Row:
+    """What it would take where one run leaves unknown how much runs differ."""
+    statistic, (before, after) = compared.statistic, compared.values
+    which = "one run" if len(compared.one_run) == 2 else f"one run of {quoted(compared.one_run[0])}"
+    if statistic == ERRORS or not before or not after:
+        return {"why": f"{which}: how much runs differ is not known; it takes at least 2", "runs_needed": 2}
+    if _is_finer(compared):
+        return {"why": f"{which}, and {_below_a_step(compared)}", "runs_needed": None}
+    spread = page.spreads.get(statistic, _SUPPOSED_SPREAD * np.sqrt(2))
+    needed = _runs_needed(compared, page, float(np.log(after / before)), spread)
+    supposed = f"by {100 * _SUPPOSED_SPREAD:g} % (one standard deviation)"
+    if statistic in page.spreads:
+        supposed = "as those of other cells here do"
+    rough = f"about {needed:,}" if needed else "more than 1,000"
+    why = f"{which}: how much runs differ is not known; it takes at least 2, and {rough}{SUPPOSED}{supposed}"
+    return {"why": why, "runs_needed": needed}
+
+
+def _is_finer(compared: _Compared) -> bool:
+    """Whether the figures differ by less than the tool's clock shows: more runs do not tell that apart."""
+    before, after = compared.values
+    if before is None or after is None or compared.statistic == ERRORS or _step(compared) < COARSE_NS:
+        return False
+    return abs(compared.contrast.shift if compared.contrast else after - before) < _step(compared)
+
+
+def _below_a_step(compared: _Compared) -> str:
+    return f"latencies come in {STEPS}{_step(compared) / 1e6:g} ms, and the shift is less than one"
+
+
+def _step(compared: _Compared) -> float:
+    return pairs.step_ns((compared.baseline, compared.other))
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _described(compared: _Compared) -> _Row:
+    """What was compared, and how far apart it is."""
+    baseline, other = compared.baseline, compared.other
+    before, after = compared.values
+    row: _Row = {
+        "rate": compared.rate,
+        "load_model": other.runs[0]["load_model"],
+        "generator": ", ".join(sorted({str(run["generator"]) for run in other.runs})),
+        "evidence": baseline.evidence if baseline.evidence == other.evidence else "requests and reports",
+        "baseline": baseline.variant,
+        "variant": other.variant,
+        "statistic": compared.statistic,
+        "baseline_value": before,
+        "value": after,
+        "n_runs": len(other.runs),
+        "baseline_n_runs": len(baseline.runs),
+    }
+    if before is not None and after is not None:
+        row |= {"shift": after - before, "ratio": after / before if before else None}
+    if compared.contrast and not compared.contrast.open_side:
+        names = ("shift_low", "shift_high", "ratio_low", "ratio_high", "n_pairs")
+        row |= {name: getattr(compared.contrast, name) for name in names}
+        row |= {"freedom": compared.contrast.scaled.freedom, "borrowed": compared.contrast.borrowed}
+    return row

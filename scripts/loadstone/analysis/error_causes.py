@@ -1,0 +1,231 @@
+"""Why requests failed, by what code, text and answer tell: table `error_causes`. The one list of causes.
+
+`side` says where to look first: at the ``client`` (the load generator and its machine), at the ``server`` (all that is
+attacked), at a ``proxy`` before the service, or ``unknown`` where nothing tells. A cause rests on texts alone that its
+tool is known to write: Go's standard library (vegeta, hey and, in its own words, k6: lib/netext/httpext/error_codes.go
+of v1.8.1) and Node.js (Artillery). Go says "while awaiting headers" too while it still connects, so that such a
+timeout has no side. An HTTP status is the proxy's or the service's only where the answer said so
+(`requests.answered_by`); what remains is told as it is.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from loadstone import sql
+from loadstone.analysis.cache import Answers
+from loadstone.archive import Campaign
+from loadstone.tables import database, layout, schema
+
+CLIENT, SERVER, PROXY, UNKNOWN = "client", "server", "proxy", "unknown"
+
+# How many different causes and texts of a run and stream are told apart; the rest is summed up by cause.
+MOST_TEXTS = 40
+_NO_ANSWER = (0, 1)  # the code of a request without a complete answer: from, below
+_LAST = 1 << 31
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause, and what tells it: a code from `codes` (first, below), any of `texts` (of SQL's LIKE), and who answered.
+
+    Without `texts`, any text; without `answered_by`, anybody. `words` are for people.
+    """
+
+    cause: str
+    side: str
+    words: str
+    texts: tuple[str, ...] = ("%",)
+    codes: tuple[int, int] = _NO_ANSWER
+    answered_by: str | None = None
+
+
+# The first that fits counts.
+CAUSES = (
+    Cause(
+        "file_descriptors",
+        CLIENT,
+        "the load generator had no file descriptors left",
+        ("%too many open files%", "%EMFILE%", "%ENFILE%"),
+    ),
+    Cause(
+        "ports",
+        CLIENT,
+        "the load generator had no free port left for a connection",
+        ("%cannot assign requested address%", "%EADDRNOTAVAIL%", "%address already in use%", "%EADDRINUSE%"),
+    ),
+    Cause("buffers", CLIENT, "its machine had no buffers left", ("%no buffer space available%", "%ENOBUFS%")),
+    Cause(
+        "dns",
+        CLIENT,
+        "the name was not resolved",
+        (
+            *(
+                "%: lookup %",
+                "lookup %",
+                "%no such host%",
+                "%server misbehaving%",
+                "%name resolution%",
+                "%getaddrinfo%",
+            ),
+            *("%ENOTFOUND%", "%EAI_AGAIN%", "error_code 11__"),
+        ),
+    ),
+    Cause(
+        "no_route",
+        CLIENT,
+        "no way through the network",
+        (
+            *("%no route to host%", "%network is unreachable%", "%network is down%", "%host is down%"),
+            *("%EHOSTUNREACH%", "%ENETUNREACH%", "%ENETDOWN%"),
+        ),
+    ),
+    Cause(
+        "timeout_connecting",
+        CLIENT,
+        "no connection in time",
+        (
+            *("%dial%i/o timeout%", "%connection timed out%", "%connect ETIMEDOUT%", "%while waiting for connection%"),
+            "error_code 1211",
+        ),
+    ),
+    Cause("timeout_tls", SERVER, "no end of the TLS handshake in time", ("%TLS handshake timeout%",)),
+    Cause("timeout_body", SERVER, "headers came in time, the body did not", ("%while reading body%",)),
+    Cause("timeout_headers", SERVER, "connected, but no headers in time", ("%timeout awaiting response headers%",)),
+    Cause(
+        "timeout_before_headers",
+        UNKNOWN,
+        "no headers in time; whether still connecting, in the TLS handshake or waiting for them is not told",
+        ("%while awaiting headers%",),
+    ),
+    Cause(
+        "timeout",
+        CLIENT,
+        "the client's own limit of time; in which phase is not told",
+        (
+            *("%deadline exceeded%", "%Client.Timeout%", "%timeout%", "%timed out%", "%ETIMEDOUT%"),
+            *("%ESOCKETTIMEDOUT%", "error_code 1050"),
+        ),
+    ),
+    Cause("cancelled", CLIENT, "cancelled by the load generator", ("%context canceled%", "%operation was canceled%")),
+    Cause(
+        "request",
+        CLIENT,
+        "the load generator could not send such a request",
+        (
+            *("%unsupported protocol scheme%", "%invalid argument%", "%no Host in request%", "%invalid URL%"),
+            *("%is blacklisted%", "%hostname is blocked%", "error_code 1020"),
+        ),
+    ),
+    Cause("refused", SERVER, "nobody listened", ("%connection refused%", "%ECONNREFUSED%", "error_code 1212")),
+    Cause(
+        "tls",
+        SERVER,
+        "no TLS connection",
+        ("%tls:%", "%x509:%", "%certificate%", "%HTTP response to HTTPS client%", "%EPROTO%", "error_code 13__"),
+    ),
+    Cause("http2", SERVER, "HTTP/2 stream or connection ended", ("%GOAWAY%", "%GoAway%", "%stream error%", "%http2:%")),
+    Cause(
+        "malformed",
+        SERVER,
+        "the answer was no HTTP",
+        ("%malformed HTTP%", "%transport connection broken%", "%Parse Error%", "%HPE_%", "error_code 1701"),
+    ),
+    Cause("body_cut", SERVER, "the answer ended before its end", ("%unexpected EOF%", "%Premature close%")),
+    Cause(
+        "reset",
+        SERVER,
+        "the connection was reset",
+        ("%connection reset%", "%broken pipe%", "%ECONNRESET%", "%EPIPE%", "error_code 1220", "error_code 1201"),
+    ),
+    Cause(
+        "closed",
+        SERVER,
+        "the connection was closed without an answer",
+        ("%EOF", "%server closed%", "%connection closed%", "%closed network connection%", "%socket hang up%"),
+    ),
+    Cause("redirects", SERVER, "redirected too often", ("%stopped after % redirects%",)),
+    Cause("no_text", UNKNOWN, "no answer, and no text that says why", ("",)),
+    Cause("unknown", UNKNOWN, "no answer, with a text that is not known here"),
+    Cause("http_4xx_by_proxy", PROXY, "4xx by a proxy", codes=(400, 500), answered_by="proxy"),
+    Cause("http_4xx", SERVER, "4xx", codes=(400, 500)),
+    Cause("http_503_by_proxy", PROXY, "503 by a proxy", codes=(503, 504), answered_by="proxy"),
+    Cause("http_503_by_service", SERVER, "503 by the service", codes=(503, 504), answered_by="service"),
+    Cause("http_503", UNKNOWN, "503, by proxy or service", codes=(503, 504)),
+    Cause("http_5xx_by_proxy", PROXY, "5xx by a proxy", codes=(500, 600), answered_by="proxy"),
+    Cause("http_5xx_by_service", SERVER, "5xx by the service", codes=(500, 600), answered_by="service"),
+    Cause("http_5xx", UNKNOWN, "5xx, by proxy or service", codes=(500, 600)),
+    Cause("http_other", UNKNOWN, "a status that is neither success nor 4xx or 5xx", codes=(1, _LAST)),
+)
+BY_NAME = {each.cause: each for each in CAUSES}
+
+# Of what the load generator's machine has too little; a share of a run's requests from which that limited the run: p99
+# may then be of requests that were never sent.
+EXHAUSTED = ("file_descriptors", "ports", "buffers")
+EXHAUSTED_SHARE = 0.01
+
+
+def rows(
+    connection: duckdb.DuckDBPyConnection, tables: Path, answers: Answers, facts: Sequence[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Rows of `error_causes` for the runs of a campaign (rows of `facts`), also those that statistics leave out."""
+    query, patterns = sql.load("error_causes"), _patterns()
+    connection.register("patterns", patterns)
+    cells = {fact["requests_file"]: fact for fact in facts if fact["requests_file"]}
+    for file, fact in sorted(cells.items()):
+        key = {name: fact[name] for name in (*(name for name, _ in schema.CELL_KEY), "variant_dir")}
+        values = {"files": [layout.pattern(tables / file)], "most": MOST_TEXTS}
+        question = query, patterns.to_pylist(), MOST_TEXTS
+        for row in answers.rows(question, [file], partial(_asked, connection, query, values)):
+            yield key | row
+
+
+def reported(connection: duckdb.DuckDBPyConnection, tables: Path, campaign: Campaign) -> list[dict[str, Any]]:
+    """Rows of errors of which only a tool's counts tell (Artillery)."""
+    database.add_view(connection, tables, "figures", schema.FIGURES, [campaign])
+    connection.register("patterns", _patterns())
+    return _asked(connection, sql.load("error_causes_reported"), {"most": MOST_TEXTS})
+
+
+def exhausted(rows: Sequence[dict[str, Any]], requests: int | None) -> str | None:
+    """That a run of so many requests was limited by what its load generator lacked, in words; None where it was not.
+
+    `rows` are those of `error_causes` of its main stream.
+    """
+    counts = Counter[str]()
+    for row in rows:
+        if row["cause"] in EXHAUSTED:
+            counts[row["cause"]] += row["count"]
+    if not requests or counts.total() < EXHAUSTED_SHARE * requests:
+        return None
+    parts = (f"{BY_NAME[cause].words} ({count:,})" for cause, count in counts.most_common())
+    return f"{counts.total():,} of its {requests:,} requests failed at the client: {', '.join(parts)}"
+
+
+def _asked(connection: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = connection.sql(query, params=values).to_arrow_table().to_pylist()
+    return found
+
+
+def _patterns() -> pa.Table:
+    """A row per text of each cause, in the order in which they count."""
+    found = [
+        {
+            "rank": rank,
+            "cause": each.cause,
+            "side": each.side,
+            "from_code": each.codes[0],
+            "below_code": each.codes[1],
+            "answered_by": each.answered_by,
+            "text": text,
+        }
+        for rank, each in enumerate(CAUSES)
+        for text in each.texts
+    ]
+    return pa.Table.from_pylist(found)

@@ -1,0 +1,48 @@
+"""By what each table is made, for readers who follow a figure: SQL files first, then modules, below this package."""
+
+from collections.abc import Mapping
+
+_REQUESTS = "sql/series_requests.sql"
+_READERS = "readers/"
+
+MADE_BY: Mapping[str, tuple[str, ...]] = {
+    "cells": ("sql/cells.sql", _REQUESTS, "analysis/replicates.py"),
+    "cells_all": ("sql/cells.sql", _REQUESTS, "analysis/replicates.py"),
+    "claims": ("sql/claims_runs.sql", "sql/claims_missing.sql", "analysis/caveats/"),
+    "comparisons": (
+        "sql/comparison_summaries.sql",
+        "sql/comparison_derived.sql",
+        "sql/comparison_pooled.sql",
+        "sql/cells.sql",
+        "analysis/comparison.py",
+    ),
+    "effects": (_REQUESTS, "analysis/effects.py", "stats/contrasts.py"),
+    "error_causes": ("sql/error_causes.sql", "sql/error_causes_reported.sql", "analysis/error_causes.py"),
+    "failures": ("archive/failures.py", "tables/cell.py"),
+    "figures": (_READERS,),
+    "fits": ("sql/comparison_points.sql", "analysis/fits.py", "stats/lines.py"),
+    "generators": ("readers/load_generators.py",),
+    "histograms": (_READERS,),
+    "history": ("sql/history_cells.sql", "analysis/history.py", "stats/history.py"),
+    "incidents": ("readers/run_record.py", "tables/cell.py"),
+    "interactions": (_REQUESTS, "analysis/layers.py", "stats/interaction.py"),
+    "knee_shares": (_REQUESTS, "analysis/saturation.py", "stats/equal_share.py"),
+    "knees": (_REQUESTS, "analysis/saturation.py", "stats/saturation.py"),
+    "layers": (_REQUESTS, "analysis/layers.py"),
+    "percentile_curves": ("sql/percentile_curves.sql", _REQUESTS, "analysis/distributions.py"),
+    "planned": ("tables/cell.py",),
+    "problems": ("tables/cell.py", "analysis/mismatches.py"),
+    "requests": (_READERS, "tables/requests.py", "tables/error_class.py"),
+    "resource_usage": ("sql/resource_usage.sql",),
+    "resources": (_READERS,),
+    "run_figures": ("sql/run_figures.sql", "analysis/distributions.py"),
+    "run_shapes": ("sql/run_latencies.sql", "analysis/run_shapes.py", "stats/run_shape.py"),
+    "runs": ("sql/runs.sql", "analysis/campaign.py", "tables/exclusion.py"),
+    "senders": ("sql/senders.sql", "analysis/senders.py"),
+    "sending": ("sql/sending.sql", "analysis/send_lag.py"),
+    "spans": ("readers/jaeger.py", "tables/span_times.py"),
+    "suggestions": ("analysis/suggested_tags.py",),
+    "summaries": (_READERS, "tables/run_files.py"),
+    "time_bins": ("sql/time_bins.sql", "analysis/distributions.py"),
+    "trace_shares": ("sql/trace_shares.sql", "tables/traces.py"),
+}

@@ -1,0 +1,154 @@
+"""Requests of a variant at one rate -> what is told of them by resampling: intervals, and replicates that are kept.
+
+Intervals become columns of `cells` and `comparisons`; replicates of the main stream go into the internal table
+`replicates`, from which `analysis/conclusions.py` draws conclusions without reading a request again.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from loadstone import sql, stats
+from loadstone.stats import Replicates, Sample
+from loadstone.stats.bootstrap import ERRORS, MEAN, THROUGHPUT
+from loadstone.tables import schema
+
+_Row = dict[str, Any]
+
+_PLACE = ("host", "timestamp", "variant_dir", "run")
+_COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts")
+_UNSURE = ("offered", "limit_ns")  # None where nothing tells them
+_TOLD, _FAILED, _CENSORED = 1, 2, 4
+
+# All that replicates depend on besides requests.
+CODE = (sql.load("series_requests"), stats.CODE, schema.PERCENTILES)
+
+
+def ordered(runs: Sequence[_Row]) -> list[_Row]:
+    """Runs in the order in which replicates draw them: equal places of two variants are of one block of a sweep."""
+    return sorted(runs, key=lambda run: (run["host"], run["timestamp"], run["run"], run["variant_dir"]))
+
+
+def register(connection: duckdb.DuckDBPyConnection, runs: Sequence[_Row]) -> None:
+    """Name the runs whose requests queries read: `included`, with their places in `series`."""
+    columns: dict[str, Any] = {name: [run[name] for run in runs] for name in _PLACE}
+    timeouts = [None if run["timeout_s"] is None else round(run["timeout_s"] * 1e9) for run in runs]
+    columns |= {"series": range(len(runs)), "timeout_ns": pa.array(timeouts, pa.int64())}
+    connection.register("included", pa.table(columns))
+
+
+def samples(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], runs: Sequence[_Row], stream: str
+) -> list[Sample]:
+    """The measured requests of the runs that are registered, one sample per run that has any."""
+    found = connection.execute(sql.load("series_requests"), {"files": files, "stream": stream}).fetchnumpy()
+    series = found["series"]
+    starts = np.flatnonzero(np.diff(series)) + 1
+    parts = [np.split(found[name], starts) for name in ("series", "sent_ns", "latency_ns", "outcome")]
+    return [_sample(runs[number[0]], *rest) for number, *rest in zip(*parts, strict=True) if number.size]
+
+
+def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray) -> Sample:
+    paced = run["load_model"] == "open"  # whether answers come or not, so that the attack ends with the last interval
+    told, failed, censored = ((outcome & bit) > 0 for bit in (_TOLD, _FAILED, _CENSORED))
+    size, ends_ns, answered = sent_ns.size, sent_ns + latencies_ns, ~failed
+    span_ns = 0.0
+    if sent_ns.min() >= 0 and not run["clock_set_back_s"]:
+        first, last = int(sent_ns.min()), int(sent_ns.max())
+        span_ns = (last - first) * size / max(size - 1, 1) if paced else float(ends_ns.max() - first)
+    completed = answered.copy()
+    if paced and answered.any():
+        completed &= ends_ns <= ends_ns[answered].min() + span_ns
+    limit_ns = None if run["timeout_s"] is None else run["timeout_s"] * 1e9
+    return Sample(latencies_ns, told, failed, censored, completed, span_ns / 1e9 or None, limit_ns)
+
+
+def replicate(runs: Sequence[_Row], sampled: Sequence[Sample]) -> Replicates:
+    """Replicates of one series. Runs are drawn alike for all variants of the same campaigns at one rate."""
+    app, rate = runs[0]["app"], runs[0]["rate"]
+    places = sorted({(run["host"], run["timestamp"]) for run in runs})
+    return stats.replicate(
+        sampled,
+        schema.PERCENTILES,
+        stats.seed("runs", app, places, rate),
+        stats.seed("blocks", app, places, rate, runs[0]["variant"]),
+    )
+
+
+def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> _Row:
+    """What a row of `cells` or `comparisons` says of them besides the figures themselves."""
+    row: _Row = {}
+    requests = sum(sample.latencies_ns.size for sample in sampled)
+    censored = np.concatenate([sample.censored for sample in sampled])
+    latencies_ns = np.concatenate([sample.latencies_ns for sample in sampled])
+    for name, is_censored in stats.censoring(latencies_ns, censored, schema.PERCENTILES).items():
+        row[f"{name}_censored"] = bool(is_censored)
+    row["n_timeouts"] = int(censored.sum())
+    for name, probability in schema.PERCENTILES.items():
+        row[f"{name}_estimable"] = stats.estimable(requests, probability)
+    for name in (MEAN, *schema.PERCENTILES, ERRORS, THROUGHPUT):
+        unit = "" if name in ("error_fraction", "throughput") else "_ns"
+        if bounds := stats.interval(found, name, confidence):
+            row[f"{name}_low{unit}"], row[f"{name}_high{unit}"] = bounds
+    return row | {"throughput": found.values.get("throughput")}
+
+
+# --- kept ------------------------------------------------------------------------------------------------------------
+
+
+def to_text(found: Replicates) -> str:
+    """As one text, for answers that are kept. Draws have seven digits."""
+    parts = [",".join([*(str(getattr(found, name)) for name in _COUNTS), *_hex(found)])]
+    for name, value in found.values.items():
+        parts.append(",".join((name, value.hex(), *(_packed(each.get(name)) for each in (found.draws, found.within)))))
+    return ";".join(parts)
+
+
+def from_text(text: str) -> Replicates:
+    """Inverse of `to_text`."""
+    counts, *rest = (part.split(",") for part in text.split(";"))
+    values = {name: float.fromhex(value) for name, value, *_ in rest}
+    draws = {name: _unpacked(drawn) for name, _, drawn, _ in rest if drawn}
+    within = {name: _unpacked(drawn) for name, _, _, drawn in rest if drawn}
+    numbers = dict(zip(_COUNTS, map(int, counts), strict=False))
+    offered, limit_ns = (float.fromhex(each) or None for each in counts[len(_COUNTS) :])
+    return Replicates(values, draws, within, **numbers, offered=offered, limit_ns=limit_ns)
+
+
+def _hex(found: Replicates) -> Iterator[str]:
+    for name in _UNSURE:
+        yield float(getattr(found, name) or 0.0).hex()
+
+
+def _packed(values: np.ndarray | None) -> str:
+    return "" if values is None else base64.b64encode(values.astype("<f4").tobytes()).decode()
+
+
+def _unpacked(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
+
+
+def rows(key: Mapping[str, Any], found: Replicates) -> Iterator[_Row]:
+    """Rows of table `replicates` of one cell."""
+    for name, value in found.values.items():
+        yield {
+            **key,
+            "statistic": name,
+            "value": value,
+            "draws": found.draws.get(name),
+            "within": found.within.get(name),
+        } | {name: getattr(found, name) for name in (*_COUNTS, *_UNSURE)}
+
+
+def from_rows(rows: Sequence[_Row]) -> Replicates:
+    """Inverse of `rows`."""
+    draws, within = (
+        {row["statistic"]: np.asarray(row[name], np.float64) for row in rows if row[name] is not None}
+        for name in ("draws", "within")
+    )
+    values = {row["statistic"]: row["value"] for row in rows}
+    return Replicates(values, draws, within, *(rows[0][name] for name in (*_COUNTS, *_UNSURE)))

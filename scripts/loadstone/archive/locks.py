@@ -1,0 +1,147 @@
+"""Locks that the kernel lets go when their holder dies: one attack at a time on a machine, one workflow in a folder."""
+
+import fcntl
+import getpass
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from loadstone.archive.waiting import Waiting
+from loadstone.errors import LoadstoneError
+
+# The same for every user and checkout of the machine, whatever their TMPDIR.
+MACHINE_LOCK = Path("/tmp/loadstone.attack.lock")  # noqa: S108 - opened without following links
+WAITING = "waiting: "  # what a line says that begins so is over as soon as another follows
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Of a lock: `text` says all about it; `who` is the same for each run of one sweep."""
+
+    who: object
+    text: str
+
+
+@contextmanager
+def exclusive(
+    purpose: str,
+    log: Callable[[str], None],
+    path: Path = MACHINE_LOCK,
+    limit_s: float = math.inf,
+    *,
+    does: str = "holds this machine",
+) -> Iterator[int]:
+    """Hold a lock; yields its descriptor. Waits, and says for whom and what that one `does`, while another holds it.
+
+    Raises LoadstoneError after `limit_s` in vain.
+
+    The kernel lets go of the lock when the last copy of the descriptor is closed, so hand it down to what must be
+    gone before the next attack.
+    """
+    waiting, given_up = Waiting(log), time.monotonic() + limit_s
+    while isinstance(taken := _try(purpose, path), Holder):
+        waiting.say(taken.who, f"{WAITING}{taken.text} {does}")
+        if time.monotonic() > given_up:
+            raise LoadstoneError(f"{taken.text} did not let go in time")
+        time.sleep(_POLL_S)
+    try:
+        yield taken
+    finally:
+        os.close(taken)
+
+
+def is_held(path: Path) -> bool:
+    """Whether anybody holds a lock now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def hold(purpose: str, path: Path) -> int:
+    """Hold a lock until this process ends. Raises LoadstoneError that names the holder when it is taken."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    taken = _try(purpose, path)
+    if isinstance(taken, Holder):
+        raise LoadstoneError(f"{taken.text} is at work here; wait for it or end it")
+    return taken
+
+
+def _try(purpose: str, path: Path) -> "int | Holder":
+    """The lock's descriptor, or who holds it."""
+    descriptor = _open(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _same_file(descriptor, path):
+            os.close(descriptor)
+            return Holder("leaving", "somebody who is just leaving")
+        holder = {
+            "pid": os.getpid(),
+            "user": _user(),
+            "purpose": purpose,
+            "folder": str(Path.cwd()),
+            "since": datetime.now().astimezone().isoformat(timespec="seconds"),
+        }
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+    except BlockingIOError:
+        who = _describe(descriptor)
+        os.close(descriptor)
+        return who
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # no entry for this user, as in many containers
+        return f"user {os.getuid()}"
+
+
+def _open(path: Path) -> int:
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    while True:
+        try:  # without O_CREAT first: in a sticky folder the kernel refuses O_CREAT on another user's file
+            return os.open(path, flags)
+        except FileNotFoundError:
+            pass
+        try:
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+            os.fchmod(descriptor, 0o666)
+            return descriptor
+        except FileExistsError:
+            continue
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    """Whether the locked file still bears the name; a cleaner of temporary files may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _describe(descriptor: int) -> Holder:
+    try:
+        holder = json.loads(os.pread(descriptor, 10_000, 0))
+        text = "{purpose} by {user} (process {pid} in {folder}, since {since})".format(**holder)
+        return Holder((holder["user"], holder["folder"]), text)
+    except (ValueError, KeyError, TypeError):
+        return Holder("unknown", "somebody else")

@@ -1,0 +1,406 @@
+"""What a cell's ``metadata.json`` says, in any of its versions; and the version 5 that Loadstone writes.
+
+Versions 1 (no ``version`` key) to 4 are the predecessor's. Version 5 keeps every key of version 4 under its old name
+and type and adds what was missing. Reading never fails for what a key holds: a value that can't be understood
+becomes None and is named in `Metadata.problems`; one that the file does not say but its shape tells, or that it says
+and is most likely wrong, is named in `Metadata.inferred`.
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive import stages
+from loadstone.archive.stages import Stage
+
+VERSION = "5"
+
+_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
+MODES = {"vegeta": "open", "serial": "serial", "k6": "open", "artillery": "open"}
+PACED = ("open", "serial")  # load models whose rate is one of requests, so that rate x duration requests are expected
+
+_LONGEST_S = 1e9
+_LARGEST = 2**31 - 1  # integers of the tables
+LARGEST_BYTES = 16 << 20  # a damaged file of another kind must not fill the memory
+MOST_RUNS = 100_000
+
+# From the first to the last campaign of the time when the collector made no warm-up and still wrote that it had.
+_NO_WARMUP = (
+    datetime.fromisoformat("2024-04-12T13:06:39-04:00"),
+    datetime.fromisoformat("2024-04-17T00:47:50-04:00"),
+)
+
+# Key that a side attack leaves -> the version that its shape was given later; the files may still say "3".
+_SIDE_ATTACKS = {"presidioReqBodies": "3.2", "presidioReqTemplate": "3.2", "presidioReq": "3.1"}
+
+_SUFFIX_KEYS = {
+    "results": "resultsFileSuffix",
+    "summary": "summaryFileSuffix",
+    "warmups": "warmupsFileSuffix",
+    "presidio.results": "presidioResultsFileSuffix",
+    "presidio.summary": "presidioSummaryFileSuffix",
+    "presidio.warmups": "presidioWarmupsFileSuffix",
+}
+
+
+_SUPPOSED = {"load_model": "most runs are of open load", "generator": "most runs are of vegeta"}
+
+
+@dataclass
+class Metadata:
+    """One cell's metadata. Rates in requests/s, durations in seconds; None where the file does not say.
+
+    `inferred` says of each column of table ``runs`` that does not rest on the file's own word why it has its value.
+    `suffixes` maps the kinds of files that a run leaves to the ends of their names, `streams` are its side attacks.
+    `tools` maps the programs that took part to their versions. `rate` is absent under closed load, which has `users`.
+    `measured_phase` is the tool's own name of the phase that statistics are about, `zone` the offset of times that
+    tools wrote without one, `unit` that of latencies; `imported` is there where Loadstone did not collect the runs.
+    `generators` is how many share the load, where the sweep asked for a number of them, `generators_in` is ``cluster``
+    where they are pods. `program` is what sent in the name of `generator`, `connections` over how many, in turn, where
+    the sweep asked for a number of them.
+    `stages` are there where load is more than a warm-up and a test at one rate (see `load`), `script` is the user's own
+    for k6.
+    """
+
+    version: str = "1"
+    mode: str = "vegeta"
+    timestamp: str | None = None
+    rate: float | None = None
+    duration_s: float | None = None
+    warmup_rate: float | None = None
+    warmup_duration_s: float | None = None
+    warmup_min_rate: float | None = None
+    warmup_max_rate: float | None = None
+    includes_warmup: bool | None = None
+    variant: str | None = None
+    hostname: str | None = None
+    replicas: int | None = None
+    runs: int | None = None
+    positions: list[int] = field(default_factory=list)
+    seed: int | None = None
+    order: str | None = None
+    load_model: str = "open"
+    generator: str = "vegeta"
+    generator_version: str | None = None
+    generators: int | None = None
+    generators_in: str | None = None
+    program: str | None = None
+    connections: int | None = None
+    tools: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    users: int | None = None
+    measured_phase: str | None = None
+    zone: str | None = None
+    unit: str | None = None
+    imported: dict[str, Any] = field(default_factory=dict)
+    request: dict[str, Any] = field(default_factory=dict)
+    target: dict[str, Any] = field(default_factory=dict)
+    timeout: str | None = None
+    results_file: str | None = None
+    suffixes: dict[str, str] = field(default_factory=dict)
+    streams: list[str] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    script: dict[str, Any] = field(default_factory=dict)
+    inferred: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def load(self) -> list[Stage]:
+        """The stages of a run; a warm-up and a test at one rate unless the file names others."""
+        if self.stages:
+            return self.stages
+        rates = {stages.WARMUP: self.warmup_rate, stages.TEST: self.rate}
+        lengths = {stages.WARMUP: self.warmup_duration_s, stages.TEST: self.duration_s}
+        found = [Stage(name, lengths[name] or 0.0, rate or 0.0, rate or 0.0) for name, rate in rates.items()]
+        counted = [
+            replace(stage, requests=stages.integral(stage), measured=stage.name == stages.TEST) for stage in found
+        ]
+        return [stage for stage in counted if stage.sends or stage.measured]
+
+    @property
+    def load_s(self) -> float:
+        """Seconds of all stages of a run, as far as they are ended by time."""
+        return sum(stage.duration_s for stage in self.load if not stage.iterations)
+
+    @property
+    def sent_by(self) -> str:
+        """What sent the load, in words: ``paced``, ``4 of paced over 8 connections``."""
+        program = self.program or self.generator
+        text = program if self.generators is None else f"{self.generators} of {program}"
+        text += f" over {self.connections} connections" if self.connections is not None else ""
+        return f"{text} in the cluster" if self.generators_in == "cluster" else text
+
+    @property
+    def measured(self) -> Stage | None:
+        """The stage whose requests count."""
+        return next((stage for stage in self.stages if stage.measured), None)
+
+    @property
+    def expected_requests(self) -> int | None:
+        """Requests that a complete run holds: rate x duration; None when the metadata does not say, or users wait."""
+        if self.measured is not None:
+            return self.measured.requests
+        if self.rate is None or self.duration_s is None or self.load_model not in PACED:
+            return None
+        return planned_requests(self.rate, self.duration_s)
+
+
+def planned_requests(rate: float, duration_s: float) -> int:
+    """Requests that an attack sends: all that start before its end, at 0, 1 / rate, 2 / rate, ... (vegeta's pacing)."""
+    return math.ceil(rate * duration_s - 1e-6)
+
+
+def parse_duration(text: object) -> float | None:
+    """Seconds of a Go duration (``"10s"``, ``"1m0.04s"``, ``"588.001µs"``); None when it is not one."""
+    if not isinstance(text, str):
+        return None
+    position, seconds = 0, 0.0
+    while match := _DURATION.match(text, position):
+        seconds += float(match[1]) * _UNITS_S[match[2]]
+        position = match.end()
+    return seconds if position == len(text) and text and seconds < _LONGEST_S else None
+
+
+def load(path: Path) -> Any:
+    """What one ``metadata.json`` holds. Raises OSError (no number: not a file to read), and ValueError for no JSON."""
+    if path.exists() and not path.is_file():  # a named pipe would block for ever
+        raise OSError("is no file")
+    with path.open("rb") as file:
+        content = file.read(LARGEST_BYTES + 1)
+    if len(content) > LARGEST_BYTES:
+        raise OSError(f"has more than {LARGEST_BYTES >> 20} MiB")
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
+def read(path: Path) -> Metadata:
+    """Read one ``metadata.json``. A missing or broken file gives an empty `Metadata` that says so in `problems`."""
+    try:
+        content = load(path)
+    except FileNotFoundError:
+        return nothing("metadata.json is missing")
+    except OSError as error:
+        return nothing(f"metadata.json {f'cannot be read: {error.strerror}' if error.strerror else error}")
+    except ValueError:
+        return nothing("metadata.json is not JSON")
+    if not isinstance(content, dict):
+        return nothing("metadata.json does not hold an object")
+    return parse(content)
+
+
+def nothing(problem: str) -> Metadata:
+    """What is known of a cell whose metadata could not be read, for the reason that `problem` names."""
+    reasons = {name: f"{problem}; {_SUPPOSED[name]}" for name in _SUPPOSED}
+    return Metadata(problems=[problem], inferred=reasons)
+
+
+def parse(content: dict[str, Any]) -> Metadata:
+    """The same from the decoded object."""
+    found = _Fields(content)
+    mode = found.text("testMode") or "vegeta"
+    warmup_rate = found.number("warmupOptions", "rate")
+    suffixes = {kind: found.text(key) for kind, key in _SUFFIX_KEYS.items()}
+    metadata = Metadata(
+        version=_version(found),
+        mode=mode,
+        timestamp=found.text("timestamp"),
+        rate=found.number("testOptions", "rate"),
+        duration_s=found.duration("testOptions", "duration"),
+        warmup_rate=found.number("testOptions", "warmupRate") if warmup_rate is None else warmup_rate,
+        warmup_duration_s=found.duration("warmupOptions", "duration"),
+        warmup_min_rate=found.number("min_warmup_rate"),
+        warmup_max_rate=found.number("max_warmup_rate"),
+        includes_warmup=found.boolean("testOptions", "includesWarmup"),
+        variant=found.text("workloadInfo", "variant"),
+        hostname=found.text("workloadInfo", "hostname"),
+        replicas=found.integer("workloadInfo", "test_replicas"),
+        runs=found.integer("runs"),
+        positions=found.integers("order", "positions"),
+        seed=found.integer("seed", most=2**32),
+        order=found.text("order", "kind"),
+        load_model=found.text("loadModel") or MODES.get(mode, mode),
+        generator=found.text("generator", "name") or mode,
+        generator_version=found.text("generator", "version") or None,
+        generators=found.integer("generator", "count"),
+        generators_in=found.text("generator", "in"),
+        program=found.text("generator", "program") or _program(found),
+        connections=found.integer("generator", "connections"),
+        tools=found.texts("tools"),
+        labels=found.texts("labels"),
+        users=found.integer("users"),
+        measured_phase=found.text("measuredPhase"),
+        zone=found.text("zone"),
+        unit=found.text("unit"),
+        imported=found.mapping("imported"),
+        request=found.mapping("req"),
+        target=found.mapping("target"),
+        timeout=found.text("testOptions", "timeout"),
+        results_file=found.text("resultsFile"),
+        suffixes={kind: suffix for kind, suffix in suffixes.items() if suffix},
+        streams=_side_streams(found),
+        script=found.mapping("script"),
+        stages=found.stages("stages", found.get("measuredPhase")),
+    )
+    if metadata.measured is not None and metadata.measured.iterations:
+        metadata.duration_s = None  # what the file calls so is the longest that users have for their iterations
+    metadata.problems = found.problems
+    metadata.inferred = _inferred(found, metadata)
+    return metadata
+
+
+def _program(found: "_Fields") -> str | None:
+    """What sent where the file does not say it: before, `paced` sent these alone, and ``vegeta attack`` the rest."""
+    is_ours = found.text("version") == "5" and found.text("generator", "name") == "vegeta" and not found.get("imported")
+    was_paced = any(found.get(*key) for key in (("stages",), ("req", "draw"), ("generator", "count")))
+    return "paced" if is_ours and was_paced else None
+
+
+def _version(found: "_Fields") -> str:
+    said = found.text("version") or "1"
+    key = _side_attack(found)
+    return _SIDE_ATTACKS[key] if key and said == "3" else said
+
+
+def _side_attack(found: "_Fields") -> str | None:
+    """The key that tells of a side attack, if there is one."""
+    return next((key for key in _SIDE_ATTACKS if found.get(key) is not None), None)
+
+
+def _side_streams(found: "_Fields") -> list[str]:
+    """Streams besides the main one, as file names give them: one per body of the request, or one."""
+    bodies = found.get("presidioReqBodies")
+    if isinstance(bodies, list):
+        return [f"presidio.req_{number}" for number in range(len(bodies))]
+    return ["presidio"] if _side_attack(found) else []
+
+
+def _inferred(found: "_Fields", metadata: Metadata) -> dict[str, str]:
+    reasons = {}
+    if found.get("version") is None:
+        reasons["metadata_version"] = "the file names no version, as all of version 1"
+    elif found.get("version") == "3" != metadata.version:
+        reasons["metadata_version"] = f"the file says 3 and has the key {_side_attack(found)}"
+    if found.get("loadModel") is None:
+        said = f"testMode is {metadata.mode}" if found.get("testMode") is not None else "there was vegeta mode alone"
+        reasons["load_model"] = f"the file names no load model; {said}"
+    if found.get("generator", "name") is None:
+        reasons["generator"] = "the file names no load generator; each mode had its own"
+    if metadata.includes_warmup and metadata.timestamp and _made_no_warmup(metadata.timestamp):
+        reasons["warmup_rate"] = "the file says that there was a warm-up; the collector of that time made none"
+    return reasons
+
+
+def _made_no_warmup(timestamp: str) -> bool:
+    try:
+        instant = datetime.fromisoformat(timestamp)
+        return _NO_WARMUP[0] <= instant <= _NO_WARMUP[1]
+    except (ValueError, TypeError):
+        return False
+
+
+def _is_text(value: str) -> bool:
+    """JSON can write half a character (a lone surrogate), which no table can hold."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _is_count(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= _LARGEST and value == int(value)
+
+
+class _Fields:
+    """Typed look-ups in a decoded object; what has the wrong type is None and named in `problems`."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+        self.problems: list[str] = []
+
+    def get(self, *keys: str) -> Any:
+        value: Any = self.content
+        for depth, key in enumerate(keys):
+            if not isinstance(value, dict):
+                if value is not None:
+                    self._wrong(keys[:depth], value)
+                return None
+            value = value.get(key)
+        return value
+
+    def _wrong(self, keys: tuple[str, ...], value: object) -> None:
+        problem = f"metadata.json: {'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood"
+        if problem not in self.problems:  # each key of a part that is no object meets it
+            self.problems.append(problem)
+
+    def text(self, *keys: str) -> str | None:
+        value = self.get(*keys)
+        if value is None or (isinstance(value, str) and _is_text(value)):
+            return value
+        self._wrong(keys, value)
+        return None
+
+    def number(self, *keys: str) -> float | None:
+        value = self.get(*keys)
+        if value is None:
+            return None
+        try:
+            number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+        except (ValueError, OverflowError):
+            number = -1.0
+        if not 0 <= number < 1e12:
+            self._wrong(keys, value)
+            return None
+        return number
+
+    def integer(self, *keys: str, most: int = _LARGEST) -> int | None:
+        number = self.number(*keys)
+        if number is not None and (number != int(number) or number > most):
+            self._wrong(keys, number)
+            return None
+        return None if number is None else int(number)
+
+    def boolean(self, *keys: str) -> bool | None:
+        value = self.get(*keys)
+        if value is None or isinstance(value, bool):
+            return value
+        self._wrong(keys, value)
+        return None
+
+    def integers(self, *keys: str) -> list[int]:
+        value = self.get(*keys)
+        if value is None:
+            return []
+        if isinstance(value, list) and len(value) <= MOST_RUNS and all(_is_count(item) for item in value):
+            return list(map(int, value))
+        self._wrong(keys, value)
+        return []
+
+    def duration(self, *keys: str) -> float | None:
+        value = self.get(*keys)
+        seconds = parse_duration(value)
+        if value is not None and seconds is None:
+            self._wrong(keys, value)
+        return seconds
+
+    def stages(self, key: str, measured: str | None) -> list[Stage]:
+        value = self.get(key)
+        try:
+            return [] if value is None else stages.parse(value, measured, parse_duration)
+        except (ValueError, OverflowError):
+            self._wrong((key,), value)
+            return []
+
+    def texts(self, *keys: str) -> dict[str, str]:
+        return {str(key): str(value) for key, value in self.mapping(*keys).items() if _is_text(f"{key}{value}")}
+
+    def mapping(self, *keys: str) -> dict[str, Any]:
+        value = self.get(*keys)
+        if value is None or isinstance(value, dict):
+            return value or {}
+        self._wrong(keys, value)
+        return {}

@@ -1,0 +1,139 @@
+"""The plan of a campaign, as its metadata hold it: which runs it consists of, in which order, and which are missing.
+
+A plan is made from the declaration and a seed alone (`order`), so that the order in which a sweep declared its
+variants, which no metadata hold, is found again from the positions of its cells (`declared_variants`).
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from loadstone import archive
+from loadstone.archive import METADATA, Campaign, CampaignListing, Cell, metadata, scan_campaign
+from loadstone.archive.durable import write_new
+from loadstone.archive.metadata import Metadata
+from loadstone.archive.stages import number_text
+from loadstone.errors import LoadstoneError
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a plan; `position` counts from 1 in the order in which the sweep attacks."""
+
+    cell: Cell
+    run: int
+    position: int
+
+
+def order(
+    variants: Sequence[str], rates: Sequence[float], runs: int, kind: str, seed: int
+) -> dict[tuple[float, str], list[int]]:
+    """Positions (from 1) of each cell's runs 1..`runs`.
+
+    ``blocks``: run n of every cell forms block n, shuffled within the block by `seed` (a randomised complete block
+    design). ``fixed``: the predecessor's order, run, then rate, then variant.
+    """
+    cells = [(rate, variant) for rate in rates for variant in variants]
+    positions: dict[tuple[float, str], list[int]] = {cell: [] for cell in cells}
+    shuffle = random.Random(seed)  # noqa: S311 - an order, not a secret
+    for block in range(runs):
+        arranged = shuffle.sample(cells, len(cells)) if kind == "blocks" else cells
+        for index, cell in enumerate(arranged):
+            positions[cell].append(block * len(cells) + index + 1)
+    return positions
+
+
+def missing(listing: CampaignListing) -> list[PlannedRun]:
+    """Planned runs without a result, in the plan's order. Only campaigns with a plan (version 5) lack anything."""
+    lacking = []
+    for cell in listing.cells:
+        described = metadata.read(cell.cell.path / archive.METADATA)
+        collected = cell.collected()
+        for run, position in enumerate(described.positions[: described.runs or 0], start=1):
+            if run not in collected:
+                lacking.append(PlannedRun(cell.cell, run, position))
+    return sorted(lacking, key=lambda planned: planned.position)
+
+
+def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
+    """A sentence for every campaign that lacks planned runs."""
+    found = []
+    for campaign in campaigns:
+        listing = archive.scan_campaign(campaign)
+        if lacking := len(missing(listing)):
+            remedy = "`snakemake --cores all` on its host collects them"
+            if campaign.is_abandoned:
+                remedy = f"given up by its {archive.ABANDONED}"
+            elif listing.completed:
+                remedy = f"its {archive.COMPLETION} says it is complete: remove that file to have them collected"
+            failed = sum(run not in cell.collected() for cell in listing.cells for run in cell.failures())
+            tried = f" ({failed} of them failed)" if failed else ""
+            found.append(
+                f"{campaign}: {lacking} of {planned_runs(listing)} planned runs not collected{tried}; {remedy}"
+            )
+    return found
+
+
+def planned_runs(listing: CampaignListing) -> int:
+    """How many runs the campaign's plan holds; 0 without a plan."""
+    return sum(metadata.read(cell.cell.path / archive.METADATA).runs or 0 for cell in listing.cells)
+
+
+def has_plan(listing: CampaignListing) -> bool:
+    """Whether the campaign says which runs it is to hold."""
+    return any(metadata.read(cell.cell.path / archive.METADATA).positions for cell in listing.cells)
+
+
+def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
+    """Close a campaign whose planned runs are all collected with ``completion_time.txt``.
+
+    Raises LoadstoneError while runs are missing or a folder can't be read.
+    """
+    listing = archive.scan_campaign(campaign)
+    unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
+    for cell in listing.cells:
+        described = metadata.read(cell.cell.path / archive.METADATA)
+        if described.problems or len(described.positions) != described.runs:
+            unreadable.append(
+                f"{cell.cell}: {'; '.join(described.problems) or 'its plan has other runs than positions'}"
+            )
+    lacking = missing(listing)
+    if lacking or unreadable:
+        raise LoadstoneError(f"{campaign} is not complete: {len(lacking)} runs missing; {'; '.join(unreadable)}")
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    if write_new(campaign.path / archive.COMPLETION, f"{now}\n".encode()):
+        log(f"{campaign} is complete")
+
+
+def rate_text(rate: float) -> str:
+    """A rate as its folder is named: ``100``, ``0.5``."""
+    return number_text(rate)
+
+
+def declared_variants(campaign: Campaign) -> list[str]:
+    """Folders of a campaign's variants as its sweep declared them; empty where that can't be told."""
+    cells = (listing.cell for listing in scan_campaign(campaign).cells)
+    return variants_of_cells(
+        (cell.variant_dir, float(cell.rate), metadata.read(cell.path / METADATA)) for cell in cells
+    )
+
+
+def variants_of_cells(cells: Iterable[tuple[str, float, Metadata]]) -> list[str]:
+    """The same, from folder, rate and metadata of every cell."""
+    found = {(rate, folder): described for folder, rate, described in cells}
+    rates, folders = {rate for rate, _ in found}, {folder for _, folder in found}
+    plans = {(described.order, described.seed) for described in found.values()}
+    firsts = {cell: described.positions[0] for cell, described in found.items() if described.positions}
+    if len(firsts) != len(rates) * len(folders) or len(plans) != 1:
+        return []
+    ((kind, seed),) = plans
+    if kind not in ("blocks", "fixed") or (kind == "blocks" and seed is None):
+        return []
+    numbers = [str(number) for number in range(len(folders))]
+    plan = order(numbers, [float(number) for number in range(len(rates))], 1, kind, seed or 0)
+    declared = {position: int(number) for (_, number), (position,) in plan.items()}
+    places = {folder: {declared.get(firsts[rate, folder], -1) for rate in rates} for folder in folders}
+    numbered = {numbers.pop(): folder for folder, numbers in places.items() if len(numbers) == 1}
+    is_told = sorted(numbered) == list(range(len(folders)))
+    return [folder for _, folder in sorted(numbered.items())] if is_told else []

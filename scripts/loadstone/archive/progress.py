@@ -1,0 +1,224 @@
+"""Where a sweep stands: which runs of a campaign have a result, which failed, and how long the rest will take."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+
+from loadstone import archive
+from loadstone.archive import Campaign, Cell, RawFile, metadata, plan
+from loadstone.archive.journal import Command, Journal, Try, key_of
+from loadstone.archive.metadata import Metadata
+from loadstone.archive.stages import load_text
+
+_IN_SECONDS, _IN_MINUTES = 90, 90  # below which a time left is said in that unit
+REWRITTEN_S = 20.0  # how often what is shown is shown again while others keep a run waiting
+_FIRST_GUESS_S = 1.0  # around a run's attacks, before any was measured
+
+Place = tuple[str, str]  # rate and variant of a cell, as its folders are named
+Run = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One cell's part of the plan. `planned_s` is how long a run's stages take, as far as time ends them."""
+
+    cell: Cell
+    positions: Sequence[int]
+    planned_s: float
+    load_model: str = "open"
+
+    @property
+    def place(self) -> Place:
+        return self.cell.rate, self.cell.variant_dir
+
+    @property
+    def runs(self) -> range:
+        return range(1, len(self.positions) + 1)
+
+
+@dataclass
+class Progress:
+    """One look at a campaign, kept true by the job that collects its runs.
+
+    `failed` holds the failure records of every run, also of one that was collected in the end; `tried` the runs that
+    the present command has tried, `again` those that it is about to try again and `retries` how often more it will do
+    so; `now` is the run that is under way.
+    """
+
+    campaign: Campaign
+    command: Command | None
+    cells: list[PlannedCell]
+    collected: set[Run]
+    failed: dict[Run, list[RawFile]]
+    measured_s: dict[Run, float]
+    retries: int = 0
+    again: frozenset[Run] = frozenset()
+    tried: set[Run] = field(default_factory=set)
+    now: Run | None = None
+    since: datetime | None = None  # when `now` was started
+    phase: str = ""
+    wait: str = ""  # for whom, while another holds what is needed
+    declared: list[str] = field(default_factory=list)  # folders of variants, as the sweep has them
+    said: list[tuple[datetime, str]] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(len(planned.positions) for planned in self.cells)
+
+    @property
+    def load_model(self) -> str:
+        """That of the campaign: a sweep has one."""
+        return self.cells[0].load_model if self.cells else "open"
+
+    @property
+    def lacking(self) -> list[Run]:
+        """Planned runs without a result."""
+        every = ((*planned.place, run) for planned in self.cells for run in planned.runs)
+        return [run for run in every if run not in self.collected]
+
+    @property
+    def unsuccessful(self) -> list[Run]:
+        """Runs that were tried, in whatever command, and have no result; the present one is not among them."""
+        return [run for run in self.lacking if run in self.failed and run != self.now]
+
+    def start(self, started: Try) -> None:
+        """A run is started; `phase` says what it does."""
+        self.now = started.rate, started.variant_dir, started.run
+        self.since = started.at
+        self.tried.add(self.now)
+
+    def succeed(self) -> None:
+        """The present run has its result."""
+        if self.now is not None:
+            self.collected.add(self.now)
+        self._rest()
+
+    def fail(self, record: Path) -> None:
+        """The present run has none, as `record` says."""
+        if self.now is not None and (named := archive.parse_name(record.name)) is not None:
+            self.failed.setdefault(self.now, []).append(named)
+        self._rest()
+
+    def _rest(self) -> None:
+        self.now = self.since = None
+        self.phase = self.wait = ""
+
+    def left_s(self) -> float:
+        """Seconds that the runs still to be tried will take, as long as those did that are done."""
+        per_cell = self._estimates()
+        seconds = 0.0
+        for rate, variant, run in self.lacking:
+            if (rate, variant, run) == self.now:
+                passed_s = (datetime.now().astimezone() - self.since).total_seconds() if self.since else 0.0
+                seconds += max(0.0, per_cell[rate, variant] - passed_s)
+            elif (rate, variant, run) not in self.tried - self.again or self.retries:
+                seconds += per_cell[rate, variant]
+        return seconds
+
+    def present_s(self) -> float:
+        """Seconds that the present run will take in all, as far as it can be told."""
+        return self._estimates()[self.now[:2]] if self.now else 0.0
+
+    def _estimates(self) -> dict[Place, float]:
+        """Seconds from a run's start to the next one's, by cell.
+
+        What was measured there, else its own attacks and what other runs took besides theirs, those of the same
+        variant first.
+        """
+        planned_s = {planned.place: planned.planned_s for planned in self.cells}
+        by_cell: dict[Place, list[float]] = {}
+        besides: dict[str | None, list[float]] = {}
+        for (rate, variant, _), seconds in self.measured_s.items():
+            by_cell.setdefault((rate, variant), []).append(seconds)
+            for of in (variant, None):
+                besides.setdefault(of, []).append(seconds - planned_s.get((rate, variant), seconds))
+        found = {}
+        for (rate, variant), seconds in planned_s.items():
+            extra = besides.get(variant) or besides.get(None) or [_FIRST_GUESS_S]
+            found[rate, variant] = fmean(by_cell.get((rate, variant)) or [max(0.0, seconds + fmean(extra))])
+        return found
+
+    def line(self) -> str:
+        """The present run for the terminal: ``[7 of 40] envoy at 300/s, run 2; about 12 min left, until 17:45``."""
+        rate, variant, run = self.now or ("", "", 0)
+        failed_now = [run for run in self.unsuccessful if run in self.tried]
+        where = f"{len(self.collected) + len(failed_now) + 1} of {self.total}"
+        if self.again:
+            where = f"again, {len(self.again)} to go"
+        left_s = self.left_s()
+        failed = f"; {len(self.unsuccessful)} failed so far" if self.unsuccessful else ""
+        left = f"about {duration_text(left_s)} left, until {until_text(left_s)}"
+        return f"[{where}] {variant} at {load_text(rate, self.load_model)}, run {run}; {left}{failed}"
+
+
+def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozenset[Run] = frozenset()) -> Progress:
+    """Where a campaign stands now; `retries` and `again` as in `Progress`."""
+    listing = archive.scan_campaign(campaign)
+    cells: list[PlannedCell] = []
+    plans: list[tuple[str, float, Metadata]] = []
+    collected: set[Run] = set()
+    failed: dict[Run, list[RawFile]] = {}
+    for found in listing.cells:
+        described = metadata.read(found.cell.path / archive.METADATA)
+        positions = described.positions[: described.runs or 0]
+        cells.append(PlannedCell(found.cell, positions, described.load_s, described.load_model))
+        plans.append((found.cell.variant_dir, float(found.cell.rate), described))
+        place = found.cell.rate, found.cell.variant_dir
+        collected |= {(*place, run) for run in found.collected() if run <= len(positions)}
+        failed |= {(*place, run): files for run, files in found.failures().items()}
+    commands = journal.commands()
+    command = commands[-1] if commands and commands[-1].ended is None else None
+    measured = dict(_measured(campaign, commands, collected, failed))
+    progress = Progress(campaign, command, cells, collected, failed, measured, retries, again)
+    progress.declared = plan.variants_of_cells(plans)
+    if command is not None:
+        mine = key_of(campaign)
+        progress.said = list(command.said)
+        progress.tried = {(each.rate, each.variant_dir, each.run) for each in command.tries if each.campaign == mine}
+    return progress
+
+
+def failed_in_a_row(command: Command | None, root: Path) -> list[tuple[Try, Path]]:
+    """The tries of a command that failed since the last that succeeded, oldest first, each with its record.
+
+    A try that left neither a record nor a result was killed: it counts as neither.
+    """
+    found: list[tuple[Try, Path]] = []
+    for each in reversed(command.tries if command else []):
+        cell = each.cell(root)
+        if (record := cell.failure(each.run, each.nth)).exists():
+            found.append((each, record))
+        elif each.run in archive.scan_cell(cell).collected():
+            break
+    return found[::-1]
+
+
+def duration_text(seconds: float) -> str:
+    """A time left for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < _IN_SECONDS:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < _IN_MINUTES else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def until_text(seconds: float, now: Callable[[], datetime] = datetime.now) -> str:
+    """The time of day after so many seconds, with the date when it is another day: ``17:45``."""
+    then, today = now() + timedelta(seconds=seconds), now()
+    return f"{then:%H:%M}" if then.date() == today.date() else f"{then:%H:%M on %d %B}"
+
+
+def _measured(
+    campaign: Campaign, commands: Sequence[Command], collected: set[Run], failed: Mapping[Run, Sequence[RawFile]]
+) -> Iterator[tuple[Run, float]]:
+    """Collected run -> seconds from its start to that of the next run of the same command."""
+    mine = key_of(campaign)
+    for command in commands:
+        for each, following in pairwise(command.tries):
+            run = each.rate, each.variant_dir, each.run
+            if each.campaign != mine or run not in collected:
+                continue
+            if each.nth not in {archive.failure_number(record.name) for record in failed.get(run, ())}:
+                yield run, (following.at - each.at).total_seconds()

@@ -1,0 +1,238 @@
+"""Opening the configured sweep: its plan goes into the archive, a folder and a ``metadata.json`` for each cell."""
+
+import json
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone import __version__, archive
+from loadstone.archive import Campaign, CampaignListing, Cell, metadata
+from loadstone.archive.durable import sync, write_new
+from loadstone.archive.plan import missing, order, rate_text
+from loadstone.config import changes as changed
+from loadstone.config import input_files, load_shapes
+from loadstone.config.load_shapes import loads, warmup_rate
+from loadstone.config.target import changes, digest, identity, identity_digest, replicas_for, variant_identity
+from loadstone.errors import LoadstoneError
+
+# Keys of the configured sweep that are no part of its plan: they say how it is collected, not what.
+_HOW = ("retries", "give_up_after")
+
+
+def open_sweep(
+    config: Mapping[str, Any], tools: Mapping[str, str], log: Callable[[str], None], script_files: Sequence[str] = ()
+) -> Campaign:
+    """Open the configured sweep: write a campaign's folders with one version 5 ``metadata.json`` per cell.
+
+    `tools` names the programs' versions, `script_files` what the sweep's script reads besides itself. A campaign of the
+    same app and host that is still open is left to be resumed (and returned) when it was opened from the same
+    declaration; otherwise that is a LoadstoneError.
+    """
+    if (still_open := resumable(config)) is not None:
+        lacking = len(missing(archive.scan_campaign(still_open)))
+        log(f"{still_open} is still open with {lacking} runs missing; `snakemake --cores all` goes on with it")
+        return still_open
+    sweep, root = config["sweep"], Path(config["archive"])
+    timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
+    campaign = Campaign(root, sweep["app"], config["host"], timestamp)
+    cells = _plan(config, tools, campaign, script_files)
+    _write_plan(campaign, cells)
+    total = sum(len(content["order"]["positions"]) for content in cells.values())
+    log(
+        f"opened {campaign}: {total} runs of {len(sweep['variants'])} variants at {len(loads(sweep))} "
+        f"{'numbers of users' if 'users' in sweep else 'rates'}"
+    )
+    return campaign
+
+
+def _plan(
+    config: Mapping[str, Any], tools: Mapping[str, str], campaign: Campaign, script_files: Sequence[str] = ()
+) -> dict[tuple[float, str], dict[str, Any]]:
+    """The metadata of every cell of the configured sweep."""
+    sweep = config["sweep"]
+    seed = sweep.get("seed")
+    seed = secrets.randbits(32) if seed is None else seed
+    common = {
+        "seed": seed,
+        "tools": {"loadstone": __version__, **tools},
+        "target": {"declaration": _declarations(config)[0]},
+        "script": input_files.script(sweep["script"], script_files) if "script" in sweep else None,
+    }
+    plan = order(sweep["variants"], loads(sweep), sweep["runs"], sweep.get("order", "blocks"), seed)
+    cells = {(rate, variant): _metadata(config, common, campaign, rate, variant) for rate, variant in plan}
+    for cell, positions in plan.items():
+        cells[cell]["order"]["positions"] = positions
+    return cells
+
+
+def _declarations(config: Mapping[str, Any]) -> tuple[str, str]:
+    """What ``target.declaration`` says of the configured sweep: with marks for credentials, and as it was before."""
+    identities = identity(config["target"], config["sweep"]["variants"])
+    marked = {name: changed.recordable(each) for name, each in identities.items()}
+    planned = {key: value for key, value in config["sweep"].items() if key not in _HOW}
+    digests = [digest({"sweep": planned, "target": each}) for each in (marked, identities)]
+    return digests[0], digests[1]
+
+
+def _still_open(root: Path, app: str, host: str) -> Campaign | None:
+    """The newest campaign of this app and host that has a plan and lacks runs of it."""
+    folder = root / app / host
+    if not folder.is_dir():
+        return None
+    mine = [campaign for campaign in archive.campaigns(root) if (campaign.app, campaign.host) == (app, host)]
+    for campaign in reversed(mine):
+        if campaign.is_open and missing(archive.scan_campaign(campaign)):
+            return campaign
+    return None
+
+
+def resumable(config: Mapping[str, Any]) -> Campaign | None:
+    """The open campaign that opening the configured sweep goes on with.
+
+    Raises LoadstoneError when none is declared, or that campaign was opened from another declaration.
+    """
+    if "sweep" not in config:
+        raise LoadstoneError("the configuration declares no sweep (see config/README.md)")
+    campaign = _still_open(Path(config["archive"]), config["sweep"]["app"], config["host"])
+    if campaign is None:
+        return None
+    listing = archive.scan_campaign(campaign)
+    lacking = len(missing(listing))
+    recorded = {metadata.read(cell.cell.path / archive.METADATA).target.get("declaration") for cell in listing.cells}
+    if len(recorded) != 1 or not recorded <= set(_declarations(config)):
+        what = _changed_declaration(listing, config)
+        raise LoadstoneError(
+            f"the campaign {campaign} is still open ({lacking} runs missing) and was opened from another declaration:\n"
+            + "".join(f"  {phrase}\n" for phrase in what)
+            + f"Finish it with the former configuration, or give it up: touch '{campaign.path / archive.ABANDONED}'"
+        )
+    return campaign
+
+
+def _changed_declaration(listing: CampaignListing, config: Mapping[str, Any]) -> list[str]:
+    """What is declared otherwise than in the plan of an open campaign."""
+    was = {(cell.cell.rate, cell.cell.variant_dir): _content(cell.cell) for cell in listing.cells}
+    planned = _plan(config, {}, listing.campaign)
+    now = {(rate_text(rate), variant): content for (rate, variant), content in planned.items()}
+    phrases = changed.in_plan(was, now)
+    for variant in dict.fromkeys(variant for _, variant in was.keys() & now.keys()):
+        cell = next(cell.cell for cell in listing.cells if cell.cell.variant_dir == variant)
+        described = metadata.read(cell.path / archive.METADATA)
+        phrases += [f"target variant {variant}: {phrase}" for phrase in changes(described, config["target"], variant)]
+    return phrases or ["something that its metadata do not tell"]
+
+
+def _content(cell: Cell) -> Any:
+    try:
+        return metadata.load(cell.path / archive.METADATA)
+    except (OSError, ValueError):
+        return {}
+
+
+def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, Any]]) -> None:
+    """All folders and files at once: written beside, then renamed, so that no half plan is ever seen."""
+    campaign.path.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=campaign.path.parent, prefix=".opening-"))
+    try:
+        beside.chmod(0o755)
+        for (rate, variant), content in cells.items():
+            folder = beside / rate_text(rate) / variant
+            folder.mkdir(parents=True)
+            write_new(folder / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
+        try:
+            beside.rename(campaign.path)
+        except OSError as error:
+            raise LoadstoneError(f"{campaign.path} cannot be made: {error.strerror}; try again") from None
+        sync(campaign.path.parent)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _metadata(
+    config: Mapping[str, Any], common: Mapping[str, Any], campaign: Campaign, rate: float, variant: str
+) -> dict[str, Any]:
+    """One cell's version 5 metadata: the keys of version 4 in their order, then the others; positions still empty."""
+    sweep, declared = config["sweep"], config["target"]["variants"][variant]
+    mode = sweep.get("generator", "vegeta")
+    identified = changed.recordable(variant_identity(config["target"], variant))
+    return {
+        "version": metadata.VERSION,
+        "testMode": mode,
+        "timestamp": campaign.timestamp,
+        **_warmup_bounds(sweep),
+        "warmupsFileSuffix": ".warmups.json.zst",
+        "resultsFileSuffix": ".results.json.zst",
+        "summaryFileSuffix": ".summary.json",
+        "req": identified.pop("request"),
+        **_load(sweep, rate),
+        "workloadInfo": {
+            "variant": variant,
+            "namespace": declared.get("namespace", variant),
+            "hostname": campaign.host,
+            "test_replicas": replicas_for(declared.get("replicas", config["target"].get("replicas", 1)), campaign.host),
+        },
+        "resourcesFileSuffix": ".resources.csv.zst",
+        "recordFileSuffix": ".run.json",
+        "checksums": {"algorithm": "sha256", "fileSuffix": ".sha256"},
+        "runs": sweep["runs"],
+        "seed": common["seed"],
+        "order": {"kind": sweep.get("order", "blocks"), "positions": []},
+        "generator": _generator(config, common["tools"]),
+        "loadModel": load_shapes.load_model(sweep),
+        **_stages(sweep, rate),
+        **({"script": common["script"]} if common["script"] else {}),
+        "labels": dict(sweep.get("labels", {})),
+        "tools": common["tools"],
+        "target": {**common["target"], "identity": identity_digest(config["target"], variant), **identified},
+    }
+
+
+def _generator(config: Mapping[str, Any], tools: Mapping[str, str]) -> dict[str, Any]:
+    """The load generator, and how many share the load, where, and over how many connections, if the sweep says it."""
+    sweep = config["sweep"]
+    name = sweep.get("generator", "vegeta")
+    found: dict[str, Any] = {"name": name, "version": tools.get(name, "")}
+    if name == "vegeta":
+        found["program"] = "paced"
+    if "connections" in sweep:
+        found["connections"] = sweep["connections"]
+    if "generators" in sweep:
+        found["count"] = sweep["generators"]
+        found |= {"in": "cluster"} if "generators" in config["target"] else {}
+    return found
+
+
+def _warmup_bounds(sweep: Mapping[str, Any]) -> dict[str, str]:
+    warmup = sweep.get("warmup", {"max_rate": 0})
+    return {
+        "min_warmup_rate": str(warmup.get("min_rate", 0)),
+        "max_warmup_rate": str(warmup.get("max_rate", 100)),
+    }
+
+
+def _load(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
+    """What version 4 says of the load: a warm-up and a test, each at one rate. Users have none."""
+    warmup = sweep.get("warmup", {"duration": "0s", "max_rate": 0})
+    test = {
+        "duration": load_shapes.measured_duration(sweep),
+        "rate": rate_text(load),
+        "timeout": sweep.get("timeout", "30s"),
+    }
+    if "users" in sweep:
+        del test["rate"]
+        return {"warmupOptions": {"duration": warmup["duration"]}, "testOptions": test, "users": int(load)}
+    rate = "0" if "shape" in sweep else str(warmup_rate(load, warmup))
+    return {"warmupOptions": {"duration": warmup["duration"], "rate": rate}, "testOptions": test}
+
+
+def _stages(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
+    """What the load is besides, where it is more than that or another tool's."""
+    if "shape" not in sweep and sweep.get("generator", "vegeta") in ("vegeta", "serial"):
+        return {}
+    stages = load_shapes.planned(sweep, load)
+    measured = next(stage.name for stage in stages if stage.measured)
+    return {"stages": [stage.to_json() for stage in stages], "measuredPhase": measured}

@@ -1,0 +1,354 @@
+"""Load generators in the cluster: a Job with a pod for each, which are told over HTTP what to send and when to start.
+
+They are reached through the API server's proxy to pods, so that nothing but the API server must be reachable from here,
+and neither a shared volume nor the right to run commands in pods is needed. Results are fetched in parts, each of which
+may be asked for again, and held against their checksums.
+
+Clocks differ from machine to machine. Each pod's is compared with ours before and after the attack; the start that all
+agree on is told to each by its own clock. A pod that is asked nothing for a minute ends, as does its Job.
+"""
+
+import gzip
+import hashlib
+import json
+import math
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from loadstone.collect.generators.several import Clock, failure, own_requests
+from loadstone.collect.targets.base import Job, RunFailedError
+from loadstone.collect.targets.kubernetes import session
+from loadstone.collect.targets.kubernetes.client import JOB, POD, Cluster, ClusterError, ConflictError, Object
+from loadstone.collect.targets.kubernetes.settings import Declared, Generators
+from loadstone.errors import LoadstoneError, printable
+
+RECORD = "loadstone/record"  # label of everything that a session has made: the id of its record
+INDEX = "batch.kubernetes.io/job-completion-index"
+_NAME = "loadstone-load"
+_FOLDER = "/results"
+_USER = 65532  # nobody in particular, and not root
+_EXCHANGES = 8
+_POLL_S, _ASK_S = 0.3, 1.0
+_AHEAD_S, _SLACK = 1.0, 4  # the agreed start: so long after the last is told, by so many times what telling takes
+_PART_BYTES = 8 << 20
+_GRACE_S = 600  # for the results to be fetched
+_HOPELESS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff")
+
+
+@dataclass(frozen=True)
+class Pod:
+    """One generator. `name` and `node` are where it runs."""
+
+    number: int
+    name: str
+    node: str
+
+
+def start(job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[tuple[Path, Path]]) -> "PodFleet":
+    """The generators of a run, in the session of this command."""
+    declared = Declared.of(job.target, job.cell.campaign.host)
+    if declared.generators is None:
+        raise LoadstoneError(f"{job.cell} is to be attacked from the cluster, but target.generators is not declared")
+    cluster = Cluster(declared.context, patience_s=declared.patience_s, log=job.log)
+    state = session.fence(declared.patience_s)
+    made = PodFleet(cluster, declared, state.record, plans, outputs)
+    try:
+        made.begin(job, lambda: session.fence(declared.patience_s), session.check)
+    except BaseException:
+        made.stop()
+        raise
+    return made
+
+
+class PodFleet:
+    """A Job's pods, one for each of `plans`; what they have sent is in `outputs` (measured, others) at the end."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        declared: Declared,
+        record: str,
+        plans: Sequence[Mapping[str, Any]],
+        outputs: Sequence[tuple[Path, Path]],
+    ) -> None:
+        assert declared.generators is not None
+        self.said: list[dict[str, Any]] = []
+        self.started_s = math.inf
+        self.command = ["paced"]
+        self.pids: tuple[int, ...] = ()
+        self._cluster, self._declared, self._record = cluster, declared, record
+        self._about: Generators = declared.generators
+        self._plans, self._outputs = plans, outputs
+        self._token = secrets.token_hex(16)
+        self._pods: list[Pod] = []
+        self._made: Object | None = None
+        self._done: set[int] = set()
+        self._asked_s = 0.0
+        self._tail = ""
+
+    # --- before the start ---------------------------------------------------------------------------------------------
+
+    def begin(self, job: Job, fence: Callable[[], object], check: Callable[[], object]) -> None:
+        """Make the Job, and agree with its pods on a start. Raises RunFailedError when that can't be had in time."""
+        deadline = time.monotonic() + self._declared.ready_timeout_s
+        remove(self._cluster, self._about.namespace, self._record, fence)
+        self._wait(lambda: not self._listed(), deadline, "generators of an earlier run are not gone", check)
+        seconds = sum(stage["nanoseconds"] for stage in self._plans[0]["stages"]) / 1e9
+        limit_s = math.ceil(self._declared.ready_timeout_s + seconds + job.timeout_s + _GRACE_S)
+        body = manifest(self._about, len(self._plans), self._record, self._token, limit_s)
+        fence()
+        try:
+            self._made = self._cluster.create(JOB, self._about.namespace, body)
+        except ConflictError:  # an answer to it was lost
+            self._made = self._cluster.get(JOB, self._about.namespace, body["metadata"]["name"])
+        except ClusterError as error:
+            if error.is_transient:
+                raise
+            raise RunFailedError(f"the generators' Job can't be made: {error}") from None
+        self._wait(self._are_ready, deadline, "the generators' pods are not ready", check)
+        for pod in self._pods:
+            self._tell(pod, "plan", {**self._plans[pod.number], "timeout": round(job.timeout_s * 1e9)})
+        self._agree()
+
+    def _agree(self) -> None:
+        clocks = [self._compare(pod) for pod in self._pods]
+        telling_s = sum(clock.uncertainty_ns for clock in clocks) * 2 / 1e9
+        ahead_s = _AHEAD_S + _SLACK * telling_s
+        start_ns = time.time_ns() + round(ahead_s * 1e9)
+        self.started_s = time.monotonic() + ahead_s
+        for pod, clock in zip(self._pods, clocks, strict=True):
+            self._tell(pod, "start", {"start": start_ns + clock.offset_ns})
+            self.said.append(
+                {
+                    "generator": pod.number,
+                    "requests": own_requests(self._plans[pod.number], pod.number),
+                    "pod": pod.name,
+                    "node": pod.node,
+                    "start": start_ns + clock.offset_ns,
+                    "clock_offset_ns": clock.offset_ns,
+                    "clock_uncertainty_ns": clock.uncertainty_ns,
+                }
+            )
+
+    def _compare(self, pod: Pod) -> Clock:
+        """Of several exchanges the quickest: its answer was made in between, so half of it is the uncertainty."""
+        found = []
+        for _ in range(_EXCHANGES):
+            before_ns = time.time_ns()
+            now_ns = int(self._status(pod)["now"])
+            after_ns = time.time_ns()
+            found.append(Clock(now_ns - (before_ns + after_ns) // 2, max(1, (after_ns - before_ns) // 2)))
+        return min(found, key=lambda clock: clock.uncertainty_ns)
+
+    def _are_ready(self) -> bool:
+        listed = self._listed()
+        for pod in listed:
+            if why := _trouble(pod):
+                raise RunFailedError(printable(f"the generator {pod['metadata']['name']} can't start: {why}"))
+        ready = {int(pod["metadata"]["labels"].get(INDEX, -1)): pod for pod in listed if _is_ready(pod)}
+        if set(ready) != set(range(len(self._plans))):
+            return False
+        self._pods = [
+            Pod(number, pod["metadata"]["name"], pod["spec"].get("nodeName") or "?")
+            for number, pod in sorted(ready.items())
+        ]
+        return True
+
+    def _wait(
+        self, condition: Callable[[], bool], deadline: float, what: str, check: Callable[[], object] = lambda: None
+    ) -> None:
+        while not condition():
+            if time.monotonic() > deadline:
+                states = "; ".join(map(_state, self._listed())) or "there is none"
+                raise RunFailedError(printable(f"{what} in time: {states}"))
+            check()
+            time.sleep(_POLL_S)
+
+    def _listed(self) -> list[Object]:
+        return self._cluster.list(POD, self._about.namespace, {RECORD: self._record})
+
+    # --- while they send, and after -----------------------------------------------------------------------------------
+
+    def exit_code(self) -> int | None:
+        """0 when all have sent all, and it is here. Raises RunFailedError as soon as one has not."""
+        if time.monotonic() - self._asked_s < _ASK_S:
+            return None
+        self._asked_s = time.monotonic()
+        for pod in self._pods:
+            if pod.number not in self._done:
+                status = self._status(pod)
+                if status["state"] == "failed":
+                    self._fail(pod, str(status.get("error")))
+                if status["state"] == "done":
+                    self._done.add(pod.number)
+        if len(self._done) < len(self._pods):
+            return None
+        for pod, said in zip(self._pods, self.said, strict=True):
+            after = self._compare(pod)
+            said["clock_drift_ns"] = after.offset_ns - said["clock_offset_ns"]
+            said["clock_uncertainty_ns"] = max(said["clock_uncertainty_ns"], after.uncertainty_ns)
+        for pod in self._pods:
+            self._fetch(pod)
+        return 0
+
+    def stop(self) -> None:
+        """Delete the Job and its pods. What can't be deleted now, the keeper of the cluster deletes at the end."""
+        if self._made is None:
+            return
+        try:
+            made = self._made["metadata"]
+            self._cluster.delete(JOB, self._about.namespace, made["name"], made["uid"], cascade=True)
+            self._made = None
+        except LoadstoneError as error:
+            self._tail = str(error)
+
+    def tail(self) -> str:
+        return self._tail
+
+    def _status(self, pod: Pod) -> Object:
+        found = json.loads(self._ask(pod, "GET", "status"))
+        if not isinstance(found, dict) or not isinstance(found.get("now"), int):
+            self._fail(pod, "it answers as no generator does")
+        return dict(found)
+
+    def _tell(self, pod: Pod, what: str, content: Mapping[str, Any]) -> None:
+        self._ask(pod, "POST", what, content)
+
+    def _ask(
+        self, pod: Pod, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        where = (self._about.namespace, pod.name, self._about.port)
+        sent = {"X-Loadstone-Token": self._token, **(headers or {})}
+        try:
+            return self._cluster.through(
+                *where, method, path, body=body, headers=sent, is_worth_waiting=lambda: self._is_alive(pod)
+            )
+        except ClusterError as error:
+            if not error.status:  # nobody knows how the pod is
+                raise
+            self._fail(pod, str(error))
+
+    def _is_alive(self, pod: Pod) -> bool:
+        held = self._cluster.get(POD, self._about.namespace, pod.name)
+        return held is not None and not held["metadata"].get("deletionTimestamp") and not _trouble(held)
+
+    def _fail(self, pod: Pod, said: str) -> NoReturn:
+        held = self._cluster.get(POD, self._about.namespace, pod.name)
+        state = _state(held) if held else "it is gone"
+        raise RunFailedError(printable(failure(self._plans[pod.number], f"({state}) failed", None, said)))
+
+    def _fetch(self, pod: Pod) -> None:
+        """A pod's results, part by part: one that does not come is asked for again, not the whole."""
+        files = self._status(pod)["files"]
+        for name, destination in zip(("measured", "others"), self._outputs[pod.number], strict=True):
+            packed, size = destination.with_suffix(".gz"), int(files[name]["bytes"])
+            digest = hashlib.sha256()
+            with packed.open("wb") as file:
+                while (at := file.tell()) < size:
+                    part = self._ask(pod, "GET", name, headers={"Range": f"bytes={at}-{at + _PART_BYTES - 1}"})
+                    if not part or len(part) > _PART_BYTES:
+                        self._fail(pod, f"its results end after {at} of {size} bytes")
+                    file.write(part)
+                    digest.update(part)
+            if digest.hexdigest() != files[name]["sha256"]:
+                self._fail(pod, f"its {name} requests were damaged on their way")
+            with gzip.open(packed) as source, destination.open("wb") as output:
+                shutil.copyfileobj(source, output, 1 << 20)
+            packed.unlink()
+
+
+def manifest(about: Generators, count: int, record: str, token: str, limit_s: int) -> Object:
+    """The Job: a pod for each generator, none of which is tried again, apart from each other where there is room."""
+    labels = {"app.kubernetes.io/name": _NAME, RECORD: record}
+    wanted = {name: value for name, value in (("cpu", about.cpu), ("memory", about.memory)) if value}
+    container = {
+        "name": "generator",
+        "image": about.image,
+        "command": [*about.command, "-listen", f":{about.port}", "-folder", _FOLDER],
+        "env": [{"name": "LOADSTONE_TOKEN", "value": token}],
+        "ports": [{"containerPort": about.port}],
+        "readinessProbe": {"tcpSocket": {"port": about.port}, "periodSeconds": 1},
+        "resources": {"requests": wanted, "limits": wanted},
+        "volumeMounts": [{"name": "results", "mountPath": _FOLDER}],
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 1,
+        "nodeSelector": dict(about.node_selector),
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": labels},
+            }
+        ],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "fsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container],
+        "volumes": [{"name": "results", "emptyDir": {}}],
+    }
+    return {
+        "metadata": {"name": f"{_NAME}-{token[:8]}", "labels": labels},
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": count,
+            "parallelism": count,
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": limit_s,
+            "ttlSecondsAfterFinished": _GRACE_S,
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def remove(cluster: Cluster, namespace: str, record: str, fence: Callable[[], object]) -> None:
+    """Delete all Jobs that a session has made."""
+    for made in cluster.list(JOB, namespace, {RECORD: record}):
+        fence()
+        cluster.delete(JOB, namespace, made["metadata"]["name"], made["metadata"]["uid"], cascade=True)
+
+
+def _is_ready(pod: Object) -> bool:
+    status = pod.get("status", {})
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or [])
+    return status.get("phase") == "Running" and ready and not pod["metadata"].get("deletionTimestamp")
+
+
+def _trouble(pod: Object) -> str:
+    """Why a pod will never generate any load; empty while it may."""
+    status = pod.get("status", {})
+    for each in status.get("containerStatuses") or []:
+        reason = (each.get("state", {}).get("waiting") or {}).get("reason", "")
+        if reason in _HOPELESS:
+            return f"{reason}: {(each['state']['waiting']).get('message', '')}".strip(": ")
+    if status.get("phase") in ("Failed", "Succeeded"):
+        return _state(pod)
+    return ""
+
+
+def _state(pod: Object) -> str:
+    status = pod.get("status", {})
+    texts = [f"{pod['metadata']['name']} is {status.get('phase', '?')}"]
+    texts += [f"{status[name]}" for name in ("reason", "message") if status.get(name)]
+    texts += [
+        each["message"]
+        for each in status.get("conditions") or []
+        if each["type"] == "PodScheduled" and each["status"] != "True" and each.get("message")
+    ]
+    return ", ".join(texts)

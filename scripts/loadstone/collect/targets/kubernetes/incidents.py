@@ -1,0 +1,200 @@
+"""What happened in namespaces during an attack: restarts, kills for lack of memory, evictions, lost pods, warnings.
+
+Two looks are compared by the identity and the counts of what is there. Clocks are never compared: those of a cluster's
+machines, its API server and ours are not the same.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadstone.collect.targets.kubernetes.client import EVENT, POD, Cluster, ClusterError, Object
+
+Incident = dict[str, Any]
+
+MOST = 200  # incidents told one by one
+_LONGEST = 1000  # characters of a text from the cluster
+_EVICTIONS = {"Evicted", "Preempted", "TaintManagerEviction"}
+_OOM = "OOMKilled"
+_OVER = {"Succeeded", "Failed"}
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Pods and events by uid."""
+
+    pods: Mapping[str, Object] = field(default_factory=dict)
+    events: Mapping[str, Object] = field(default_factory=dict)
+
+
+class Watched:
+    """Some namespaces from `begin` on."""
+
+    def __init__(self, cluster: Cluster, namespaces: Iterable[str]) -> None:
+        self._cluster = cluster
+        self._namespaces = tuple(dict.fromkeys(namespaces))
+        self._before: _Look | None = None
+        self._problem = "nobody looked before the attack"
+
+    def begin(self) -> None:
+        """Look at what is there now. When that fails, `incidents` says so."""
+        self._before = self._look()
+
+    def incidents(self) -> list[Incident]:
+        """What happened since: ``kind``, ``object``, ``text`` and, where known, ``container``, ``reason``, ``count``.
+
+        Kinds: ``oom`` and ``restart`` of a container, ``ended`` (and not started again), ``evicted``, ``replaced``,
+        ``vanished``, ``failed`` and ``added`` of a pod, ``warning`` for events, ``unknown`` when the cluster could not
+        be asked. The first `MOST` are told, and how many there are more.
+        """
+        after = self._look() if self._before is not None else None
+        if self._before is None or after is None:
+            text = f"it is not known what happened during the attack: {self._problem}"
+            return [{"kind": "unknown", "object": ", ".join(self._namespaces), "text": text[:_LONGEST]}]
+        found = [*_of_pods(self._before, after), *_of_events(self._before.events, after.events)]
+        if len(found) > MOST:
+            more = {"kind": "more", "object": ", ".join(self._namespaces), "text": f"{len(found) - MOST} more"}
+            found = [*found[:MOST], more]
+        return found
+
+    def _look(self) -> _Look | None:
+        try:
+            pods = [pod for namespace in self._namespaces for pod in self._cluster.list(POD, namespace)]
+            events = [event for namespace in self._namespaces for event in self._cluster.list(EVENT, namespace)]
+        except ClusterError as error:
+            self._problem = str(error)
+            return None
+        return _Look(*({each["metadata"]["uid"]: each for each in found} for found in (pods, events)))
+
+
+# --- pods ------------------------------------------------------------------------------------------------------------
+
+
+def _of_pods(before: _Look, after: _Look) -> Iterator[Incident]:
+    new = {uid: pod for uid, pod in after.pods.items() if uid not in before.pods}
+    evicted = _evicted(before.events, after.events)
+    for uid, pod in before.pods.items():
+        now = after.pods.get(uid)
+        if now is not None:
+            yield from _of_containers(pod, now)
+        if not _is_over(pod) and (now is None or _is_over(now)):
+            yield _of_lost_pod(pod, now, evicted.get(uid), new)
+    for pod in new.values():
+        yield from _of_containers({}, pod)
+        yield _incident("added", _name(pod), "was created during the attack")
+
+
+def _of_lost_pod(before: Object, now: Object | None, eviction: str | None, new: dict[str, Object]) -> Incident:
+    """Of a pod that is gone, going or finished. A successor is taken out of `new`."""
+    status = (now or {}).get("status", {})
+    reason = status.get("reason") or _disruption(status)
+    if eviction is not None or (reason is not None and "Evict" in reason):
+        text = eviction or status.get("message") or "was evicted"
+        return _incident("evicted", _name(before), text, reason=reason or "Evicted")
+    if now is not None and not _is_leaving(now) and status.get("phase") == "Failed":
+        return _incident("failed", _name(before), status.get("message") or "has failed", reason=reason)
+    owners = _owners(before)
+    for uid, pod in new.items():
+        if owners & _owners(pod):
+            del new[uid]
+            return _incident("replaced", _name(before), f"was replaced by {_name(pod)}", reason=reason)
+    text = "is being deleted" if now is not None else "is gone"
+    return _incident("vanished", _name(before), f"{text}, and no other took its place", reason=reason)
+
+
+def _of_containers(before: Object, now: Object) -> Iterator[Incident]:
+    former = {status["name"]: status for status in _containers(before)}
+    for status in _containers(now):
+        known = former.get(status["name"], {})
+        restarts = status.get("restartCount", 0) - known.get("restartCount", 0)
+        how = {"container": status["name"]}
+        ended = _terminated(status, "state")
+        if restarts > 0:
+            last = _terminated(status, "lastState") or ended or {}
+            times = "restarted" if restarts == 1 else f"restarted {restarts} times"
+            why = f"{times}; before that it {_end(last)}" if last else times
+            kind = "oom" if last.get("reason") == _OOM else "restart"
+            yield _incident(kind, _name(now), why, **how, reason=last.get("reason"), count=restarts)
+        elif ended and not _terminated(known, "state") and ended.get("exitCode", 0) != 0:
+            kind = "oom" if ended.get("reason") == _OOM else "ended"
+            text = f"{_end(ended)} and was not started again"
+            yield _incident(kind, _name(now), text, **how, reason=ended.get("reason"), count=1)
+
+
+def _end(terminated: Mapping[str, Any]) -> str:
+    if terminated.get("reason") == _OOM:
+        return "was killed for lack of memory (OOMKilled)"
+    code = terminated.get("exitCode")
+    return f"ended with exit code {code} ({terminated.get('reason') or 'no reason given'})"
+
+
+def _containers(pod: Object) -> list[Object]:
+    status = pod.get("status", {})
+    return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+
+
+def _terminated(status: Mapping[str, Any], state: str) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = (status.get(state) or {}).get("terminated")
+    return found
+
+
+def _is_leaving(pod: Object) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def _is_over(pod: Object) -> bool:
+    """Whether a pod serves nothing any more, or soon."""
+    return _is_leaving(pod) or pod.get("status", {}).get("phase") in _OVER
+
+
+def _disruption(status: Mapping[str, Any]) -> str | None:
+    """Why the cluster itself ends a pod, such as ``EvictionByEvictionAPI``."""
+    targets = (each for each in status.get("conditions") or () if each.get("type") == "DisruptionTarget")
+    return next((each.get("reason") for each in targets if each.get("status") == "True"), None)
+
+
+def _owners(pod: Object) -> set[str]:
+    return {owner["uid"] for owner in pod["metadata"].get("ownerReferences") or ()}
+
+
+def _name(pod: Object) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+def _of_events(before: Mapping[str, Object], after: Mapping[str, Object]) -> Iterator[Incident]:
+    for event, count in _newer(before, after):
+        if event.get("type") == "Warning":
+            about = event.get("involvedObject", {})
+            parts = (about.get("namespace"), about.get("name"))
+            name = f"{about.get('kind') or 'Object'} {'/'.join(part for part in parts if part)}"
+            yield _incident("warning", name, event.get("message") or "", reason=event.get("reason"), count=count)
+
+
+def _newer(before: Mapping[str, Object], after: Mapping[str, Object]) -> Iterator[tuple[Object, int]]:
+    """Events that are new or were counted up, and by how much."""
+    for uid, event in after.items():
+        if (count := _count(event) - _count(before.get(uid))) > 0:
+            yield event, count
+
+
+def _count(event: Object | None) -> int:
+    if event is None:
+        return 0
+    return max(event.get("count") or 1, (event.get("series") or {}).get("count") or 0)
+
+
+def _evicted(before: Mapping[str, Object], after: Mapping[str, Object]) -> dict[str, str]:
+    """What is said of pods that were evicted, by the pods' uid."""
+    return {
+        event["involvedObject"]["uid"]: event.get("message") or "was evicted"
+        for event, _ in _newer(before, after)
+        if event.get("reason") in _EVICTIONS and event.get("involvedObject", {}).get("uid")
+    }
+
+
+def _incident(kind: str, name: str, text: str, **more: Any) -> Incident:
+    known = {key: value for key, value in more.items() if value is not None}
+    return {"kind": kind, "object": name, "text": text[:_LONGEST], **known}

@@ -1,0 +1,279 @@
+"""Keeps a cluster for one invocation: takes it, holds it, puts it back. A process of its own, started by `session`.
+
+Reads its order from the first line of standard input. The end of that input says that the workflow is over, however
+it ended; then, as after SIGTERM, the cluster is put back.
+"""
+
+import contextlib
+import getpass
+import json
+import signal
+import socket
+import sys
+import threading
+import traceback
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive.locks import exclusive
+from loadstone.collect.targets.kubernetes import apply, generator_pods, namespace_claims, rights, session
+from loadstone.collect.targets.kubernetes.apply import Writer
+from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError
+from loadstone.collect.targets.kubernetes.lease import NAME, Lease, LeaseLostError
+from loadstone.collect.targets.kubernetes.record import Record, Records
+from loadstone.collect.targets.kubernetes.session import LEFT_SOME, NOT_PUT_BACK, PUT_BACK, REFUSED, TAKEN_OVER, State
+from loadstone.collect.targets.kubernetes.settings import Declared
+from loadstone.collect.targets.kubernetes.survey import survey
+from loadstone.errors import LoadstoneError, printable
+
+Log = Callable[[str], None]
+_POLL_S = 0.3
+
+_FIRST_S = 15.0  # until the API server has answered once
+_JOB_S = 30.0  # that a job may take to notice that all is over
+
+
+class Keeper:
+    """One session on one cluster. `ended` is set when the workflow is over; `say` hears how it stands."""
+
+    def __init__(
+        self, declared: Declared, ended: threading.Event, log: Log, say: Callable[[State], None], own_id: str = ""
+    ) -> None:
+        self.declared = declared
+        self.ended = ended
+        self.log = log
+        self.say = say
+        self.id = own_id or str(uuid.uuid4())
+        self.cluster = Cluster(declared.context, patience_s=declared.patience_s, first_patience_s=_FIRST_S, log=log)
+        self.records = Records(self.cluster, declared.namespace, session.record_path(self.cluster.host))
+        self.holder = f"{_user()}@{socket.gethostname()} {self.id}"
+        self.code = PUT_BACK
+
+    def keep(self, needed: list[str], campaigns: Iterable[str] = ()) -> int:
+        """Hold the cluster for measuring the variants `needed` until the end, or that of `campaigns`; an exit code."""
+        self._say(session.WAITING)
+        for text in session.others(self.cluster.host):
+            self.log(text)
+        if needed:
+            rights.check(self.cluster, self.declared)
+        else:
+            self.cluster.version()  # a wrong address is told soon
+        with self._leased() as lease:
+            if lease is None:
+                return PUT_BACK
+            writer = Writer(self.cluster, lambda: _renewed(lease))
+            while (left := self.records.find()) is not None:
+                self.log(f"putting back what {left.holder} left on {self.cluster.host} (since {left.since})")
+                self._put_back(writer, left)
+            if needed and not self.ended.is_set():
+                self._hold(lease, writer, needed, list(campaigns))
+            else:
+                self._say(session.DONE)
+            return self.code
+
+    def _hold(self, lease: Lease, writer: Writer, needed: list[str], campaigns: list[str]) -> None:
+        since = datetime.now().astimezone().isoformat(timespec="seconds")
+        namespaces = tuple(rights.scaled_namespaces(self.declared))
+        own = str(uuid.uuid4())
+        where = self.declared.generators.namespace if self.declared.generators else ""
+        record = Record(
+            own, self.holder, since, self.cluster.host, claims=namespaces, namespace=self.declared.namespace, load=where
+        )
+        self.records.write(record)
+        try:
+            namespace_claims.take(writer, record, self.declared.namespace)
+            found = survey(self.cluster, self.declared, needed)
+            for note in found.notes:
+                self.log(note)
+            whole = replace(record, objects=found.objects)
+            self.records.write(whole)
+            record = whole
+            apply.idle(writer, record)
+            self.log(f"holding {self.cluster.host}: {_counted(record)} will be put back at the end")
+            self._until_end(lease, record, campaigns)
+        finally:
+            self._finish(lease, writer, record)
+
+    def _say(self, name: str, text: str = "") -> None:
+        self.say(State(self.id, name, text, self.cluster.host))
+
+    def _until_end(self, lease: Lease, record: Record, campaigns: list[str]) -> None:
+        said = 0.0
+        while not (self.ended.wait(_POLL_S) or lease.lost.is_set() or session.is_released(self.id, campaigns)):
+            if (held_until := lease.held_until()) != said:
+                self.say(State(self.id, session.HELD, "", self.cluster.host, record.id, held_until))
+                said = held_until
+
+    def _finish(self, lease: Lease, writer: Writer, record: Record) -> None:
+        """Put back, unless another has the cluster: then he has put it back."""
+        if lease.lost.is_set():
+            self._say(session.LOST, f"{self.cluster.host} was taken over by {lease.holder()}")
+            self.code = TAKEN_OVER
+            return
+        if record.objects:
+            self._say(session.LOST, "the sweep is over")
+        with contextlib.ExitStack() as stack:
+            try:
+                # A job of ours may be at work for a moment longer.
+                path, does = session.JOB_LOCK.resolve(), "is still at work in the cluster"
+                stack.enter_context(exclusive("putting the cluster back", self.log, path, _JOB_S, does=does))
+            except (OSError, LoadstoneError) as error:
+                self.log(f"putting back although {error}")
+            self._put_back(writer, record)
+
+    def _put_back(self, writer: Writer, record: Record) -> None:
+        """Raises LoadstoneError, with the record kept, when the cluster refuses any of it."""
+        refused = _remove_generators(writer, record)
+        outcome = apply.put_back(writer, record)
+        outcome.refused += refused
+        outcome.refused += namespace_claims.give_back(writer, record, self.declared.namespace)
+        if outcome.refused:
+            raise LoadstoneError(
+                f"not all could be put back on {self.cluster.host}; what was refused is still recorded:\n  "
+                + "\n  ".join(outcome.refused)
+            )
+        self.records.clear(record)
+        if outcome.left:
+            self.log("left as it is, for others have changed it meanwhile:\n  " + "\n  ".join(outcome.left))
+            self.code = LEFT_SOME
+        if not record.objects:
+            return
+        how = "as it was, but for what others have changed" if outcome.left else "as it was"
+        self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {len(outcome.written)} fields put back")
+
+    @contextlib.contextmanager
+    def _leased(self) -> Iterator[Lease | None]:
+        """The cluster's Lease, renewed; None when the workflow ended before it was free."""
+        declared = self.declared
+        lease = Lease(self.cluster, declared.namespace, NAME, self.holder, declared.lease_duration_s)
+        if not lease.acquire(self.log, self.ended.is_set):
+            yield None
+            return
+        with lease.renewing():
+            try:
+                yield lease
+            except ClusterError:  # what is left may need putting back: whoever comes next waits until it has expired
+                raise
+            except BaseException:
+                lease.release()
+                raise
+            with contextlib.suppress(LeaseLostError):
+                lease.release()
+
+
+def _remove_generators(writer: Writer, record: Record) -> list[str]:
+    """End what a session's load generators still send; texts for what the cluster refused."""
+    try:
+        if record.load:
+            generator_pods.remove(writer.cluster, record.load, record.id, writer.fence)
+    except ClusterError as error:
+        if error.is_transient:
+            raise
+        return [f"load generators in the namespace {record.load}: {error}"]
+    return []
+
+
+def _renewed(lease: Lease) -> None:
+    """Raises LeaseLostError, or ClusterError, unless the Lease is surely held."""
+    if not lease.is_held():
+        lease.renew()
+
+
+def restore(config: Mapping[str, Any], log: Log) -> None:
+    """Put a cluster back after a session that could not; waits, and says for whom, while another one holds it.
+
+    Raises LoadstoneError when something is left as others have changed it, or is refused.
+    """
+    target = config.get("target", {})
+    if target.get("kind") != "kubernetes":
+        raise LoadstoneError("the configuration declares no Kubernetes target: there is nothing to put back")
+    declared = Declared.of(target, config["host"], only_cluster=True)
+    keeper = Keeper(declared, threading.Event(), log, lambda _: None)
+    if keeper.records.find() is None:
+        for text in session.others(keeper.cluster.host):
+            log(text)
+        log(f"nothing is to be put back on {keeper.cluster.host}")
+    elif keeper.keep([]) != PUT_BACK:
+        raise LoadstoneError("not all is as it was: see above")
+
+
+def _counted(record: Record) -> str:
+    kinds: dict[str, int] = {}
+    for each in record.objects:
+        kinds[each.kind.name] = kinds.get(each.kind.name, 0) + 1
+    return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"
+
+
+def main() -> int:
+    """Keep a cluster as the order on standard input says."""
+    order = json.loads(sys.stdin.readline())
+    ended = threading.Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
+
+    def wait_for_end_of_input() -> None:
+        while sys.stdin.read(1):
+            pass
+        ended.set()
+
+    threading.Thread(target=wait_for_end_of_input, daemon=True).start()
+    with contextlib.ExitStack() as stack:
+        log = _log_to(Path("logs/cluster.log"), stack)
+
+        def say(state: State) -> None:
+            try:
+                session.say(state)
+            except OSError as error:  # jobs stop when they hear nothing more; putting back must not
+                log(f"the jobs can't be told how the cluster stands: {error}")
+
+        server = ""
+        try:
+            declared = Declared.of(order["target"], order["host"], only_cluster=not order["needed"])
+            keeper = Keeper(declared, ended, log, say, order["id"])
+            server = keeper.cluster.host
+            return keeper.keep(order["needed"], order["campaigns"])
+        except LoadstoneError as error:
+            log(f"error: {error}")
+        except Exception:  # noqa: BLE001 - into the log, whatever it is
+            log(traceback.format_exc())
+        say(State(order["id"], session.FAILED, "the cluster can't be used: see above", server))
+        if not session.has_records(server):
+            return REFUSED
+        log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, puts it back")
+        return NOT_PUT_BACK
+
+
+def _log_to(path: Path, stack: contextlib.ExitStack) -> Log:
+    """A log to a file and the terminal that never fails: nobody may be listening, and the disk may be full."""
+    file = None
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = stack.enter_context(path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1))
+
+    def log(text: str) -> None:
+        with contextlib.suppress(OSError):
+            print(printable(text), file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            if file is not None:
+                file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
+
+    return log
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""Who may attack a cluster: one holder of one Lease (coordination.k8s.io) at a time, whatever user and machine.
+
+As client-go's leader election does it: whether a Lease has expired is judged by this machine's clock since the Lease
+was last *seen* to change, never by comparing two machines' clocks; it is taken over by a write that fails when somebody
+else was faster. Unlike there, the time in which the API server was away is not counted against the holder.
+"""
+
+import contextlib
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive.waiting import Waiting
+from loadstone.collect.targets.kubernetes.client import (
+    LEASE,
+    NAMESPACE,
+    Cluster,
+    ClusterError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    Object,
+)
+from loadstone.collect.targets.kubernetes.session import clock
+from loadstone.errors import LoadstoneError
+
+Log = Callable[[str], None]
+
+NAME = "loadstone"  # of the Lease that sweeps exclude each other by
+_FOLDER, _PURPOSE = "loadstone/folder", "loadstone/purpose"
+_POLL_S = 0.5
+_SHORTEST_S, _LONGEST_S = 1.0, 5.0  # that one call may take
+
+
+class LeaseLostError(LoadstoneError):
+    """Somebody else holds the Lease now."""
+
+
+class Lease:
+    """One Lease as one holder, whose name must be unique, such as ``<user>@<host> <uuid>``.
+
+    `lost` is set for good when another has taken it over. `purpose` is shown to those who wait.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        name: str,
+        holder: str,
+        duration_s: float,
+        *,
+        purpose: str = "a sweep",
+    ) -> None:
+        self.namespace, self.name = namespace, name
+        self.duration_s = duration_s
+        self.lost = threading.Event()
+        self._identity, self._purpose = holder, purpose
+        self._cluster = cluster
+        # Calls end well before the Lease expires, and a wait can be ended soon.
+        self._quick = cluster.with_patience(min(max(duration_s / 3, _SHORTEST_S), _LONGEST_S))
+        self._known: Object | None = None  # as it was last read or written
+        self._renewed_at = -math.inf
+        self._log: Log = lambda _: None
+        self._lock = threading.Lock()  # renewals and the release
+
+    # --- Taking it ----------------------------------------------------------------------------------------------------
+
+    def acquire(self, log: Log, stop: Callable[[], bool]) -> bool:
+        """Wait until the Lease is held; says for whom. False when `stop()` became true before.
+
+        Raises ClusterError when the API server refuses, or is away for longer than the cluster's patience, and
+        LoadstoneError when the namespace is missing and can't be made.
+        """
+        self._log = log
+        watched = _Watched(self.duration_s)
+        away_since: float | None = None
+        waiting = Waiting(log)
+        while not stop():
+            try:
+                found = self._read()
+                if found is None or watched.is_free(found, self._identity):
+                    self._take(found)
+                    return True
+            except ConflictError:
+                continue  # somebody was faster
+            except ClusterError as error:
+                away_since = away_since or time.monotonic()
+                if not error.is_transient or time.monotonic() - away_since > self._cluster.patience_s:
+                    raise
+                watched.forget()
+            else:
+                away_since = None
+                who = found.get("spec", {}).get("holderIdentity")
+                waiting.say(who, f"waiting: {_describe(found)} holds the cluster {self._cluster.host}")
+            time.sleep(_POLL_S)
+        return False
+
+    def _read(self) -> Object | None:
+        self._known = self._quick.get(LEASE, self.namespace, self.name)
+        return self._known
+
+    def _take(self, found: Object | None) -> None:
+        """Make it ours as of `found`. Raises ConflictError when it has changed since."""
+        now, was = _now(), (found or {}).get("spec", {})
+        if was.get("holderIdentity") not in (None, "", self._identity):
+            self._log(f"taking over: {_describe(found)} has not renewed its Lease for too long")
+        spec = {"acquireTime": now, "leaseTransitions": was.get("leaseTransitions", 0) + 1}
+        self._write(found, spec)
+
+    def _write(self, found: Object | None, spec: Object) -> None:
+        """Hold it from now on: the time counts from before the call, so ours is over before another sees it expire."""
+        begun = clock()
+        held = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": max(math.ceil(self.duration_s), 1),
+            "renewTime": _now(),
+        }
+        annotations = {_FOLDER: str(Path.cwd()), _PURPOSE: self._purpose}
+        if found is None:
+            metadata = {"name": self.name, "annotations": annotations}
+            self._known = self._create({"metadata": metadata, "spec": spec | held})
+        else:
+            metadata = found["metadata"]
+            metadata = metadata | {"annotations": {**(metadata.get("annotations") or {}), **annotations}}
+            whole = found | {"metadata": metadata, "spec": {**found.get("spec", {}), **spec, **held}}
+            self._known = self._quick.replace(LEASE, self.namespace, whole)
+        self._renewed_at = begun
+
+    def _create(self, body: Object) -> Object:
+        try:
+            return self._quick.create(LEASE, self.namespace, body)
+        except NotFoundError:
+            pass
+        try:
+            self._quick.create(NAMESPACE, "", {"metadata": {"name": self.namespace}})
+        except ConflictError:
+            pass  # somebody else has just made it
+        except ForbiddenError:
+            raise LoadstoneError(
+                f"the namespace {self.namespace!r}, in which sweeps exclude each other, does not exist on "
+                f"{self._cluster.host}, and you may not create it: kubectl create namespace {self.namespace}"
+            ) from None
+        return self._quick.create(LEASE, self.namespace, body)
+
+    # --- Holding it ---------------------------------------------------------------------------------------------------
+
+    def is_held(self) -> bool:
+        """Whether nobody else can hold it now, by what is known here; asks nobody."""
+        return clock() < self.held_until()
+
+    def held_until(self) -> float:
+        """Until when it is surely ours, by `session.clock`; minus infinity when it is not."""
+        return -math.inf if self.lost.is_set() else self._renewed_at + self.duration_s
+
+    def renew(self) -> None:
+        """Hold it for longer. Raises LeaseLostError when another has taken it, ClusterError when that can't be known.
+
+        A Lease that has expired, but that nobody took, is ours still.
+        """
+        with self._lock:
+            if self.lost.is_set() or self._renewed_at == -math.inf:
+                raise LeaseLostError(f"the Lease of {self._cluster.host} is not held any more")
+            try:
+                self._write(self._known, {})
+            except (ConflictError, NotFoundError):
+                found = self._read()
+                if not self._is_ours(found):
+                    self.lost.set()
+                    who = _describe(found)
+                    raise LeaseLostError(f"the cluster {self._cluster.host} was taken over: {who} holds it") from None
+                self._write(found, {})
+
+    def _is_ours(self, found: Object | None) -> bool:
+        """One that was deleted is nobody's, and making it again fails when another was faster."""
+        return found is None or found.get("spec", {}).get("holderIdentity") == self._identity
+
+    @contextlib.contextmanager
+    def renewing(self) -> Iterator[None]:
+        """Renew it inside of `with`, three times in its duration; `lost` is set when another has taken it."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._keep_renewing, args=[ended], daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _keep_renewing(self, ended: threading.Event) -> None:
+        usual_s = self.duration_s / 3
+        failing = False
+        while not ended.wait(min(usual_s, _SHORTEST_S) if failing else usual_s):
+            try:
+                self.renew()
+            except LeaseLostError as error:
+                if self.lost.is_set():
+                    self._log(str(error))
+                return
+            except ClusterError as error:
+                if not failing:
+                    self._log(f"the Lease could not be renewed, trying again: {error}")
+                failing = True
+            else:
+                if failing:
+                    self._log("the Lease is renewed again")
+                failing = False
+
+    def release(self) -> None:
+        """Let the next one in at once. Does nothing to a Lease that another holds."""
+        with self._lock:
+            was_held, self._renewed_at = self._renewed_at != -math.inf, -math.inf
+            while was_held and not self.lost.is_set():
+                found = self._cluster.get(LEASE, self.namespace, self.name)
+                if found is None or not self._is_ours(found):
+                    return
+                spec = found["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
+                with contextlib.suppress(ConflictError, NotFoundError):
+                    self._cluster.replace(LEASE, self.namespace, found | {"spec": spec})
+                    return
+
+    def holder(self) -> str:
+        """Who holds it, for messages; who was last seen to, when the API server is away."""
+        found = self._known
+        with contextlib.suppress(ClusterError):
+            found = self._quick.get(LEASE, self.namespace, self.name)
+        return _describe(found)
+
+
+class _Watched:
+    """How long another's Lease has been seen not to change."""
+
+    def __init__(self, usual_s: float) -> None:
+        self._usual_s = usual_s
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: for a while nobody could have renewed it."""
+        self._version: Any = None
+        self._since = 0.0
+
+    def is_free(self, found: Object, identity: str) -> bool:
+        """Whether the Lease that was just read can be taken: nobody's, ours, or unchanged for its holder's duration."""
+        spec = found.get("spec", {})
+        if spec.get("holderIdentity") in (None, "", identity):
+            return True
+        if found["metadata"]["resourceVersion"] != self._version:
+            self._version, self._since = found["metadata"]["resourceVersion"], time.monotonic()
+        duration_s = spec.get("leaseDurationSeconds") or self._usual_s
+        return time.monotonic() - self._since > duration_s
+
+
+def _now() -> str:
+    """For people: nothing compares it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _describe(found: Object | None) -> str:
+    spec = (found or {}).get("spec", {})
+    if not (who := spec.get("holderIdentity")):
+        return "nobody"
+    annotations = (found or {})["metadata"].get("annotations") or {}
+    purpose, folder = annotations.get(_PURPOSE), annotations.get(_FOLDER)
+    since = str(spec.get("acquireTime") or "?").partition(".")[0].replace("T", " ")
+    where = f"in {folder}, " if folder else ""
+    text = f"{f'{purpose} by ' if purpose else ''}{who} ({where}since {since} UTC)"
+    return "".join(each if each.isprintable() else "?" for each in text)[:500]

@@ -1,0 +1,190 @@
+"""What a sweep would do to a cluster, said before it does anything: changes, order, time, missing rights."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from loadstone import archive
+from loadstone.archive import Cell, metadata, plan
+from loadstone.archive.progress import duration_text
+from loadstone.archive.stages import load_text
+from loadstone.collect import sweep
+from loadstone.collect.targets.base import Log
+from loadstone.collect.targets.kubernetes import namespace_claims, rights, session
+from loadstone.collect.targets.kubernetes.changes import STOPPED, get
+from loadstone.collect.targets.kubernetes.client import LEASE, Cluster
+from loadstone.collect.targets.kubernetes.lease import NAME as LEASE_NAME
+from loadstone.collect.targets.kubernetes.record import Changed, Record, Records
+from loadstone.collect.targets.kubernetes.settings import Declared
+from loadstone.collect.targets.kubernetes.survey import Survey, survey
+from loadstone.config import load_shapes
+from loadstone.config import target as declared_target
+from loadstone.errors import LoadstoneError
+
+_SHOWN = 12
+_PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A cluster in which a sweep could begin, and what it would change there."""
+
+    cluster: Cluster
+    declared: Declared
+    survey: Survey
+
+
+def check(config: Mapping[str, Any], variants: set[str], log: Log) -> Checked:
+    """Look whether the cluster answers, grants what is needed, and is as it is declared. Touches nothing.
+
+    Raises LoadstoneError that lists missing rights, or what is not as it is declared.
+    """
+    declared = Declared.of(_target(config), config["host"])
+    cluster = Cluster(declared.context, patience_s=_PATIENCE_S, log=log)
+    log(f"cluster {cluster.host}, {cluster.version()}; Lease and record in the namespace {declared.namespace}")
+    rights.check(cluster, declared)
+    for right in rights.lacking(cluster, rights.useful(declared)):
+        log(f"not allowed, and done without: {right}")
+    return Checked(cluster, declared, survey(cluster, declared, variants))
+
+
+def explain(config: Mapping[str, Any], log: Log) -> None:
+    """Say what the open campaigns of this host, else the configured sweep, would change. Touches nothing.
+
+    Raises LoadstoneError for what `check` finds, and when a planned variant is declared otherwise than it was planned.
+    """
+    target = _target(config)
+    lacking = _lacking(Path(config["archive"]), config["host"])
+    declared_target.check_declared((cell for cell, _ in lacking), target)
+    variants = (
+        {cell.variant_dir for cell, _ in lacking} if lacking else set(config.get("sweep", {}).get("variants", []))
+    )
+    if lacking and "sweep" in config:
+        try:
+            sweep.resumable(config)
+        except LoadstoneError as error:
+            log(f"`snakemake --cores 1 open` would refuse what is declared now:\n{error}")
+    checked = check(config, variants, log)
+    record = Records(checked.cluster, checked.declared.namespace, session.record_path(checked.cluster.host)).find()
+    for line in session.others(checked.cluster.host):
+        log(line)
+    changes = _changes(checked.survey, variants) if record is None else _not_put_back(checked, record)
+    own, namespaces = checked.declared.namespace, rights.scaled_namespaces(checked.declared)
+    for line in filter(None, (namespace_claims.foreign(checked.cluster, each, own) for each in namespaces)):
+        log(f"a sweep would be refused: {line}")
+    for line in [*checked.survey.notes, *changes, *_generators(checked.declared), *_order(config, lacking)]:
+        log(line)
+
+
+def print_rights(config: Mapping[str, Any]) -> None:
+    """Write a ServiceAccount ``loadstone``, its namespace, Roles and RoleBindings to standard output, as YAML."""
+    declared = Declared.of(_target(config), config["host"])
+    subject = {"kind": "ServiceAccount", "name": "loadstone", "namespace": declared.namespace}
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": subject["name"], "namespace": declared.namespace},
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": declared.namespace}}
+    yaml.safe_dump_all([namespace, account, *rights.roles(declared, subject)], sys.stdout, sort_keys=False)
+
+
+def _target(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    target: Mapping[str, Any] = config.get("target", {})
+    if target.get("kind") != "kubernetes":
+        raise LoadstoneError("the configuration declares no Kubernetes target (see config/README.md)")
+    return target
+
+
+def _lacking(root: Path, host: str) -> list[tuple[Cell, plan.PlannedRun]]:
+    """The missing runs of this host's open campaigns, in the order in which they will be attacked."""
+    if not root.is_dir():
+        return []
+    mine = [campaign for campaign in archive.campaigns(root) if campaign.host == host and campaign.is_open]
+    listings = [archive.scan_campaign(campaign) for campaign in sorted(mine, key=lambda each: each.instant)]
+    return [(run.cell, run) for listing in listings for run in plan.missing(listing)]
+
+
+def _generators(declared: Declared) -> list[str]:
+    if (about := declared.generators) is None:
+        return []
+    return [
+        f"while load is sent by several generators: a Job of pods of {about.image} in the namespace {about.namespace}"
+    ]
+
+
+def _not_put_back(checked: Checked, record: Record) -> list[str]:
+    """Whose sweep has the cluster changed: what is found now is no first state."""
+    lease = checked.cluster.get(LEASE, checked.declared.namespace, LEASE_NAME)
+    holds = (lease or {}).get("spec", {}).get("holderIdentity") == record.holder
+    lines = [
+        f"this cluster is not as it was: it is changed by the sweep of {record.holder}, since {record.since}, "
+        + ("which holds it or was killed a moment ago" if holds else "which was killed"),
+        "what another sweep changes can be told when that is put back, at its end, by the next sweep before it begins",
+        "or by `snakemake --cores 1 restore`; to be put back now:",
+    ]
+    for changed in record.objects:
+        held = checked.cluster.get(changed.kind, changed.namespace, changed.name)
+        for each in changed.fields:
+            lines += [f"  {changed}: {what}" for what in each.texts(get(held, each.path), each.before)]
+    return lines
+
+
+def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
+    lines = ["for the whole sweep, until it is put back:"]
+    for changed in reversed(found.objects):
+        lines += [f"  {changed}: {what}" for what in _idle_texts(changed)]
+    for variant in sorted(variants):
+        lines.append(f"while {variant} is measured:")
+        for changed in found.objects:
+            for each in changed.fields:
+                if variant in each.ours and STOPPED in each.ours:
+                    lines.append(f"  {changed}: started afresh with {each.ours[variant]} pods")
+                elif variant in each.ours:
+                    texts = each.texts(each.wanted(None), each.wanted(variant))
+                    lines += [f"  {changed}: {what}" for what in texts]
+    return lines
+
+
+def _idle_texts(changed: Changed) -> list[str]:
+    return [text for each in changed.fields for text in each.texts(each.before, each.wanted(None))]
+
+
+def _order(config: Mapping[str, Any], lacking: list[tuple[Cell, plan.PlannedRun]]) -> list[str]:
+    if lacking:
+        first = [f"  {cell.variant_dir} at {_load(cell)}, run {run.run}" for cell, run in lacking[:_SHOWN]]
+        more = [f"  ... and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
+        left = duration_text(sum(_attacks_s(cell) + 1 for cell, _ in lacking))
+        return [
+            f"{len(lacking)} runs in this order:",
+            *first,
+            *more,
+            f"warm-ups and attacks take about {left}, and every run the time until its pods are ready and gone again",
+        ]
+    planned = config.get("sweep")
+    if planned is None:
+        return ["no sweep is declared"]
+    loads = load_shapes.loads(planned)
+    total = len(planned["variants"]) * len(loads) * planned["runs"]
+    lengths_s = [
+        sum(stage.duration_s for stage in load_shapes.planned(planned, load) if not stage.iterations) for load in loads
+    ]
+    time = duration_text(total * (sum(lengths_s) / len(loads) + 1))
+    return [
+        f"no sweep is open; `snakemake --cores 1 open` would plan {total} runs",
+        f"warm-ups and attacks take about {time}, and every run the time until its pods are ready and gone again",
+    ]
+
+
+def _load(cell: Cell) -> str:
+    return load_text(cell.rate, metadata.read(cell.path / archive.METADATA).load_model)
+
+
+def _attacks_s(cell: Cell) -> float:
+    """Seconds of one run's warm-up and attack."""
+    planned = metadata.read(cell.path / archive.METADATA)
+    return planned.load_s

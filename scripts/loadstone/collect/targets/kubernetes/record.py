@@ -1,0 +1,190 @@
+"""What a session changes in a cluster, written down before the first change: in the cluster and on disk.
+
+The ConfigMap is there for the next invocation from any machine; the file for when somebody deleted the ConfigMap. An
+id that the ConfigMap lists as restored makes a file of that id worthless, so that nothing is put back twice.
+"""
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive.durable import replace, sync
+from loadstone.collect.targets.kubernetes.changes import Field
+from loadstone.collect.targets.kubernetes.client import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    HELM_RELEASE,
+    KUSTOMIZATION,
+    Cluster,
+    ConflictError,
+    Kind,
+    Object,
+)
+from loadstone.errors import LoadstoneError
+
+NAME = "loadstone-record"
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (DEPLOYMENT, KUSTOMIZATION, HELM_RELEASE)}
+_KEY, _RESTORED = "record.json", "restored"
+_REMEMBERED = 200
+_PAUSE_S = 0.1
+_LARGEST_BYTES = 900_000  # a ConfigMap holds 1 MiB at most
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One object that a session changes."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind.name} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that one session changes, in the order in which it is put back."""
+
+    id: str
+    holder: str
+    since: str
+    server: str
+    objects: tuple[Changed, ...] = field(default=())
+    claims: tuple[str, ...] = field(default=())  # namespaces that bear its mark
+    namespace: str = ""  # of its Lease; empty in records of older versions
+    load: str = ""  # where its load generators are; empty without any
+
+    def encoded(self) -> Object:
+        """As JSON can hold it."""
+        objects = [
+            {
+                "kind": each.kind.name,
+                "namespace": each.namespace,
+                "name": each.name,
+                "uid": each.uid,
+                "fields": [one.encoded() for one in each.fields],
+            }
+            for each in self.objects
+        ]
+        about = {"id": self.id, "holder": self.holder, "since": self.since, "server": self.server}
+        return {
+            **about,
+            "objects": objects,
+            "claims": list(self.claims),
+            "namespace": self.namespace,
+            "load": self.load,
+        }
+
+    @classmethod
+    def decoded(cls, content: Any, where: str) -> "Record":
+        """Inverse of `encoded`. Raises LoadstoneError that names `where` it stands when it can't be understood."""
+        try:
+            objects = tuple(
+                Changed(
+                    KINDS[each["kind"]],
+                    each["namespace"],
+                    each["name"],
+                    each["uid"],
+                    tuple(Field.decoded(one) for one in each["fields"]),
+                )
+                for each in content["objects"]
+            )
+            claims = tuple(map(str, content.get("claims", [])))
+            about = (content["id"], content["holder"], content["since"], content["server"])
+            return cls(*about, objects, claims, str(content.get("namespace", "")), str(content.get("load", "")))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise LoadstoneError(
+                f"{where} says what is to be put back, but can't be understood ({type(error).__name__}: {error}); "
+                "put the cluster back by hand, then remove it"
+            ) from None
+
+
+class Records:
+    """Where the record of a cluster is kept: the ConfigMap of `namespace`, and `file`."""
+
+    def __init__(self, cluster: Cluster, namespace: str, file: Path) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+        self.file = file
+
+    def find(self) -> Record | None:
+        """What is still to be put back; None when the cluster is as it was.
+
+        Raises LoadstoneError when the file is of a sweep whose Lease is in another namespace: it may be under way.
+        """
+        held = self._cluster.get(CONFIG_MAP, self._namespace, NAME)
+        data = (held or {}).get("data") or {}
+        if _KEY in data:
+            return _decoded(data[_KEY], f"the ConfigMap {self._namespace}/{NAME}")
+        if not self.file.exists():
+            return None
+        record = _decoded(self.file.read_text(encoding="utf-8", errors="replace"), str(self.file))
+        if record.id in data.get(_RESTORED, "").split():
+            self._remove_file()
+            return None
+        if record.server != self._cluster.host:
+            return None
+        if record.namespace not in ("", self._namespace):
+            raise LoadstoneError(
+                f"an earlier sweep of this folder (since {record.since}) changed {record.server} under the Lease in "
+                f"the namespace {record.namespace}, not {self._namespace}: put that back first, by "
+                f"`snakemake --cores 1 restore` with `namespace: {record.namespace}` in target"
+            )
+        return record
+
+    def write(self, record: Record) -> None:
+        """Keep a record, on disk first. Raises LoadstoneError when it is too large for the cluster."""
+        text = json.dumps(record.encoded(), separators=(",", ":"))
+        if len(text.encode()) > _LARGEST_BYTES:
+            raise LoadstoneError(
+                f"what would be changed fills {len(text.encode()):,} bytes, more than a ConfigMap can hold; "
+                "measure fewer variants at once, or change less of them"
+            )
+        replace(self.file, text.encode(), mode=0o600)  # environments may hold credentials
+        sync(self.file)
+        sync(self.file.parent)
+        self._update(lambda data: data | {_KEY: text})
+
+    def clear(self, record: Record) -> None:
+        """What this record says is put back; one of another id stays."""
+
+        def cleared(data: dict[str, str]) -> dict[str, str]:
+            known = [*data.get(_RESTORED, "").split(), record.id]
+            own = _KEY in data and _decoded(data[_KEY], "the record").id == record.id
+            kept = {key: value for key, value in data.items() if key != _KEY or not own}
+            return kept | {_RESTORED: " ".join(dict.fromkeys(known[-_REMEMBERED:]))}
+
+        self._update(cleared)
+        if self.file.exists() and _decoded(self.file.read_text(errors="replace"), str(self.file)).id == record.id:
+            self._remove_file()
+
+    def _remove_file(self) -> None:
+        self.file.unlink(missing_ok=True)
+        sync(self.file.parent)
+
+    def _update(self, change: Any) -> None:
+        while True:
+            held = self._cluster.get(CONFIG_MAP, self._namespace, NAME)
+            try:
+                if held is None:
+                    body = {"metadata": {"name": NAME}, "data": change({})}
+                    self._cluster.create(CONFIG_MAP, self._namespace, body)
+                else:
+                    self._cluster.replace(CONFIG_MAP, self._namespace, held | {"data": change(held.get("data") or {})})
+            except ConflictError:
+                time.sleep(_PAUSE_S)
+                continue
+            return
+
+
+def _decoded(text: str, where: str) -> Record:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        content = {"error": str(error)}
+    return Record.decoded(content, where)

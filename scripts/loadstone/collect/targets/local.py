@@ -1,0 +1,105 @@
+"""The local target: processes on this machine, started for one run, watched, and stopped whatever happens."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import Any
+
+import psutil
+
+from loadstone.archive.metadata import parse_duration
+from loadstone.collect.process_usage import ProcessTrees
+from loadstone.collect.targets.base import Job, RunFailedError, Sample
+from loadstone.collect.targets.identity import ask, identify
+from loadstone.process import Program
+
+_POLL_S = 0.01
+
+
+class LocalTarget:
+    """The processes of one variant while they run."""
+
+    def __init__(self, programs: Mapping[str, Program], seen: dict[str, Any]) -> None:
+        self._programs = programs
+        self._trees = ProcessTrees({name: program.pid for name, program in programs.items()})
+        self.seen = seen
+
+    def check_alive(self) -> None:
+        """Raise RunFailedError when a process has ended."""
+        _check_alive(self._programs)
+
+    def watch(self) -> None:
+        """Nothing is to be remembered: a process that ends fails the run."""
+
+    def incidents(self) -> list[dict[str, Any]]:
+        return []
+
+    def sample(self) -> list[Sample]:
+        """CPU and memory of each declared process with its children."""
+        return self._trees.sample()
+
+
+@contextmanager
+def running(job: Job) -> Iterator[LocalTarget]:
+    """The variant's processes, started in declared order, ready and identified; stopped at the end, last first."""
+    declared = job.target["variants"][job.cell.variant_dir]
+    limit = time.monotonic() + (parse_duration(job.target.get("ready_timeout")) or 30.0)
+    programs: dict[str, Program] = {}
+    try:
+        for name in declared.get("processes", []):
+            process = job.target["processes"][name]
+            _require_free(name, process["port"])
+            programs[name] = Program(
+                process["command"], job.minder, job.logs / f"{name}.log", environment=process.get("environment")
+            )
+            _wait_ready(name, process["ready"], programs, limit)
+        identity = identify(job.planned.request, declared["expect"], job.timeout_s)
+        yield LocalTarget(programs, {"identity": identity})
+    finally:
+        for program in reversed(programs.values()):
+            program.stop()
+
+
+def _check_alive(programs: Mapping[str, Program]) -> None:
+    for name, program in programs.items():
+        code = program.exit_code()
+        if code is not None:
+            raise RunFailedError(
+                f"the process {name!r} ended (exit code {code}) while it was needed:\n{program.tail()}"
+            )
+
+
+def _wait_ready(name: str, url: str, programs: Mapping[str, Program], limit: float) -> None:
+    why = "no answer yet"
+    while time.monotonic() < limit:
+        _check_alive(programs)
+        try:
+            status, _, _ = ask("GET", url, {}, None, timeout_s=1.0)
+            if status == HTTPStatus.OK:
+                return
+            why = f"status {status}"
+        except (OSError, HTTPException) as error:
+            why = str(error)
+        time.sleep(_POLL_S)
+    raise RunFailedError(f"the process {name!r} was not ready in time: {url}: {why}")
+
+
+def _require_free(name: str, port: int) -> None:
+    """Refuse to measure somebody else's server: nothing may listen on the port before our process does."""
+    for connection in _connections():
+        if connection.status == psutil.CONN_LISTEN and connection.laddr[1] == port:
+            owner = f" by process {connection.pid}" if connection.pid else ""
+            raise RunFailedError(
+                f"port {port} of the process {name!r} is already in use{owner}. End that one and start again: what is "
+                "collected stays, and the campaign goes on. (Another port is another declaration, for which the open "
+                "campaign would have to be given up.)"
+            )
+
+
+def _connections() -> list[Any]:
+    try:
+        return list(psutil.net_connections("tcp"))
+    except psutil.AccessDenied:  # macOS shows the connections of others to root only
+        return list(psutil.Process().net_connections("tcp"))

@@ -1,0 +1,187 @@
+"""The stages that a declared sweep gives to each run."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loadstone.archive.metadata import parse_duration
+from loadstone.archive.stages import TEST, WARMUP, Stage, integral, steps
+
+# As long as k6 leaves users the time for their iterations.
+_LONGEST = "10m"
+
+
+def loads(sweep: Mapping[str, Any]) -> Sequence[float]:
+    """What a sweep's folders stand for: requests per second, or numbers of users."""
+    found: Sequence[float] = sweep["users"] if "users" in sweep else sweep["rates"]
+    return found
+
+
+def load_model(sweep: Mapping[str, Any]) -> str:
+    """``open``, ``closed`` or ``serial``."""
+    if "users" in sweep:
+        return "closed"
+    return "serial" if sweep.get("generator") == "serial" else "open"
+
+
+def planned(sweep: Mapping[str, Any], load: float) -> list[Stage]:
+    """The stages of every run at a load (requests per second, or users); the measured one is always among them."""
+    if "users" in sweep:
+        return _of_users(sweep, int(load))
+    stages = _of_shape(sweep, load) if "shape" in sweep else _of_rate(sweep, load)
+    each = requests_each(sweep)
+    if sweep.get("generator") == "artillery":
+        return [stage.holding(sum(sent for _, sent in steps(stage))) for stage in stages]
+    return [stage.holding(integral(stage) * each) for stage in stages]
+
+
+def measured_duration(sweep: Mapping[str, Any]) -> str:
+    """How long the measured stage lasts, as it was declared."""
+    if "shape" in sweep:
+        named = [stage for stage in sweep["shape"] if stage.get("measured")]
+        return str((named or sweep["shape"][-1:])[0]["duration"])
+    return str(sweep.get("duration", _LONGEST))
+
+
+def requests_each(sweep: Mapping[str, Any]) -> int:
+    """Requests that a user makes in one iteration."""
+    return int(sweep.get("script", {}).get("requests", 1))
+
+
+def _of_rate(sweep: Mapping[str, Any], rate: float) -> list[Stage]:
+    test = Stage(TEST, seconds(sweep["duration"]), rate=rate, to=rate, measured=True)
+    warmup_s = seconds(sweep.get("warmup", {}).get("duration"))
+    before = float(warmup_rate(rate, sweep["warmup"])) if warmup_s else 0.0
+    return [Stage(WARMUP, warmup_s, rate=before, to=before), test] if before else [test]
+
+
+def _of_users(sweep: Mapping[str, Any], users: int) -> list[Stage]:
+    iterations = sweep.get("iterations")
+    requests = users * iterations * requests_each(sweep) if iterations else None
+    duration_s = seconds(measured_duration(sweep))
+    test = Stage(TEST, duration_s, users=users, iterations=iterations, requests=requests, measured=True)
+    warmup_s = seconds(sweep.get("warmup", {}).get("duration"))
+    return [Stage(WARMUP, warmup_s, users=users), test] if warmup_s else [test]
+
+
+def _of_shape(sweep: Mapping[str, Any], load: float) -> list[Stage]:
+    shape = sweep["shape"]
+    named = [stage["name"] for stage in shape if stage.get("measured")]
+    measured = named[0] if named else shape[-1]["name"]
+    return [
+        Stage(
+            stage["name"],
+            seconds(stage["duration"]),
+            rate=rate_of(stage["rate"], load),
+            to=rate_of(stage.get("to", stage["rate"]), load),
+            measured=stage["name"] == measured,
+        )
+        for stage in shape
+    ]
+
+
+def rate_of(declared: str | float, load: float) -> float:
+    """Requests per second of a declared rate: a number, or a share of the sweep's rate (``50%``)."""
+    if isinstance(declared, str) and (match := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)%", declared)):
+        return round(float(match[1]) * load / 100, 9)
+    return float(declared)
+
+
+def warmup_rate(rate: float, warmup: Mapping[str, Any]) -> int:
+    """Requests/s of the warm-up: half the rate, rounded down, within the configured bounds (as in version 4)."""
+    return int(max(warmup.get("min_rate", 0), min(warmup.get("max_rate", 100), rate // 2)))
+
+
+def seconds(duration: str | None) -> float:
+    """Of a checked duration; 0 for none."""
+    return parse_duration(duration) or 0.0
+
+
+def faults(sweep: Mapping[str, Any]) -> list[str]:
+    """What contradicts itself in a sweep's load: a key and why, each."""
+    generator = sweep.get("generator", "vegeta")
+    found = [f"{key}: {why}" for key, why in _misplaced(sweep, generator)]
+    if found:
+        return found
+    if "shape" in sweep:
+        found += _shape_faults(sweep, generator)
+    elif not seconds(measured_duration(sweep)):
+        found.append("duration: must be longer than zero")
+    warmup = sweep.get("warmup", {})
+    if warmup.get("min_rate", 0) > warmup.get("max_rate", 100):
+        found.append("warmup: min_rate is above max_rate")
+    if found:
+        return found
+    for load in loads(sweep):
+        stages = planned(sweep, load)
+        short = [stage for stage in stages if stage.sends and stage.duration_s < 1]
+        if generator == "k6" and short:
+            found.append(f"generator: k6 sends for at least a second, the stage {short[0].name} is shorter")
+        measured = next(stage for stage in stages if stage.measured)
+        found += _sharing_faults(sweep, load, measured.requests or 0)
+        if measured.rate is not None and (measured.rate + (measured.to or 0)) / 2 * measured.duration_s < 1:
+            found.append(f"rates: {load} requests/s for {measured_duration(sweep)} is less than one request")
+    return list(dict.fromkeys(found))
+
+
+def _sharing_faults(sweep: Mapping[str, Any], load: float, requests: int) -> Iterator[str]:
+    """Of generators and connections that share so many requests."""
+    number = sweep.get("generators", 1)
+    if requests < number > 1:
+        yield f"generators: {number} generators have {requests} requests to send at {load} requests/s; each needs one"
+    if (connections := sweep.get("connections", 0)) > requests:
+        yield f"connections: {connections} have {requests} requests to send at {load} requests/s; each needs one"
+    elif connections % number:
+        yield f"connections: {connections} can't be shared evenly by {number} generators"
+
+
+# Keys that one generator alone has.
+_OF_ONE = {
+    "generators": ("vegeta", "share the load of vegeta"),
+    "connections": ("vegeta", "are those of vegeta"),
+    "script": ("k6", "is one of k6"),
+}
+
+
+def _misplaced(sweep: Mapping[str, Any], generator: str) -> list[tuple[str, str]]:
+    """Keys that are missing, or that another one leaves no room for."""
+    found = []
+    if ("users" in sweep) == ("rates" in sweep):
+        found.append(("rates", "either rates (requests per second) or users (who wait for answers) are needed"))
+    if "users" in sweep and generator != "k6":
+        found.append(("users", f"{generator} knows no users who wait; generator: k6 does"))
+    if "iterations" in sweep and "users" not in sweep:
+        found.append(("iterations", "are those of users, and none are given"))
+    found += [
+        (key, f"{why}; the generator is {generator}")
+        for key, (whose, why) in _OF_ONE.items()
+        if key in sweep and generator != whose
+    ]
+    if "shape" in sweep:
+        if generator == "serial" or "users" in sweep:
+            found.append(("shape", "needs requests sent on a clock (generator: vegeta, k6 or artillery, and rates)"))
+        found += [(key, "the stages of sweep.shape say it") for key in ("duration", "warmup") if key in sweep]
+    elif "duration" not in sweep and "iterations" not in sweep:
+        found.append(("duration", "is required"))
+    return found
+
+
+def _shape_faults(sweep: Mapping[str, Any], generator: str) -> list[str]:
+    shape, found = sweep["shape"], []
+    names = [stage["name"] for stage in shape]
+    found += [f"shape: two stages have the name {name}" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if sum(bool(stage.get("measured")) for stage in shape) > 1:
+        found.append("shape: only one stage can be the measured one")
+    found += [f"shape: {stage['name']}: must be longer than zero" for stage in shape if not seconds(stage["duration"])]
+    if found:
+        return found
+    for load in sweep["rates"]:
+        measured = next(stage for stage in _of_shape(sweep, load) if stage.measured)
+        if not load == measured.rate == measured.to:
+            found.append(
+                f"shape: the measured stage, {measured.name}, must have the rate that sweep.rates says ({load:g} "
+                "requests/s) all the time: write `rate: 100%`"
+            )
+    if generator == "artillery" and any(seconds(stage["duration"]) * 1000 % 1 for stage in shape):
+        found.append("shape: Artillery counts time in milliseconds")
+    return found[:1]

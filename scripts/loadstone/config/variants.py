@@ -1,0 +1,123 @@
+"""Variants as readers know them: canonical name, label, order and colour of a folder name (config/variants.yaml)."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from loadstone.archive import parse_timestamp
+
+# Okabe & Ito 2008, safe for colour-blind readers, without yellow (too faint on white); black last.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one variant is shown; `pattern` tells those of one colour apart, by the shape of points and by dashes."""
+
+    name: str
+    label: str
+    colour: str
+    pattern: int = 0
+
+
+def look(position: int, colours: Sequence[str] = PALETTE) -> tuple[str, int]:
+    """Colour and pattern of the variant at a position: the colours in their order, then again in the next pattern."""
+    return colours[position % len(colours)], position // len(colours)
+
+
+@dataclass(frozen=True)
+class Relabelled:
+    """A variant that had another label at some time; `now_means` is the variant that this label stands for today."""
+
+    name: str
+    label: str
+    former: str
+    now_means: str | None
+
+
+class Variants:
+    """The declared variants of all apps; `declared` is the decoded config/variants.yaml: app -> variant -> fields.
+
+    `seen` is what an archive holds besides (`loadstone.report.undeclared_variants`): app -> variants.
+    """
+
+    def __init__(
+        self,
+        declared: Mapping[str, Mapping[str, Mapping[str, Any] | None]],
+        seen: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.declared = declared
+        self.seen = seen or {}
+        self._canonical = {
+            (app, folder): name
+            for app, variants in declared.items()
+            for name, fields in variants.items()
+            for folder in (name, *(fields or {}).get("aliases", ()))
+        }
+
+    def names(self) -> dict[str, dict[str, dict[str, list[str]]]]:
+        """The declaration without labels and colours: all that tables depend on."""
+        return {
+            app: {name: {"aliases": list((fields or {}).get("aliases", ()))} for name, fields in variants.items()}
+            for app, variants in self.declared.items()
+        }
+
+    def over(self, app: str) -> dict[str, tuple[str, ...]]:
+        """What each declared variant of an app is built upon, in declared order; nothing for the lowest."""
+        found = {}
+        for name, fields in self.declared.get(app, {}).items():
+            over = (fields or {}).get("over", ())
+            found[name] = (over,) if isinstance(over, str) else tuple(over)
+        return found
+
+    def canonical(self, app: str, folder: str) -> str:
+        """The canonical name of a variant's folder; an undeclared folder keeps its own name."""
+        return self._canonical.get((app, folder), folder)
+
+    def folders(self, app: str) -> list[str] | None:
+        """Every folder name that an app's declaration knows, sorted; None for an app that is not declared at all."""
+        return sorted(folder for of, folder in self._canonical if of == app) if app in self.declared else None
+
+    def label_at(self, app: str, name: str, instant: datetime) -> str:
+        """The label that a variant had at an instant."""
+        fields = self.declared.get(app, {}).get(name) or {}
+        for former in fields.get("history", ()):
+            until = parse_timestamp(former["until"])
+            if until is not None and instant < until:
+                return str(former["label"])
+        return str(fields.get("label", name))
+
+    def relabelled(self, app: str, present: Iterable[str], instant: datetime) -> list[Relabelled]:
+        """Those of the variants that were called something else at an instant, in declared order."""
+        today = {str((fields or {}).get("label", name)): name for name, fields in self.declared.get(app, {}).items()}
+        found = []
+        for style in self.styles(app, present):
+            former = self.label_at(app, style.name, instant)
+            if former != style.label:
+                found.append(Relabelled(style.name, style.label, former, today.get(former)))
+        return found
+
+    def styles(self, app: str, present: Iterable[str], planned: Iterable[str] = ()) -> list[Style]:
+        """Styles of the variants that are present: in declared order, then as folders were `planned`, then by name.
+
+        Variants that are declared, or seen before, look the same wherever they are shown, whichever others are present.
+        """
+        declared = self.declared.get(app, {})
+        names = set(present)
+        known = [*declared, *(self.canonical(app, folder) for folder in planned)]
+        rest = sorted(names.difference(known), key=natural)
+        ordered = [*(name for name in dict.fromkeys(known) if name in names), *rest]
+        given = {name: fields["colour"] for name, fields in declared.items() if fields and fields.get("colour")}
+        free = [colour for colour in PALETTE if colour not in given.values()] or list(PALETTE)
+        plain = [name for name in dict.fromkeys([*declared, *self.seen.get(app, ()), *ordered]) if name not in given]
+        looks = {name: look(position, free) for position, name in enumerate(plain)}
+        looks |= {name: (colour, 0) for name, colour in given.items()}
+        return [Style(name, (declared.get(name) or {}).get("label", name), *looks[name]) for name in ordered]
+
+
+def natural(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Names in the order in which people count: ``v9`` before ``v10``."""
+    parts = re.split("([0-9]+)", name)
+    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)], name

@@ -1,0 +1,316 @@
+"""How a campaign was measured: what generator, machine and target were, and how well the load was sent.
+
+From the cells' metadata and the runs' records; an archive of an older version lacks most of it, which is said once.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import yaml
+
+from loadstone.analysis import send_lag
+from loadstone.archive import METADATA, Campaign, CellListing, run_records, scan_campaign
+from loadstone.archive.metadata import Metadata, parse_duration, read
+from loadstone.archive.run_records import RunRecord
+from loadstone.config import redact
+from loadstone.config.variants import Variants
+from loadstone.report import clusters
+from loadstone.report.numbers import Unit, counted, duration, joined, minute, significant, span
+from loadstone.report.queries import Questions, Row
+from loadstone.tables.layout import text
+from loadstone.text import at, load_unit, rate_text
+
+_VERSION = re.compile(r"\bv?\d+(\.\d+)+[\w.+-]*")
+_LONGEST = 4000  # characters shown of what was declared of a cluster
+_NAMED = 5  # cells whose answers differed; beyond that their number is given
+
+
+@dataclass(frozen=True)
+class Described:
+    """One cell of the archive: canonical variant and folder, its metadata and what its runs recorded, by run."""
+
+    variant: str
+    folder: str
+    rate: float
+    metadata: Metadata
+    records: Mapping[int, RunRecord]
+
+
+def describe(campaign: Campaign, variants: Variants) -> list[Described]:
+    """Every cell of a campaign, as its metadata and its runs' records say."""
+    return [
+        Described(
+            variant=text(variants.canonical(campaign.app, listing.cell.variant_dir)),
+            folder=listing.cell.variant_dir,
+            rate=float(listing.cell.rate),
+            metadata=read(listing.cell.path / METADATA),
+            records=_records(listing),
+        )
+        for listing in scan_campaign(campaign).cells
+    ]
+
+
+def _records(listing: CellListing) -> dict[int, RunRecord]:
+    return {
+        file.run: run_records.read(listing.cell.path / file.name)
+        for file in listing.files
+        if file.kind == "run" and not (listing.cell.path / file.name).is_fifo()
+    }
+
+
+def context(
+    questions: Questions, cells: Sequence[Described], labels: Mapping[str, str], unit: Unit, *, open_load: bool
+) -> dict[str, Any]:
+    """The variables of ``measured.html``; `open_load` is False where runs were sent, and none on a clock."""
+    fidelity = questions.rows("page_fidelity")
+    recorded = [record for cell in cells for record in cell.records.values()]
+    facts = [*_generator(cells, recorded), *_machine(recorded), *_sequence(cells, recorded)]
+    variants = list(_requests(cells, labels))
+    absent = _absent(cells, recorded, variants)
+    warnings = [
+        *_late(fidelity, labels, unit),
+        *_busy(recorded),
+        *_changed_bodies(cells, labels),
+        *_changed_images(cells, labels),
+    ]
+    return {
+        "measured_facts": [(term, content) for term, content in facts if content],
+        "warnings": warnings,
+        "kept_clock": _kept_clock(fidelity, unit) if open_load else _NO_CLOCK,
+        "fidelity": _with_loads(fidelity, cells, list(labels))
+        if open_load and any(row["n_measured"] for row in fidelity)
+        else [],
+        "requests": variants,
+        "not_recorded": absent,
+        "n_unreported": sum(row["n_unreported"] for row in fidelity),
+    }
+
+
+# --- facts -----------------------------------------------------------------------------------------------------------
+
+
+def _generator(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
+    generators = dict.fromkeys(
+        " ".join(filter(None, (cell.metadata.generator, cell.metadata.generator_version))) for cell in cells
+    )
+    yield "Load generator", joined(generators)
+    sent_by = dict.fromkeys(cell.metadata.sent_by for cell in cells)
+    yield "Sent by", joined(sent_by) if sent_by.keys() != {cell.metadata.generator for cell in cells} else ""
+    named = {cell.metadata.generator for cell in cells}
+    tools = dict.fromkeys(
+        f"{name} {_short(version)}".strip()
+        for cell in cells
+        for name, version in cell.metadata.tools.items()
+        if name not in named | {"loadstone"}
+    )
+    ours = dict.fromkeys(record.loadstone for record in recorded)
+    did = "Imported" if any(cell.metadata.imported for cell in cells) else "Collected"
+    yield f"{did} by", joined(f"Loadstone {version}" for version in ours if version)
+    yield "Programs", joined(tools)
+    yield "Kubernetes", joined(record.server_version for record in recorded)
+
+
+def _short(version: str) -> str:
+    """The number alone of what a program says of its version (Envoy: ``<commit>/1.40.0/Clean/RELEASE/BoringSSL``)."""
+    number = _VERSION.search(version)
+    return number[0] if number else version
+
+
+def _machine(recorded: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
+    yield "Machine", joined(record.system for record in recorded)
+    yield "CPUs", span(record.cpus for record in recorded)
+    loads = [f"{load:.1f}" for load in sorted(record.load_1min for record in recorded if record.load_1min is not None)]
+    yield "Load average (1 min) after a run", " to ".join(dict.fromkeys((*loads[:1], *loads[-1:])))
+
+
+def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
+    started = sorted(record.started for record in recorded if record.started)
+    ended = sorted(record.ended for record in recorded if record.ended)
+    yield "Measured", f"{minute(started[0])} to {minute(ended[-1])}" if started and ended else ""
+    kinds = {cell.metadata.order for cell in cells} - {None}
+    seeds = {cell.metadata.seed for cell in cells} - {None}
+    seed = f", shuffled with seed {seeds.pop()}" if len(seeds) == 1 and kinds != {"fixed"} else ""
+    words = {"blocks": f"complete blocks{seed}", "fixed": "fixed: by run, then rate, then variant"}
+    yield "Order", joined(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
+    timeouts = (cell.metadata.timeout for cell in cells)
+    yield "Time limit of a request", joined(timeout and duration(parse_duration(timeout)) for timeout in timeouts)
+
+
+def _requests(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Per variant the request, the expected answer and the commands; several where its cells differ in them."""
+    order = list(labels)
+    known = sorted(
+        (cell for cell in cells if cell.variant in labels), key=lambda cell: (order.index(cell.variant), cell.rate)
+    )
+    for variant, group in groupby(known, key=lambda cell: cell.variant):
+        shown: list[dict[str, Any]] = []
+        for cell in group:
+            described = {
+                "request": _request(cell.metadata.request),
+                "expect": _expected(cell.metadata.target.get("expect")),
+                "commands": _commands(cell.metadata.target),
+                "cluster": _cluster(cell),
+            }
+            if described["request"] and described not in shown:
+                shown.append(described)
+        yield from ({"variant": variant, "label": labels[variant]} | described for described in shown)
+
+
+def _request(request: Mapping[str, Any]) -> str:
+    if not isinstance(request.get("url"), str):
+        return ""
+    headers = request.get("header")
+    lines = [f"{request.get('method', 'GET')} {redact.text(request['url'])}"]
+    for name, value in redact.hidden(headers if isinstance(headers, dict) else {}).items():
+        lines.append(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+    if isinstance(request.get("body"), str):
+        lines.append(f"with a body of {counted(len(request['body'].encode('utf-8', 'replace')), 'byte')}")
+    return "\n".join(lines)
+
+
+def _expected(expect: object) -> str:
+    if not isinstance(expect, dict):
+        return ""
+    parts = [f"status {expect['status']}"] if "status" in expect else []
+    headers = expect.get("headers")
+    parts += [f"{name}: {value}" for name, value in (headers.items() if isinstance(headers, dict) else ())]
+    parts += [f"a body that contains “{expect['body_contains']}”"] if "body_contains" in expect else []
+    parts += [f"a body with SHA-256 {expect['body_sha256']}"] if "body_sha256" in expect else []
+    return ", ".join(map(str, parts))
+
+
+def _commands(target: Mapping[str, Any]) -> list[tuple[str, str]]:
+    commands = target.get("commands")
+    return [
+        (name, redact.text(shlex.join(map(str, command))))
+        for name, command in (commands.items() if isinstance(commands, dict) else ())
+        if isinstance(command, list)
+    ]
+
+
+def _cluster(cell: Described) -> str:
+    """What was declared of the variant's deployments and seen of its pods; empty for another kind of target."""
+    shown = clusters.declared(cell.metadata)
+    if not shown:
+        return ""
+    shown |= clusters.seen(list(cell.records.values()))
+    shown = _hidden(redact.inside(shown, redact.hidden))
+    return redact.text(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))[:_LONGEST].rstrip()
+
+
+def _hidden(value: Any) -> Any:
+    """The same without credentials of environments."""
+    if isinstance(value, list):
+        return [_hidden(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _hidden(each) for key, each in redact.hidden(value).items()}
+    return value
+
+
+def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests: Sequence[Any]) -> str:
+    """What nobody wrote down, in one list."""
+    said = {
+        "the load generator's version": any(cell.metadata.generator_version for cell in cells),
+        "other programs' versions": any(cell.metadata.tools for cell in cells),
+        "the machine and its load": any(record.cpus is not None for record in recorded),
+        "the order of runs": any(cell.metadata.order for cell in cells),
+        "requests": bool(requests),
+        "what the target was": any(row["commands"] or row["cluster"] for row in requests),
+    }
+    return joined(what for what, is_there in said.items() if not is_there)
+
+
+# --- how well it was sent --------------------------------------------------------------------------------------------
+
+_NO_CLOCK = "Send lag is not defined for this load: no request was due at a moment of its own."
+
+
+def _kept_clock(fidelity: Sequence[Row], unit: Unit) -> str:
+    lags = [row["worst_lag_p99_ns"] for row in fidelity if row["worst_lag_p99_ns"] is not None]
+    if not lags:
+        return ""
+    return (
+        f"In the worst run, 99 % of requests left the load generator within {_latency(max(lags), unit)} of when they "
+        "were due. That wait is not part of any latency here."
+    )
+
+
+def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Iterator[str]:
+    late, runs = sum(row["n_late"] for row in fidelity), sum(row["n_measured"] for row in fidelity)
+    if not late:
+        return
+    worst = max((row for row in fidelity if row["n_late"]), key=lambda row: row["latest"]["lag_ns"])
+    latest = worst["latest"]
+    where = f"{labels.get(worst['variant'], worst['variant'])} at {rate_text(worst['rate'])} requests/s"
+    yield (
+        f"The load generator fell behind in {late:,} of {counted(runs, 'run')}. In the worst, run {latest['run']} of "
+        f"{where}, {send_lag.NAMES[latest['by']]} of the send lag is {_latency(latest['lag_ns'], unit)}, above its "
+        f"limit of {_latency(latest['limit_ns'], unit)}. Latency counts from when a "
+        "request was sent, so it leaves this wait out, and the load was less even than asked; "
+        "“A single run” has latencies from when requests were due beside these."
+    )
+
+
+def _busy(recorded: Sequence[RunRecord]) -> Iterator[str]:
+    known = [record for record in recorded if record.cpus and record.load_1min is not None]
+    busy = [record for record in known if (record.load_1min or 0) > (record.cpus or 0)]
+    if busy:
+        highest = max(busy, key=lambda record: record.load_1min or 0)
+        yield (
+            f"After {len(busy):,} of {counted(len(known), 'run')} the machine's load average was above its number of "
+            f"CPUs (up to {highest.load_1min:.1f} with {counted(int(highest.cpus or 0), 'CPU')}): generator, target "
+            "and whatever else ran had to share them, and latencies include that."
+        )
+
+
+def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[str]:
+    places = []
+    for cell in cells:
+        bodies = {record.body_sha256 for record in cell.records.values() if record.body_sha256}
+        sizes = sorted({record.body_bytes for record in cell.records.values() if record.body_bytes is not None})
+        if len(bodies) > 1:
+            size = f", of {sizes[0]:,.0f} to {sizes[-1]:,.0f} bytes" if len(sizes) > 1 else ", of the same size"
+            places.append(f"{_place(cell, labels)} ({len(bodies)} different bodies{size})")
+    if places:
+        yield (
+            "The answer's body changed between runs of a cell, so they may not have measured the same work: "
+            f"{_listed(places)}."
+        )
+
+
+def _changed_images(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[str]:
+    places = [
+        _place(cell, labels)
+        for cell in cells
+        if len({record.images for record in cell.records.values() if record.images}) > 1
+    ]
+    if places:
+        yield f"The images of the pods changed between runs of a cell: {_listed(places)}."
+
+
+def _place(cell: Described, labels: Mapping[str, str]) -> str:
+    unit = load_unit([cell.metadata.load_model])
+    return f"{labels.get(cell.variant, cell.variant)} {at([cell.rate], [cell.rate], unit)}"
+
+
+def _listed(places: Sequence[str]) -> str:
+    more = f", and {counted(len(places) - _NAMED, 'more cell')}" if len(places) > _NAMED else ""
+    return f"{'; '.join(places[:_NAMED])}{more}"
+
+
+def _with_loads(fidelity: Sequence[Row], cells: Iterable[Described], order: Sequence[str]) -> list[Row]:
+    """The rows with the machine's highest load average after a run of the cell, where it was recorded, as tables go."""
+    loads: dict[tuple[float, str], list[float]] = {}
+    for cell in cells:
+        found = [record.load_1min for record in cell.records.values() if record.load_1min is not None]
+        loads.setdefault((cell.rate, cell.variant), []).extend(found)
+    rows = [row | {"load": max(loads.get((row["rate"], row["variant"]), ()), default=None)} for row in fidelity]
+    return sorted(rows, key=lambda row: (row["rate"], order.index(row["variant"])))
+
+
+def _latency(latency_ns: float, unit: Unit) -> str:
+    return f"{significant(unit.of(latency_ns))} {unit.symbol}"

@@ -1,0 +1,316 @@
+"""Is the archive still what was collected? Every file is hashed again and compared with what was recorded of it.
+
+Recorded are: the checksums beside a run (``<run>.sha256``, written when it was collected), and for every file what its
+content was when it was first seen. The archive is never written to, so the latter lies below the tables, one JSON
+file per campaign and one for what lies above the campaigns: ``<tables>/.checksums/<app>/<host>/<timestamp>.json``.
+Removing such a file accepts the campaign as it is now.
+"""
+
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from loadstone.archive import Campaign, encode
+from loadstone.archive.durable import replace
+from loadstone.errors import LoadstoneError
+from loadstone.readers.stream import open_raw
+from loadstone.tables import manifest
+from loadstone.tables.layout import prepare_folder, text
+from loadstone.tables.manifest import sha256
+
+RECORDS = ".checksums"
+_PROGRESS = "unfinished.json"
+_ABOVE = "above"  # name of the record of files that lie above the campaigns; campaigns lie in folders
+_LONGEST_PAUSE_S = 24 * 3600
+_SAY_EVERY_S = 10.0
+_LARGEST_SUMS_BYTES = 1 << 20
+CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+_SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
+
+Log = Callable[[str], None]
+Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for what lies above
+
+
+@dataclass
+class Findings:
+    """What a verification found, files by their path relative to the archive. `recorded`: seen for the first time."""
+
+    changed: list[str] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
+    appeared: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    recorded: int = 0
+    checked: int = 0
+    checked_bytes: int = 0
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether all that was recorded is still there, with the same content."""
+        return not (self.changed or self.vanished or self.unreadable)
+
+    def add(self, other: "Findings") -> None:
+        """Take another's findings in."""
+        for name, value in asdict(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+    def lines(self) -> Iterator[str]:
+        """One line per file that is not as it was recorded."""
+        for kind in ("changed", "vanished", "unreadable", "appeared"):
+            for what in getattr(self, kind):
+                yield f"{kind}: {what}"
+
+    def summary(self) -> str:
+        """All in one sentence."""
+        counts = ", ".join(
+            f"{len(getattr(self, kind)):,} {kind}" for kind in ("changed", "vanished", "unreadable", "appeared")
+        )
+        return (
+            f"{self.checked:,} files, {self.checked_bytes / 1e6:,.1f} MB: {counts}; "
+            f"{self.recorded:,} recorded for the first time"
+        )
+
+
+def verify_archive(root: Path, tables: Path, log: Log) -> None:
+    """`verify` as a command: raises LoadstoneError unless the archive is as it was."""
+    found = verify(root, tables, log)
+    log(found.summary())
+    if not found.is_intact:
+        raise LoadstoneError(
+            f"the archive {root} is not what was recorded of it; the files are named above. Restore them from a "
+            f"copy, or accept a campaign as it is by removing its file below {tables / RECORDS}"
+        )
+
+
+def verify(root: Path, tables: Path, log: Log) -> Findings:
+    """Hash every file of the archive and compare; what has no record yet gets one below `tables`.
+
+    An interrupted verification is continued by the next one within a day. Raises LoadstoneError when the archive can't
+    be listed or `tables` can't be written. Files and folders whose names begin with a dot are no part of the archive.
+    """
+    if not root.is_dir():
+        raise LoadstoneError(f"the archive {root} is no folder; there is nothing to verify")
+    progress = _Progress(tables, root)
+    groups = _grouped(root)
+    for group in _recorded_groups(tables):
+        groups.setdefault(group, {})
+    if progress.done:
+        log(f"continuing the verification of {progress.begun}: {len(progress.done)} campaigns are done")
+    total, last_said = Findings(), time.monotonic()
+    for number, (group, files) in enumerate(sorted(groups.items()), 1):
+        found = progress.done.get("/".join(map(encode, group)))
+        if found is None:
+            found = _Verifier(root, tables, group, files).verify()
+            progress.add("/".join(map(encode, group)), found)
+            for line in found.lines():
+                log(line)
+        total.add(found)
+        if time.monotonic() - last_said > _SAY_EVERY_S:
+            last_said = time.monotonic()
+            log(f"{number} of {len(groups)} campaigns: {total.summary()}")
+    progress.end()
+    return total
+
+
+# --- what there is ---------------------------------------------------------------------------------------------------
+
+
+def _grouped(root: Path) -> dict[Group, dict[str, Path]]:
+    """Every regular file, by campaign and then by its path within the archive."""
+    groups: dict[Group, dict[str, Path]] = {}
+    for path in files(root):
+        parts = PurePosixPath(path).parts
+        is_campaigns = len(parts) > 3 and not any(part.startswith("_") for part in parts[:3])
+        groups.setdefault(parts[:3] if is_campaigns else (), {})[path] = root / path
+    return groups
+
+
+def files(root: Path) -> Iterator[str]:
+    """Every file of an archive by its path within it; links are followed."""
+    yield from _files_below(root, root, set())
+
+
+def _files_below(root: Path, folder: Path, seen: set[tuple[int, int]]) -> Iterator[str]:
+    """Paths below `folder`, relative to `root`; links are followed, every folder is entered once."""
+    try:
+        status = folder.stat()
+        if (status.st_dev, status.st_ino) in seen:
+            return
+        seen.add((status.st_dev, status.st_ino))
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        if folder == root:
+            raise LoadstoneError(f"the archive {root} cannot be listed: {error.strerror}") from None
+        yield folder.relative_to(root).as_posix()  # shows up as a file that can't be read
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        try:
+            mode = entry.stat().st_mode
+        except OSError:
+            mode = 0
+        if stat.S_ISDIR(mode):
+            yield from _files_below(root, Path(entry.path), seen)
+        else:
+            yield Path(entry.path).relative_to(root).as_posix()
+
+
+# --- what was recorded -----------------------------------------------------------------------------------------------
+
+
+def _record_file(tables: Path, group: Group) -> Path:
+    folder = tables / RECORDS
+    return folder.joinpath(*map(encode, group[:-1])) / f"{encode(group[-1]) if group else _ABOVE}.json"
+
+
+def _recorded_groups(tables: Path) -> Iterator[Group]:
+    for path in (tables / RECORDS).glob("**/*.json"):
+        if path == tables / RECORDS / _PROGRESS:
+            continue
+        group = _read(path).get("group")
+        if isinstance(group, list) and _record_file(tables, tuple(group)) == path:
+            yield tuple(group)
+
+
+def _read(path: Path) -> dict[str, object]:
+    """A record, empty where there is none. One that is no record any more would hide what changed: LoadstoneError."""
+    try:
+        content = json.loads(path.read_bytes())
+        if not (isinstance(content, dict) and isinstance(content.get("group"), list) and _is_listing(content)):
+            raise ValueError("it is no record of files")
+        return content
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise LoadstoneError(
+            f"{path} cannot be read ({error}); it holds what the archive's files were when they were first seen. "
+            "Restore it, or remove it to record them anew"
+        ) from None
+
+
+def _is_listing(content: Mapping[str, object]) -> bool:
+    files = content.get("files")
+    return isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
+
+
+class _Progress:
+    """What an interrupted verification had finished; gone when one has ended."""
+
+    def __init__(self, tables: Path, root: Path) -> None:
+        self._path = path = tables / RECORDS / _PROGRESS
+        self._root = str(root.resolve())
+        self.done: dict[str, Findings] = {}
+        self.begun = datetime.now(UTC).isoformat(timespec="seconds")
+        prepare_folder(tables, path.parent)
+        try:
+            is_recent = time.time() - path.stat().st_mtime < _LONGEST_PAUSE_S
+            content = json.loads(path.read_bytes())
+            if is_recent and content["archive"] == self._root:
+                self.done = {name: Findings(**found) for name, found in content["done"].items()}
+                self.begun = content["begun"]
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+
+    def add(self, name: str, found: Findings) -> None:
+        self.done[name] = found
+        content = {"archive": self._root, "begun": self.begun}
+        replace(self._path, json.dumps(content | {"done": {k: asdict(v) for k, v in self.done.items()}}).encode())
+
+    def end(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+# --- one campaign ----------------------------------------------------------------------------------------------------
+
+
+class _Verifier:
+    def __init__(self, root: Path, tables: Path, group: Group, files: Mapping[str, Path]) -> None:
+        self.root, self.tables, self.group, self.files = root, tables, group, files
+        self.record = _record_file(tables, group)
+        self.is_first = not self.record.exists()
+        self.known = self._known()
+        self.found = Findings()
+
+    def _known(self) -> dict[str, str]:
+        """First-seen hashes by path. Before the first verification: what the tables were made from."""
+        files = _read(self.record).get("files")
+        if isinstance(files, dict):
+            return {str(path): str(digest) for path, digest in files.items()}
+        if not self.group:
+            return {}
+        records = manifest.load(self.tables, Campaign(self.root, *self.group))
+        return {
+            "/".join([*self.group, *key, name]): source.sha256
+            for key, record in records.items()
+            for name, source in record.sources.items()
+            if source.sha256 is not None
+        }
+
+    def verify(self) -> Findings:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            now = dict(zip(self.files, pool.map(sha256, self.files.values()), strict=True))
+        beside = self._beside()
+        for path in sorted({*now, *self.known, *beside}):
+            self._judge(path, now.get(path), beside.get(path))
+        prepare_folder(self.tables, self.record.parent)
+        replace(self.record, json.dumps({"group": self.group, "files": self.known}, indent=0).encode())
+        return self.found
+
+    def _judge(self, path: str, now: str | None, beside: tuple[str, str] | None) -> None:
+        known, shown = self.known.get(path), text(path)
+        if now is None:
+            if not os.path.lexists(self.root / path):
+                if not self._is_being_collected(path):
+                    self.found.vanished.append(shown)
+            else:
+                self.found.unreadable.append(shown)
+            return
+        self.found.checked += 1
+        self.found.checked_bytes += self._size(path)
+        if beside is not None and beside[0] != now:
+            self.found.changed.append(f"{shown} (not what {text(beside[1])} says)")
+        elif known is not None and known != now:
+            why = "and its checksum file with it: was the run replaced?" if beside else "since it was first seen"
+            self.found.changed.append(f"{shown} ({why})")
+        elif known is None and self.is_first:
+            self.found.recorded += 1
+        elif known is None:
+            self.found.appeared.append(shown)
+        if known is None:
+            self.known[path] = beside[0] if beside else now
+
+    def _beside(self) -> dict[str, tuple[str, str]]:
+        """Path -> (hash, name of the checksum file) for all files that a ``<run>.sha256`` names."""
+        sums: dict[str, tuple[str, str]] = {}
+        for path, file in self.files.items():
+            if not _SUMS.fullmatch(file.name):
+                continue
+            try:
+                with open_raw(file) as content:
+                    lines = content.read(_LARGEST_SUMS_BYTES).decode("utf-8", "surrogateescape").splitlines()
+            except OSError:
+                continue  # named as unreadable when it is judged itself
+            folder = PurePosixPath(path).parent
+            for line in lines:
+                if (match := CHECKSUM.fullmatch(line)) and "/" not in match[2]:
+                    sums[str(folder / match[2])] = match[1].lower(), file.name
+        return sums
+
+    def _is_being_collected(self, path: str) -> bool:
+        """A run's files are linked one after another, its checksums before its results, out of a hidden folder."""
+        place = self.root / path
+        return (place.parent / f".{place.name.partition('.')[0]}.part").exists()
+
+    def _size(self, path: str) -> int:
+        try:
+            return self.files[path].stat().st_size
+        except OSError:
+            return 0

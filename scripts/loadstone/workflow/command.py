@@ -1,0 +1,154 @@
+"""One command of Snakemake in this folder, from before its first job until after its last.
+
+Nothing here knows Snakemake: rules/common.smk tells a LoadstoneError in its way.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping, Set
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive.journal import Journal
+from loadstone.archive.locks import hold
+from loadstone.collect.targets.kubernetes import session
+from loadstone.config import target as declared_target
+from loadstone.errors import LoadstoneError, printable
+from loadstone.process import Detached, note_signals
+from loadstone.report import progress_page
+from loadstone.report.progress_page import ProgressPage
+from loadstone.workflow.state import State
+
+JOURNAL = "results/.collected/.sweep.jsonl"
+_LOCK = Path(".snakemake/loadstone.archive.locks")
+_LOOKS = {"plan", "rights"}  # targets that change nothing here
+_ATTACKS = {"all", "attacks"}
+_SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was asked to end (SIGTERM)"}
+
+
+def may_attack(targets: Set[str]) -> bool:
+    """Only these targets, named by the user or the default, may attack; everything else analyses what is there."""
+    return not targets or bool(_ATTACKS & targets)
+
+
+def check_folder() -> None:
+    """Raise LoadstoneError where this user may not work; Snakemake would say it by a traceback."""
+    for folder in (Path(), _LOCK.parent, _LOCK.parent / "metadata"):
+        if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+            raise LoadstoneError(
+                f"you may not write in {folder.resolve()}, where somebody else works: use a checkout of your own; "
+                "`archive` of its configuration may name an archive that others fill"
+            )
+
+
+def has_cluster(config: Mapping[str, Any]) -> bool:
+    """Whether the declared target is a Kubernetes cluster."""
+    return bool(config.get("target", {}).get("kind") == "kubernetes")
+
+
+def bring_to_now(made: Iterable[str]) -> None:
+    """What was made before the clock was set back becomes of now.
+
+    Else all that is made of it would be older, which Snakemake refuses until the clock has caught up.
+    """
+    now = time.time()
+    for file in made:
+        with contextlib.suppress(OSError):  # not there yet, or somebody else's: Snakemake says what is wrong
+            if Path(file).stat().st_mtime > now:
+                os.utime(file, (now, now))
+
+
+class Command:
+    """`config` is the checked configuration, `progress` the options of `ProgressPage`, `targets` what the user named.
+
+    `touch`: nothing is really made, so the cluster is not needed. Raises LoadstoneError.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        state: State,
+        targets: Set[str],
+        *,
+        progress: Mapping[str, Any],
+        touch: bool,
+        log: Callable[[str], None],
+        complain: Callable[[str], None],
+    ) -> None:
+        self._config, self._state, self._touch = config, state, touch
+        self._looks = bool(targets) and targets <= _LOOKS
+        self._attacks = may_attack(targets)
+        self._log, self._complain = log, complain
+        self._page = ProgressPage(Path(config["reports"]), **progress, log=log)
+        self._keeper: Detached | None = None
+        self._signals: list[int] = []
+
+    def start(self) -> None:
+        """Before the first job. One workflow at a time in a folder, but for those that only look.
+
+        Unlike Snakemake's own lock this one ends with its holder.
+        """
+        if not self._looks:
+            hold("snakemake", _LOCK)
+        self._open_session()
+        if self._looks:
+            return
+        self._signals = note_signals()
+        try:
+            self._note_start()
+        except (OSError, LoadstoneError) as error:
+            self._refuse(f"how this command goes on can't be written down: {error}")
+
+    def end(self, *, success: bool) -> None:
+        """After the last job: the progress page says how the command ended, and the cluster is waited for."""
+        if not self._looks:
+            how = next((_SIGNALS[number] for number in self._signals), "ended with an error")
+            try:
+                journal = Journal(Path(JOURNAL))
+                progress_page.ended(journal, self._page, f"the command {'has ended' if success else how}")
+            except (OSError, LoadstoneError) as error:  # the cluster is still to be waited for
+                self._complain(printable(f"how this command ended can't be written down: {error}"))
+        self._close_session()
+
+    def _note_start(self) -> None:
+        """Say on the progress page that this command collects, or that an earlier one was killed."""
+        journal, state = Journal(Path(JOURNAL)), self._state
+        progress_page.ended(journal, self._page)
+        if self._attacks and state.lacking:
+            lacking = {state.listing(key).campaign: len(missing) for key, missing in state.lacking.items()}
+            journal.begin(state.root, Path(self._config["reports"]), lacking)
+            progress_page.begun(journal, self._page, state.root)
+
+    def _open_session(self) -> None:
+        """A keeper for the cluster, when this command may attack one or has one to put back.
+
+        Variants that are declared otherwise than they were planned are refused before anything is held.
+        """
+        if not has_cluster(self._config) or not self._attacks or self._touch:
+            return
+        lacking = {run.cell: None for runs in self._state.lacking.values() for run in runs}
+        target, refusal, needed = self._config["target"], None, {cell.variant_dir for cell in lacking}
+        try:
+            declared_target.check_declared(lacking, target)
+        except LoadstoneError as error:
+            refusal, needed = error, set()
+        if needed or session.has_records():
+            campaigns = ["/".join(key) for key, missing in self._state.lacking.items() if missing]
+            self._keeper = session.start(target, self._config["host"], needed, campaigns, self._log)
+        if refusal:
+            self._refuse(str(refusal))
+
+    def _close_session(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper and (said := session.outcome_text(keeper.finish())):
+            raise LoadstoneError(said)
+
+    def _refuse(self, text: str) -> None:
+        """End before the first job, once the cluster is as it was."""
+        try:
+            self._close_session()
+        except LoadstoneError as error:
+            text = f"{text}\n{error}"
+        raise LoadstoneError(text)

@@ -1,0 +1,54 @@
+"""A name never stands for half a content."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from loadstone.archive.durable import replace, write_new
+
+
+def test_an_existing_name_wins(tmp_path: Path) -> None:
+    assert write_new(tmp_path / "file", b"first")
+    assert not write_new(tmp_path / "file", b"second")
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_of_many_writers_one_wins_whole(tmp_path: Path) -> None:
+    contents = [bytes([65 + number]) * 200_000 for number in range(8)]
+    threads = [threading.Thread(target=write_new, args=(tmp_path / "file", content)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "file").read_bytes() in contents
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_failed_write_leaves_the_former_file_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace(tmp_path / "file", b"former")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    for write in (replace, write_new):
+        with pytest.raises(OSError, match="No space"):
+            write(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"former"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_what_nobody_else_may_read_is_never_readable_by_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, seen = Path.write_bytes, []
+
+    def watched(path: Path, content: bytes) -> int:
+        seen.append(path.stat().st_mode & 0o777)
+        return real(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", watched)
+    for mode in (0o600, 0o644):
+        replace(tmp_path / "file", b"environment", mode=mode)
+        assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+    assert seen == [0o600, 0o644]

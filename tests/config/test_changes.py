@@ -1,0 +1,219 @@
+"""Naming what is declared otherwise since a campaign was opened, and keeping credentials out of the archive."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loadstone import archive, config
+from loadstone.archive import metadata
+from loadstone.collect import sweep
+from loadstone.config import changes, redact
+from loadstone.config import target as declared_target
+from loadstone.errors import LoadstoneError
+
+SECRET = "Bearer open-sesame"
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> dict[str, Any]:
+    settings = tmp_path / "server.conf"
+    settings.write_text("workers 1")
+    command = ["./server", "--config", str(settings), "--name", "a"]
+    only = {"url": "http://127.0.0.1:9000/page", "processes": ["app"], "expect": {"status": 200, "body_contains": "x"}}
+    only["headers"] = {"Authorization": SECRET, "X-Case": "1"}
+    process = {
+        "command": command,
+        "port": 9000,
+        "ready": "http://127.0.0.1:9000/",
+        "environment": {"API_TOKEN": SECRET},
+    }
+    return {
+        "archive": str(tmp_path / "archive"),
+        "tables": str(tmp_path / "tables"),
+        "reports": str(tmp_path / "reports"),
+        "host": "here",
+        "sweep": {"app": "app", "variants": ["only"], "rates": [10], "runs": 2, "duration": "1s"},
+        "target": {"kind": "local", "processes": {"app": process}, "variants": {"only": only}},
+    }
+
+
+def opened(declared: dict[str, Any]) -> archive.Campaign:
+    return sweep.open_sweep(config.check(declared), {}, lambda _: None)
+
+
+def described(campaign: archive.Campaign) -> metadata.Metadata:
+    (file,) = campaign.path.glob("*/*/metadata.json")
+    return metadata.read(file)
+
+
+def test_a_credential_is_in_no_file_of_the_archive_and_sent_all_the_same(declared) -> None:
+    campaign = opened(declared)
+    texts = [file.read_text() for file in campaign.path.rglob("*") if file.is_file()]
+    assert texts and not any("open-sesame" in text for text in texts)
+    written = json.loads(texts[0])
+    assert written["req"]["header"]["X-Case"] == ["1"]
+    assert declared_target.request(declared["target"]["variants"]["only"])["header"]["Authorization"] == [SECRET]
+    assert declared_target.changes(described(campaign), declared["target"], "only") == []
+    assert opened(declared) == campaign
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (
+            "variants.only.url",
+            "http://127.0.0.1:9000/other",
+            "the request's url: 'http://127.0.0.1:9000/page' became 'http://127.0.0.1:9000/other'",
+        ),
+        ("variants.only.body", "a=1", "the request's body: nothing became 'a=1'"),
+        ("variants.only.headers.X-Case", "2", "the request's header X-Case: '1' became '2'"),
+        ("variants.only.headers.Authorization", "Bearer x", "the request's header Authorization"),
+        ("variants.only.expect.body_contains", "y", "the expected answer's body_contains: 'x' became 'y'"),
+        ("processes.app.environment.API_TOKEN", "z", "the environment of the process 'app'"),
+    ],
+)
+def test_the_part_that_changed_is_named(declared, path: str, value: str, said: str) -> None:
+    planned = described(opened(declared))
+    *parents, last = path.split(".")
+    target = declared["target"]
+    for name in parents:
+        target = target[name]
+    target[last] = value
+    assert declared_target.changes(planned, declared["target"], "only") == [said]
+    with pytest.raises(LoadstoneError) as raised:
+        opened(declared)
+    assert f"target variant only: {said}" in str(raised.value) and "open-sesame" not in str(raised.value)
+
+
+def test_a_command_and_the_files_that_it_names(declared, tmp_path: Path) -> None:
+    planned = described(opened(declared))
+    (tmp_path / "server.conf").write_text("workers 2")
+    assert declared_target.changes(planned, declared["target"], "only") == [
+        f"the content of the file {tmp_path}/server.conf"
+    ]
+    (tmp_path / "server.conf").unlink()
+    assert declared_target.changes(planned, declared["target"], "only") == [f"the file {tmp_path}/server.conf"]
+    (tmp_path / "server.conf").write_text("workers 1")
+    declared["target"]["processes"]["app"]["command"][-1] = "b"
+    (phrase,) = declared_target.changes(planned, declared["target"], "only")
+    assert phrase.startswith("the command of the process 'app': './server --config") and phrase.endswith("--name b'")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"runs": 3}, "sweep.runs: '2' became '3'"),
+        ({"duration": "2s"}, "sweep.duration: '1s' became '2s'"),
+        ({"rates": [10, 20]}, "sweep.rates: 20 was not there"),
+        ({"order": "fixed"}, "sweep.order: 'blocks' became 'fixed'"),
+        ({"warmup": {"duration": "1s"}}, "sweep.warmup.duration: '0s' became '1s'"),
+        ({"seed": 3}, "something that its metadata do not tell"),
+    ],
+)
+def test_a_changed_sweep_is_named(declared, change: dict[str, Any], said: str) -> None:
+    opened(declared)
+    with pytest.raises(LoadstoneError) as raised:
+        opened({**declared, "sweep": {**declared["sweep"], **change}})
+    assert said in str(raised.value)
+
+
+def test_a_campaign_that_was_opened_with_its_credentials_goes_on(declared) -> None:
+    """As before they were kept out: the archive holds them, and digests of the identity as it is."""
+    campaign = opened(declared)
+    (file,) = campaign.path.glob("*/*/metadata.json")
+    content = json.loads(file.read_text())
+    plain = copy.deepcopy(declared_target.variant_identity(declared["target"], "only"))
+    content["req"] = plain.pop("request")
+    content["target"] |= plain | {
+        "identity": declared_target.digest(declared_target.variant_identity(declared["target"], "only")),
+        "declaration": declared_target.digest(
+            {"sweep": declared["sweep"], "target": declared_target.identity(declared["target"], ["only"])}
+        ),
+    }
+    file.write_text(json.dumps(content))
+    assert declared_target.changes(described(campaign), declared["target"], "only") == []
+    assert opened(declared) == campaign
+    declared["target"]["variants"]["only"]["headers"]["X-Case"] = "2"
+    assert declared_target.changes(described(campaign), declared["target"], "only") == [
+        "the request's header X-Case: '1' became '2'"
+    ]
+
+
+def test_metadata_that_are_not_as_written_do_no_harm(declared) -> None:
+    planned = described(opened(declared))
+    planned.request, planned.target = {"header": 3}, {"commands": [], "identity": "x", "files": 7}
+    assert declared_target.changes(planned, declared["target"], "only")
+
+
+def test_credentials_of_other_names_and_of_addresses_are_in_no_file_either(declared) -> None:
+    names = ("DB_PASS", "MYSQL_PWD", "SSH_PASSPHRASE", "AWS_ACCESS_KEY_ID", "TLS_PRIVATE_KEY", "JWT", "SessionId")
+    plain = {"LOG_LEVEL": "keyboard-pass", "BYPASS": "keyboard-pass"}
+    declared["target"]["processes"]["app"]["environment"] = {
+        **dict.fromkeys(names, "open-sesame"),
+        "DATABASE_URL": "postgres://ada:open-sesame@db/shop",
+        **plain,
+    }
+    headers = dict.fromkeys(("X-Auth", "X-Auth-Key", "Ocp-Apim-Subscription-Key", "Bearer"), "open-sesame")
+    declared["target"]["variants"]["only"]["headers"] = headers | {"Referer": "http://ada:open-sesame@shop/"}
+    campaign = opened(declared)
+    (text,) = [file.read_text() for file in campaign.path.rglob("metadata.json")]
+    assert "open-sesame" not in text and text.count("redacted ") == len(names) + 1 + len(headers) + 1
+    assert plain.items() <= json.loads(text)["target"]["environments"]["app"].items()
+    declared["target"]["variants"]["only"]["headers"]["Referer"] = "http://ada:other@shop/"
+    (said,) = declared_target.changes(described(campaign), declared["target"], "only")
+    assert said.startswith("the request's header Referer") and "other" not in said
+
+
+def test_a_credential_in_a_patch_of_a_deployment_is_recorded_as_a_mark() -> None:
+    env = [{"name": "API_TOKEN", "value": SECRET}, {"name": "MODE", "value": "fast"}]
+    env += [{"name": "PEER", "value": "http://ada:open-sesame@peer/"}, {"name": "PIN_TOKEN", "value": 4711}]
+    env += [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "token"}}}]
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "app", "env": env}]}}}}
+    identity = {
+        "request": {"header": {}},
+        "cluster": {"changes": [{"deployment": "app", "patch": patch, "env": {"app": {"A_TOKEN": SECRET}}}]},
+    }
+    (change,) = changes.recordable(identity)["cluster"]["changes"]
+    assert "sesame" not in json.dumps(change) and "4711" not in json.dumps(change)
+    (container,) = change["patch"]["spec"]["template"]["spec"]["containers"]
+    assert container["env"][1] == env[1] and container["env"][4] == env[4] and container["name"] == "app"
+    assert changes.recordable({**identity, "cluster": {"changes": [change]}})["cluster"]["changes"] == [change]
+    for each in (change["patch"], patch):
+        assert str(redact.inside(each, redact.hidden)).count("'(redacted)'") >= 2
+    assert "http://peer/" in str(redact.inside(patch, redact.hidden))
+
+
+@pytest.mark.parametrize("where", ["url", "ready"])
+def test_an_address_with_a_password_is_refused_without_showing_it(declared, where: str) -> None:
+    part = declared["target"]["variants"]["only"] if where == "url" else declared["target"]["processes"]["app"]
+    part[where] = "http://ada:open-sesame@127.0.0.1:9000/page"
+    with pytest.raises(LoadstoneError) as raised:
+        config.check(declared)
+    assert f"{where}: names a user" in str(raised.value) and "headers" in str(raised.value)
+    assert "open-sesame" not in str(raised.value) and "ada" not in str(raised.value)
+
+
+def test_marks_tell_credentials_apart_and_not_what_they_are() -> None:
+    mark = redact.mark("Authorization", SECRET)
+    assert mark == redact.mark("authorization", SECRET) == redact.mark("Authorization", mark)
+    assert mark != redact.mark("Authorization", "Bearer other") and "sesame" not in mark
+    assert redact.marked({"Cookie": ["a", "b"], "Accept": "c"})["Accept"] == "c"
+    assert redact.hidden({"X-Api-Key": "k", "Authorization": [mark]}) == {
+        "X-Api-Key": "(redacted)",
+        "Authorization": ["(redacted)"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://a:b@host/x?y=a@b", "http://host/x?y=a@b"),
+        ("--up=https://a@host:1/", "--up=https://host:1/"),
+        ("http://p@ss:w@ord@host", "http://host"),
+        ("mail a@b and http://host/@x", "mail a@b and http://host/@x"),
+    ],
+)
+def test_users_in_addresses_are_not_shown(text: str, shown: str) -> None:
+    assert redact.text(text) == shown

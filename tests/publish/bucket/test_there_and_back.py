@@ -1,0 +1,126 @@
+"""An archive to a bucket and from there to another machine: all of it, once, and nothing twice."""
+
+from urllib.parse import unquote
+
+import pytest
+from loadstone.archive import Campaign
+from loadstone.errors import LoadstoneError
+from loadstone.publish.bucket import pull, push
+from support.buckets import EVENING, LARGE, MORNING, at_home, contents, pulled, pushed, write_run, write_tables
+from support.relay import Relay, relayed
+
+
+def written(relay: Relay) -> list[str]:
+    """The archive's objects that were written, in order."""
+    paths = [unquote(path.partition("?")[0]) for method, path in relay.asked if method == "PUT"]
+    return [path.partition("/archive/")[2] for path in paths if "/archive/" in path]
+
+
+def test_the_same_archive_is_elsewhere(archive, elsewhere, bucket) -> None:
+    before = contents(archive)
+    pushed(archive, bucket)
+    assert contents(archive) == before
+    pulled(elsewhere, bucket)
+    assert contents(elsewhere) == before
+    assert not list(elsewhere.rglob(".*"))
+
+
+def test_a_second_time_nothing_is_transferred(archive, elsewhere, bucket) -> None:
+    pushed(archive, bucket)
+    pulled(elsewhere, bucket)
+    with relayed(bucket.endpoint) as relay:
+        for root, work in ((archive, pushed), (elsewhere, pulled)):
+            relay.forget()
+            assert "nothing was transferred" in work(root, bucket)  # what was compared is known of this address
+            work(root, bucket, endpoint=relay.endpoint)
+            relay.forget()
+            assert "nothing was transferred" in work(root, bucket, endpoint=relay.endpoint)
+            assert not [path for _, path in relay.asked if "/archive/" in path.partition("?")[0]]
+        assert "nothing was transferred" in pushed(elsewhere, bucket)
+
+
+def test_what_was_added_is_transferred_alone(archive, elsewhere, bucket) -> None:
+    pushed(archive, bucket)
+    pulled(elsewhere, bucket)
+    write_run(archive / "demo/here" / EVENING / "100/plain", 3)
+    assert "4 files (" in pushed(archive, bucket)
+    assert "4 files (" in pulled(elsewhere, bucket)
+    assert contents(elsewhere) == contents(archive)
+
+
+def test_a_run_begins_with_its_checksums_and_ends_with_its_results(archive, bucket) -> None:
+    with relayed(bucket.endpoint) as relay:
+        pushed(archive, bucket, endpoint=relay.endpoint)
+        order = written(relay)
+    assert len(order) == len(contents(archive))
+    for campaign in (MORNING, EVENING):
+        names = [name for name in order if campaign in name]
+        of_run = [name.rpartition("/")[2] for name in names if "/100/plain/2." in name]
+        assert of_run[0] == "2.sha256" and of_run[-1] == "2.results.json.zst" and len(of_run) == 4
+        plans = [index for index, name in enumerate(names) if name.endswith("metadata.json")]
+        assert min(plans) > max(index for index, name in enumerate(names) if name.endswith(".zst"))
+        assert names[-1].endswith("completion_time.txt") == (campaign == MORNING)
+
+
+def test_what_belongs_to_no_run_stays_at_home(archive, elsewhere, bucket) -> None:
+    before = contents(archive)
+    at_home(archive)
+    assert "4 files of the archive's folder belong to no campaign and stay here" in pushed(archive, bucket)
+    pulled(elsewhere, bucket)
+    assert contents(elsewhere) == before
+
+
+def test_a_run_that_is_being_written_stays_until_it_is_whole(archive, bucket) -> None:
+    cell = Campaign(archive, "demo", "here", MORNING).path / "100/plain"
+    (cell / ".2.part").mkdir()
+    (cell / "2.results.json.zst").unlink()
+    assert "run 2 of demo/here" in pushed(archive, bucket)
+    there = bucket.objects()
+    assert not [name for name in there if "/plain/2." in name and MORNING in name]
+    assert not [name for name in there if name.endswith("completion_time.txt")]  # it would be whole without it
+
+
+def test_a_large_file_is_whole_or_not_there(archive, elsewhere, bucket) -> None:
+    cell = archive / "demo/here" / EVENING / "100/plain"
+    write_run(cell, 3, size=4 * LARGE)
+    with relayed(bucket.endpoint) as relay:
+        relay.at = lambda asked: "partNumber=2" not in asked[1]
+        relay.mends = True
+        declared = bucket.declared(endpoint=relay.endpoint)
+        with pytest.raises(LoadstoneError, match="the same command goes on"):
+            push.push(archive, archive.parent / "tables", declared, lambda _: None)
+    bucket.check_runs()
+    assert not [name for name in bucket.objects() if name.endswith(f"{EVENING}/100/plain/3.results.json.zst")]
+    pushed(archive, bucket)
+    assert not [name for name in bucket.objects() if name.startswith("pushing/")]
+    pulled(elsewhere, bucket)
+    assert contents(elsewhere) == contents(archive)
+
+
+def test_of_tables_what_changed_is_replaced_and_what_is_gone_is_removed(archive, elsewhere, bucket) -> None:
+    tables = archive.parent / "tables"
+    write_tables(tables, MORNING, EVENING)
+    (tables / ".manifest").mkdir()
+    (tables / ".manifest/x.parquet").write_text("of this machine")
+    pushed(archive, bucket)
+    write_tables(tables, MORNING, says="others")
+    (tables / f"runs/app=demo/host=here/timestamp={EVENING}/part.parquet").unlink()
+    assert "1 file (" in pushed(archive, bucket)
+    there = {name: text for name, text in bucket.objects().items() if name.startswith("tables/")}
+    assert there == {f"tables/runs/app=demo/host=here/timestamp={MORNING}/part.parquet": b"others"}
+    assert "nothing was transferred" in pushed(archive, bucket, tables=False)
+    write_tables(elsewhere.parent / "tables", "2020")
+    (elsewhere / "demo").mkdir(parents=True)
+    assert "the tables there stay as they are" in pushed(elsewhere, bucket)  # they are of more than is here
+    assert {name: text for name, text in bucket.objects().items() if name.startswith("tables/")} == there
+
+
+def test_a_dry_run_says_what_would_be_transferred(archive, elsewhere, bucket) -> None:
+    tables, count = archive.parent / "tables", len(contents(archive))
+    lines = push.preview(archive, tables, bucket.declared())
+    assert f"transferred: {count} files" in lines[1] and not bucket.objects()
+    pushed(archive, bucket)
+    before = bucket.objects()
+    assert "transferred: 0 files" in push.preview(archive, tables, bucket.declared())[1]
+    assert f"transferred: {count} files" in pull.preview(elsewhere, tables, bucket.declared())[1]
+    assert bucket.objects() == before and not elsewhere.exists()

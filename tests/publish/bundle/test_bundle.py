@@ -1,0 +1,288 @@
+"""Bundles: written whole and repeatably; damaged, altered and hostile ones are refused with what is wrong."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from loadstone.errors import LoadstoneError
+from loadstone.publish.bundle import bag, check, rebuild
+from loadstone.publish.bundle.contents import Member, as_json
+
+PROVENANCE = {"format": 1, "tables": 1, "software": {"loadstone": "0"}, "settings": {}, "whole": True}
+RAW = "archive/app/host/2026-11-21T12:00:00+00:00/100/plain"
+
+
+def members(**more: bytes) -> list[Member]:
+    files = {
+        f"{RAW}/1.results.json.zst": b"raw" * 1000,
+        f"{RAW}/metadata.json": b"{}",
+        "config/variants.yaml": b"{}",
+        "provenance.json": as_json(PROVENANCE),
+        "tables/runs/100%25.parquet": b"table",
+    }
+    return [Member(name, content) for name, content in sorted((files | more).items())]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return bag.write(tmp_path / "bundle.zip", members()).path
+
+
+def rewrite(path: Path, change=lambda entries: entries) -> Path:
+    """The same members, as a list of (ZipInfo, content) that `change` may alter."""
+    with zipfile.ZipFile(path) as old:
+        entries = [(info, old.read(info)) for info in old.infolist()]
+    target = path.with_name("changed.zip")
+    with zipfile.ZipFile(target, "w") as new:
+        for info, content in change(entries):
+            new.writestr(info, content)
+    return target
+
+
+def info(name: str, mode: int = 0o100644) -> zipfile.ZipInfo:
+    made = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    made.create_system, made.external_attr = 3, mode << 16
+    return made
+
+
+def refused(path: Path, words: str) -> None:
+    with pytest.raises(LoadstoneError, match=words):
+        check.check(path)
+
+
+def test_what_is_written_is_whole_and_the_same_every_time(bundle, tmp_path) -> None:
+    checked = check.check(bundle)
+    assert set(checked.sums) == {member.name for member in members()}
+    again = bag.write(tmp_path / "elsewhere.zip", members())
+    assert again.path.read_bytes() == bundle.read_bytes()
+    assert again.sha256 == hashlib.sha256(bundle.read_bytes()).hexdigest()
+
+
+def test_other_tools_can_check_it(bundle, tmp_path) -> None:
+    with zipfile.ZipFile(bundle) as opened:
+        opened.extractall(tmp_path / "out")
+    folder = tmp_path / "out/loadstone-bundle"
+    # sha256sum knows no percent-encoding, which BagIt wants of a name with a percent sign
+    text = (folder / "manifest-sha256.txt").read_text().replace("%25", "%")
+    done = subprocess.run(["sha256sum", "--check", "--strict"], cwd=folder, input=text, text=True, check=False)
+    assert done.returncode == 0
+    assert (folder / "bagit.txt").read_text().startswith("BagIt-Version: 1.0\n")
+
+
+def test_raw_results_get_their_names_back(tmp_path) -> None:
+    odd = "archive/a%2Fb is no path/%FF/x"
+    path = bag.write(tmp_path / "b.zip", [*members(), Member(f"{RAW}/ü%25{{}}.txt", b"1")]).path
+    check.unpack(check.check(path), tmp_path / "out")
+    assert (tmp_path / "out" / RAW / "ü%{}.txt").read_bytes() == b"1"
+    assert not (tmp_path / "out/tables").exists()
+    with pytest.raises(LoadstoneError, match="leads out"):
+        check.check(bag.write(tmp_path / "odd.zip", [*members(), Member(odd, b"1")]).path)
+
+
+def test_a_file_that_changes_meanwhile_stops_it_and_leaves_the_former_bundle(bundle, tmp_path) -> None:
+    before, growing = bundle.read_bytes(), Path("/proc/self/status")  # has a size of 0 and content
+    with pytest.raises(LoadstoneError, match="changed while"):
+        bag.write(bundle, [*members(), Member("site/x.html", growing)])
+    assert bundle.read_bytes() == before and sorted(os.listdir(tmp_path)) == ["bundle.zip"]
+
+
+def test_a_full_disk_leaves_the_former_bundle(bundle, tmp_path) -> None:
+    before = bundle.read_bytes()
+    big = tmp_path / "big"
+    big.write_bytes(bytes(1 << 20))
+    script = (
+        "import resource, signal, sys; from pathlib import Path; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, 1 << 19));"
+        "from loadstone.publish.bundle import bag; from loadstone.publish.bundle.contents import Member;"
+        "bag.write(Path(sys.argv[1]), [Member('archive/big', Path(sys.argv[2]))])"
+    )
+    done = subprocess.run([sys.executable, "-c", script, bundle, big], capture_output=True, text=True, check=False)
+    assert "LoadstoneError: the bundle" in done.stderr and "cannot be written" in done.stderr
+    assert bundle.read_bytes() == before and sorted(os.listdir(tmp_path)) == ["big", "bundle.zip"]
+
+
+def test_memory_does_not_grow_with_the_files(tmp_path) -> None:
+    big = tmp_path / "big"
+    with big.open("wb") as file:
+        file.truncate(600 << 20)
+    path, names = tmp_path / "b.zip", "from pathlib import Path; from loadstone.publish.bundle import bag, check"
+    script = (
+        f"import sys; {names}; from loadstone.publish.bundle.contents import Member;"
+        "from bundling_members import members; bag.write(Path(sys.argv[1]), [Member('archive/big', Path(sys.argv[2])),"
+        "*members()]); check.check(Path(sys.argv[1]));"
+        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
+    )
+    (tmp_path / "bundling_members.py").write_text(
+        "from loadstone.publish.bundle.contents import Member, as_json\n"
+        f"def members(): return [Member('provenance.json', as_json({PROVENANCE!r}))]\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, path, big],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) < 400_000  # KiB
+
+
+def test_only_a_bundle_is_replaced(tmp_path) -> None:
+    mine = tmp_path / "mine.zip"
+    with zipfile.ZipFile(mine, "w") as other:
+        other.writestr("thesis.txt", "mine")
+    with pytest.raises(LoadstoneError, match="no bundle"):
+        bag.write(mine, members())
+    assert zipfile.ZipFile(mine).namelist() == ["thesis.txt"]
+
+
+def test_every_cut_is_noticed(bundle) -> None:
+    content = bundle.read_bytes()
+    for size in [*range(0, len(content), 97), len(content) - 1]:
+        bundle.write_bytes(content[:size])
+        refused(bundle, "damaged, cut short or no bundle|no bundle")
+
+
+@given(data=st.data())
+def test_no_changed_byte_of_a_file_goes_unnoticed(data, tmp_path_factory) -> None:
+    content = [*members(), Member(f"{RAW}/ü.txt", b"1")]
+    path = bag.write(tmp_path_factory.mktemp("fuzz") / "b.zip", content).path
+    altered = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(altered) - 1))
+    altered[place] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(altered)
+    try:
+        checked = check.check(path)
+    except LoadstoneError:
+        return
+    # Bytes of the zip file itself that mean nothing here (times, comments): all that is in it is what it was.
+    original = bag.write(path.with_name("original.zip"), content).path
+    assert checked.sums == check.check(original).sums
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("../evil", "is not in"),
+        ("/etc/evil", "is not in"),
+        ("loadstone-bundle/../../evil", "leads out"),
+        ("loadstone-bundle/data/archive/%2E%2E/evil", "leads out"),
+        ("loadstone-bundle/data/archive/a%2f..%2f..%2fevil", "leads out"),
+        ("loadstone-bundle/data/archive//evil", "leads out"),
+        ("loadstone-bundle/data\\..\\evil", "is not in"),
+        ("loadstone-bundle/data/site/evil.html", "is in no manifest"),
+    ],
+)
+def test_names_that_lead_elsewhere_are_refused(bundle, name, words) -> None:
+    refused(rewrite(bundle, lambda entries: [*entries, (info(name), b"evil")]), words)
+
+
+def test_links_and_folders_are_refused(bundle) -> None:
+    for mode in (0o120777, 0o040755, 0o010644, 0o020644, 0):
+        link = info("loadstone-bundle/data/archive/link", mode), b"/etc/passwd"
+        refused(rewrite(bundle, lambda entries, link=link: [*entries, link]), "no regular file")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_files_of_one_name_are_refused(bundle) -> None:
+    refused(rewrite(bundle, lambda entries: [*entries, entries[2]]), "there twice")
+
+
+def test_compressed_members_are_refused_before_they_are_read(bundle) -> None:
+    bomb = info("loadstone-bundle/data/archive/bomb")
+    bomb.compress_type = zipfile.ZIP_DEFLATED
+    refused(rewrite(bundle, lambda entries: [*entries, (bomb, bytes(10_000_000))]), "is compressed")
+
+
+def test_a_member_that_claims_to_be_huge_is_refused(bundle) -> None:
+    content = bytearray(bundle.read_bytes())
+    at = content.find(b"PK\x01\x02")
+    content[at + 20 : at + 28] = (0xFFFFFFF0).to_bytes(4, "little") * 2
+    bundle.write_bytes(content)
+    refused(bundle, "larger than it is|damaged")
+
+
+def test_a_list_of_members_that_claims_to_be_huge_is_refused(bundle) -> None:
+    content = bytearray(bundle.read_bytes())
+    end = content.rfind(b"PK\x05\x06")
+    content[end + 12 : end + 16] = (0xFFFFFF00).to_bytes(4, "little")
+    bundle.write_bytes(content)
+    refused(bundle, "list of members")
+
+
+@pytest.mark.parametrize("find", [bytearray.find, bytearray.rfind], ids=["of the member", "of the list of members"])
+def test_a_name_that_is_no_text_is_refused(tmp_path, find) -> None:
+    path = bag.write(tmp_path / "b.zip", [*members(), Member(f"{RAW}/ü.txt", b"1")]).path
+    content = bytearray(path.read_bytes())
+    content[find(content, "ü.txt".encode())] = 0xFF
+    path.write_bytes(content)
+    refused(path, "damaged, cut short or no bundle")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("archive/a%62", "archive/ab"), "archive/ab: File exists"),
+        (("archive/x", "archive/x/y"), "archive/x/y: File exists"),
+        (("archive/" + "l" * 300,), "File name too long"),
+        (("archive/" + "/".join(["d"] * 3000),), "File name too long"),
+    ],
+    ids=["two that are one", "file and folder", "long", "deep"],
+)
+def test_files_that_can_not_lie_side_by_side_are_refused_in_words(tmp_path, names, words) -> None:
+    path = bag.write(tmp_path / "b.zip", [*members(), *(Member(name, b"1") for name in names)]).path
+    with pytest.raises(LoadstoneError, match=f"cannot be unpacked into .*{words}") as raised:
+        check.unpack(check.check(path), tmp_path / "out")
+    assert len(str(raised.value)) < 1000
+
+
+def test_what_is_no_file_is_named_and_waits_for_nobody(bundle, tmp_path) -> None:
+    before = bundle.read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    for name, words in (("pipe", "no regular file"), ("gone", "No such file")):
+        with pytest.raises(LoadstoneError, match=f"{name} cannot be read, and is not bundled: .*{words}"):
+            bag.write(bundle, [*members(), Member("archive/x", tmp_path / name)])
+    assert bundle.read_bytes() == before
+
+
+def test_an_altered_file_is_named_although_the_zip_fits(bundle) -> None:
+    def change(entries):
+        return [(each, b"other" if each.filename.endswith("1.results.json.zst") else text) for each, text in entries]
+
+    refused(rewrite(bundle, change), "was altered:\n.*1.results.json.zst")
+
+
+def test_a_missing_file_is_named(bundle) -> None:
+    refused(
+        rewrite(bundle, lambda entries: [e for e in entries if "metadata" not in e[0].filename]),
+        "metadata.json is missing",
+    )
+
+
+def test_what_is_no_bundle_says_so(tmp_path) -> None:
+    refused(tmp_path / "none.zip", "there is no bundle")
+    (tmp_path / "text.zip").write_text("hello")
+    refused(tmp_path / "text.zip", "no bundle")
+    refused(tmp_path, "cannot be read")
+    for provenance in (
+        b"[]",
+        b"{}",
+        b"\xff",
+        as_json(PROVENANCE | {"format": 2}),
+        as_json(PROVENANCE | {"software": 1}),
+    ):
+        path = bag.write(tmp_path / "b.zip", members(**{"provenance.json": provenance})).path
+        refused(path, "provenance.json|another Loadstone")
+
+
+def test_tables_that_were_not_checked_are_not_called_sound(bundle, tmp_path) -> None:
+    """Whoever forges tables may also say that another version of DuckDB made them."""
+    said: list[str] = []
+    rebuild.verify_bundle(bundle, tmp_path / "tables", [sys.executable, "-c", ""], said.append)
+    assert any(line.startswith("not checked: 1 of 1 table files, which were made with") for line in said)
+    assert said[-1].endswith("but whether its tables come from its raw results was not checked")
