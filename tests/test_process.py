@@ -18,7 +18,7 @@ from loadstone.process import Minder, Program, find, note_signals, run
 JOB = """
 import sys, time
 from pathlib import Path
-from loadstone.lock import exclusive
+from loadstone.archive.locks import exclusive
 from loadstone.process import Minder, Program
 folder = Path(sys.argv[1])
 script = "trap '' TERM; sleep 1000 & echo $! > grandchild; echo $$ > child; wait"

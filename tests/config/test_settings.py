@@ -126,7 +126,7 @@ target:
 
 
 def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(config, "CONFIG", tmp_path / "config.yaml")
+    monkeypatch.setattr(config.settings, "CONFIG", tmp_path / "config.yaml")
     (tmp_path / "config.yaml").write_text(WRITTEN)
     with pytest.raises(LoadstoneError) as raised:
         config.check(yaml.safe_load(WRITTEN))
@@ -141,7 +141,7 @@ def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(t
 
 
 def test_a_value_of_the_command_line_has_no_line(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(config, "CONFIG", tmp_path / "config.yaml")
+    monkeypatch.setattr(config.settings, "CONFIG", tmp_path / "config.yaml")
     (tmp_path / "config.yaml").write_text("archive: a\ntables: b\nreports: c\nreport: {}\n")
     with pytest.raises(LoadstoneError, match="report: the number 3 is given, a mapping is expected"):
         config.check({"archive": "a", "tables": "b", "reports": "c", "report": 3})

@@ -11,7 +11,7 @@ from conftest import PROJECT
 PROGRAM = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from loadstone.entry import job
+from loadstone.workflow.job import job
 from loadstone.errors import LoadstoneError
 with job(sys.argv[2]) as log:
     try:

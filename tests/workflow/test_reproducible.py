@@ -156,7 +156,7 @@ def _bundle_as_it_is(machine: Machine, path: Path) -> None:
 import sys
 from pathlib import Path
 from loadstone import archive
-from loadstone.bundling import bag, contents
+from loadstone.publish.bundle import bag, contents
 root = Path("results/archive")
 whole = contents.Selection(tuple(archive.campaigns(root)), (), (), whole=True)
 settings = {"analysis": {"margin": "5%", "confidence": 0.95}, "tags": {}}

@@ -217,11 +217,8 @@ def _warmup_bounds(sweep: Mapping[str, Any]) -> dict[str, str]:
 def _load(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
     """What version 4 says of the load: a warm-up and a test, each at one rate. Users have none."""
     warmup = sweep.get("warmup", {"duration": "0s", "max_rate": 0})
-    test = {
-        "duration": load_shapes.measured_duration(sweep),
-        "rate": rate_text(load),
-        "timeout": sweep.get("timeout", "30s"),
-    }
+    duration = load_shapes.measured_duration(sweep)
+    test = {"duration": duration, "rate": rate_text(load), "timeout": sweep.get("timeout", "30s")}
     if "users" in sweep:
         del test["rate"]
         return {"warmupOptions": {"duration": warmup["duration"]}, "testOptions": test, "users": int(load)}
