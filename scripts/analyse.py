@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.analysis.campaign import analyse_campaign
 from loadstone.analysis.scope import settings
 from loadstone.analysis.suggested_tags import told
 from loadstone.archive import Campaign, decode
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     names, folders, known = snakemake.wildcards, snakemake.params.folders, snakemake.params.known

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.archive import Campaign, decode
 from loadstone.report.query_page import build_ask
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.archive import Campaign, decode
 from loadstone.archive.trace_dumps import Dump
 from loadstone.publish.bundle import bag, contents
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

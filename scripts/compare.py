@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import settings
 from loadstone.archive import Campaign, decode
 from loadstone.config import comparisons
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

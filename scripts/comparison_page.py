@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.archive import Campaign, decode
 from loadstone.config import comparisons
 from loadstone.config.variants import Variants
 from loadstone.report.site import build_comparison
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

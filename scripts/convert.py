@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.archive import Campaign, decode, scan_campaign
 from loadstone.config.variants import Variants
 from loadstone.tables import finished
 from loadstone.tables.convert import convert_campaign
-from loadstone.workflow.deterministic import job
 from loadstone.workflow.state import made_from, mark_done, record
 
 with job(snakemake.log[0]) as log:

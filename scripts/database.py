@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.analysis import history
 from loadstone.archive import Campaign, decode
 from loadstone.archive.trace_dumps import Dump
 from loadstone.tables import database_owner
 from loadstone.tables.database import build_database, prune, prune_comparisons
 from loadstone.tables.traces import prune_dumps
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.analysis import gate, gate_options
 from loadstone.archive import Campaign, decode
 from loadstone.errors import LoadstoneError
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

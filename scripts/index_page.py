@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.archive import campaigns, outside
 from loadstone.archive.plan import unfinished
 from loadstone.archive.trace_dumps import Dump
@@ -9,7 +10,6 @@ from loadstone.config import comparisons
 from loadstone.config.variants import Variants
 from loadstone.report.site import build_index
 from loadstone.tables.database import left_out
-from loadstone.workflow.deterministic import job
 
 SHOWN = 5  # things outside all campaigns on the terminal
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.publish.site import settings
 from loadstone.publish.site.publish import publish
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     reports, to = Path(snakemake.params.folders["reports"]), snakemake.params.to

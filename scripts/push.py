@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from loadstone.publish.bucket.push import push
 from loadstone.workflow.deterministic import job
+from loadstone.publish.bucket.push import push
 
 with job(snakemake.log[0]) as log:
     folders = snakemake.params.folders

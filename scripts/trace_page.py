@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.archive.trace_dumps import Dump
 from loadstone.report.trace_page import build_trace_page
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.archive.trace_dumps import Dump
 from loadstone.tables import finished
 from loadstone.tables.traces import convert_dump
-from loadstone.workflow.deterministic import job
 from loadstone.workflow.state import mark_done, record
 
 with job(snakemake.log[0]) as log:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.archive import Campaign, decode
 from loadstone.config.variants import Variants
 from loadstone.report.site import build_variants
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

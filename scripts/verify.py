@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
+from loadstone.workflow.deterministic import job
 from loadstone.publish.bundle.rebuild import verify_bundle
 from loadstone.tables.verify import verify_archive
-from loadstone.workflow.deterministic import job
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -15,7 +15,7 @@ import yaml
 CONDA_NAMES = {"duckdb": "python-duckdb", "kubernetes": "python-kubernetes"}
 IMPORT_NAMES = {"yaml": "pyyaml", "vl_convert": "vl-convert-python"}
 # Comes with a package that is named.
-BROUGHT_BY = {"numpy": "scipy", "markupsafe": "jinja2", "jsonschema": "altair", "urllib3": "kubernetes"}
+BROUGHT_BY = {"numpy": "scipy", "markupsafe": "jinja2", "urllib3": "kubernetes"}
 
 ENVIRONMENTS = ("collect", "pipeline", "report")
 
@@ -123,3 +123,14 @@ def library_files(scripts: Path, module: str) -> list[Path]:
     folders = [scripts.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
     candidates = [folder / "__init__.py" for folder in folders] + [folders[-1].with_suffix(".py")]
     return [file for file in candidates if file.exists()]
+
+
+def test_jobs_that_compute_choose_their_arithmetic_before_they_load_numpy(root: Path) -> None:
+    scripts = [path for path in (root / "scripts").glob("*.py") if "workflow.deterministic" in path.read_text()]
+    assert len(scripts) > 10
+    for script in scripts:
+        modules = [
+            node.module or "" for node in ast.walk(ast.parse(script.read_text())) if isinstance(node, ast.ImportFrom)
+        ]
+        others = [name for name in modules if name.split(".")[0] not in sys.stdlib_module_names]
+        assert others[0] == "loadstone.workflow.deterministic", script

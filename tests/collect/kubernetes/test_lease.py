@@ -236,8 +236,8 @@ def test_of_many_who_find_it_expired_one_wins(plane, space, lease) -> None:
 _TURNS = """
 import sys, time
 from pathlib import Path
-from loadstone.collect.kubernetes.client import Cluster
-from loadstone.collect.kubernetes.lease import Lease
+from loadstone.collect.targets.kubernetes.client import Cluster
+from loadstone.collect.targets.kubernetes.lease import Lease
 namespace, who, file, turns, pause = sys.argv[1:]
 mine = Lease(Cluster(), namespace, "loadstone", who, 6)
 for _ in range(int(turns)):
