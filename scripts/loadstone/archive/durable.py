@@ -1,10 +1,13 @@
-"""Writing files so that a name never stands for half a content, whatever is killed and whenever."""
+"""Files: written so that a name never stands for half a content, whatever is killed and whenever; opened; hashed."""
 
 import errno
+import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 # How file systems say that they have no hard links.
@@ -59,6 +62,21 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def open_raw(path: Path) -> FileIO:
+    """A regular file's bytes; anything else (a named pipe would block for ever) is an OSError without a number."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("it is no regular file")
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a regular file's bytes, in hexadecimal digits. Raises OSError."""
+    with open_raw(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -5,14 +5,13 @@ An unsealed one is what an interrupted attack left, and is thrown away. The main
 what makes a run collected.
 """
 
-import hashlib
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.archive import MAIN_STREAM, Cell, parse_name, scan_cell
-from loadstone.archive.durable import give_name, sync
+from loadstone.archive.durable import give_name, sha256_of, sync
 
 _SEAL = "SEALED"
 
@@ -37,7 +36,7 @@ class Staging:
         for leftover in self.path.iterdir():
             if parse_name(leftover.name) is None:
                 leftover.unlink()
-        lines = [f"{_sha256(file)}  {file.name}\n" for file in sorted(self.path.iterdir())]
+        lines = [f"{sha256_of(file)}  {file.name}\n" for file in sorted(self.path.iterdir())]
         (self.path / f"{self.run}.sha256").write_text("".join(lines))
         for file in self.path.iterdir():
             sync(file)
@@ -81,8 +80,3 @@ def _is_main(file: Path) -> bool:
     """Whether a file is what makes its run collected."""
     named = parse_name(file.name)
     return named is not None and (named.kind, named.stream) == ("results", MAIN_STREAM)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,10 +14,9 @@ from typing import Any
 
 from loadstone import __version__, archive
 from loadstone.archive import Campaign
-from loadstone.archive.durable import give_name, sync, write_new
+from loadstone.archive.durable import give_name, open_raw, sha256_of, sync, write_new
 from loadstone.errors import LoadstoneError
 from loadstone.importing.plan import IMPORTED, Plan, PlannedCell, PlannedFile, PlannedRun
-from loadstone.readers.stream import open_raw
 
 _CHUNK_BYTES = 1 << 20
 
@@ -150,9 +149,8 @@ def _link(staged: Path, final: Path, sha256: str) -> None:
     try:
         give_name(staged, final)
     except FileExistsError:
-        with open_raw(final) as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise LoadstoneError(f"{final} has come there meanwhile with another content; it stays") from None
+        if sha256_of(final) != sha256:
+            raise LoadstoneError(f"{final} has come there meanwhile with another content; it stays") from None
 
 
 def _json(content: dict[str, Any]) -> bytes:

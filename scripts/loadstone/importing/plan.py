@@ -10,13 +10,13 @@ from typing import Any
 
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, metadata
+from loadstone.archive.durable import sha256_of
 from loadstone.errors import LoadstoneError
 from loadstone.importing import declared, phases, sources
 from loadstone.importing.declared import DECLARATION, Refusal
 from loadstone.importing.place import FACTS, Placed, place
 from loadstone.importing.sources import Source, refusal
 from loadstone.readers import load_generators
-from loadstone.readers.stream import open_raw
 
 IMPORTED = "_imported"  # folder of a campaign with the documents whose blocks are runs of it
 _KNOWN_AT_ONCE = {"records": ".run.json"}  # says in metadata.json that runs were imported, and where it says from where
@@ -311,7 +311,6 @@ def _file(cell: Cell, placed: Placed) -> PlannedFile:
 
 def _sha256(path: Path) -> str:
     try:
-        with open_raw(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise Refusal(f"{path} cannot be read: {error.strerror or error}") from None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.archive.durable import open_raw
 from loadstone.errors import LoadstoneError
 from loadstone.importing.declared import DECLARATION, Entry, Refusal
 from loadstone.importing.detect import MARKDOWN, detect
@@ -13,7 +14,6 @@ from loadstone.readers import markdown, summary_table
 from loadstone.readers.base import Problems
 from loadstone.readers.markdown import Block
 from loadstone.readers.printed import read_bytes
-from loadstone.readers.stream import open_raw
 
 ROWS = "summary.csv"  # each row of such a table is a run; only where the entry says so
 _SHOWN, _LONGEST = 5, 300  # texts that are shown, and characters of each

@@ -1,8 +1,6 @@
 """Raw bytes as whole lines within bounded memory, compressed or not, with every way in which a file can end early."""
 
 import json
-import os
-import stat
 from collections.abc import Callable, Iterator
 from io import FileIO, RawIOBase
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from loadstone.archive.durable import open_raw
 from loadstone.readers.base import Problems
 
 # A megabyte stays in the processor's cache between decompressing and parsing.
@@ -18,15 +17,6 @@ LONGEST_LINE_BYTES = 64 << 20
 _LARGEST_OBJECT_BYTES = 16 << 20
 
 ReadInto = Callable[[memoryview], int | None]
-
-
-def open_raw(path: Path) -> FileIO:
-    """A regular file's bytes; anything else (a named pipe would block for ever) is an OSError without a number."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError("it is no regular file")
-    return os.fdopen(descriptor, "rb", buffering=0)
 
 
 def open_bytes(path: Path) -> RawIOBase:

@@ -14,6 +14,7 @@ from typing import Any
 
 from loadstone import __version__
 from loadstone.archive import Campaign
+from loadstone.archive.durable import sha256_of
 from loadstone.archive.metadata import Metadata
 from loadstone.publish.site import files
 from loadstone.report.output import write_text
@@ -72,7 +73,7 @@ def write_page(
     """
     parts = [_file(path.relative_to(page.parent).as_posix(), path) for path in described_with(page)]
     rests_on = [_hashed(name, digest) for digest, name in map(_stated, inputs.lines)]
-    rests_on += [_hashed(f"tables/{name}", _sha256(path)) for name, path in tables]
+    rests_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in tables]
     software = [*_own_software(), *_collected_with(described)]
     made: Entity = {
         "@id": "#made",
@@ -152,7 +153,7 @@ def _file(name: str, path: Path) -> Entity:
         "name": name,
         "contentSize": str(path.stat().st_size),
         "encodingFormat": files.content_type(name).partition(";")[0],
-        "sha256": _sha256(path),
+        "sha256": sha256_of(path),
     }
 
 
@@ -206,8 +207,3 @@ def _write(path: Path, entities: Iterable[Entity]) -> None:
     unique = {entity["@id"]: entity for entity in (descriptor, *entities)}
     content = {"@context": f"{_PROFILE}/context", "@graph": list(unique.values())}
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import sql, stats
+from loadstone.archive.durable import sha256_of
 from loadstone.report import numbers, resources_section, run_findings, run_words
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
@@ -45,15 +46,10 @@ def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit) -> str:
     """
     modules = (__file__, *(module.__file__ for module in (numbers, resources_section, run_findings, run_words)))
     code = [Path(str(module)).read_text("utf-8") for module in modules]
-    stated = [(file.name, _sha256(file)) for file in sorted(files)]
+    stated = [(file.name, sha256_of(file)) for file in sorted(files)]
     told = sorted(repr(sorted(row.items())) for row in runs)
     made_of = (code, [sql.load(name) for name in _QUERIES], stated, told, unit)
     return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def gather(questions: Questions, rate: float, unit: Unit, findings: RunFindings) -> dict[str, Any]:

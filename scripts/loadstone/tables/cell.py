@@ -6,9 +6,9 @@ from itertools import groupby
 from pathlib import Path
 
 from loadstone.archive import METADATA, CellListing, failure_number, failures, metadata, parse_timestamp
+from loadstone.archive.durable import open_raw
 from loadstone.archive.stages import load_text
 from loadstone.errors import LoadstoneError
-from loadstone.readers.stream import open_raw
 from loadstone.tables import layout, schema
 from loadstone.tables.cell_writer import Reading, opened
 from loadstone.tables.manifest import CellRecord, Source, present, sha256

@@ -3,7 +3,6 @@
 Kept beside the tables, so that a cell is read again only when its content changed.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive import METADATA, Campaign, CellListing
-from loadstone.archive.durable import replace
-from loadstone.readers.stream import open_raw
+from loadstone.archive.durable import replace, sha256_of
 from loadstone.tables import VERSION
 from loadstone.tables.layout import manifest_file, prepare_folder
 
@@ -115,8 +113,7 @@ def change(record: CellRecord, listing: CellListing) -> str:
 def sha256(path: Path) -> str | None:
     """The hash of a regular file's bytes; None when it can't be read."""
     try:
-        with open_raw(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError:
         return None
 

@@ -18,9 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from loadstone.archive import Campaign, encode
-from loadstone.archive.durable import replace
+from loadstone.archive.durable import open_raw, replace
 from loadstone.errors import LoadstoneError
-from loadstone.readers.stream import open_raw
 from loadstone.tables import manifest
 from loadstone.tables.layout import prepare_folder, text
 from loadstone.tables.manifest import sha256

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive import locks
-from loadstone.archive.durable import give_name, sync
+from loadstone.archive.durable import give_name, sha256_of, sync
 from loadstone.errors import LoadstoneError
 from loadstone.publish.bucket import names, store
 from loadstone.publish.bucket.compared import Known
@@ -201,7 +201,7 @@ class _Campaign:
                 ):
                     self._lacks(unit, absent)
                     return False
-            elif path in sums and store.digest_of(file) != sums[path]:
+            elif path in sums and sha256_of(file) != sums[path]:
                 self._leave(unit, f"{text(path)} is damaged in the bucket: it is not what {text(unit.sums or '')} says")
                 return False
         return True

@@ -9,6 +9,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from loadstone.archive.durable import sha256_of
 from loadstone.errors import LoadstoneError
 from loadstone.publish.bucket import names, store
 from loadstone.publish.bucket.compared import Known
@@ -215,6 +216,6 @@ class _Campaign:
         for path, digest in sums.items():
             if path not in unit.paths:
                 return f"{text(unit.sums)} names {text(path.rpartition('/')[2])}, which is not here"
-            if store.digest_of(self._push.root / path) != digest:
+            if sha256_of(self._push.root / path) != digest:
                 return f"{text(path)} is not what {text(unit.sums)} says"
         return ""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from loadstone.archive.durable import sha256_of
 from loadstone.errors import LoadstoneError
 from loadstone.publish import s3
 
@@ -73,7 +74,7 @@ class Store:
         with self._storage.open_input_file(self._at(name)) as file:
             tag = file.metadata().get(b"ETag", b"").decode().strip('"')
         # Of what was written by one request most servers tell the MD5; anything else proves nothing.
-        if tag == digest_of(path, "md5"):
+        if tag == _md5_of(path):
             return True
         digest = hashlib.sha256()
         try:
@@ -81,7 +82,7 @@ class Store:
                 digest.update(chunk)
         except DamagedError:
             return False
-        return digest.hexdigest() == digest_of(path)
+        return digest.hexdigest() == sha256_of(path)
 
     def put(self, name: str, path: Path) -> Held:
         """Write an object, whole or not at all."""
@@ -177,10 +178,9 @@ def opened(declared: Mapping[str, Any] | None) -> Iterator[Store]:
         ) from None
 
 
-def digest_of(path: Path, kind: str = "sha256") -> str:
-    """The hash of a file's bytes."""
+def _md5_of(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def _held(info: "fs.FileInfo") -> Held:

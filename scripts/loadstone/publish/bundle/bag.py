@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from loadstone.archive.durable import sync
+from loadstone.archive.durable import open_raw, sha256_of, sync
 from loadstone.errors import LoadstoneError
 from loadstone.publish.bundle.contents import FORMAT, Member
 from loadstone.publish.site.publish import counted, megabytes
-from loadstone.readers.stream import open_raw
 
 FOLDER = "loadstone-bundle/"  # all that a bundle holds is in it, whatever its file is called
 DATA = "data/"
@@ -58,7 +57,7 @@ def write(path: Path, members: Iterable[Member]) -> Written:
         try:
             count = _fill(temporary, members)
             sync(temporary)
-            size, digest = temporary.stat().st_size, _sha256(temporary)
+            size, digest = temporary.stat().st_size, sha256_of(temporary)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -136,8 +135,3 @@ def _opened(content: Path) -> FileIO:
         return open_raw(content)
     except OSError as error:
         raise LoadstoneError(f"{content} cannot be read, and is not bundled: {error.strerror or error}") from None
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,5 @@
 """Makes a bundle's tables again from its raw results and compares them to the byte."""
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -8,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from loadstone.archive.durable import sha256_of
 from loadstone.config import SETTINGS
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import ask
@@ -117,7 +117,6 @@ def _other_software(named: Mapping[str, str], tables: object) -> str:
 
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise LoadstoneError(f"{path} cannot be read: {error.strerror}") from None
