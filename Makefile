@@ -1,7 +1,7 @@
 # Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup k6 artillery ask slurm kubernetes demo test bench lint format audit browser cluster storage generators \
+.PHONY: help setup k6 artillery ask slurm kubernetes demo test bench lint house format audit browser cluster storage generators \
 	schedulers clean-tools
 
 # Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
@@ -50,7 +50,11 @@ lint: setup ## Check style, types and workflow
 	@$(RUN) ruff format --check .
 	@$(RUN) snakefmt --check Snakefile rules
 	@$(RUN) mypy
+	@$(RUN) lint-imports --no-cache
 	@$(RUN) snakemake --lint
+
+house: setup ## Say how large the project is, against its limits
+	@$(RUN) python tests/toolchain/house.py
 
 audit: setup ## Ask whether a pinned Python package has known vulnerabilities
 	@$(RUN) python envs/audit.py
