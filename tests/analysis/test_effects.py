@@ -101,7 +101,7 @@ def test_verdicts_of_clear_cases(project):
 def test_a_wider_margin_calls_more_equivalent(project):
     write(project, "a", levels(5, 2e6, 1, spread=0.02))
     write(project, "b", levels(5, 2.05e6, 2, spread=0.02))
-    assert effects(project)["b", "mean"]["verdict"] == "cannot tell"
+    assert effects(project)["b", "mean"]["verdict"] == "inconclusive"
     wide = effects(project, Settings(margin=0.3))["b", "mean"]
     assert (wide["verdict"], wide["margin"], wide["confidence"]) == ("equivalent", 0.3, 0.95)
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_told_says_how_many_runs_it_takes(project):
     write(project, "a", levels(3, 2e6, 1, spread=0.1))
     write(project, "b", levels(3, 2.2e6, 2, spread=0.1))
     found = effects(project)["b", "mean"]
-    assert (found["verdict"], found["why"]) == ("cannot tell", "the runs differ too much")
+    assert (found["verdict"], found["why"]) == ("inconclusive", "the runs differ too much")
     assert found["runs_needed"] > 3
     assert found["p_adjusted"] > 0.05
 
@@ -128,7 +128,7 @@ def test_one_run_each_tells_nothing_for_certain(project):
     write(project, "b", levels(1, 3e6, 2))
     found = effects(project)["b", "mean"]
     assert (found["verdict"], found["shift_low"], found["ratio_low"], found["p_adjusted"]) == (
-        "cannot tell",
+        "inconclusive",
         *[None] * 3,
     )
     assert found["ratio"] == pytest.approx(1.5, rel=0.05)
@@ -143,7 +143,7 @@ def test_one_run_each_within_a_step_of_the_clock_names_no_number_of_runs(project
         described = {"testMode": "artillery", "generator": {"name": "artillery"}, "loadModel": "open"}
         write_cell(project.archive, files, rate=RATE, variant=variant, testOptions={}, **described)
     found = effects(project)["b", "mean"]
-    assert (found["verdict"], found["runs_needed"]) == ("cannot tell", None)
+    assert (found["verdict"], found["runs_needed"]) == ("inconclusive", None)
     assert found["why"] == "one run, and latencies come in whole steps of 1 ms, and the shift is less than one"
 
 
@@ -151,7 +151,7 @@ def test_a_percentile_that_the_sample_cannot_support_says_what_it_takes(project)
     write(project, "a", levels(3, 2e6, 1, requests=50))
     write(project, "b", levels(3, 4e6, 2, requests=50))
     found = effects(project)["b", "p99"]
-    assert (found["verdict"], found["value"], found["p_adjusted"]) == ("cannot tell", None, None)
+    assert (found["verdict"], found["value"], found["p_adjusted"]) == ("inconclusive", None, None)
     assert found["why"] == "too few requests: p99 takes 1,000, “a” has 150"
 
 
@@ -210,7 +210,7 @@ def test_latencies_of_timeouts_are_never_taken_for_figures(project):
     assert (stored["n_timeouts"], stored["p99_ns"]) == (150, 2e9)  # at least the two seconds of the metadata
     assert stored["mean_low_ns"] is None and stored["p50_low_ns"] is not None
     for name in ("mean", "p99"):
-        assert found["b", name]["verdict"] == ("cannot tell" if name == "mean" else "slower")
+        assert found["b", name]["verdict"] == ("inconclusive" if name == "mean" else "slower")
         assert found["b", name]["why"].endswith(
             "150 requests of “b” timed out: it is only known what they took at least"
         )
@@ -233,7 +233,7 @@ def test_a_percentile_just_before_timeouts_is_known_but_not_how_far_it_moves(pro
     assert (stored["p99_censored"], stored["p99_low_ns"], stored["p99_high_ns"]) == (False, None, None)
     assert stored["p99_ns"] < 10e6 and stored["p90_high_ns"] < 10e6
     p99 = found["b", "p99"]
-    assert (p99["verdict"], p99["value"], p99["ratio_low"]) == ("cannot tell", stored["p99_ns"], None)
+    assert (p99["verdict"], p99["value"], p99["ratio_low"]) == ("inconclusive", stored["p99_ns"], None)
     assert p99["why"].startswith("in other runs like those of “b” p99 may fall among requests that time out")
     assert found["b", "p90"]["p_adjusted"] is not None
 
@@ -312,7 +312,7 @@ def test_a_failure_or_two_among_reported_runs_are_no_difference(project):
         write_cell(project.archive, files, variant=variant)
     row = effects(project)["b", "error_fraction"]
     assert (row["baseline_value"], row["value"], row["evidence"]) == (0, pytest.approx(0.01), "reports")
-    assert row["verdict"] == "cannot tell" and row["shift_low"] < 0 < row["shift_high"]
+    assert row["verdict"] == "inconclusive" and row["shift_low"] < 0 < row["shift_high"]
     assert row["shift_high"] - row["shift"] == pytest.approx(
         scipy_stats.t.ppf(0.975, 2) * np.sqrt(2 * 0.005 * 0.995 / 200), rel=1e-6
     )
@@ -323,7 +323,7 @@ def test_reported_runs_that_agree_to_the_last_digit_say_why_nothing_is_told(proj
         content = foreign.VEGETA.replace("5.529ms", mean).encode()
         write_cell(project.archive, {f"{number}.vegeta.txt": content for number in (1, 2)}, variant=variant)
     row = effects(project)["b", "mean"]
-    assert (row["verdict"], row["p_adjusted"]) == ("cannot tell", None)
+    assert (row["verdict"], row["p_adjusted"]) == ("inconclusive", None)
     assert row["why"].startswith("the runs agree to the last digit that was reported")
 
 
@@ -337,7 +337,7 @@ def test_a_median_that_may_be_0_in_other_runs_is_not_said_to_be_reported(project
     for variant in "ab":
         write(project, variant, zeros_and(2e6, 400).astype(int))
     row = effects(project)["b", "p50"]
-    assert (row["value"], row["verdict"], row["p_adjusted"]) == (2e6, "cannot tell", None)
+    assert (row["value"], row["verdict"], row["p_adjusted"]) == (2e6, "inconclusive", None)
     assert row["why"] == "in other runs like these p50 may be 0, which has no ratio"
 
 
@@ -356,7 +356,7 @@ def test_means_that_happen_to_be_equal_are_no_matter_of_a_fine_clock(project):
     for variant in "ab":
         write(project, variant, [np.full(1000, level) for level in (4_000_000, 6_000_000)], order={"kind": "fixed"})
     row = effects(project)["b", "mean"]
-    assert (row["shift"], row["verdict"], row["why"]) == (0, "cannot tell", "the runs differ too much")
+    assert (row["shift"], row["verdict"], row["why"]) == (0, "inconclusive", "the runs differ too much")
     assert row["runs_needed"] is None or row["runs_needed"] > 2
 
 

@@ -8,7 +8,7 @@ import pytest
 from loadstone import archive, config
 from loadstone.analysis import gate, gate_options, history
 from loadstone.analysis.campaign import analyse_campaign
-from loadstone.analysis.gate_finding import CANNOT_TELL, NO_WORSE, WORSE
+from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, WORSE
 from loadstone.analysis.gate_outcome import Judged
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
@@ -126,7 +126,7 @@ def test_verdict_and_interval_agree(reference):
             seen.add(found.verdict)
             told = (found.low > found.allowed, found.high < found.allowed)
             assert told == (found.verdict == WORSE, found.verdict == NO_WORSE), found
-    assert seen == {WORSE, NO_WORSE, CANNOT_TELL}
+    assert seen == {WORSE, NO_WORSE, INCONCLUSIVE}
 
 
 # --- archives --------------------------------------------------------------------------------------------------------
@@ -197,10 +197,10 @@ def test_other_candidates_and_references(slower):
     assert judged(slower, reference=TIMES[0]).outcome == WORSE
     assert judged(slower, reference="best of last 2").outcome == WORSE
     first = judged(slower, candidate=TIMES[0])
-    assert (first.outcome, first.fails) == (CANNOT_TELL, False)
+    assert (first.outcome, first.fails) == (INCONCLUSIVE, False)
     assert {each.why for each in first.findings} == {"no earlier campaign measured it in the same way"}
     assert judged(slower, candidate=TIMES[0], cannot_tell="fail").fails
-    assert judged(slower, candidate=TIMES[2], reference=TIMES[2]).outcome == CANNOT_TELL
+    assert judged(slower, candidate=TIMES[2], reference=TIMES[2]).outcome == INCONCLUSIVE
 
 
 def test_what_is_allowed_may_differ(slower):
@@ -212,7 +212,7 @@ def test_what_is_allowed_may_differ(slower):
 
 def test_too_few_runs_are_no_verdict(slower):
     found = judged(slower, runs=5)
-    assert found.outcome == CANNOT_TELL
+    assert found.outcome == INCONCLUSIVE
     assert "rests on 4 of the 5 runs that are needed" in "\n".join(found.lines())
 
 
@@ -232,7 +232,7 @@ def test_only_complete_campaigns_and_the_same_way_count(project):
     Campaign(project.archive, "demo", "here", TIMES[2]).path.joinpath(archive.COMPLETION).unlink()
     found = judged(project)
     assert {each.candidate for each in found.findings} == {TIMES[1]}
-    assert found.outcome == CANNOT_TELL
+    assert found.outcome == INCONCLUSIVE
     campaign(project, TIMES[3])
     found = judged(project, reference=TIMES[0])
     assert found.outcome == NO_WORSE
@@ -257,8 +257,8 @@ def test_campaigns_with_reports_alone_are_judged_by_their_means(project):
         ("plain", "mean"): NO_WORSE,
         ("istio", "error_fraction"): NO_WORSE,
         ("plain", "error_fraction"): NO_WORSE,
-        ("istio", "p50"): CANNOT_TELL,
-        ("plain", "p50"): CANNOT_TELL,
+        ("istio", "p50"): INCONCLUSIVE,
+        ("plain", "p50"): INCONCLUSIVE,
     }
     assert "percentiles are never averaged; the mean is told" in "\n".join(found.lines())
     campaign(project, TIMES[2])
@@ -275,7 +275,7 @@ def test_a_cell_all_of_whose_runs_are_left_out_is_not_silent(project):
         analyse_campaign(each, project.tables, project_tags, ["FAILED"])
     campaigns = list(archive.campaigns(project.archive))
     found = gate.judge(campaigns, campaigns, project.tables, options())
-    assert found.outcome == CANNOT_TELL
+    assert found.outcome == INCONCLUSIVE
     assert {each.why for each in found.findings if each.variant == "istio"} == {"none of its runs counts"}
 
 
@@ -284,13 +284,13 @@ def test_a_variant_that_is_no_longer_measured_is_not_silent(project):
     campaign(project, TIMES[1])
     campaign(project, TIMES[2], variants=("plain",))
     found = judged(project, cannot_tell="fail")
-    assert (found.outcome, found.fails) == (CANNOT_TELL, True)
+    assert (found.outcome, found.fails) == (INCONCLUSIVE, True)
     gone = f"not measured, as it was in {TIMES[1]}"
     assert {each.why for each in found.findings if each.variant == "istio"} == {gone}
     assert {each.verdict for each in found.findings if each.variant == "plain"} == {NO_WORSE}
     campaign(project, TIMES[3], variants=("plain",))
     assert judged(project).outcome == NO_WORSE, "the campaign before has not measured it either"
-    assert judged(project, reference=TIMES[0]).outcome == CANNOT_TELL
+    assert judged(project, reference=TIMES[0]).outcome == INCONCLUSIVE
     rawfiles.write_cell(project.archive, {}, at=TIMES[3], variant="istio", runs=4)
     found = judged(project)
     assert {each.why for each in found.findings if each.variant == "istio"} == {"planned, and not measured"}

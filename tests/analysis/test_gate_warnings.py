@@ -7,7 +7,7 @@ import pytest
 from analysis.test_gate import TIMES, campaign, judged, verdicts
 from loadstone import archive
 from loadstone.analysis import history
-from loadstone.analysis.gate_finding import CANNOT_TELL, NO_WORSE, WORSE, Finding
+from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, WORSE, Finding
 from support import foreign, rawfiles
 from tables.tabling import Project
 
@@ -48,7 +48,7 @@ def test_a_service_that_fails_wholly_does_not_pass_for_a_fast_one(project):
         failing(project, timestamp, share)
     latencies = {"statistics": ["p50", "p99"]}
     found = judged(project, candidate=TIMES[1], **latencies)
-    assert found.outcome == CANNOT_TELL and judged(project, candidate=TIMES[1], **latencies, cannot_tell="fail").fails
+    assert found.outcome == INCONCLUSIVE and judged(project, candidate=TIMES[1], **latencies, cannot_tell="fail").fails
     text = "\n".join(found.lines())
     assert "plain at 100 requests/s: 100 % of its requests failed, so that latencies are of failures" in text
     warning = "warning: demo/here: plain at 100 requests/s: 100 % of requests failed, so that latencies are of failures"
@@ -58,13 +58,13 @@ def test_a_service_that_fails_wholly_does_not_pass_for_a_fast_one(project):
     assert found.fails and [each.statistic for each in found.findings if each.verdict == WORSE] == ["error_fraction"]
     # All of it failed before as well: nothing rose, and nothing is known of latencies.
     found = judged(project, candidate=TIMES[2])
-    assert found.outcome == CANNOT_TELL and verdicts(found)["plain", "error_fraction"] == NO_WORSE
+    assert found.outcome == INCONCLUSIVE and verdicts(found)["plain", "error_fraction"] == NO_WORSE
     assert warning in "\n".join(found.lines())
     # Answers are slower than failures were.
     found = judged(project, candidate=TIMES[3])
     assert verdicts(found) == {
-        ("plain", "p50"): CANNOT_TELL,
-        ("plain", "p99"): CANNOT_TELL,
+        ("plain", "p50"): INCONCLUSIVE,
+        ("plain", "p99"): INCONCLUSIVE,
         ("plain", "error_fraction"): NO_WORSE,
     }
     text = "\n".join(found.lines())
@@ -113,12 +113,12 @@ def test_a_campaign_without_a_predecessor_is_one_line_and_hides_nothing(project)
     lines = [line for line in judged(project).lines() if not line.startswith(("  judged", "  note"))]
     unmatched = "no earlier campaign measured it in the same way"
     assert lines[1:3] == [
-        f"  cannot tell: alone/here/{TIMES[5]}, 75 figures: {unmatched}",
-        f"  cannot tell: demo/here/{TIMES[1]}: direct at 100 requests/s: {unmatched}",
+        f"  inconclusive: alone/here/{TIMES[5]}, 75 figures: {unmatched}",
+        f"  inconclusive: demo/here/{TIMES[1]}: direct at 100 requests/s: {unmatched}",
     ]
     assert [line[:44] for line in lines[3:5]] == ["  worse: demo/here: istio at 100 requests/s,"] * 2
     assert lines[5:] == [
-        f"  cannot tell: demo/here: plain at 100 requests/s: not measured, as it was in {TIMES[0]}",
+        f"  inconclusive: demo/here: plain at 100 requests/s: not measured, as it was in {TIMES[0]}",
         "  no worse: 1 figure, see gate.json",
     ]
 

@@ -91,7 +91,7 @@ def write_many(
                 interval |= {"shift": shift, "shift_low": shift - value / 9, "shift_high": shift + value / 9}
                 runs = {"n_runs": 10, "baseline_n_runs": 10, "n_pairs": 10, "n_compared": 540, "runs_needed": 123}
                 told = {
-                    "verdict": "cannot tell",
+                    "verdict": "inconclusive",
                     "why": "by itself it would differ, among so many figures it may be chance",
                 }
                 figures = {"baseline_value": value, "value": value * ratio, "p_adjusted": 0.123456789, "margin": 0.05}

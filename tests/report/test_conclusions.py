@@ -14,7 +14,7 @@ from report.test_downloads import save
 
 KINDS = ("campaign", "comparison")
 STATISTICS = {"Median": "p50", "p90": "p90", "p99": "p99"}
-SHAPES = {"cannot tell": "can't tell"}
+SHAPES = {"inconclusive": "can't tell"}
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_the_forest_is_the_table_of_effects(made, watched, kind):
                 for field, name_of in (("value", column), ("from", f"{column}_low"), ("to", f"{column}_high")):
                     assert row[field] == pytest.approx(told[name_of] / length, rel=1e-4), (row["key"], field)
                 assert row["margin_low"] < (1 if column == "ratio" else 0) < row["margin_high"]
-    assert {row["verdict"] for row in drawn} == {"slower", "cannot tell"}
+    assert {row["verdict"] for row in drawn} == {"slower", "inconclusive"}
 
 
 def test_a_verdict_is_told_by_words_and_shapes_and_the_margin_is_drawn(made, watched):
@@ -95,12 +95,12 @@ def test_a_verdict_is_told_by_words_and_shapes_and_the_margin_is_drawn(made, wat
     by_verdict = {}
     for row, (shape, fill) in zip(drawn, points, strict=True):
         by_verdict.setdefault(row["verdict"], set()).add(shape)
-        assert (fill == "var(--paper)") == (row["verdict"] == "cannot tell")
+        assert (fill == "var(--paper)") == (row["verdict"] == "inconclusive")
     assert all(len(shapes) == 1 for shapes in by_verdict.values())
     assert len(set.union(*by_verdict.values())) == 3
     assert svg.locator("g.mark-rect.role-mark path").count() == len(drawn)
     # Hollow points tell what it would take, where more runs would help.
-    needs = {row["needs"] for row in drawn if row["verdict"] == "cannot tell"}
+    needs = {row["needs"] for row in drawn if row["verdict"] == "inconclusive"}
     assert any(re.fullmatch(r"[0-9,]+ of each variant", text) for text in needs)
     # The hovered point says so to its reader.
     place = next(number for number, row in enumerate(drawn) if row["needed"])

@@ -128,7 +128,7 @@ def test_narrow_figures_name_variants_below(made_site, tmp_path) -> None:
 def test_names_of_lines_are_read_in_full(made_site, tmp_path) -> None:
     """On a page a pointer shows what is cut; and no mark is as wide as to hide a short interval."""
     name = "Envoy with a filter that reads bodies, and with one that writes headers"
-    common = {"variant": name, "rate": 1000.0, "statistic": "p50", "verdict": "cannot tell"}
+    common = {"variant": name, "rate": 1000.0, "statistic": "p50", "verdict": "inconclusive"}
     effects = [common | {"ratio": [1.1, 1.09, 1.11], "shift": [0.1, 0.09, 0.11], "before": 1.0}]
     page = figure_rows.read(page_of(made_site, "hostile"))
     concluded = {"effects": effects, "margin": 0.1}

@@ -50,7 +50,7 @@ def one_run(rate: float, statistic: str, needed: int | None = 7) -> dict:
     why = "one run: how much runs differ is not known; it takes at least 2, and about 7 if they differ by 5 %"
     bounds = {"shift_low": None, "shift_high": None, "n_compared": 0}
     counts = {"n_runs": 1, "baseline_n_runs": 1, "runs_needed": needed}
-    return effect(rate, statistic, "cannot tell", 1.02, why=why, **bounds, **counts)
+    return effect(rate, statistic, "inconclusive", 1.02, why=why, **bounds, **counts)
 
 
 def test_by_how_much_is_left_open_where_a_percentile_is_among_timeouts() -> None:
@@ -84,7 +84,11 @@ def test_what_is_among_timeouts_at_some_loads_is_said_of_these_and_of_whose_figu
 
 
 def test_equivalence_is_told_of_the_figures_in_which_it_is_known_at_these_loads() -> None:
-    rows = [effect(200, "p50", "equivalent", 1.0), effect(200, "p90", "cannot tell"), effect(200, "p99", "cannot tell")]
+    rows = [
+        effect(200, "p50", "equivalent", 1.0),
+        effect(200, "p90", "inconclusive"),
+        effect(200, "p99", "inconclusive"),
+    ]
     rows += [effect(400, "p50", "faster", 0.77), effect(400, "p90", "equivalent"), effect(400, "p99", "equivalent")]
     assert said(rows).text == (
         "Envoy is faster than Direct at 400 requests/s (median: 0.770 times); equivalent within 5 % at 200 requests/s "
@@ -113,11 +117,11 @@ def test_a_variant_has_one_short_sentence_and_its_figures_behind_it() -> None:
         (f"Slower at all 3 loads: median by {by} and p99 by {by}.",),
     )
     assert "99 % confidence" in correction([effect(100, "p50", "slower", confidence=0.99)])
-    assert correction([effect(100, "p50", "cannot tell", n_compared=0)]) == correction([]) == ""
+    assert correction([effect(100, "p50", "inconclusive", n_compared=0)]) == correction([]) == ""
 
 
 def test_how_many_figures_were_tested_of_those_that_the_table_has() -> None:
-    slower, open_ended = effect(100, "p50", "slower", n_compared=2), effect(100, "p99", "cannot tell", n_compared=2)
+    slower, open_ended = effect(100, "p50", "slower", n_compared=2), effect(100, "p99", "inconclusive", n_compared=2)
     by_chance = "could be tested, all together: with 95 % confidence no difference told here is by chance."
     assert correction([slower, open_ended]) == f"2 figures {by_chance}"
     assert correction([slower, open_ended, one_run(500, "p50")]) == f"2 of 3 figures {by_chance}"
@@ -137,7 +141,7 @@ def test_what_strikes_a_verdict_stands_beside_it() -> None:
         {"claim": "fixed_order", "weight": "limits", "cells": [cell | {"rate": rate} for rate in (100.0, 400.0)]},
     ]
     rows = [effect(rate, "p50", "slower") for rate in (100, 400)]
-    rows += [effect(100, "error_fraction", "more"), effect(800, "p50", "cannot tell")]
+    rows += [effect(100, "error_fraction", "more"), effect(800, "p50", "inconclusive")]
     assert [(mark.claim, mark.text) for mark in said(weakened(rows, claims)).marks] == [
         ("generator_limited", "limited by the load generator at 400 requests/s"),
         ("fixed_order", "fixed or unknown order"),
@@ -189,7 +193,7 @@ def test_equivalents_name_the_margin_and_in_which_figures() -> None:
 def test_one_run_each_says_what_it_takes() -> None:
     rows = [one_run(rate, name, needed) for rate, needed in ((500, 7), (1000, 19)) for name in ("mean", "p99")]
     found = said(rows)
-    assert found.kind == "cannot tell"
+    assert found.kind == "inconclusive"
     assert found.text == (
         "Envoy beside Direct: can't tell, one run each; if runs differ by 5 %, about 7 to 19 runs each would tell "
         "(mean)."
@@ -226,14 +230,14 @@ def test_slower_in_one_figure_and_faster_in_another_is_said() -> None:
 
 
 def test_a_load_that_only_one_figure_tells_of_names_that() -> None:
-    rows = [effect(100, "p50", "slower"), effect(200, "p50", "cannot tell", why="the runs differ too much")]
+    rows = [effect(100, "p50", "slower"), effect(200, "p50", "inconclusive", why="the runs differ too much")]
     rows += [effect(200, "p99", "slower")]
     assert said(rows).text == "Envoy is slower than Direct at all 2 loads (2.00 times in median or p99)."
 
 
 def test_what_is_equivalent_at_one_load_each_is_not_at_all() -> None:
     rows = [effect(100, "p50", "equivalent", 1.0), effect(200, "p99", "equivalent", 1.0)]
-    rows += [effect(200, "p50", "equivalent", 1.0), effect(100, "p90", "cannot tell", why="the runs differ too much")]
+    rows += [effect(200, "p50", "equivalent", 1.0), effect(100, "p90", "inconclusive", why="the runs differ too much")]
     assert said(rows).text == "Envoy is equivalent within 5 % to Direct at all 2 loads (in median)."
 
 
@@ -248,7 +252,7 @@ def test_statistics_at_different_loads_name_theirs() -> None:
 
 def test_reasons_that_differ_in_numbers_are_one_and_name_variants_by_their_labels() -> None:
     rows = [
-        effect(rate, "p99", "cannot tell", why=f"too few requests: p99 takes 1,000, “envoy” has {number}", value=None)
+        effect(rate, "p99", "inconclusive", why=f"too few requests: p99 takes 1,000, “envoy” has {number}", value=None)
         for rate, number in ((100, "150"), (200, "1,300"))
     ]
     assert said(rows).details == (

@@ -138,14 +138,14 @@ def test_belfrage_cannot_tell_from_one_run(connection) -> None:
     ).fetchall()
     of_campaigns = [row[1:] for row in found if row[0] is None]
     assert {rate for rate, *_ in of_campaigns} == {200.0, 500.0, 1000.0}
-    assert {verdict for *_, verdict, _, _, _ in of_campaigns} == {"cannot tell"}
+    assert {verdict for *_, verdict, _, _, _ in of_campaigns} == {"inconclusive"}
     for *_, why, runs_needed, _ in of_campaigns:
         assert why.startswith("one run: how much runs differ is not known; it takes at least 2")
         assert runs_needed is None or runs_needed > 2
     # 51.366449 ms instead of 51.139589 ms, which its authors took for no difference.
     (mean,) = [row for row in of_campaigns if row[:3] == (1000.0, "observer-cli", "mean")]
     assert mean[-1] == pytest.approx(51.366449 / 51.139589, rel=1e-6) and 10 < mean[-2] < 200
-    assert {row[4] for row in found if row[0] == "belfrage" and row[1] != 500} == {"cannot tell"}
+    assert {row[4] for row in found if row[0] == "belfrage" and row[1] != 500} == {"inconclusive"}
 
 
 def test_what_weakens_the_published_comparisons_is_named(connection) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from loadstone import config
 from loadstone.analysis import gate, gate_options
-from loadstone.analysis.gate_finding import CANNOT_TELL, NO_WORSE, WORSE, Finding
+from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, WORSE, Finding
 from loadstone.stats.shares import Difference, Share
 from scipy import optimize, stats
 from support.simulated import history_cell
@@ -140,7 +140,7 @@ def test_no_difference_between_the_bounds_is_refused_and_every_one_outside(earli
             assert refused == (allowed < low, allowed > high), allowed
 
 
-@pytest.mark.parametrize(("requests", "verdict"), [(300, NO_WORSE), (40, CANNOT_TELL), (1, CANNOT_TELL)])
+@pytest.mark.parametrize(("requests", "verdict"), [(300, NO_WORSE), (40, INCONCLUSIVE), (1, INCONCLUSIVE)])
 def test_where_nothing_failed_the_verdict_is_what_the_interval_says(requests, verdict):
     found = judged(np.zeros(3), np.zeros(3), requests, 0.01)
     assert found.verdict == verdict and (found.high < 0.01) == (verdict == NO_WORSE)
@@ -162,4 +162,4 @@ def test_a_share_of_nobody_knows_how_many_requests_is_not_compared():
     declared = {"statistics": ["error_fraction"]}
     chosen = options(**declared)
     (found,) = gate.judge_cells(cells, [], {key}, chosen)
-    assert found.verdict == CANNOT_TELL and "of how many requests" in found.why
+    assert found.verdict == INCONCLUSIVE and "of how many requests" in found.why

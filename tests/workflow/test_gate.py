@@ -42,7 +42,7 @@ def report(checkout: Checkout) -> dict:
 def test_no_worse_then_worse_then_a_choice_of_references(checkout) -> None:
     before = checkout.contents()
     output = checkout.run("--cores", "1", "gate")
-    assert "gate: no worse. 6 figures against previous: 0 worse, 6 no worse, 0 cannot tell" in output
+    assert "gate: no worse. 6 figures against previous: 0 worse, 6 no worse, 0 inconclusive" in output
     assert report(checkout)["outcome"] == "no worse"
     assert checkout.contents() == before  # the open sweep was not collected
 
@@ -67,12 +67,12 @@ def test_no_worse_then_worse_then_a_choice_of_references(checkout) -> None:
 
     checkout.replace(gate={"ratio": 1.2, "candidate": TIMES[0]})
     output = checkout.run("--cores", "1", "gate")
-    assert "gate: cannot tell." in output and "that passes here" in output
-    assert report(checkout)["outcome"] == "cannot tell"
+    assert "gate: inconclusive." in output and "that passes here" in output
+    assert report(checkout)["outcome"] == "inconclusive"
 
     checkout.replace(gate={"ratio": 1.2, "candidate": TIMES[0], "cannot_tell": "fail"})
     output = checkout.run("--cores", "1", "gate", expect=1)
-    assert "gate: cannot tell." in output and "that fails here" in output
+    assert "gate: inconclusive." in output and "that fails here" in output
     assert report(checkout)["fails"] is True
 
 

@@ -22,7 +22,7 @@ from loadstone.stats.contrasts import Contrast
 
 _Row = dict[str, Any]
 
-SLOWER, FASTER, EQUIVALENT, CANNOT_TELL = "slower", "faster", "equivalent", "cannot tell"
+SLOWER, FASTER, EQUIVALENT, INCONCLUSIVE = "slower", "faster", "equivalent", "inconclusive"
 MORE, FEWER = "more", "fewer"  # of failures
 
 # Parts of `why` by which readers of it know what it tells.
@@ -173,9 +173,9 @@ def _concluded(tested: _Tested, page: _Page) -> _Row:
         return p_values | _of_the_least(tested, compared.contrast, page)
     if None in compared.values or compared.why:
         nothing = compared.values == (0, 0)
-        return {"verdict": None if nothing else CANNOT_TELL, "why": compared.why, "runs_needed": None}
+        return {"verdict": None if nothing else INCONCLUSIVE, "why": compared.why, "runs_needed": None}
     if compared.contrast is None:
-        return {"verdict": CANNOT_TELL} | _of_one_run(compared, page)
+        return {"verdict": INCONCLUSIVE} | _of_one_run(compared, page)
     return p_values | _of_runs(tested, compared.contrast, page)
 
 
@@ -185,21 +185,21 @@ def _of_runs(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
     if tested.p_equivalent is not None and tested.p_equivalent <= page.alpha:
         return {"verdict": EQUIVALENT, "why": None, "runs_needed": None}
     if _is_finer(compared):
-        return {"verdict": CANNOT_TELL, "why": _below_a_step(compared), "runs_needed": None}
+        return {"verdict": INCONCLUSIVE, "why": _below_a_step(compared), "runs_needed": None}
     if (tested.p_different or 0) <= page.alpha:
         words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
         return {"verdict": words[contrast.effect < 0], "why": None, "runs_needed": None}
     needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
     alone = contrast.p_different() <= page.alpha
     why = "by itself it would differ, among so many figures it may be chance" if alone else "the runs differ too much"
-    return {"verdict": CANNOT_TELL, "why": why, "runs_needed": needed}
+    return {"verdict": INCONCLUSIVE, "why": why, "runs_needed": needed}
 
 
 def _of_the_least(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
     """The verdict where one figure falls among requests that timed out: it may be longer than another, nothing else."""
     why, longer = tested.compared.why, contrast.effect * contrast.open_side > 0
     if not longer or (tested.p_different or 0) > page.alpha:
-        return {"verdict": CANNOT_TELL, "why": why, "runs_needed": None}
+        return {"verdict": INCONCLUSIVE, "why": why, "runs_needed": None}
     if contrast.open_side > 0:
         verdict, told = SLOWER, f"at least {_times(contrast.ratio_low)} as long"
     else:

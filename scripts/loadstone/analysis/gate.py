@@ -20,7 +20,7 @@ from loadstone.analysis import history, open_percentiles
 from loadstone.analysis.caveats.definitions import DECIDING_SHARE
 from loadstone.analysis.cell_figures import ERRORS, failed
 from loadstone.analysis.gate_figure import Tested, campaign_of, compared, findings
-from loadstone.analysis.gate_finding import CANNOT_TELL, RUNS, Finding, failures, percent
+from loadstone.analysis.gate_finding import INCONCLUSIVE, RUNS, Finding, failures, percent
 from loadstone.analysis.gate_options import Options
 from loadstone.analysis.gate_outcome import Judged
 from loadstone.archive import Campaign, parse_timestamp
@@ -73,7 +73,7 @@ def judge_cells(
                     tested.append(found)
     have = {(*campaign_of(cell), cell["variant"], cell["rate"]) for cell in cells}
     told += [
-        Finding(app, host, time, variant, rate, statistic, CANNOT_TELL, _UNCOUNTED if measured else _UNMEASURED, RUNS)
+        Finding(app, host, time, variant, rate, statistic, INCONCLUSIVE, _UNCOUNTED if measured else _UNMEASURED, RUNS)
         for app, host, time, variant, rate, measured in places
         if (app, host, time) in chosen and (app, host, time, variant, rate) not in have
         for statistic in options.statistics
@@ -181,7 +181,7 @@ def _vanished(places: Sequence[_Place], chosen: set[_Key], options: Options) -> 
         last = max(before, key=_started)
         lacking = sorted({place[3:5] for place in of if place[2] == last and place[5]} - have)
         told += [
-            Finding(*key, variant, rate, statistic, CANNOT_TELL, f"not measured, as it was in {last}", RUNS)
+            Finding(*key, variant, rate, statistic, INCONCLUSIVE, f"not measured, as it was in {last}", RUNS)
             for variant, rate in lacking
             for statistic in options.statistics
         ]
@@ -190,6 +190,6 @@ def _vanished(places: Sequence[_Place], chosen: set[_Key], options: Options) -> 
 
 def _empty(chosen: set[_Key], present: set[_Key]) -> list[Finding]:
     return [
-        Finding(*key, "any variant", 0.0, "all", CANNOT_TELL, "it holds no run", RUNS)
+        Finding(*key, "any variant", 0.0, "all", INCONCLUSIVE, "it holds no run", RUNS)
         for key in sorted(chosen - present)
     ]

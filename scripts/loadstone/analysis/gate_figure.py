@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.analysis import history
 from loadstone.analysis.cell_figures import Figure, change, failed, figure, lacks, unsure
-from loadstone.analysis.gate_finding import CANNOT_TELL, NO_WORSE, REFERENCE, WORSE, Finding, failures, percent
+from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, REFERENCE, WORSE, Finding, failures, percent
 from loadstone.analysis.gate_options import Options
 from loadstone.archive import parse_timestamp
 from loadstone.stats import history as levelling
@@ -49,7 +49,7 @@ class Tested:
         where all of it is below.
         """
         alpha = 1 - options.confidence
-        verdict = CANNOT_TELL
+        verdict = INCONCLUSIVE
         if adjusted < alpha:
             verdict = WORSE
         elif not self.later.at_least and all(each.p_below(self.allowed) < alpha for each in self.differences):
@@ -58,7 +58,7 @@ class Tested:
         shown, (reference, before) = self._deciding(verdict, *levels)
         bounds = (shown.shift, *shown.bounds(*levels), self.allowed)
         shift, low, high, allowed = (change(each, is_share=self.later.is_share) for each in bounds)
-        why = "the interval holds what is allowed" if verdict == CANNOT_TELL else None
+        why = "the interval holds what is allowed" if verdict == INCONCLUSIVE else None
         if self.later.at_least or before.at_least:
             why = f"{'it' if self.later.at_least else 'the reference'} falls among requests that timed out"
         return Finding(
@@ -120,7 +120,7 @@ def compared(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Opti
     """One figure with those of earlier campaigns (`before`, of the same series), or why that can't be."""
 
     def refused(why: str, missing: str | None = None) -> Finding:
-        return Finding(*campaign_of(cell), cell["variant"], cell["rate"], statistic, CANNOT_TELL, why, missing)
+        return Finding(*campaign_of(cell), cell["variant"], cell["rate"], statistic, INCONCLUSIVE, why, missing)
 
     is_named = parse_timestamp(options.reference) is not None
     eligible = [each for each in before if not is_named or each["timestamp"] == options.reference]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from loadstone.analysis.cell_figures import ERRORS
 from loadstone.text import rate_text
 
-WORSE, NO_WORSE, CANNOT_TELL = "worse", "no worse", "cannot tell"
+WORSE, NO_WORSE, INCONCLUSIVE = "worse", "no worse", "inconclusive"
 RUNS, REFERENCE = "runs", "reference"
 
 

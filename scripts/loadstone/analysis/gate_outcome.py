@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from loadstone.analysis.gate_finding import CANNOT_TELL, NO_WORSE, RUNS, WORSE, Finding
+from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, RUNS, WORSE, Finding
 from loadstone.analysis.gate_finding import REFERENCE as MISSING_REFERENCE
 from loadstone.analysis.gate_options import Options
 from loadstone.archive.durable import replace
@@ -34,33 +34,33 @@ class Judged:
         verdicts = {finding.verdict for finding in self.findings}
         if WORSE in verdicts:
             return WORSE
-        return NO_WORSE if verdicts == {NO_WORSE} else CANNOT_TELL
+        return NO_WORSE if verdicts == {NO_WORSE} else INCONCLUSIVE
 
     @property
     def fails(self) -> bool:
         """Whether the command is to end with an error."""
-        return self.outcome == WORSE or (self.outcome == CANNOT_TELL and self.options.cannot_tell == "fail")
+        return self.outcome == WORSE or (self.outcome == INCONCLUSIVE and self.options.cannot_tell == "fail")
 
     def lines(self) -> Iterator[str]:
         """What people are told: what stands behind it, what got worse, what can't be told, the number of the rest."""
         counts = Counter(finding.verdict for finding in self.findings)
-        named = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (WORSE, NO_WORSE, CANNOT_TELL))
+        named = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (WORSE, NO_WORSE, INCONCLUSIVE))
         yield f"gate: {self.outcome}. {_figures(len(self.findings))} against {self.options.reference}: {named}"
         for text, keys in (("judged", self.campaigns), ("newer, and not judged since it is not complete", self.newer)):
             yield from (f"  {text}: {'/'.join(key)}" for key in keys)
         yield from (f"  warning: {text}" for text in self.warnings)
-        if alone := sum(each.days_unknown and each.verdict != CANNOT_TELL for each in self.findings):
+        if alone := sum(each.days_unknown and each.verdict != INCONCLUSIVE for each in self.findings):
             yield f"  note: of {_figures(alone)}, too few earlier campaigns tell how much days differ; see methods.html"
-        untold = [each for each in self.findings if each.verdict == CANNOT_TELL]
-        yield from _shown(CANNOT_TELL, self._unmatched([each for each in untold if each.missing == MISSING_REFERENCE]))
+        untold = [each for each in self.findings if each.verdict == INCONCLUSIVE]
+        yield from _shown(INCONCLUSIVE, self._unmatched([each for each in untold if each.missing == MISSING_REFERENCE]))
         yield from _shown(WORSE, [each.text() for each in self.findings if each.verdict == WORSE])
         absent = self._grouped([each for each in untold if each.missing == RUNS])
         apart = [each for each in untold if each.value is not None]
         other = self._grouped([each for each in untold if each.value is None and each.missing is None])
-        yield from _shown(CANNOT_TELL, [*absent, *(each.text() for each in apart), *other])
+        yield from _shown(INCONCLUSIVE, [*absent, *(each.text() for each in apart), *other])
         if counts[NO_WORSE]:
             yield f"  {NO_WORSE}: {_figures(counts[NO_WORSE])}, see {FILE}"
-        if self.outcome == CANNOT_TELL:
+        if self.outcome == INCONCLUSIVE:
             how = "fails" if self.fails else "passes"
             yield f"  Nothing got worse for certain, but not every figure is known to be no worse; that {how} here"
             yield "  (gate.cannot_tell in config/config.yaml)."

@@ -21,7 +21,7 @@ from loadstone.text import rate_text
 
 _BESIDE = {"ratio": "Ratio", "shift": "Shift"}
 _STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99", ERRORS: "Failed requests"}
-_SAID = {effects.CANNOT_TELL: "can't tell", None: "–"}
+_SAID = {effects.INCONCLUSIVE: "can't tell", None: "–"}
 _DIGITS = 5
 Naming = Callable[[Row], str]
 

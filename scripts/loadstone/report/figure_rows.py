@@ -20,7 +20,7 @@ _JSON = re.compile(r'<script type="application/json" id="(page-data|chart-specs)
 _RECEIVED = re.compile(r"loadstone\.receive\((.*)\);\n", re.DOTALL)
 BEYOND = 3  # as in assets/figures.js: an interval that reaches further is cut in the picture
 _DECADES = 1.5
-_SAID = {"cannot tell": "can't tell", None: "none failed"}
+_SAID = {"inconclusive": "can't tell", None: "none failed"}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from loadstone.report.verdict_rows import LEADING, STATISTICS, Group, interval_n
 from loadstone.text import at, listed
 
 # Values of `effects.verdict`, in the order in which sentences of a variant stand.
-KINDS = ("slower", "faster", "more", "fewer", "equivalent", "cannot tell")
+KINDS = ("slower", "faster", "more", "fewer", "equivalent", "inconclusive")
 _MIXED = "slower and faster"  # in different figures of one load
 
 _NUMBER = re.compile(r"\d[\d,.]*")
@@ -94,7 +94,7 @@ def _told(kind: str, group: Group) -> Iterator[str]:
     own = [row for row in group.rows if row["verdict"] == kind]
     if not own:
         return
-    if kind == "cannot tell":
+    if kind == "inconclusive":
         for reason in dict.fromkeys(_pattern(row) for row in own):
             yield _cannot_tell(_only(group, [row for row in own if _pattern(row) == reason]))
     else:
@@ -103,7 +103,7 @@ def _told(kind: str, group: Group) -> Iterator[str]:
 
 def _marks(group: Group) -> Iterator[Mark]:
     """Of what is told, not of what can't be."""
-    told = [row for row in group.rows if row["verdict"] not in (None, "cannot tell")]
+    told = [row for row in group.rows if row["verdict"] not in (None, "inconclusive")]
     kinds = {claim for row in told for claim in row.get("weakened", ())}
     for claim in sorted(kinds, key=lambda kind: (kind in CONFOUNDING, list(CLAIMS).index(kind))):
         rows = [row for row in told if claim in row.get("weakened", ())]
@@ -127,9 +127,9 @@ def _summary(group: Group) -> tuple[str, str]:
         by_kind.setdefault(_of_load(kinds), []).append(rate)
     variant, baseline = group.label("variant"), group.label("baseline")
     failing = [text for kind in ("more", "fewer") if (text := _failing(kind, group))]
-    order = [kind for kind in ("slower", "faster", _MIXED, "equivalent", "cannot tell") if kind in by_kind]
+    order = [kind for kind in ("slower", "faster", _MIXED, "equivalent", "inconclusive") if kind in by_kind]
     first, *others = order
-    if first == "cannot tell":
+    if first == "inconclusive":
         text = f"{variant} beside {baseline}{group.measured}: can't tell{_why_short(group)}"
         return ("more" if failing else first), " ".join((f"{text}.", *failing))
     within = f"equivalent within {share(group.rows[0]['margin'])}"
@@ -137,7 +137,7 @@ def _summary(group: Group) -> tuple[str, str]:
     where = {kind: at(rates, group.rates, group.load_unit) for kind, rates in by_kind.items()}
     text = f"{variant} {says.get(first, f'is {first} than')} {baseline}{group.measured} {where[first]}"
     text += _size(first, by_kind[first], group)
-    brief = {_MIXED: "slower in some figures, faster in others", "equivalent": within, "cannot tell": "can't tell"}
+    brief = {_MIXED: "slower in some figures, faster in others", "equivalent": within, "inconclusive": "can't tell"}
     text += "".join(f"; {brief.get(kind, kind)} {where[kind]}{_size(kind, by_kind[kind], group)}" for kind in others)
     return first.partition(" ")[0], " ".join((f"{text}.", *failing))
 
@@ -146,7 +146,7 @@ def _of_load(kinds: set[str | None]) -> str:
     """The verdict on a load from those on its latencies."""
     if {"slower", "faster"} <= kinds:
         return _MIXED
-    return next((kind for kind in ("slower", "faster", "equivalent") if kind in kinds), "cannot tell")
+    return next((kind for kind in ("slower", "faster", "equivalent") if kind in kinds), "inconclusive")
 
 
 def _size(kind: str, rates: Sequence[float], group: Group) -> str:
@@ -181,7 +181,7 @@ def _failing(kind: str, group: Group) -> str | None:
 
 def _why_short(group: Group) -> str:
     """The reason that most figures share, and what it would take."""
-    rows = [row for row in group.rows if row["verdict"] == "cannot tell" and row["statistic"] != _FAILURES]
+    rows = [row for row in group.rows if row["verdict"] == "inconclusive" and row["statistic"] != _FAILURES]
     # What could be told with more runs goes before what one side has no figure of.
     rows = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None] or rows
     if not rows:

@@ -6,4 +6,4 @@
 
 # Part of every table's identity. Raise it when columns, what readers give or what either means changes: everything is
 # then converted again.
-VERSION = 10
+VERSION = 11

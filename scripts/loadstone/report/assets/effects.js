@@ -10,7 +10,7 @@ loadstone.figureSets.push(function effects(page, reader, tools) {
   const MANY = 40, BEYOND = 3;
   // The two means of a comparison's page are averages of the same runs: conclusions are drawn from one mean.
   const statistic = () => ({ summaries: "mean", raw: "mean" }[reader.state().stat] || reader.state().stat);
-  const SAID = { "cannot tell": "can't tell" };
+  const SAID = { "inconclusive": "can't tell" };
   // Without a verdict no request of either failed.
   const said = (verdict) => (verdict === null ? "none failed" : SAID[verdict] || verdict);
   const chosen = (row) => shown(row.variant) && row.statistic === statistic() && ["", row.at].includes(reader.state().at);

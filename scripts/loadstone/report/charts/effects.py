@@ -16,7 +16,7 @@ _SHAPES = {
     "more": "triangle-right",
     "fewer": "triangle-left",
     "equivalent": "square",
-    "cannot tell": "circle",
+    "inconclusive": "circle",
 }
 
 
@@ -100,7 +100,7 @@ def _beside_baseline(
         alt.Tooltip("needs:N", title="Runs needed"),
         alt.Tooltip("p:N", title="p, adjusted"),
     ]
-    hollow = "datum.verdict == 'cannot tell'"
+    hollow = "datum.verdict == 'inconclusive'"
     return _rows(
         data, styles, load, x, nothing, tooltip=tooltip, hollow=hollow, below=[band] if banded else [], shaped=True
     )
