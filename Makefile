@@ -1,7 +1,7 @@
 # Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup k6 artillery ask slurm kubernetes demo test bench lint house format audit browser cluster storage generators \
+.PHONY: help setup k6 artillery ask slurm kubernetes demo test bench lint house docs format audit browser cluster storage generators \
 	schedulers clean-tools
 
 # Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
@@ -52,6 +52,9 @@ lint: setup ## Check style, types and workflow
 	@$(RUN) mypy
 	@$(RUN) lint-imports --no-cache
 	@$(RUN) snakemake --lint
+
+docs: setup ## Write docs/tables.md from the schema
+	@$(RUN) python tests/docs/dictionary.py
 
 house: setup ## Say how large the project is, against its limits
 	@$(RUN) python tests/toolchain/house.py

@@ -43,7 +43,7 @@ LONGEST = (
     "report",
 )
 # Attacks of one machine wait for each other: spread among files that compute.
-ATTACKING = ("workflow", "collect", "faults", "scheduler")
+ATTACKING = ("workflow", "collect", "faults", "scheduler", "docs/test_own_sweep")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

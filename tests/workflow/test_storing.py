@@ -82,7 +82,7 @@ def test_the_other_machine_makes_the_same_tables(machines) -> None:
 
 def test_tables_are_asked_in_place_as_the_readme_says(machines) -> None:
     first, _, bucket = machines
-    readme = (PROJECT / "README.md").read_text()
+    readme = (PROJECT / "docs/buckets.md").read_text()
     (snippet,) = re.findall(r"```python\n(import duckdb\nfrom pyarrow .*?)```", readme, re.DOTALL)
     assert snippet.count("\n") <= 10
     query = re.search(r'"""(.*?)"""', snippet, re.DOTALL)[1].replace("2026-11-20T22:00:00+01:00", CAMPAIGNS[1])

@@ -96,7 +96,7 @@ def resumable(config: Mapping[str, Any]) -> Campaign | None:
     Raises LoadstoneError when none is declared, or that campaign was opened from another declaration.
     """
     if "sweep" not in config:
-        raise LoadstoneError("the configuration declares no sweep (see config/README.md)")
+        raise LoadstoneError("the configuration declares no sweep (see docs/load.md)")
     campaign = _still_open(Path(config["archive"]), config["sweep"]["app"], config["host"])
     if campaign is None:
         return None

@@ -123,7 +123,7 @@ def _sources(entry: Entry, path: Path, seen: dict[Path, list[Block]], refusals: 
         kind = detect(path)
         kind = kind if entry.format is None or kind == MARKDOWN else entry.format
         if kind is None:
-            raise Refusal("its format is not known; say which it is: format: vegeta.txt (see config/README.md)")
+            raise Refusal("its format is not known; say which it is: format: vegeta.txt (see docs/importing.md)")
         if entry.format == ROWS:
             yield from _rows(entry, path, kind == MARKDOWN)
             return
@@ -176,4 +176,4 @@ def _groups(entry: Entry, subject: str) -> dict[str, str | None] | None:
 def need_any(entries: list[Entry]) -> None:
     """Raise LoadstoneError when nothing is declared."""
     if not entries:
-        raise LoadstoneError(f"{DECLARATION} declares nothing to import (see config/README.md)")
+        raise LoadstoneError(f"{DECLARATION} declares nothing to import (see docs/importing.md)")

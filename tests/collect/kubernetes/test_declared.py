@@ -16,7 +16,7 @@ from loadstone.errors import LoadstoneError
 EXAMPLES = [
     found["target"]
     for block in re.findall(
-        r"^```yaml\n(.*?)^```", (PROJECT / "config/README.md").read_text(), re.DOTALL | re.MULTILINE
+        r"^```yaml\n(.*?)^```", (PROJECT / "docs/kubernetes.md").read_text(), re.DOTALL | re.MULTILINE
     )
     if isinstance(found := yaml.safe_load(block), dict) and found.get("target", {}).get("kind") == "kubernetes"
 ]
@@ -29,7 +29,7 @@ def checked(target: dict[str, Any], host: str = "moone") -> Declared:
 
 
 def test_there_is_an_example_for_each_of_five_set_ups() -> None:
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 6  # and one with load generators as pods
 
 
 @pytest.mark.parametrize("target", EXAMPLES, ids=lambda target: next(iter(target["variants"])))
@@ -50,7 +50,7 @@ def test_an_example_is_valid_and_its_variants_differ(target: dict[str, Any]) -> 
 
 
 def test_replicas_by_host_and_by_deployment() -> None:
-    target = copy.deepcopy(EXAMPLES[0])
+    target = copy.deepcopy(next(target for target in EXAMPLES if "plain" in target["variants"]))
     target["variants"]["plain"] |= {"deployments": {"redis": 1, "web": None}}
     for host, count in (("moone", 2), ("elsewhere", 10)):
         scaled = checked(target, host).variants["plain"].scaled
@@ -61,7 +61,7 @@ def test_replicas_by_host_and_by_deployment() -> None:
 
 
 def test_image_environment_and_patch_become_one_patch() -> None:
-    target = copy.deepcopy(EXAMPLES[4])
+    target = copy.deepcopy(next(target for target in EXAMPLES if "cache" in target["variants"]))
     target["variants"]["cache"]["changes"][0] |= {
         "env": {"rancher": {"ON": "1", "OFF": None}},
         "patch": {"spec": {"template": {"spec": {"nodeName": "n", "containers": [{"name": "rancher", "tty": True}]}}}},
@@ -100,14 +100,14 @@ def test_image_environment_and_patch_become_one_patch() -> None:
     ],
 )
 def test_a_wrong_declaration_is_named(change: dict[str, Any], said: str) -> None:
-    target = copy.deepcopy(EXAMPLES[0])
+    target = copy.deepcopy(next(target for target in EXAMPLES if "plain" in target["variants"]))
     target["variants"]["plain"] |= change
     with pytest.raises(LoadstoneError, match=said):
         checked(target)
 
 
 def test_generators_need_jobs_and_a_way_to_their_pods() -> None:
-    target = copy.deepcopy(EXAMPLES[0])
+    target = copy.deepcopy(next(target for target in EXAMPLES if "plain" in target["variants"]))
     without = set(needed(checked(target)))
     target["generators"] = {"image": "load:1"}
     declared = checked(target)

@@ -162,7 +162,7 @@ def opened(declared: Mapping[str, Any] | None) -> Iterator[Store]:
     if not declared:
         raise LoadstoneError(
             'config/config.yaml names no storage, for example `storage: {to: "s3://my-results/mesh", endpoint: '
-            '"https://storage.example"}`; config/README.md has every key'
+            '"https://storage.example"}`; docs/buckets.md has every key'
         )
     parts = urlsplit(declared["to"])
     root = (parts.netloc + parts.path).rstrip("/")

@@ -16,7 +16,7 @@ def destination(declared: Mapping[str, Any] | None) -> Destination:
     if not declared:
         raise LoadstoneError(
             "config/config.yaml does not say where to publish, for example `publish: {to: folder, path: /srv/www}`; "
-            "config/README.md has every destination"
+            "docs/report-and-publishing.md has every destination"
         )
     given = {key: value for key, value in declared.items() if key not in ("to", "keep")}
     if declared["to"] == "folder":

@@ -96,7 +96,7 @@ def print_rights(config: Mapping[str, Any]) -> None:
 def _target(config: Mapping[str, Any]) -> Mapping[str, Any]:
     target: Mapping[str, Any] = config.get("target", {})
     if target.get("kind") != "kubernetes":
-        raise LoadstoneError("the configuration declares no Kubernetes target (see config/README.md)")
+        raise LoadstoneError("the configuration declares no Kubernetes target (see docs/kubernetes.md)")
     return target
 
 

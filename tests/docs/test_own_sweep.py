@@ -1,4 +1,4 @@
-"""The README's example of one's own sweep works as it is printed, on other ports."""
+"""The README's example of an own sweep works as it is printed, on other ports."""
 
 import json
 import re

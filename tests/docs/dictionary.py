@@ -1,0 +1,120 @@
+"""docs/tables.md, the data dictionary, from the schema and the meanings of columns: ``make docs``."""
+
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import yaml
+
+PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT / "scripts"))
+
+from loadstone.tables import schema  # noqa: E402
+
+DOCUMENT = PROJECT / "docs/tables.md"
+MEANINGS = PROJECT / "scripts/loadstone/tables/columns.yaml"
+TABLES = {**schema.TABLES, **schema.VIEWS}
+KEYS = [[name for name, _ in key] for key in (schema.KEY, schema.CELL_KEY, schema.CAMPAIGN_KEY)]
+
+_UNITS = {"_ns": "ns", "_s": "s", "_mib": "MiB", "_millicores": "millicores"}
+_RATES = ("rate", "throughput")
+_HEAD = """# Tables: the data dictionary
+
+This page is generated: `make docs` writes it from `scripts/loadstone/tables/schema.py`, `schema_analysis.py` and
+`columns.yaml`. Each table is a view of the same name in `results/loadstone.duckdb`, over Parquet files below
+`results/tables`. Open the database from the checkout, read-only:
+
+```sh
+.venv/bin/python -c "import duckdb; print(duckdb.connect('results/loadstone.duckdb', read_only=True).sql('FROM runs'))"
+```
+
+```sql
+SELECT variant, rate, quantile_cont(latency_ns, 0.99) / 1e6 AS p99_ms
+FROM requests JOIN runs USING (app, host, timestamp, variant, rate, run)
+WHERE phase = 'test' AND stream = 'main' AND NOT excluded GROUP BY ALL ORDER BY ALL;
+```
+
+Units are in the names: `_ns` nanoseconds, `_s` seconds, `_mib` MiB, `_millicores` thousandths of a processor. Shares
+and fractions go from 0 to 1. Times are UTC. Null means that a value is unknown or has no meaning. An interval has the
+configured confidence. A column that starts with `ok_` covers requests with code 200 only.
+
+## Key columns
+
+Tables begin with the key of a run (`app`, `host`, `timestamp`, `variant`, `rate`, `run`), of a cell (without `run`)
+or of a campaign (`app`, `host`, `timestamp`).
+"""
+
+
+def meanings() -> Any:
+    return yaml.safe_load(MEANINGS.read_text(encoding="utf-8"))
+
+
+def pattern(column: str, known: dict[str, str]) -> str | None:
+    """The entry that explains a column: its own name, else the first pattern that matches."""
+    if column in known:
+        return column
+    return next((name for name in known if "*" in name and fnmatchcase(column, name)), None)
+
+
+def explained(table: str, column: str, found: Any) -> tuple[str, str] | None:
+    """The entry that explains a column of a table, and its text; None where there is none."""
+    for known in (found["tables"][table]["columns"], found["common"]):
+        if name := pattern(column, known):
+            return name, known[name]
+    return None
+
+
+def unit(column: str) -> str:
+    """By the end of its name."""
+    if column in _RATES or column.endswith("_rate"):
+        return "requests/s"
+    return next((unit for end, unit in _UNITS.items() if column.endswith(end)), "")
+
+
+def types(columns: pa.Schema) -> dict[str, str]:
+    """The type of each column as DuckDB calls it."""
+    view = duckdb.from_arrow(columns.empty_table())
+    found = zip(view.columns, map(str, view.types), strict=True)
+    return {name: type_.replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ") for name, type_ in found}
+
+
+def _key(columns: pa.Schema) -> list[str]:
+    """The key that the columns start with, if any."""
+    return next((key for key in KEYS if columns.names[: len(key)] == key), [])
+
+
+def _rows(table: str, columns: pa.Schema, found: Any) -> Iterator[str]:
+    """Rows of the table in the document. Columns of one pattern, type and unit share a row."""
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for name, type_ in types(columns).items():
+        if name in _key(columns):
+            continue
+        entry, meaning = explained(table, name, found) or (name, "")
+        shared.setdefault((entry, type_, unit(name), meaning), []).append(f"`{name}`")
+    for (_, type_, of, meaning), names in shared.items():
+        yield f"| {', '.join(names)} | {type_} | {of} | {meaning} |"
+
+
+def document() -> str:
+    """The text of docs/tables.md."""
+    found = meanings()
+    parts = [_HEAD, "| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
+    for name, type_ in types(pa.schema(schema.KEY)).items():
+        parts.append(f"| `{name}` | {type_} | {unit(name)} | {found['common'][name]} |")
+    parts += ["", "## Tables", "", "| table | one row per |", "| --- | --- |"]
+    parts += [f"| [`{table}`](#{table}) | {found['tables'][table]['row']} |" for table in TABLES]
+    for table, columns in TABLES.items():
+        parts += ["", f"## `{table}`", "", f"One row per {found['tables'][table]['row']}."]
+        if key := _key(columns):
+            parts[-1] += f" Key: {', '.join(f'`{name}`' for name in key)}."
+        parts += ["", "| column | type | unit | meaning |", "| --- | --- | --- | --- |", *_rows(table, columns, found)]
+    return "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")
+    print(f"{DOCUMENT} is up to date")

@@ -1,0 +1,151 @@
+"""Every example of the documents works: YAML is valid, SQL runs, commands and links exist, every key is explained."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import yaml
+from conftest import PROJECT
+from docs.documents import DOCUMENTS, Example, anchors, examples, prose, text
+from loadstone import config
+from loadstone.collect.targets.kubernetes.settings import Declared
+from loadstone.config import comparisons
+from loadstone.config.catalogue import load_catalogue
+from loadstone.importing import declared
+from support.checkout import Checkout
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_FOLDERS = {"archive": "a", "tables": "t", "reports": "r", "host": "moone"}
+_LOADERS: dict[str, Callable[[Path], object]] = {
+    "config/variants.yaml": config.load_variants,
+    "config/catalogue.yaml": load_catalogue,
+    "config/comparisons.yaml": comparisons.load,
+    "config/imports.yaml": declared.load,
+}
+
+
+def _complete(found: dict[str, Any]) -> dict[str, Any]:
+    """The configuration with what an example may leave out: folders, a sweep for its target, a target for its sweep."""
+    complete = _FOLDERS | found
+    if "target" in found and "sweep" not in found:
+        variants = list(found["target"]["variants"])
+        complete["sweep"] = {"app": "shop", "variants": variants, "rates": [10], "runs": 1, "duration": "1s"}
+    if "sweep" in found and "target" not in found:
+        variant = {"url": "http://127.0.0.1:9000/", "expect": {"status": 200, "body_contains": "x"}}
+        complete["target"] = {"kind": "local", "variants": dict.fromkeys(found["sweep"]["variants"], variant)}
+    return complete
+
+
+@pytest.mark.parametrize("example", examples("yaml"), ids=str)
+def test_a_yaml_example_is_valid(example: Example, tmp_path: Path) -> None:
+    first, _, _ = example.text.partition("\n")
+    assert first.startswith("# config/"), "the first line of an example names its file"
+    file = tmp_path / Path(first[2:]).name
+    file.write_text(example.text)
+    if first[2:] in _LOADERS:
+        assert _LOADERS[first[2:]](file)
+        return
+    assert first == "# config/config.yaml"
+    checked = config.check(_complete(config.read_yaml(file)))
+    if checked.get("target", {}).get("kind") == "kubernetes":
+        Declared.of(checked["target"], "moone")
+
+
+@pytest.mark.parametrize("example", examples("sql"), ids=str)
+def test_an_sql_example_runs(example: Example, database: duckdb.DuckDBPyConnection) -> None:
+    assert database.sql(example.text).columns
+
+
+def test_the_query_of_the_readme_gives_rows(database: duckdb.DuckDBPyConnection) -> None:
+    (query,) = re.findall(r"'(SELECT [^']*)'", text(PROJECT / "README.md"))
+    assert len(database.sql(query).fetchall()) == 4
+
+
+def _commands() -> Iterator[tuple[str, list[str]]]:
+    """Every `snakemake` and `make` command of code blocks, prose and tables: its program and its words."""
+    for document in DOCUMENTS:
+        shown = text(document).replace("\\\n", " ")
+        for command in re.findall(r"(?:^|`|# )((?:snakemake|make) [^`#\n|]*)", shown, re.MULTILINE):
+            program, *words = command.split()
+            yield program, words
+
+
+def test_commands_exist(pristine: Path, tmp_path: Path) -> None:
+    """Every target of Snakemake and of make that a document names, and every profile."""
+    checkout = Checkout(pristine, tmp_path / "checkout")
+    rules = {line.split()[0] for line in checkout.run("--list-target-rules").splitlines() if line.strip()}
+    made = set(re.findall(r"^([a-z0-9-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+    options = {"--cores", "--profile", "--config", "--report", "-n", "--container-image"}
+    seen = set()
+    for program, words in _commands():
+        if program == "make":
+            targets = [word for word in words if "=" not in word]
+            assert set(targets) <= made, f"make {' '.join(words)}"
+            continue
+        targets = []
+        for before, word in zip(["", *words], words, strict=False):
+            if word.startswith("-") and before == "--set-resources":
+                break
+            if before == "--profile":
+                assert (PROJECT / word / "profile.yaml").is_file() or word == "profiles/NAME", word
+            if word in ("--config", "--report", "--container-image", "--set-resources", "`..."):
+                break
+            if not word.startswith(("-", "...")) and before not in options - {"-n"}:
+                targets.append(word)
+        assert set(targets) <= rules, f"snakemake {' '.join(words)}"
+        seen |= set(targets)
+    named = "open report import publish gate verify plan rights restore push pull bundle figures attacks tables"
+    assert seen >= set(named.split())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(PROJECT).as_posix())
+def test_links_lead_somewhere(document: Path) -> None:
+    for link in _LINK.findall(prose(document)):
+        if link.startswith(("http:", "https:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target), link
+
+
+def _keys(schema: Any) -> Iterator[str]:
+    """The name of every key that a schema declares, at any depth."""
+    if isinstance(schema, dict):
+        if isinstance(properties := schema.get("properties"), dict):
+            yield from properties
+        for part in schema.values():
+            yield from _keys(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _keys(part)
+
+
+@pytest.mark.parametrize("name", ["config", "variants", "catalogue", "comparisons", "imports"])
+def test_every_key_is_explained(name: str) -> None:
+    """In backquotes outside of examples, alone or behind its section (`analysis.margin`)."""
+    explained = set()
+    for document in DOCUMENTS:
+        for quoted in re.findall(r"`([^`\n]+)`", prose(document)):
+            explained |= set(re.findall(r"\w+", quoted))
+    schema = json.loads((config.SCHEMAS / f"{name}.schema.json").read_text())
+    assert sorted(set(_keys(schema)) - explained) == []
+
+
+def test_every_document_of_the_reference_has_an_example_and_stands_in_the_index() -> None:
+    index = text(PROJECT / "docs/README.md")
+    with_examples = {example.document for example in examples("yaml", "sql", "sh", "python")}
+    for document in (PROJECT / "docs").glob("*.md"):
+        assert f"docs/{document.name}" in with_examples
+        assert document.name == "README.md" or f"({document.name})" in index
+
+
+def test_yaml_is_read_as_the_library_reads_it() -> None:
+    """Anchors and merge keys included: a reader may use any YAML tool on an example."""
+    for example in examples("yaml"):
+        assert yaml.safe_load(example.text) is not None
