@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from loadstone.workflow.deterministic import job
-from loadstone.analysis import gate, gate_options
+from loadstone.analysis import gate
+from loadstone.analysis.gate_outcome import Options
 from loadstone.archive import Campaign, decode
 from loadstone.errors import LoadstoneError
 
@@ -13,9 +14,9 @@ with job(snakemake.log[0]) as log:
         [Campaign(Path(params.folders["archive"]), *map(decode, key)) for key in keys]
         for keys in (params.campaigns, params.candidates)
     )
-    options = gate_options.options(params.gate, **params.settings)
-    judged = gate.judge(campaigns, candidates, Path(params.folders["tables"]), options)
-    judged.write(Path(params.folders["reports"]))
-    if judged.fails:
-        raise LoadstoneError("\n".join(judged.lines()))
-    log("\n".join(judged.lines()))
+    options = Options.from_config(params.gate, **params.settings)
+    outcome = gate.judge(campaigns, candidates, Path(params.folders["tables"]), options)
+    outcome.write(Path(params.folders["reports"]))
+    if outcome.fails:
+        raise LoadstoneError("\n".join(outcome.lines()))
+    log("\n".join(outcome.lines()))

@@ -6,10 +6,9 @@ import math
 import numpy as np
 import pytest
 from loadstone import archive, config
-from loadstone.analysis import gate, gate_options, history
+from loadstone.analysis import gate, history
 from loadstone.analysis.campaign import analyse_campaign
-from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, WORSE
-from loadstone.analysis.gate_outcome import Judged
+from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, GateOutcome, Options
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.stats.bootstrap import t_factor
@@ -20,9 +19,9 @@ from tables.tabling import Project
 TIMES = [f"2026-{month:02d}-01T12:00:00+00:00" for month in range(1, 13)]
 
 
-def options(**declared) -> gate_options.Options:
+def options(**declared) -> Options:
     checked = config.check({"archive": "a", "tables": "t/t", "reports": "r", "gate": declared})
-    return gate_options.options(checked["gate"])
+    return Options.from_config(checked["gate"])
 
 
 # --- simulated campaigns ---------------------------------------------------------------------------------------------
@@ -43,14 +42,14 @@ def cells(random, timestamp: str, factor: float, *, count: int = 10, runs: int =
     return made
 
 
-def outcome(earlier, later, chosen: gate_options.Options) -> str:
+def outcome(earlier, later, chosen: Options) -> str:
     # `history.measured` gives cells in this order.
     ordered = sorted([*earlier, *later], key=lambda cell: (cell["rate"], cell["timestamp"]))
     key = ("demo", "here", later[0]["timestamp"])
-    return Judged(gate.judge_cells(ordered, [], {key}, chosen), chosen).outcome
+    return GateOutcome(gate.judge_cells(ordered, [], {key}, chosen), chosen).outcome
 
 
-def share(wanted: str, times: int, chosen: gate_options.Options, factor: float, before: int = 1, **how) -> float:
+def share(wanted: str, times: int, chosen: Options, factor: float, before: int = 1, **how) -> float:
     """How often campaigns that are slower by `factor` than `before` others come to an outcome."""
     random = np.random.default_rng([times, before, round(factor * 100)])
     found = []
@@ -144,7 +143,7 @@ def campaign(project: Project, timestamp: str, factor: float = 1.0, variants=("p
         (cell.campaign.path / archive.COMPLETION).touch()
 
 
-def judged(project: Project, **declared) -> Judged:
+def judged(project: Project, **declared) -> GateOutcome:
     project.make()
     campaigns = list(archive.campaigns(project.archive))
     complete = [each for each in campaigns if each.is_completed]
@@ -165,7 +164,7 @@ def slower(tmp_path_factory) -> Project:
     return project
 
 
-def verdicts(found: Judged) -> dict[tuple[str, str], str]:
+def verdicts(found: GateOutcome) -> dict[tuple[str, str], str]:
     return {(each.variant, each.statistic): each.verdict for each in found.findings}
 
 
@@ -213,13 +212,13 @@ def test_what_is_allowed_may_differ(slower):
 def test_too_few_runs_are_no_verdict(slower):
     found = judged(slower, runs=5)
     assert found.outcome == INCONCLUSIVE
-    assert "rests on 4 of the 5 runs that are needed" in "\n".join(found.lines())
+    assert "has 4 valid runs, 5 are required" in "\n".join(found.lines())
 
 
 def test_campaigns_that_are_not_there_are_named(slower):
-    with pytest.raises(LoadstoneError, match="holds no complete campaign 2020-01-01T00:00:00Z"):
+    with pytest.raises(LoadstoneError, match="has no complete campaign 2020-01-01T00:00:00Z"):
         judged(slower, candidate="2020-01-01T00:00:00Z")
-    with pytest.raises(LoadstoneError, match="holds no campaign 2020-01-01T00:00:00Z"):
+    with pytest.raises(LoadstoneError, match="has no campaign 2020-01-01T00:00:00Z"):
         judged(slower, reference="2020-01-01T00:00:00Z")
     with pytest.raises(LoadstoneError, match="no complete campaign, so there is nothing"):
         gate.judge([], [], slower.tables, options())
@@ -276,7 +275,7 @@ def test_a_cell_all_of_whose_runs_are_left_out_is_not_silent(project):
     campaigns = list(archive.campaigns(project.archive))
     found = gate.judge(campaigns, campaigns, project.tables, options())
     assert found.outcome == INCONCLUSIVE
-    assert {each.why for each in found.findings if each.variant == "istio"} == {"none of its runs counts"}
+    assert {each.why for each in found.findings if each.variant == "istio"} == {"all of its runs are excluded"}
 
 
 def test_a_variant_that_is_no_longer_measured_is_not_silent(project):
@@ -285,7 +284,7 @@ def test_a_variant_that_is_no_longer_measured_is_not_silent(project):
     campaign(project, TIMES[2], variants=("plain",))
     found = judged(project, cannot_tell="fail")
     assert (found.outcome, found.fails) == (INCONCLUSIVE, True)
-    gone = f"not measured, as it was in {TIMES[1]}"
+    gone = f"not measured, but it was in {TIMES[1]}"
     assert {each.why for each in found.findings if each.variant == "istio"} == {gone}
     assert {each.verdict for each in found.findings if each.variant == "plain"} == {NO_WORSE}
     campaign(project, TIMES[3], variants=("plain",))
@@ -293,7 +292,7 @@ def test_a_variant_that_is_no_longer_measured_is_not_silent(project):
     assert judged(project, reference=TIMES[0]).outcome == INCONCLUSIVE
     rawfiles.write_cell(project.archive, {}, at=TIMES[3], variant="istio", runs=4)
     found = judged(project)
-    assert {each.why for each in found.findings if each.variant == "istio"} == {"planned, and not measured"}
+    assert {each.why for each in found.findings if each.variant == "istio"} == {"planned, but not measured"}
 
 
 def test_which_campaign_is_judged_is_said(project):
@@ -302,7 +301,7 @@ def test_which_campaign_is_judged_is_said(project):
     Campaign(project.archive, "demo", "here", TIMES[2]).path.joinpath(archive.COMPLETION).unlink()
     text = "\n".join(judged(project).lines())
     assert f"  judged: demo/here/{TIMES[1]}" in text
-    assert f"  newer, and not judged since it is not complete: demo/here/{TIMES[2]}" in text
+    assert f"  newer, but not judged since it is not complete: demo/here/{TIMES[2]}" in text
     assert TIMES[2] not in "\n".join(judged(project, candidate=TIMES[0]).lines())
 
 
@@ -345,5 +344,10 @@ def test_a_wrong_declaration_is_named(declared, said):
 
 def test_nothing_declared_is_the_default():
     found = options()
-    assert (found.reference, found.candidate, found.last, found.cannot_tell) == ("previous", "newest", 1, "pass")
+    assert (found.reference, found.candidate, found.n_references, found.cannot_tell) == (
+        "previous",
+        "newest",
+        1,
+        "pass",
+    )
     assert history.least_step("p50", found.margin) == pytest.approx(math.log(1.05))

@@ -7,8 +7,7 @@ import pytest
 from analysis.test_gate import TIMES, options
 from loadstone import archive, stats
 from loadstone.analysis import gate, open_percentiles
-from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, WORSE
-from loadstone.analysis.gate_outcome import Judged
+from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, GateOutcome
 from loadstone.stats.bootstrap import at_least
 from scipy.stats import norm
 from support import rawfiles
@@ -88,7 +87,7 @@ def campaign(project: Project, timestamp: str, late: bool) -> None:
     (made.campaign.path / archive.COMPLETION).touch()
 
 
-def judged(project: Project, statistic: str, **declared) -> Judged:
+def judged(project: Project, statistic: str, **declared) -> GateOutcome:
     project.make()
     campaigns = list(archive.campaigns(project.archive))
     return gate.judge(campaigns, campaigns, project.tables, options(statistics=[statistic], **declared))
@@ -120,7 +119,7 @@ def test_a_p99_that_moved_into_timeouts_fails_the_gate(moved, tmp_path):
 def test_where_both_are_among_timeouts_nothing_is_told_and_why(moved):
     found = judged(moved, "p99", candidate=TIMES[2])
     assert found.outcome == INCONCLUSIVE
-    assert "too many of its requests timed out, as they did before" in "\n".join(found.lines())
+    assert "too many of its requests timed out, as in the reference" in "\n".join(found.lines())
     assert judged(moved, "p99", candidate=TIMES[2], reference="best of last 2").outcome == WORSE
 
 

@@ -7,11 +7,11 @@ import pytest
 from analysis.test_gate import TIMES, campaign, judged, verdicts
 from loadstone import archive
 from loadstone.analysis import history
-from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, WORSE, Finding
+from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, Finding
 from support import foreign, rawfiles
 from tables.tabling import Project
 
-DAYS = "note: of 1 figure, too few earlier campaigns tell how much days differ; see methods.html"
+DAYS = "note: 1 figure with too few earlier campaigns to estimate how much campaigns vary; see methods.html"
 
 
 @pytest.fixture
@@ -50,8 +50,10 @@ def test_a_service_that_fails_wholly_does_not_pass_for_a_fast_one(project):
     found = judged(project, candidate=TIMES[1], **latencies)
     assert found.outcome == INCONCLUSIVE and judged(project, candidate=TIMES[1], **latencies, cannot_tell="fail").fails
     text = "\n".join(found.lines())
-    assert "plain at 100 requests/s: 100 % of its requests failed, so that latencies are of failures" in text
-    warning = "warning: demo/here: plain at 100 requests/s: 100 % of requests failed, so that latencies are of failures"
+    assert "plain at 100 requests/s: 100 % of its requests failed, so latencies are those of failures" in text
+    warning = (
+        "warning: demo/here: plain at 100 requests/s: 100 % of requests failed, so latencies are those of failures"
+    )
     assert warning in text
     # Failures that rose are what is worse.
     found = judged(project, candidate=TIMES[1])
@@ -99,7 +101,7 @@ def test_numbers_are_for_people():
     )
     close = {"value": 2e6, "reference_value": 1e6, "change": 2.0, "low": 1.10004, "high": 1e5}
     assert "2 ms instead of 1 ms" in told(**close) and "2 times (1.10004 to 100,000; allowed 1.1)" in told(**close)
-    assert "0 percentage points apart (0 to 2; allowed 1)" in told(**share, change=0.0, low=-4e-14, high=0.02)
+    assert "0 percentage points (0 to 2; allowed 1)" in told(**share, change=0.0, low=-4e-14, high=0.02)
 
 
 def test_a_campaign_without_a_predecessor_is_one_line_and_hides_nothing(project):
@@ -118,7 +120,7 @@ def test_a_campaign_without_a_predecessor_is_one_line_and_hides_nothing(project)
     ]
     assert [line[:44] for line in lines[3:5]] == ["  worse: demo/here: istio at 100 requests/s,"] * 2
     assert lines[5:] == [
-        f"  inconclusive: demo/here: plain at 100 requests/s: not measured, as it was in {TIMES[0]}",
+        f"  inconclusive: demo/here: plain at 100 requests/s: not measured, but it was in {TIMES[0]}",
         "  no worse: 1 figure, see gate.json",
     ]
 
@@ -126,7 +128,7 @@ def test_a_campaign_without_a_predecessor_is_one_line_and_hides_nothing(project)
 def test_more_runs_are_advised_where_they_help(project):
     campaign(project, TIMES[0])
     campaign(project, TIMES[1], 1.1)
-    advice = "With more runs of each campaign, intervals are narrower."
+    advice = "More runs per campaign would give narrower intervals."
     assert advice in "\n".join(judged(project, ratio=1.1).lines())
     assert advice not in "\n".join(judged(project, candidate=TIMES[0]).lines())
 
@@ -149,7 +151,7 @@ def test_what_is_known_by_reports_alone_may_be_of_failures_too(project):
         made = rawfiles.write_cell(project.archive, files, at=timestamp, testOptions={"rate": "100", "duration": "4s"})
         (made.campaign.path / archive.COMPLETION).touch()
     (finding,) = judged(project, statistics=["mean"]).findings
-    assert finding.why == "50 % of its requests failed, so that latencies are of failures too"
+    assert finding.why == "50 % of its requests failed, so latencies include failures"
 
 
 def test_loads_of_users_are_told_as_such(project):
@@ -162,7 +164,7 @@ def test_loads_of_users_are_told_as_such(project):
     found = judged(project)
     assert {each.unit for each in found.findings} == {"users"}
     text = "\n".join([*found.lines(), *(each.text() for each in found.findings)])
-    assert "plain at 3 users, error_fraction: " in text and "istio at 3 users: not measured, as it was in" in text
+    assert "plain at 3 users, error_fraction: " in text and "istio at 3 users: not measured, but it was in" in text
     assert "requests/s" not in text
 
 

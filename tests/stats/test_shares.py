@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 from loadstone import config
-from loadstone.analysis import gate, gate_options
-from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, WORSE, Finding
+from loadstone.analysis import gate
+from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, Finding, Options
 from loadstone.stats.shares import Difference, Share
 from scipy import optimize, stats
 from support.simulated import history_cell
@@ -27,9 +27,9 @@ TIMES = 400
 MOST = stats.binom.isf(0.002, TIMES, 0.05) / TIMES
 
 
-def options(**declared) -> gate_options.Options:
+def options(**declared) -> Options:
     checked = config.check({"archive": "a", "tables": "t/t", "reports": "r", "gate": declared})
-    return gate_options.options(checked["gate"])
+    return Options.from_config(checked["gate"])
 
 
 def failed(generator, p: float, runs: int, requests: int, dispersion: float) -> np.ndarray:

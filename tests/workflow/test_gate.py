@@ -86,7 +86,7 @@ def test_wrong_declarations_are_named(checkout, tmp_path) -> None:
     former.write_text('{"outcome": "no worse"}')
     wrong.replace(gate={"reference": "2020-01-01T00:00:00Z"})
     output = wrong.run("--cores", "1", "gate", expect=1)
-    assert "the archive holds no campaign 2020-01-01T00:00:00Z" in output and "Traceback" not in output
+    assert "the archive has no campaign 2020-01-01T00:00:00Z" in output and "Traceback" not in output
     assert not former.exists(), "nobody may take it for this gate's"
 
 

@@ -1,16 +1,16 @@
 """Did it get slower since? The newest complete campaign of each app and host against earlier ones of the archive.
 
 Each figure (a statistic of a variant at a rate) is compared with the same figure of earlier campaigns that measured it
-in the same way; tests are those of `loadstone.stats.slower`, of shares of failures those of `loadstone.stats.shares`.
-That one of all is called worse by chance happens at most once in 20 (1 - confidence): p values are adjusted by Holm's
-method. That all are no worse needs no adjustment, since each of them has to show it (Berger 1982, "Multiparameter
-hypothesis testing", Technometrics 24(4)). The best of several references is not picked by its value, which would be
-chance in part: a figure is worse than the best of them when it is worse than any, with as many tests more.
+in the same way, by the tests of `loadstone.stats.slower`, shares of failures by those of `loadstone.stats.shares`. The
+probability that any figure is called worse by chance is at most 1 - confidence: p values are adjusted by Holm's method.
+No worse needs no adjustment, since each figure has to show it (Berger 1982, "Multiparameter hypothesis testing",
+Technometrics 24(4)). The best of several references is not picked by its value, which would be chance in part: a figure
+is worse than the best of them when it is worse than any, with as many tests more.
 """
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,133 +18,328 @@ from typing import Any
 from loadstone import sql
 from loadstone.analysis import history, open_percentiles
 from loadstone.analysis.caveats.definitions import DECIDING_SHARE
-from loadstone.analysis.cell_figures import ERRORS, failed
-from loadstone.analysis.gate_figure import Tested, campaign_of, compared, findings
-from loadstone.analysis.gate_finding import INCONCLUSIVE, RUNS, Finding, failures, percent
-from loadstone.analysis.gate_options import Options
-from loadstone.analysis.gate_outcome import Judged
+from loadstone.analysis.cell_figures import ERRORS, Figure, change, failed, figure, lacks, unsure
+from loadstone.analysis.gate_outcome import (
+    INCONCLUSIVE,
+    MISSING_REFERENCE,
+    MISSING_RUNS,
+    NO_WORSE,
+    WORSE,
+    CampaignKey,
+    Finding,
+    GateOutcome,
+    Options,
+    failed_text,
+    percent,
+)
 from loadstone.archive import Campaign, parse_timestamp
 from loadstone.errors import LoadstoneError
+from loadstone.stats import history as levels
+from loadstone.stats import shares
+from loadstone.stats.multiple_tests import holm
+from loadstone.stats.slower import Difference, difference
 from loadstone.tables import database, layout, schema
 from loadstone.text import listed, load_unit, rate_text
 
 _Cell = dict[str, Any]
-_Key = tuple[str, str, str]
 _Place = tuple[str, str, str, str, float, bool]  # the last: whether there are runs of it
-_UNCOUNTED, _UNMEASURED = "none of its runs counts", "planned, and not measured"
+_Reference = tuple[_Cell, Figure]
 
 
-def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables: Path, options: Options) -> Judged:
+def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables: Path, options: Options) -> GateOutcome:
     """Judge one of the `candidates` of each app and host by the tables of all `campaigns`.
 
     Raises LoadstoneError when the configuration names a campaign that is not there.
     """
-    chosen = _chosen(candidates, campaigns, options)
+    judged = _selected(candidates, campaigns, options)
     with database.open_memory() as connection:
         cells = history.measured(connection, tables, campaigns)
         open_percentiles.add(connection, tables, campaigns, cells)
         database.add_view(connection, tables, "planned", schema.PLANNED, campaigns)
         places: list[_Place] = connection.sql(sql.load("gate_places")).fetchall()
-    told = judge_cells(cells, places, chosen, options) + _vanished(places, chosen, options)
-    told += _empty(chosen, {campaign_of(row) for row in cells} | {place[:3] for place in places})
-    told = _counted(told, cells)
-    order = sorted(told, key=lambda each: (each.app, each.host, each.rate, each.variant, each.statistic))
-    beside = {(each.app, each.host, each.reference) for each in told if each.reference}
-    said = [*warnings(cells, chosen), *_late(cells, chosen | beside)]
-    return Judged(order, options, sorted(chosen), _newer(chosen, campaigns, options), said)
+    findings = judge_cells(cells, places, judged, options)
+    findings += _no_longer_measured(places, judged, options)
+    without_runs = judged - {_campaign(row) for row in cells} - {place[:3] for place in places}
+    findings += [
+        _missing_runs((*key, "any variant", 0.0), "all", "the campaign has no runs") for key in sorted(without_runs)
+    ]
+    findings = _with_units(findings, cells)
+    findings.sort(key=lambda each: (each.app, each.host, each.rate, each.variant, each.statistic))
+    references = {(each.app, each.host, each.reference) for each in findings if each.reference}
+    warnings = [*_failure_warnings(cells, judged), *_lag_warnings(cells, judged | references)]
+    return GateOutcome(findings, options, sorted(judged), _newer(judged, campaigns, options), warnings)
 
 
 def judge_cells(
-    cells: Sequence[_Cell], places: Sequence[_Place], chosen: Collection[_Key], options: Options
+    cells: Sequence[_Cell], places: Sequence[_Place], judged: Collection[CampaignKey], options: Options
 ) -> list[Finding]:
-    """Findings on all figures of the `chosen` campaigns.
+    """Findings on all figures of the `judged` campaigns.
 
     `cells` are those of `history.measured`; `places` name the variants and rates that are planned or measured.
     """
-    tested: list[Tested] = []
-    told: list[Finding] = []
-    for group in history.series(cells):
-        for position, cell in enumerate(group):
-            for statistic in options.statistics if campaign_of(cell) in chosen else ():
-                found = compared(group[:position], cell, statistic, options)
-                if isinstance(found, Finding):
-                    told.append(found)
-                else:
-                    tested.append(found)
-    have = {(*campaign_of(cell), cell["variant"], cell["rate"]) for cell in cells}
-    told += [
-        Finding(app, host, time, variant, rate, statistic, INCONCLUSIVE, _UNCOUNTED if measured else _UNMEASURED, RUNS)
-        for app, host, time, variant, rate, measured in places
-        if (app, host, time) in chosen and (app, host, time, variant, rate) not in have
+    compared = [
+        _compare(group[:position], cell, statistic, options)
+        for group in history.series(cells)
+        for position, cell in enumerate(group)
+        if _campaign(cell) in judged
         for statistic in options.statistics
     ]
-    return told + findings(tested, options)
+    findings = [each for each in compared if isinstance(each, Finding)]
+    measured = {(*_campaign(cell), cell["variant"], cell["rate"]) for cell in cells}
+    findings += [
+        _missing_runs(place, statistic, "all of its runs are excluded" if has_runs else "planned, but not measured")
+        for *place, has_runs in places
+        if tuple(place[:3]) in judged and tuple(place) not in measured
+        for statistic in options.statistics
+    ]
+    return findings + _verdicts([each for each in compared if isinstance(each, _Tested)], options)
 
 
-def warnings(cells: Sequence[_Cell], chosen: Collection[_Key]) -> list[str]:
-    """A text for each variant of the `chosen` campaigns so many of whose requests failed that latencies tell little."""
-    found: dict[tuple[str, str, str], list[_Cell]] = {}
+def _missing_runs(place: Sequence[Any], statistic: str, why: str) -> Finding:
+    app, host, timestamp, variant, rate = place
+    return Finding(app, host, timestamp, variant, rate, statistic, INCONCLUSIVE, why, MISSING_RUNS)
+
+
+# --- one figure ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """A figure with its differences from the references, and the allowed change on the scale of comparison."""
+
+    cell: _Cell
+    later: Figure
+    references: Sequence[_Reference]
+    differences: Sequence[Difference | shares.Difference]
+    allowed: float
+    days_unknown: bool = False
+
+    @property
+    def n_known(self) -> int:
+        """References whose value is known: nothing can be shown to be worse than a lower limit."""
+        return sum(not before.at_least for _, before in self.references)
+
+    @property
+    def p_worse(self) -> float:
+        """Of being worse than any of the references."""
+        pairs = zip(self.differences, self.references, strict=True)
+        known = [each.p_above(self.allowed) for each, (_, before) in pairs if not before.at_least]
+        return min(1.0, len(known) * min(known)) if known else 1.0
+
+    def finding(self, p_adjusted: float, level: float, options: Options) -> Finding:
+        """`p_adjusted`: of being worse, over all figures; `level`: that which the p value of one alone must be below.
+
+        The interval agrees with the tests: a figure is worse where all of it is above the allowed change, no worse
+        where all of it is below.
+        """
+        alpha = 1 - options.confidence
+        verdict = INCONCLUSIVE
+        if p_adjusted < alpha:
+            verdict = WORSE
+        elif not self.later.at_least and all(each.p_below(self.allowed) < alpha for each in self.differences):
+            verdict = NO_WORSE
+        level_above = level / max(1, self.n_known)
+        shown, (reference, before) = self._decisive(verdict, level_above, alpha)
+        shift, low, high, allowed = (
+            change(each, is_share=self.later.is_share)
+            for each in (shown.shift, *shown.bounds(level_above, alpha), self.allowed)
+        )
+        why = "the interval includes the allowed change" if verdict == INCONCLUSIVE else None
+        if self.later.at_least or before.at_least:
+            why = f"{'it' if self.later.at_least else 'the reference'} falls among requests that timed out"
+        return Finding(
+            *_campaign(self.cell),
+            self.cell["variant"],
+            self.cell["rate"],
+            self.later.statistic,
+            verdict,
+            why=why,
+            reference=reference["timestamp"],
+            value=self.later.value,
+            reference_value=before.value,
+            change=shift,
+            low=None if before.at_least else low,
+            high=None if self.later.at_least else high,
+            allowed=allowed,
+            p_worse=p_adjusted,
+            at_least=self.later.at_least,
+            reference_at_least=before.at_least,
+            days_unknown=self.days_unknown,
+        )
+
+    def _decisive(self, verdict: str, above: float, below: float) -> tuple[Difference | shares.Difference, _Reference]:
+        """The reference that is shown: which the figure is worse than, may be worse than, or is nearest to being so."""
+
+        def order(pair: tuple[Difference | shares.Difference, _Reference]) -> tuple[bool, bool, float]:
+            found, (_, before) = pair
+            low, high = found.bounds(above, below)
+            if verdict == WORSE:
+                return not before.at_least, True, low
+            return high >= self.allowed, not before.at_least, high
+
+        return max(zip(self.differences, self.references, strict=True), key=order)
+
+
+def _verdicts(tested: Sequence[_Tested], options: Options) -> list[Finding]:
+    """Of all figures. Holm's method comes to one level: p values below it are refused, all others are not."""
+    if not tested:
+        return []
+    alpha = 1 - options.confidence
+    adjusted = holm([each.p_worse for each in tested])
+    level = alpha / max(1, sum(p >= alpha for p in adjusted))
+    return [each.finding(p, level, options) for each, p in zip(tested, adjusted, strict=True)]
+
+
+def _compare(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Options) -> _Tested | Finding:
+    """One figure with those of earlier campaigns (`before`, of the same series), or why they can't be compared."""
+
+    def inconclusive(why: str, missing: str | None = None) -> Finding:
+        return Finding(*_campaign(cell), cell["variant"], cell["rate"], statistic, INCONCLUSIVE, why, missing)
+
+    is_named = parse_timestamp(options.reference) is not None
+    eligible = [each for each in before if not is_named or each["timestamp"] == options.reference]
+    if not eligible:
+        named = f"the reference, {options.reference}, is not an earlier campaign that measured it in the same way"
+        return inconclusive(named if is_named else "no earlier campaign measured it in the same way", MISSING_REFERENCE)
+    later = figure(cell, statistic, options.confidence)
+    if later is None:
+        return inconclusive(lacks(cell, statistic))
+    known, references = (
+        [(each, found) for each in cells if (found := figure(each, statistic, options.confidence)) is not None]
+        for cells in (before, eligible)
+    )
+    references = references[-options.n_references :]
+    if not references:
+        return inconclusive(_in_reference(eligible[-1], lacks(eligible[-1], statistic)))
+    if why := _unusable(cell, later, references, options):
+        return inconclusive(why)
+    if later.at_least:
+        references = [(each, found) for each, found in references if not found.at_least]
+        if not references:
+            return inconclusive("too many of its requests timed out, as in the reference")
+    usable = [found for each, found in known if not found.at_least and (found.is_share or failed(each) is None)]
+    between = _between_variance(usable, history.least_step(statistic, options.margin))
+    differences = [_difference(found, later, between) for _, found in references]
+    return _Tested(cell, later, references, differences, options.allowed(cell, statistic), not between[1])
+
+
+def _unusable(cell: _Cell, later: Figure, references: Sequence[_Reference], options: Options) -> str | None:
+    """Why a figure can't be compared with one of its references, or with any."""
+    for each, found in ((cell, later), *references):
+        why: str | None = None
+        share = None if found.is_share else failed(each)
+        if share is not None:
+            why = f"{percent(share)} of its requests {failed_text(share)}"
+        elif found.n_runs < options.runs:
+            why = f"it has {found.n_runs} valid run{'' if found.n_runs == 1 else 's'}, {options.runs} are required"
+        elif math.isnan(found.error):
+            why = unsure(each, found.statistic)
+        if why:
+            return why if each is cell else _in_reference(each, why)
+    return None
+
+
+def _in_reference(cell: _Cell, why: str) -> str:
+    return f"in the reference, {cell['timestamp']}, {why}"
+
+
+def _difference(earlier: Figure, later: Figure, between: tuple[float, float]) -> Difference | shares.Difference:
+    if earlier.share and later.share:
+        return shares.Difference(earlier.share, later.share, between)
+    before, after = ((each.scaled, each.error, each.freedom) for each in (earlier, later))
+    return difference(before, after, between)
+
+
+def _between_variance(earlier: Sequence[Figure], least: float) -> tuple[float, float]:
+    """The variance between campaigns of one level beyond that of runs: those of the last level, or all if they are few.
+
+    Ratios of latencies vary alike on all levels; shares of failures vary the more, the larger they are.
+    """
+    if not earlier:
+        return 0.0, 0.0
+    series = history.as_series(earlier)
+    numbers = levels.levels(series, least)
+    start = int((numbers != numbers[-1]).sum())
+    if len(earlier) - start >= levels.LEAST_TO_ESTIMATE or earlier[-1].is_share:
+        return levels.between_variance(series.part(start, len(earlier)))
+    return levels.between_variance(series, numbers)
+
+
+# --- warnings and units ----------------------------------------------------------------------------------------------
+
+
+def _failure_warnings(cells: Sequence[_Cell], judged: Collection[CampaignKey]) -> list[str]:
+    """A text for each variant of the `judged` campaigns with so many failed requests that they affect latencies."""
+    groups: dict[tuple[str, str, str], list[_Cell]] = {}
     for cell in cells:
-        if campaign_of(cell) in chosen and (cell[ERRORS] or 0.0) > DECIDING_SHARE:
-            found.setdefault((cell["app"], cell["host"], cell["variant"]), []).append(cell)
+        if _campaign(cell) in judged and (cell[ERRORS] or 0.0) > DECIDING_SHARE:
+            groups.setdefault((cell["app"], cell["host"], cell["variant"]), []).append(cell)
     texts = []
-    for (app, host, variant), of in sorted(found.items()):
-        rates = listed(map(rate_text, sorted({cell["rate"] for cell in of})))
-        unit, most = load_unit(cell["load_model"] for cell in of), max(cell[ERRORS] for cell in of)
-        text = f"{app}/{host}: {variant} at {rates} {unit}: {'up to ' * (len(of) > 1)}{percent(most)} of requests"
-        are_failures = any(failed(cell) is not None for cell in of)
-        texts.append(f"{text} failed{f', so that latencies are of {failures(most)}' * are_failures}")
+    for (app, host, variant), group in sorted(groups.items()):
+        most = max(cell[ERRORS] for cell in group)
+        affects_latencies = any(failed(cell) is not None for cell in group)
+        share = f"{'up to ' * (len(group) > 1)}{percent(most)} of requests"
+        what = failed_text(most) if affects_latencies else "failed"
+        texts.append(f"{app}/{host}: {variant} {_at_rates(group)}: {share} {what}")
     return texts
 
 
-def _late(cells: Sequence[_Cell], of: Collection[tuple[str, ...]]) -> list[str]:
-    """A text for each variant of campaigns that were compared some of whose runs were sent late."""
-    late = [cell for cell in cells if cell["n_late"] and campaign_of(cell) in of]
+def _lag_warnings(cells: Sequence[_Cell], campaigns: Collection[tuple[str, ...]]) -> list[str]:
+    """A text for each variant of the `campaigns` some of whose runs were sent late."""
+    late = [cell for cell in cells if cell["n_late"] and _campaign(cell) in campaigns]
     texts = []
     for key, found in groupby(sorted(late, key=_variant), key=_variant):
         group = list(found)
-        rates = listed(map(rate_text, sorted({cell["rate"] for cell in group})))
         runs = f"{sum(cell['n_late'] for cell in group)} of {sum(cell['n_runs'] for cell in group)} runs"
-        unit = load_unit(cell["load_model"] for cell in group)
-        texts.append(f"{'/'.join(key[:3])}: {key[3]} at {rates} {unit}: {runs} were sent late by the load generator")
+        texts.append(f"{'/'.join(key[:3])}: {key[3]} {_at_rates(group)}: {runs} were sent late by the load generator")
     return texts
 
 
+def _at_rates(cells: Sequence[_Cell]) -> str:
+    rates = listed(map(rate_text, sorted({cell["rate"] for cell in cells})))
+    return f"at {rates} {load_unit(cell['load_model'] for cell in cells)}"
+
+
+def _campaign(row: Mapping[str, Any]) -> CampaignKey:
+    return row["app"], row["host"], row["timestamp"]
+
+
 def _variant(cell: _Cell) -> tuple[str, str, str, str]:
-    return *campaign_of(cell), cell["variant"]
+    return *_campaign(cell), cell["variant"]
 
 
-def _counted(told: Sequence[Finding], cells: Sequence[_Cell]) -> list[Finding]:
-    """Findings with what their loads count: as measured there, else in that campaign, else ever."""
+def _with_units(findings: Sequence[Finding], cells: Sequence[_Cell]) -> list[Finding]:
+    """Findings with the unit of their rates: as measured there, else in that campaign, else in any."""
     models: dict[tuple[object, ...], set[str]] = {}
+
+    def keys(campaign: CampaignKey, place: tuple[str, float]) -> tuple[tuple[object, ...], ...]:
+        return (*campaign, *place), campaign, (*campaign[:2], *place)
+
     for cell in cells:
-        key, place = campaign_of(cell), (cell["variant"], cell["rate"])
-        for known in ((*key, *place), key, (*key[:2], *place)):
-            models.setdefault(known, set()).add(cell["load_model"])
-
-    def of(each: Finding) -> set[str]:
-        place = (each.variant, each.rate)
-        keys = ((*each.campaign, *place), each.campaign, (*each.campaign[:2], *place))
-        return next((models[key] for key in keys if key in models), set())
-
-    return [replace(each, unit=load_unit(of(each) or {None})) for each in told]
+        for key in keys(_campaign(cell), (cell["variant"], cell["rate"])):
+            models.setdefault(key, set()).add(cell["load_model"])
+    units = [
+        next((models[key] for key in keys(each.campaign, (each.variant, each.rate)) if key in models), {None})
+        for each in findings
+    ]
+    return [replace(each, unit=load_unit(own)) for each, own in zip(findings, units, strict=True)]
 
 
 # --- which campaigns -------------------------------------------------------------------------------------------------
 
 
-def _chosen(candidates: Sequence[Campaign], campaigns: Sequence[Campaign], options: Options) -> set[_Key]:
+def _selected(candidates: Sequence[Campaign], campaigns: Sequence[Campaign], options: Options) -> set[CampaignKey]:
     """The campaign of each app and host that is judged."""
-    for name, of in ((options.candidate, candidates), (options.reference, campaigns)):
-        if parse_timestamp(name) is not None and all(layout.text(each.timestamp) != name for each in of):
-            which = "complete campaign" if of is candidates else "campaign"
-            raise LoadstoneError(f"gate: the archive holds no {which} {name}; `gate` in config/config.yaml names it")
+    for name, known in ((options.candidate, candidates), (options.reference, campaigns)):
+        if parse_timestamp(name) is not None and all(layout.text(each.timestamp) != name for each in known):
+            which = "complete campaign" if known is candidates else "campaign"
+            raise LoadstoneError(f"gate: the archive has no {which} {name}, which `gate` in config/config.yaml names")
     newest: dict[tuple[str, str], Campaign] = {}
     for campaign in sorted(candidates, key=lambda campaign: _started(campaign.timestamp)):
         if options.candidate in ("newest", layout.text(campaign.timestamp)):
             newest[campaign.app, campaign.host] = campaign
     if not newest:
-        raise LoadstoneError("gate: the archive holds no complete campaign, so there is nothing to judge")
+        raise LoadstoneError("gate: the archive has no complete campaign, so there is nothing to judge")
     return {_key(campaign) for campaign in newest.values()}
 
 
@@ -153,43 +348,35 @@ def _started(timestamp: str) -> tuple[float, str]:
     return (-math.inf if started is None else started.timestamp()), timestamp
 
 
-def _key(campaign: Campaign) -> _Key:
+def _key(campaign: Campaign) -> CampaignKey:
     app, host, timestamp = layout.campaign_key(campaign).values()
     return app, host, timestamp
 
 
-def _newer(chosen: set[_Key], campaigns: Sequence[Campaign], options: Options) -> list[_Key]:
-    """What began after the campaigns that are judged as the newest."""
+def _newer(judged: set[CampaignKey], campaigns: Sequence[Campaign], options: Options) -> list[CampaignKey]:
+    """Campaigns that began after those that are judged as the newest."""
     if options.candidate != "newest":
         return []
-    judged = {key[:2]: _started(key[2]) for key in chosen}
+    started = {key[:2]: _started(key[2]) for key in judged}
     keys = sorted(_key(each) for each in campaigns)
-    return [key for key in keys if key[:2] in judged and _started(key[2]) > judged[key[:2]]]
+    return [key for key in keys if key[:2] in started and _started(key[2]) > started[key[:2]]]
 
 
-def _vanished(places: Sequence[_Place], chosen: set[_Key], options: Options) -> list[Finding]:
+def _no_longer_measured(places: Sequence[_Place], judged: set[CampaignKey], options: Options) -> list[Finding]:
     """What the reference, or the campaign before, measured and the candidate neither measured nor planned."""
-    told = []
-    for key in sorted(chosen):
-        of = [place for place in places if place[:2] == key[:2]]
-        have = {place[3:5] for place in of if place[2] == key[2]}
-        before = {place[2] for place in of if place[5] and _started(place[2]) < _started(key[2])}
+    findings = []
+    for key in sorted(judged):
+        same_host = [place for place in places if place[:2] == key[:2]]
+        own = {place[3:5] for place in same_host if place[2] == key[2]}
+        earlier = {place[2] for place in same_host if place[5] and _started(place[2]) < _started(key[2])}
         if parse_timestamp(options.reference) is not None:
-            before &= {options.reference}
-        if not have or not before:
+            earlier &= {options.reference}
+        if not own or not earlier:
             continue
-        last = max(before, key=_started)
-        lacking = sorted({place[3:5] for place in of if place[2] == last and place[5]} - have)
-        told += [
-            Finding(*key, variant, rate, statistic, INCONCLUSIVE, f"not measured, as it was in {last}", RUNS)
-            for variant, rate in lacking
+        last = max(earlier, key=_started)
+        findings += [
+            _missing_runs((*key, variant, rate), statistic, f"not measured, but it was in {last}")
+            for variant, rate in sorted({place[3:5] for place in same_host if place[2] == last and place[5]} - own)
             for statistic in options.statistics
         ]
-    return told
-
-
-def _empty(chosen: set[_Key], present: set[_Key]) -> list[Finding]:
-    return [
-        Finding(*key, "any variant", 0.0, "all", INCONCLUSIVE, "it holds no run", RUNS)
-        for key in sorted(chosen - present)
-    ]
+    return findings

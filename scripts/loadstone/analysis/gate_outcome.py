@@ -1,32 +1,171 @@
-"""All findings of one gate: the outcome, what people are told, and the file for machines."""
+"""What the gate is asked and what it answers: options, a finding per figure, the outcome as text and as JSON."""
 
 import json
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from loadstone.analysis.gate_finding import INCONCLUSIVE, NO_WORSE, RUNS, WORSE, Finding
-from loadstone.analysis.gate_finding import REFERENCE as MISSING_REFERENCE
-from loadstone.analysis.gate_options import Options
+from loadstone import config
+from loadstone.analysis.cell_figures import ERRORS
 from loadstone.archive.durable import replace
+from loadstone.config.settings import GATE_FILE
 from loadstone.errors import LoadstoneError
-from loadstone.report.navigation import GATE as FILE
 from loadstone.text import listed, rate_text
 
-_Key = tuple[str, str, str]
-_SHOWN = 20
+CampaignKey = tuple[str, str, str]
+
+WORSE, NO_WORSE, INCONCLUSIVE = "worse", "no worse", "inconclusive"
+MISSING_RUNS, MISSING_REFERENCE = "runs", "reference"
+
+_MAX_LINES = 20  # per verdict
 
 
 @dataclass(frozen=True)
-class Judged:
-    """`warnings` are texts."""
+class Options:
+    """Section `gate` of the configuration. `ratio` and `error_fraction` are allowed, `runs` are required.
+
+    `reference` is ``previous``, ``best of last N`` or a timestamp, `candidate` ``newest`` or a timestamp. `margin` is
+    the smallest step between two levels of earlier campaigns.
+    """
+
+    reference: str
+    candidate: str
+    statistics: tuple[str, ...]
+    ratio: float
+    error_fraction: float
+    runs: int
+    cannot_tell: str
+    overrides: tuple[Mapping[str, Any], ...]
+    margin: float
+    confidence: float
+
+    @classmethod
+    def from_config(cls, declared: Mapping[str, Any], margin: float = 0.05, confidence: float = 0.95) -> "Options":
+        """From the checked configuration: its `gate`, and two of its `analysis`."""
+        options = dict(declared)
+        options["error_fraction"] = config.share(options["error_fraction"])
+        options |= {name: tuple(options[name]) for name in ("statistics", "overrides")}
+        return cls(**options, margin=margin, confidence=confidence)
+
+    @property
+    def n_references(self) -> int:
+        """How many earlier campaigns a cell is compared with."""
+        return int(self.reference.rpartition(" ")[2]) if self.reference.startswith("best of last ") else 1
+
+    def allowed(self, cell: Mapping[str, Any], statistic: str) -> float:
+        """The allowed change of a figure, on the scale of comparison; the last override that matches applies."""
+        limits = {"ratio": self.ratio, ERRORS: self.error_fraction}
+        for override in self.overrides:
+            if all(cell[name] == override.get(name, cell[name]) for name in ("app", "variant")):
+                limits |= {name: config.share(override[name]) for name in limits if name in override}
+        return limits[ERRORS] if statistic == ERRORS else math.log(limits["ratio"])
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict on one figure of the candidate, and why it is inconclusive, if so.
+
+    Latencies are in ns, and `change`, its interval and `allowed` ratios; of ``error_fraction`` all are shares. `low`
+    and `high` are one-sided bounds: a figure that is worse has `low` above `allowed`, one that is no worse has `high`
+    below it. `missing`: ``runs`` where the candidate has no valid ones, ``reference`` where no earlier campaign has the
+    figure. `at_least`: the percentile is that of requests that timed out, so `value`, `change` and `low` are lower
+    limits, and there is no `high`; `reference_at_least`: so is the reference's; `change` and `high` are upper limits.
+    `unit`: of `rate`, requests/s or users. `days_unknown`: too few earlier campaigns to estimate the variance between
+    campaigns, so only the allowed change accounts for it.
+    """
+
+    app: str
+    host: str
+    candidate: str
+    variant: str
+    rate: float
+    statistic: str
+    verdict: str
+    why: str | None = None
+    missing: str | None = None
+    reference: str | None = None
+    value: float | None = None
+    reference_value: float | None = None
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    allowed: float | None = None
+    p_worse: float | None = None
+    at_least: bool = False
+    reference_at_least: bool = False
+    unit: str = "requests/s"
+    days_unknown: bool = False
+
+    @property
+    def campaign(self) -> CampaignKey:
+        """The candidate's key."""
+        return self.app, self.host, self.candidate
+
+    def text(self) -> str:
+        """One line: the figure, its reference, the change with its interval, and what is allowed."""
+        what = f"{self.app}/{self.host}: {self.variant} at {rate_text(self.rate)} {self.unit}, {self.statistic}"
+        if self.value is None or self.reference_value is None or self.change is None or self.allowed is None:
+            return f"{what}: {self.why}"
+        if self.statistic == ERRORS:
+            points = number(100 * abs(self.change))
+            change = f"{points} percentage points"
+            if points != "0":
+                change += " less" if self.change < 0 else " more"
+            values = f"{percent(self.value)} instead of {percent(self.reference_value)}"
+            return f"{what}: {values} in {self.reference}, {change} ({self._interval(100)})"
+        value, reference_value = (
+            f"{'at least ' if is_limit else ''}{number(latency_ns / 1e6, 4)} ms"
+            for is_limit, latency_ns in (
+                (self.at_least, self.value),
+                (self.reference_at_least, self.reference_value),
+            )
+        )
+        limit = "at least " if self.at_least else "at most " if self.reference_at_least else ""
+        change = f"{limit}{number(self.change)} times ({self._interval()})"
+        if limit:
+            change += f": {self.why}"
+        return f"{what}: {value} instead of {reference_value} in {self.reference}, {change}"
+
+    def _interval(self, scale: float = 1) -> str:
+        """The interval, and what is allowed."""
+        allowed = scale * (self.allowed or 0)
+        low, high = (None if bound is None else _unlike(scale * bound, allowed) for bound in (self.low, self.high))
+        interval = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+        return f"{interval}; allowed {number(allowed)}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Rounded to significant digits, never as a power of ten: ``30,000``."""
+    return rate_text(round(float(f"{value:.{digits}g}"), 9) + 0.0)
+
+
+def percent(share: float) -> str:
+    """``4.83 %``."""
+    return f"{number(100 * share)} %"
+
+
+def failed_text(share: float) -> str:
+    """That so large a share of requests failed, so that latencies are not those of successful requests."""
+    return f"failed, so latencies {'are those of failures' if share == 1 else 'include failures'}"
+
+
+def _unlike(value: float, allowed: float) -> str:
+    """A bound with as many digits as distinguish it from the allowed change."""
+    texts = [number(value, digits) for digits in range(3, 10)]
+    return next((text for text in texts if text != number(allowed)), texts[0])
+
+
+@dataclass(frozen=True)
+class GateOutcome:
+    """All findings of one gate. `campaigns` were judged, `incomplete` are newer and were not; `warnings` are texts."""
 
     findings: Sequence[Finding]
     options: Options
-    campaigns: Sequence[_Key] = ()  # that were judged
-    newer: Sequence[_Key] = ()  # that were not, for they are not complete
+    campaigns: Sequence[CampaignKey] = ()
+    incomplete: Sequence[CampaignKey] = ()
     warnings: Sequence[str] = ()
 
     @property
@@ -42,85 +181,95 @@ class Judged:
         return self.outcome == WORSE or (self.outcome == INCONCLUSIVE and self.options.cannot_tell == "fail")
 
     def lines(self) -> Iterator[str]:
-        """What people are told: what stands behind it, what got worse, what can't be told, the number of the rest."""
+        """For the log: campaigns, warnings, what got worse, what is inconclusive, and the number of other figures."""
         counts = Counter(finding.verdict for finding in self.findings)
-        named = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (WORSE, NO_WORSE, INCONCLUSIVE))
-        yield f"gate: {self.outcome}. {_figures(len(self.findings))} against {self.options.reference}: {named}"
-        for text, keys in (("judged", self.campaigns), ("newer, and not judged since it is not complete", self.newer)):
-            yield from (f"  {text}: {'/'.join(key)}" for key in keys)
+        by_verdict = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (WORSE, NO_WORSE, INCONCLUSIVE))
+        yield f"gate: {self.outcome}. {_figures(len(self.findings))} against {self.options.reference}: {by_verdict}"
+        yield from (f"  judged: {'/'.join(key)}" for key in self.campaigns)
+        yield from (f"  newer, but not judged since it is not complete: {'/'.join(key)}" for key in self.incomplete)
         yield from (f"  warning: {text}" for text in self.warnings)
-        if alone := sum(each.days_unknown and each.verdict != INCONCLUSIVE for each in self.findings):
-            yield f"  note: of {_figures(alone)}, too few earlier campaigns tell how much days differ; see methods.html"
-        untold = [each for each in self.findings if each.verdict == INCONCLUSIVE]
-        yield from _shown(INCONCLUSIVE, self._unmatched([each for each in untold if each.missing == MISSING_REFERENCE]))
-        yield from _shown(WORSE, [each.text() for each in self.findings if each.verdict == WORSE])
-        absent = self._grouped([each for each in untold if each.missing == RUNS])
-        apart = [each for each in untold if each.value is not None]
-        other = self._grouped([each for each in untold if each.value is None and each.missing is None])
-        yield from _shown(INCONCLUSIVE, [*absent, *(each.text() for each in apart), *other])
+        if unknown := sum(each.days_unknown and each.verdict != INCONCLUSIVE for each in self.findings):
+            yield (
+                f"  note: {_figures(unknown)} with too few earlier campaigns to estimate how much campaigns vary; "
+                "see methods.html"
+            )
+        inconclusive = [each for each in self.findings if each.verdict == INCONCLUSIVE]
+        unmatched = [each for each in inconclusive if each.missing == MISSING_REFERENCE]
+        yield from _limited(INCONCLUSIVE, self._without_reference(unmatched))
+        yield from _limited(WORSE, [each.text() for each in self.findings if each.verdict == WORSE])
+        absent = self._grouped([each for each in inconclusive if each.missing == MISSING_RUNS])
+        compared = [each for each in inconclusive if each.value is not None]
+        other = self._grouped([each for each in inconclusive if each.value is None and each.missing is None])
+        yield from _limited(INCONCLUSIVE, [*absent, *(each.text() for each in compared), *other])
         if counts[NO_WORSE]:
-            yield f"  {NO_WORSE}: {_figures(counts[NO_WORSE])}, see {FILE}"
+            yield f"  {NO_WORSE}: {_figures(counts[NO_WORSE])}, see {GATE_FILE}"
         if self.outcome == INCONCLUSIVE:
             how = "fails" if self.fails else "passes"
-            yield f"  Nothing got worse for certain, but not every figure is known to be no worse; that {how} here"
+            yield f"  No figure is worse, but not every figure is shown to be no worse; that {how} here"
             yield "  (gate.cannot_tell in config/config.yaml)."
-            if any(not (each.at_least or each.reference_at_least) for each in apart):
-                yield "  With more runs of each campaign, intervals are narrower."
+            if any(not (each.at_least or each.reference_at_least) for each in compared):
+                yield "  More runs per campaign would give narrower intervals."
 
-    def _unmatched(self, untold: Sequence[Finding]) -> Iterator[str]:
-        """What is compared with nothing: a line per campaign."""
-        for key, group in _by(untold, lambda each: (each.campaign, each.why)):
-            campaign, why = key
-            told = {each.missing for each in self.findings if each.campaign == campaign}
-            if told <= {MISSING_REFERENCE, RUNS}:
+    def _without_reference(self, findings: Sequence[Finding]) -> Iterator[str]:
+        """A line per campaign; it names variants where other figures of the campaign have a reference."""
+        for (campaign, why), group in _by(findings, lambda each: (each.campaign, each.why)):
+            missing = {each.missing for each in self.findings if each.campaign == campaign}
+            if missing <= {MISSING_REFERENCE, MISSING_RUNS}:
                 yield f"{'/'.join(campaign)}, {_figures(len(group))}: {why}"
             else:
-                cells = _by(group, lambda each: each.variant)
-                yield f"{'/'.join(campaign)}: {'; '.join(f'{name} {_at(of)}' for name, of in cells)}: {why}"
+                variants = _by(group, lambda each: each.variant)
+                named = "; ".join(f"{variant} {_at_rates(own)}" for variant, own in variants)
+                yield f"{'/'.join(campaign)}: {named}: {why}"
 
-    def _grouped(self, untold: Sequence[Finding]) -> Iterator[str]:
-        """A line for what can't be told of a variant for one reason."""
-        for key, group in _by(untold, lambda each: (each.campaign, each.variant, each.why)):
-            (app, host, _), variant, why = key
+    def _grouped(self, findings: Sequence[Finding]) -> Iterator[str]:
+        """A line per variant and reason."""
+        for ((app, host, _), variant, why), group in _by(
+            findings, lambda each: (each.campaign, each.variant, each.why)
+        ):
             names = [name for name in self.options.statistics if name in {each.statistic for each in group}]
-            of = f", {listed(names)}" if 0 < len(names) < len(self.options.statistics) else ""
-            where = f"{variant} {_at(group)}" if group[0].rate else variant  # of a campaign without any run
-            yield f"{app}/{host}: {where}{of}: {why}"
+            statistics = f", {listed(names)}" if 0 < len(names) < len(self.options.statistics) else ""
+            where = f"{variant} {_at_rates(group)}" if group[0].rate else variant  # rate 0: a campaign without any run
+            yield f"{app}/{host}: {where}{statistics}: {why}"
 
     def write(self, reports: Path) -> None:
-        """Leave all of it for machines. Raises LoadstoneError."""
+        """Write all of it to `GATE_FILE`. Raises LoadstoneError."""
         options = asdict(self.options) | {"overrides": [dict(each) for each in self.options.overrides]}
-        content = {"outcome": self.outcome, "fails": self.fails, "options": options}
-        content["campaigns"] = ["/".join(key) for key in self.campaigns]
-        content["warnings"] = list(self.warnings)
-        content["figures"] = [asdict(finding) for finding in self.findings]
+        content = {
+            "outcome": self.outcome,
+            "fails": self.fails,
+            "options": options,
+            "campaigns": ["/".join(key) for key in self.campaigns],
+            "warnings": list(self.warnings),
+            "figures": [asdict(finding) for finding in self.findings],
+        }
         try:
             reports.mkdir(parents=True, exist_ok=True)
-            replace(reports / FILE, json.dumps(content, indent=1, allow_nan=False).encode())
+            replace(reports / GATE_FILE, json.dumps(content, indent=1, allow_nan=False).encode())
         except OSError as error:
-            raise LoadstoneError(f"{reports / FILE} cannot be written: {error.strerror or error}") from None
+            raise LoadstoneError(f"{reports / GATE_FILE} cannot be written: {error.strerror or error}") from None
 
 
 def _by(findings: Iterable[Finding], key: Callable[[Finding], Any]) -> list[tuple[Any, list[Finding]]]:
-    """Findings that have something in common, in the order of the first of each."""
-    found: dict[Any, list[Finding]] = {}
+    """Findings by a key, in the order of the first of each."""
+    groups: dict[Any, list[Finding]] = {}
     for each in findings:
-        found.setdefault(key(each), []).append(each)
-    return list(found.items())
+        groups.setdefault(key(each), []).append(each)
+    return list(groups.items())
 
 
-def _at(findings: Iterable[Finding]) -> str:
-    of = _by(sorted(findings, key=lambda each: (each.unit, each.rate)), lambda each: each.unit)
-    named = [f"{listed(dict.fromkeys(rate_text(each.rate) for each in own))} {unit}" for unit, own in of]
-    return f"at {listed(named)}"
+def _at_rates(findings: Iterable[Finding]) -> str:
+    by_unit = _by(sorted(findings, key=lambda each: (each.unit, each.rate)), lambda each: each.unit)
+    texts = [f"{listed(dict.fromkeys(rate_text(each.rate) for each in own))} {unit}" for unit, own in by_unit]
+    return f"at {listed(texts)}"
 
 
 def _figures(count: int) -> str:
     return f"{count:,} figure{'' if count == 1 else 's'}"
 
 
-def _shown(verdict: str, texts: Iterable[str]) -> Iterator[str]:
-    found = list(texts)
-    yield from (f"  {verdict}: {text}" for text in found[:_SHOWN])
-    if len(found) > _SHOWN:
-        yield f"  {verdict}: {len(found) - _SHOWN} more, see {FILE}"
+def _limited(verdict: str, texts: Iterable[str]) -> Iterator[str]:
+    """The first lines of many, and the number of the rest."""
+    lines = list(texts)
+    yield from (f"  {verdict}: {text}" for text in lines[:_MAX_LINES])
+    if len(lines) > _MAX_LINES:
+        yield f"  {verdict}: {len(lines) - _MAX_LINES} more, see {GATE_FILE}"

@@ -32,6 +32,8 @@ _GATE = {
     "overrides": [],
 }
 
+GATE_FILE = "gate.json"  # below the folder of reports: the outcome of the last gate
+
 _BUNDLE = {"path": "results/bundle.zip"}
 
 # Sections that tables depend on, besides variants, catalogue and comparisons.
