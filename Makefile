@@ -1,7 +1,7 @@
 # Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup k6 artillery ask slurm kubernetes demo test bench lint house docs format audit browser cluster storage generators \
+.PHONY: help setup k6 artillery ask slurm kubernetes demo test bench lint house mutate docs format audit browser cluster storage generators \
 	schedulers clean-tools
 
 # Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
@@ -42,7 +42,7 @@ demo: setup ## Measure four variants of a small web application on this machine,
 test: setup browser cluster storage generators schedulers ## Run every test
 	@$(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder # most of them wait; attacks wait for each other
 
-bench: setup ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign
+bench: setup browser ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign
 	@$(RUN) python tests/bench/run.py $(NAME)
 
 lint: setup ## Check style, types and workflow
@@ -55,6 +55,9 @@ lint: setup ## Check style, types and workflow
 
 docs: setup ## Write docs/tables.md from the schema
 	@$(RUN) python tests/docs/dictionary.py
+
+mutate: setup browser cluster storage ## Break the code on purpose, fault by fault, and show that the tests notice
+	@$(RUN) python tests/mutants/run.py
 
 house: setup ## Say how large the project is, against its limits
 	@$(RUN) python tests/toolchain/house.py

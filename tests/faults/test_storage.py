@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import scan_cell
+from loadstone.archive.durable import give_name
 from loadstone.collect.staging import Staging
 from loadstone.errors import LoadstoneError
 from support.bench import Bench
@@ -48,6 +49,10 @@ def test_without_hard_links_a_taken_name_is_not_taken_away(bench: Bench, storage
     staging.seal({".results.json.zst": staging.path / "results"})
     before = results.read_bytes()
     staging.publish(lambda _: None)
+    assert results.read_bytes() == before
+    (bench.cell.path / "late").write_bytes(b"another attack")
+    with pytest.raises(FileExistsError):
+        give_name(bench.cell.path / "late", results)
     assert results.read_bytes() == before
 
 

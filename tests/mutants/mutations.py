@@ -1,0 +1,309 @@
+"""Faults that the tests must notice: each breaks the code at one place and names the tests that fail then.
+
+`before` stands exactly once in the files below `where`; `after` takes its place.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault; `promise` is what it breaks, `tests` are test ids below ``tests/``."""
+
+    promise: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+    where: str = "scripts/loadstone"
+
+
+MUTANTS = (
+    # --- Raw results are never changed or lost ------------------------------------------------------------------------
+    Mutant(
+        "an existing name wins",
+        "        os.link(staged, path)\n",
+        "        os.replace(staged, path)\n",
+        ("archive/test_durable.py",),
+    ),
+    Mutant(
+        "storage without hard links: an existing name wins too",
+        "        if os.path.lexists(path):\n            raise FileExistsError",
+        "        if False:\n            raise FileExistsError",
+        ("faults/test_storage.py::test_without_hard_links_a_taken_name_is_not_taken_away",),
+    ),
+    Mutant(
+        "files of results that were removed are set aside, never mixed with new ones",
+        "if final.exists() and not final.samefile(file):",
+        "if final.exists() and final.samefile(file):",
+        ("collect/test_collect_run.py::test_leftovers_of_removed_results_are_set_aside",),
+    ),
+    Mutant(
+        "a collected run is never collected again",
+        "        if self.run not in scan_cell(self.cell).collected():\n",
+        "        if self.run in scan_cell(self.cell).collected():\n",
+        ("collect/test_collect_run.py",),
+    ),
+    Mutant(
+        "a file that a full disk cut short does not replace the former one",
+        "        temporary.write_bytes(content)\n        temporary.replace(path)\n",
+        "        path.write_bytes(content)\n",
+        ("archive/test_durable.py", "tables/test_database.py"),
+    ),
+    Mutant(
+        "what nobody else may read is never readable by them",
+        "        temporary.chmod(mode)\n",
+        "",
+        ("archive/test_durable.py",),
+    ),
+    Mutant(
+        "a pipe in place of a file is not waited for",
+        "os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)\n    if not stat.S_ISREG(os.fstat(descriptor).st_mode):",
+        "os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)\n    if False:",
+        ("readers/test_stream.py", "publish/bucket/test_refused.py::test_a_pipe_among_a_run_s_files_is_not_waited_for"),
+    ),
+    # --- One attack at a time -----------------------------------------------------------------------------------------
+    Mutant(
+        "the lock of the machine is exclusive",
+        "        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
+        "        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)\n",
+        ("test_process.py",),
+    ),
+    Mutant(
+        "a lock whose file was removed meanwhile is none",
+        "        if not _same_file(descriptor, path):\n",
+        "        if False:\n",
+        ("test_process.py",),
+    ),
+    Mutant(
+        "a lock is not opened through a link",
+        "    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC\n",
+        "    flags = os.O_RDWR | os.O_CLOEXEC\n",
+        ("test_process.py",),
+    ),
+    Mutant(
+        "nothing outlives a killed job",
+        '        os.write(self._descriptor, b"+%d\\n" % os.getpid())\n',
+        "        pass\n",
+        ("test_process.py",),
+    ),
+    # --- The cluster --------------------------------------------------------------------------------------------------
+    Mutant(
+        "a Lease is renewed",
+        "        while not ended.wait(min(usual_s, _SHORTEST_S) if failing else usual_s):\n",
+        "        while not ended.wait(1e9):\n",
+        ("collect/kubernetes/test_lease.py::test_a_lost_lease_is_noticed_while_renewing",),
+    ),
+    Mutant(
+        "a Lease is taken over only after its holder's duration",
+        "        return time.monotonic() - self._since > duration_s\n",
+        "        return True\n",
+        ("collect/kubernetes/test_lease.py::test_nobody_s_clock_is_trusted",),
+    ),
+    Mutant(
+        "a Lease that another took is lost",
+        'return found is None or found.get("spec", {}).get("holderIdentity") == self._identity',
+        "return True",
+        ("collect/kubernetes/test_lease.py::test_a_lost_lease_is_noticed_while_renewing",),
+    ),
+    # --- Numbers are right --------------------------------------------------------------------------------------------
+    Mutant(
+        "a run may differ by one per cent from its plan, not more",
+        "abs(requests - expected) <= max(TOLERANCE * expected,",
+        "abs(requests - expected) <= max(10 * TOLERANCE * expected,",
+        ("analysis/test_campaign.py::test_a_run_may_differ_by_one_percent",),
+    ),
+    Mutant(
+        "a run whose requests repeat is excluded",
+        "    if repeated:\n        reasons.append(",
+        "    if False:\n        reasons.append(",
+        ("analysis/test_campaign.py::test_repeated_numbers_exclude",),
+    ),
+    Mutant(
+        "tagged runs are excluded",
+        '        if tag["tag"] in excluding\n',
+        '        if tag["tag"] not in excluding\n',
+        ("analysis/test_campaign.py::test_tags_exclude_when_asked_to_and_come_back_without_reading_a_raw_file",),
+    ),
+    Mutant(
+        "open and closed load are never pooled",
+        "    if len(loads) > 1:\n",
+        "    if len(loads) > 9:\n",
+        ("tables/test_foreign.py::test_two_folders_of_one_variant_measured_in_other_ways_are_not_pooled",),
+    ),
+    Mutant(
+        "percentiles of a cell are those of its pooled requests",
+        "        quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.99, 0.999]) AS percentiles_ns,\n",
+        "        quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.98, 0.999]) AS percentiles_ns,\n",
+        ("analysis/test_campaign.py::test_every_figure_equals_numpy",),
+        where="scripts/loadstone/sql/cells.sql",
+    ),
+    Mutant(
+        "the deviation of runs has ddof 0",
+        "        stddev_pop(mean_ns ORDER BY variant_dir, run) AS run_std_ns,\n",
+        "        stddev_samp(mean_ns ORDER BY variant_dir, run) AS run_std_ns,\n",
+        ("analysis/test_campaign.py::test_every_figure_equals_numpy",),
+    ),
+    Mutant(
+        "failures are a share of the requests whose outcome is known, per run",
+        "        count(error_class) / nullif(count(code), 0) AS error_fraction\n",
+        "        count(error_class) / count(*) / 2 AS error_fraction\n",
+        ("analysis/test_campaign.py::test_every_figure_equals_numpy",),
+    ),
+    Mutant(
+        "a percentile takes ten requests beyond it",
+        "    return requests * min(probability, 1 - probability) >= _BEYOND - 1e-9\n",
+        "    return True\n",
+        ("analysis/test_effects.py::test_a_percentile_that_the_sample_cannot_support_says_what_it_takes",),
+    ),
+    Mutant(
+        "send lag counts from when a request was due",
+        "        seq::HUGEINT * floor(1e9 / rate)::HUGEINT AS due_ns\n",
+        "        seq::HUGEINT * floor(2e9 / rate)::HUGEINT AS due_ns\n",
+        ("analysis/test_campaign.py::test_send_lag",),
+        where="scripts/loadstone/sql/sending.sql",
+    ),
+    # --- Statistics ---------------------------------------------------------------------------------------------------
+    Mutant(
+        "few runs: the standard error is widened by n / (n - 1)",
+        "    between = (float(np.var(draws, ddof=1)) - noise) * n_runs / (n_runs - 1)\n",
+        "    between = (float(np.var(draws, ddof=1)) - noise) / 4\n",
+        ("stats/test_bootstrap.py::test_a_standard_error_is_that_of_the_runs_means",),
+    ),
+    Mutant(
+        "intervals are Student's, not normal",
+        "    factor = t_factor(confidence, found.n_runs - 1)\n",
+        "    factor = t_factor(confidence, 1e6)\n",
+        ("stats/test_bootstrap.py::test_intervals_cover_the_truth",),
+    ),
+    Mutant(
+        "p values are adjusted for the number of tests",
+        "np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))",
+        "np.maximum.accumulate(p[order])",
+        ("stats/test_contrasts.py::test_holm_is_that_of_statsmodels",),
+    ),
+    Mutant(
+        "equivalence is two one-sided tests against the margin",
+        "        return _student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)\n",
+        "        return 1 - self.p_different()\n",
+        ("stats/test_contrasts.py::test_equivalence_is_two_one_sided_tests",),
+    ),
+    Mutant(
+        "a two-sided test counts both sides",
+        "        return 2 * _student(-abs(self.effect), self.error, self.scaled.freedom)\n",
+        "        return _student(-abs(self.effect), self.error, self.scaled.freedom)\n",
+        ("stats/test_contrasts.py::test_reported_means_of_runs_are_compared_by_welchs_t",),
+    ),
+    Mutant(
+        "the clock's resolution widens an interval",
+        "sum((step / value) ** 2 for value in values) / 12 if logs else 0.0",
+        "0.0 if logs else 0.0",
+        ("stats/test_contrasts.py::test_a_step_of_the_clock_is_never_resolved_however_many_runs_agree",),
+    ),
+    Mutant(
+        "layers add up: the interaction is (top - left) - (right - bottom)",
+        "_SIGNS = (1, -1, -1, 1)",
+        "_SIGNS = (1, -1, 1, -1)",
+        ("stats/test_interaction.py::test_means_of_runs_alone_tell_it_as_student_does",),
+    ),
+    Mutant(
+        "a line has n - 2 degrees of freedom",
+        "    factor = float(stdtrit(n - 2, (1 + confidence) / 2))\n",
+        "    factor = float(stdtrit(n - 1, (1 + confidence) / 2))\n",
+        ("stats/test_lines.py::test_the_line_is_numpy_s_and_its_interval_is_scipy_s",),
+    ),
+    Mutant(
+        "groups that disagree are compared two by two, with Bonferroni's factor",
+        "    return float(min(1.0, found.min() * found.size))\n",
+        "    return float(min(1.0, found.min()))\n",
+        ("stats/test_homogeneity.py::test_several_groups_are_compared_two_by_two",),
+    ),
+    # --- Raw formats --------------------------------------------------------------------------------------------------
+    Mutant(
+        "a truncated file is noticed",
+        '        problems.truncated = "the compressed data end early"\n',
+        "        pass\n",
+        ("readers/test_stream.py",),
+    ),
+    Mutant(
+        "an empty file is noticed",
+        '                problems.truncated = "it is empty"\n',
+        "                pass\n",
+        ("readers/test_stream.py::test_an_empty_file_is_truncated",),
+        where="scripts/loadstone/readers/stream.py",
+    ),
+    # --- Hostile text, credentials ------------------------------------------------------------------------------------
+    Mutant(
+        "JSON in a page can end nothing",
+        '.replace("<", "\\\\u003c")',
+        "",
+        ("report/test_site.py::test_json_in_a_page_can_end_nothing",),
+    ),
+    Mutant(
+        "text on pages is escaped",
+        "    autoescape=True,\n",
+        "    autoescape=False,\n",
+        ("report/test_site.py::test_hostile_names_are_text",),
+    ),
+    Mutant(
+        "control characters are visible",
+        'return _CONTROLS.sub(lambda found: f"\\\\u{ord(found[0]):04x}", value)',
+        "return value",
+        ("report/test_visible.py",),
+    ),
+    Mutant(
+        "names of the archive are safe path parts",
+        '    return re.sub(r"[^\\w:+\\-.~@ ]", lambda found:',
+        '    return re.sub(r"[^\\w:+\\-.~@ {}]", lambda found:',
+        ("archive/test_layout.py", "workflow/test_hostile.py"),
+    ),
+    Mutant(
+        "credentials stand nowhere",
+        "    return bool(_SECRET.search(name))\n",
+        "    return False\n",
+        ("config/test_changes.py", "collect/test_collect_run.py::test_a_credential_is_sent_and_stands_nowhere"),
+    ),
+    Mutant(
+        "equal credentials have equal marks, and marks tell nothing of them",
+        "    digest = hashlib.pbkdf2_hmac(",
+        "    return value\n    digest = hashlib.pbkdf2_hmac(",
+        ("config/test_changes.py",),
+    ),
+    # --- The gate -----------------------------------------------------------------------------------------------------
+    Mutant(
+        "the gate's test of failures is that of Farrington and Manning",
+        "            max(1.0, together, side.dispersion) * share * (1 - share) / side.requests\n",
+        "            share * (1 - share) / side.requests / 4\n",
+        ("stats/test_shares.py::test_the_test_is_that_of_farrington_and_manning_times_the_dispersion",),
+    ),
+    Mutant(
+        "variance between campaigns counts twice: both have it",
+        "        parts.append((2 * between[0], between[1]))\n",
+        "        pass\n",
+        ("analysis/test_gate.py", "stats/test_history.py"),
+    ),
+    # --- The workflow -------------------------------------------------------------------------------------------------
+    Mutant(
+        "only `all` and `attacks` may attack",
+        "def may_attack(",
+        "def may_attack(*_: object) -> bool:\n    return True\n\n\ndef _may_attack(",
+        ("workflow/test_archive_safety.py",),
+    ),
+    Mutant(
+        "SIGTERM ends a job with all clean-up done",
+        "        raise SystemExit(128 + number)\n\n    signal.signal(signal.SIGTERM, leave)",
+        "        os._exit(128 + number)\n\n    signal.signal(signal.SIGTERM, leave)",
+        ("workflow/test_job.py",),
+    ),
+    Mutant(
+        "who pushes says so before he looks for others",
+        '            for other in sorted(name for name in listed if name.endswith(".json") and name != claim):\n',
+        "            for other in ():\n",
+        ("publish/bucket/test_refused.py::test_two_who_push_at_once",),
+    ),
+    Mutant(
+        "what others published is left alone",
+        "    completeness.check(site)\n    try:\n        with destination.opened(looking=False) as place:\n",
+        "    try:\n        with destination.opened(looking=False) as place:\n",
+        ("publish/site",),
+    ),
+)

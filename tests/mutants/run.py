@@ -1,0 +1,115 @@
+"""Breaks the code on purpose, fault by fault, and shows that the tests notice: ``make mutate``.
+
+For each fault of `mutations.MUTANTS` a copy of the project is broken and the tests that it names are run there. The
+copy's tests must fail. Exit code 1 when a fault survives or can't be judged. ``python tests/mutants/run.py WORD...``
+tries those whose promise holds one of the words.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from mutants.mutations import MUTANTS, Mutant
+
+ROOT = Path(__file__).resolve().parents[2]
+_TESTS_FAILED = 1  # pytest's exit code; 2 and more: it could not run them
+
+
+def place_of(mutant: Mutant, root: Path = ROOT) -> Path:
+    """The file that a fault is put into. ValueError unless `before` stands there exactly once."""
+    where = root / mutant.where
+    files = [where] if where.is_file() else sorted(where.rglob("*"))
+    texts = {path: path.read_text() for path in files if path.suffix in (".py", ".sql")}
+    found = [path for path, text in texts.items() for _ in range(text.count(mutant.before))]
+    if len(found) != 1:
+        raise ValueError(f"{mutant.promise}: the code to break stands {len(found)} times below {mutant.where}")
+    return found[0]
+
+
+@contextmanager
+def copy_of_the_project(folder: Path) -> Iterator[Path]:
+    """The tracked files as they are now, in a repository of their own, with what is installed."""
+    copy = folder / "main"
+    copy.mkdir()
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout.split(b"\0")
+    listed = b"\0".join(name for name in names if name and (ROOT / os.fsdecode(name)).is_file())
+    packed = subprocess.run(["tar", "-c", "--null", "-T", "-"], cwd=ROOT, input=listed, capture_output=True, check=True)
+    subprocess.run(["tar", "-x"], cwd=copy, input=packed.stdout, check=True)
+    for name in (".venv", ".tools"):
+        (copy / name).symlink_to(ROOT / name)
+    if (ROOT.parent / "shared").is_dir():
+        (folder / "shared").symlink_to(ROOT.parent / "shared")
+    subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=copy, check=True)
+    yield copy
+
+
+def judge(mutant: Mutant, copy: Path) -> tuple[bool, str]:
+    """Whether the tests notice the fault, and what they said."""
+    path = place_of(mutant, copy)
+    text = path.read_text()
+    path.write_text(text.replace(mutant.before, mutant.after))
+    try:
+        # The copy's library comes before the one that is installed from the checkout.
+        done = subprocess.run(
+            [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+            + [f"tests/{test}" for test in mutant.tests],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy / "scripts"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+    finally:
+        path.write_text(text)
+    last = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    last = last or done.stdout.splitlines()[-1:]
+    return done.returncode == _TESTS_FAILED and last[0].startswith("FAILED"), last[0] if last else "nothing was printed"
+
+
+def main(words: list[str]) -> int:
+    chosen = [each for each in MUTANTS if not words or any(word in each.promise for word in words)]
+    copies: SimpleQueue[Path] = SimpleQueue()
+    survivors = 0
+    with tempfile.TemporaryDirectory() as folder:
+        workers = max(1, min(len(chosen), os.cpu_count() or 1))
+
+        def attempt(mutant: Mutant) -> tuple[Mutant, bool, str, float]:
+            copy, begun = copies.get(), time.monotonic()
+            try:
+                return mutant, *judge(mutant, copy), time.monotonic() - begun
+            except (ValueError, subprocess.TimeoutExpired) as error:
+                return mutant, False, str(error), time.monotonic() - begun
+            finally:
+                copies.put(copy)
+
+        for number in range(workers):
+            (Path(folder) / str(number)).mkdir()
+            with copy_of_the_project(Path(folder) / str(number)) as copy:
+                copies.put(copy)
+        with ThreadPoolExecutor(workers) as pool:
+            for mutant, noticed, said, took_s in pool.map(attempt, chosen):
+                survivors += not noticed
+                word = "noticed " if noticed else "SURVIVED"
+                print(f"{word} {took_s:5.0f} s  {mutant.promise}\n{'':17}{said[:160]}", flush=True)
+    print(f"\n{len(chosen) - survivors} of {len(chosen)} faults noticed")
+    return int(survivors > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
