@@ -26,10 +26,10 @@ MUTANTS = (
         ("archive/test_durable.py",),
     ),
     Mutant(
-        "storage without hard links: an existing name wins too",
-        "        if os.path.lexists(path):\n            raise FileExistsError",
-        "        if False:\n            raise FileExistsError",
-        ("faults/test_storage.py::test_without_hard_links_a_taken_name_is_not_taken_away",),
+        "storage without hard links takes results too",
+        "        if error.errno not in _NO_LINKS:\n            raise\n",
+        "        raise\n",
+        ("faults/test_storage.py::test_without_hard_links",),
     ),
     Mutant(
         "files of results that were removed are set aside, never mixed with new ones",
