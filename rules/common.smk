@@ -25,7 +25,7 @@ from loadstone.workflow.state import State, key_of
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import campaign_key
 from loadstone.tables.layout import text as name_text
-from loadstone.tables.database_owner import database_of
+from loadstone.tables.layout import database_of
 from loadstone.tables.schema import ANALYSED, COMPARED
 from snakemake.io import is_flagged
 

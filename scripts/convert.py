@@ -5,7 +5,7 @@ from pathlib import Path
 from loadstone.workflow.deterministic import job
 from loadstone.archive import Campaign, decode, scan_campaign
 from loadstone.config.variants import Variants
-from loadstone.tables import finished
+from loadstone.tables import layout
 from loadstone.tables.convert import convert_campaign
 from loadstone.workflow.state import made_from, mark_done, record
 
@@ -17,4 +17,4 @@ with job(snakemake.log[0]) as log:
     digest = made_from(scan_campaign(campaign))
     canonical, tables = Variants(params.variants).canonical, Path(params.folders["tables"])
     convert_campaign(campaign, tables, canonical, workers=snakemake.threads, log=log)
-    mark_done(Path(snakemake.output[0]), record(digest, finished.converted(tables, campaign)))
+    mark_done(Path(snakemake.output[0]), record(digest, layout.converted_digest(tables, campaign)))

@@ -6,7 +6,7 @@ from loadstone.workflow.deterministic import job
 from loadstone.analysis import history
 from loadstone.archive import Campaign, decode
 from loadstone.archive.trace_dumps import Dump
-from loadstone.tables import database_owner
+from loadstone.tables import layout
 from loadstone.tables.database import build_database, prune, prune_comparisons
 from loadstone.tables.traces import prune_dumps
 
@@ -19,4 +19,4 @@ with job(snakemake.log[0]) as log:
     prune_dumps(tables, [Dump(Path(params.folders["archive"]), **fields) for fields in params.dumps])
     history.write(campaigns, tables, {tuple(key): note for *key, note in params.notes}, **params.settings)
     build_database(tables, Path(snakemake.output[0]), project_root=Path.cwd())
-    database_owner.claim(tables)
+    layout.claim_database(tables)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from loadstone.workflow.deterministic import job
 from loadstone.archive.trace_dumps import Dump
-from loadstone.tables import finished
+from loadstone.tables import layout
 from loadstone.tables.traces import convert_dump
 from loadstone.workflow.state import mark_done, record
 
@@ -13,4 +13,4 @@ with job(snakemake.log[0]) as log:
     dump = Dump(Path(params.folders["archive"]), **params.dump)
     tables = Path(params.folders["tables"])
     convert_dump(dump, tables, log)
-    mark_done(Path(snakemake.output[0]), record(dump.digest(), finished.traced(tables, dump)))
+    mark_done(Path(snakemake.output[0]), record(dump.digest(), layout.dump_digest(tables, dump)))

@@ -20,7 +20,7 @@ from loadstone.report import navigation
 from loadstone.report.output import shared_assets
 from loadstone.report.site_files import Part
 from loadstone.report.slugs import variant_slug
-from loadstone.tables import finished, layout, schema
+from loadstone.tables import layout, schema
 from loadstone.workflow.state import State, made_from, record
 from support import rawfiles
 from support.checkout import PROJECT, copy_project, free_ports
@@ -185,7 +185,7 @@ def _pretend(folder: Path, checkout: Path) -> None:
     for path, key in zip(wanted, keys, strict=True):
         path.parent.mkdir(parents=True)
         listing = state.listings[key]
-        path.write_text(record(made_from(listing), finished.converted(folder / "tables", listing.campaign)))
+        path.write_text(record(made_from(listing), layout.converted_digest(folder / "tables", listing.campaign)))
     later = [
         folder / f"tables/{table}/app={app}/host={host}/timestamp={timestamp}/part.parquet"
         for app, host, timestamp in keys

@@ -20,7 +20,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / 
 from bench import archives, collecting, growth, opening, sampling  # noqa: E402 - found by the line above
 from bench.measuring import Row, best_s, show  # noqa: E402
 from loadstone import archive  # noqa: E402
-from loadstone.tables.cell import read_cell  # noqa: E402
+from loadstone.tables.convert import read_cell  # noqa: E402
 from support import bigfiles  # noqa: E402
 from support.rawfiles import compress, write_cell  # noqa: E402
 

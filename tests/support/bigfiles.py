@@ -16,7 +16,7 @@ _CHILD = """
 import sys
 from pathlib import Path
 from loadstone import archive
-from loadstone.tables.cell import read_cell
+from loadstone.tables.convert import read_cell
 campaign = next(archive.campaigns(Path(sys.argv[1])))
 for listing in archive.scan_campaign(campaign).cells:
     read_cell(listing, "plain", Path(sys.argv[2]))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow.parquet as pq
 import pytest
 from loadstone.errors import LoadstoneError
-from loadstone.tables import manifest
+from loadstone.tables import cell, layout
 from loadstone.tables.convert import convert_campaign
 from loadstone.tables.layout import cell_file
 from support import rawfiles
@@ -300,7 +300,7 @@ def test_another_mtime_alone_reads_nothing(project, three_cells):
     for path in three_cells[0].path.iterdir():
         os.utime(path, (1, 1))
     assert project.convert() == []
-    records = manifest.load(project.tables, three_cells[0].campaign)
+    records = cell.load_records(project.tables, three_cells[0].campaign)
     assert records["50", "plain"].sources["metadata.json"].mtime_ns == 10**9
 
 
@@ -334,12 +334,12 @@ def test_another_canonical_name_reads_the_cell_again(project, three_cells):
 
 
 def test_another_version_of_the_tables_reads_all_again(project, three_cells, monkeypatch):
-    monkeypatch.setattr(manifest, "VERSION", 0)
+    monkeypatch.setattr(cell, "VERSION", 0)
     assert len(project.convert()) == 3
 
 
 def test_a_broken_manifest_reads_all_again(project, three_cells):
-    manifest.manifest_file(project.tables, three_cells[0].campaign).write_text('{"version": [1, 1], "cells": 5}')
+    layout.manifest_file(project.tables, three_cells[0].campaign).write_text('{"version": [1, 1], "cells": 5}')
     assert len(project.convert()) == 3
 
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 from loadstone.analysis.error_causes import BY_NAME
-from loadstone.tables.error_class import error_class, error_classes
+from loadstone.tables.requests import error_class, error_classes
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 from loadstone.readers.jaeger import Span
-from loadstone.tables.span_times import measure
+from loadstone.tables.traces import measure
 
 
 def span(span_id: str, start: int, end: int, parent: str = "", *, follows: bool = False) -> Span:

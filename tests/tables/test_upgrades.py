@@ -9,7 +9,7 @@ import pytest
 from loadstone import archive
 from loadstone.archive import scan_campaign
 from loadstone.publish.bundle.contents import of_tables
-from loadstone.tables import VERSION, layout, manifest
+from loadstone.tables import VERSION, cell, layout
 from loadstone.workflow import state
 from support import mixed
 from tables.tabling import Project
@@ -31,7 +31,7 @@ def contents_of(folder: Path) -> dict[str, str]:
 
 def test_an_older_version_is_made_again_and_gives_what_a_new_one_gives(project, tmp_path, monkeypatch) -> None:
     raw = contents_of(project.archive)
-    for module in (manifest, state):
+    for module in (cell, state):
         monkeypatch.setattr(module, "VERSION", VERSION - 1)
     (campaign,) = archive.campaigns(project.archive)
     older = state.made_from(scan_campaign(campaign))
@@ -57,7 +57,7 @@ def test_an_older_version_is_made_again_and_gives_what_a_new_one_gives(project, 
 
 
 def test_an_upgrade_that_was_killed_goes_on_where_it_was(project, monkeypatch) -> None:
-    monkeypatch.setattr(manifest, "VERSION", VERSION - 1)
+    monkeypatch.setattr(cell, "VERSION", VERSION - 1)
     project.make()
     monkeypatch.undo()
     (campaign,) = archive.campaigns(project.archive)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from loadstone import archive
 from loadstone.errors import LoadstoneError
-from loadstone.tables import finished, manifest
+from loadstone.tables import cell, layout
 from loadstone.workflow import plan as planned
 from loadstone.workflow.state import State, key_of, made_from, mark_done, record
 from support.rawfiles import write_cell
@@ -22,9 +22,9 @@ def test_names_stay_as_they_were_planned(tmp_path: Path) -> None:
     asked, inventory = before.done(key_of(campaign), pending=True), before.inventory()
     plan = planned.Plan("this", {"/".join(key_of(campaign)): asked}, {}, inventory)
     plan.write(tmp_path / "plan.json")
-    manifest.save(tmp_path / "tables", campaign, {})
+    cell.save_records(tmp_path / "tables", campaign, {})
     scanned = archive.scan_campaign(campaign)
-    mark_done(Path(asked), record(made_from(scanned), finished.converted(tmp_path / "tables", campaign)))
+    mark_done(Path(asked), record(made_from(scanned), layout.converted_digest(tmp_path / "tables", campaign)))
     write_cell(tmp_path / "archive", {"2.results.json.zst": b"another run"})
     write_cell(tmp_path / "archive", {}, at="2030-01-01T00:00:00+00:00")
     assert look(tmp_path).done(key_of(campaign), pending=False) != asked

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from loadstone import archive
-from loadstone.tables import finished, manifest
+from loadstone.tables import cell, layout
 from loadstone.workflow import state
 from loadstone.workflow.state import State, made_from, mark_done, record
 from support.rawfiles import write_cell
@@ -20,9 +20,9 @@ def test_tables_of_another_version_are_made_again(tmp_path: Path, monkeypatch) -
         return look.done(state.key_of(campaign), pending=False)
 
     first = done()
-    manifest.save(tmp_path / "tables", campaign, {})
+    cell.save_records(tmp_path / "tables", campaign, {})
     scanned = archive.scan_campaign(campaign)
-    mark_done(Path(first), record(made_from(scanned), finished.converted(tmp_path / "tables", campaign)))
+    mark_done(Path(first), record(made_from(scanned), layout.converted_digest(tmp_path / "tables", campaign)))
     assert done() == first
     monkeypatch.setattr(state, "VERSION", -1)
     assert done() != first

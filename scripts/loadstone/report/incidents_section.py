@@ -7,7 +7,7 @@ from typing import Any
 from loadstone.archive.run_records import RunRecord
 from loadstone.report.numbers import counted
 from loadstone.report.queries import Questions, Row, in_order
-from loadstone.tables.incidents import DOUBTFUL
+from loadstone.tables.exclusion import DOUBTFUL
 
 SHOWN = 200  # runs
 _EACH = 12  # incidents of a run

@@ -1,168 +1,224 @@
-"""Reading one cell: its raw files once, into its own Parquet files and a `CellRecord`. Runs in worker processes."""
+"""One cell as conversion sees it: the record of what its tables were made from, and its own Parquet files.
 
-import re
-from collections.abc import Iterator
-from itertools import groupby
+Records are kept per campaign below ``<tables>/.manifest``: the raw files by size, mtime and hash, and the rows that are
+no requests. So a cell is read again only when its content changed.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from loadstone.archive import METADATA, CellListing, failure_number, failures, metadata, parse_timestamp
-from loadstone.archive.durable import open_raw
-from loadstone.archive.stages import load_text
-from loadstone.errors import LoadstoneError
-from loadstone.tables import layout, schema
-from loadstone.tables.cell_writer import Reading, opened
-from loadstone.tables.manifest import CellRecord, Source, present, sha256
-from loadstone.tables.run_files import describe, read_run
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-_CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+from loadstone.archive import METADATA, Campaign, Cell, CellListing, RawFile
+from loadstone.archive.durable import replace, sha256_of
+from loadstone.archive.metadata import Metadata
+from loadstone.tables import VERSION, layout, schema
+
+_ROW_GROUP = 100_000
+_ROW_GROUP_BYTES = 64 << 20
+
+# Rising numbers: as differences they take almost no room.
+_ENCODINGS = {"seq": "DELTA_BINARY_PACKED", "sent_at": "DELTA_BINARY_PACKED", "latency_ns": "PLAIN"}
+_DICTIONARIES = [name for name in schema.REQUESTS.names if name not in _ENCODINGS]
 
 
-def read_cell(listing: CellListing, variant: str, tables: Path) -> CellRecord:
-    """Read a cell's raw files and write its own tables below `tables`, replacing what was there.
+@dataclass
+class Source:
+    """One raw file as it was when it was read; `sha256` of its bytes, None where it could not be read."""
 
-    Whatever the files hold becomes rows or problems. Raises LoadstoneError only when `tables` can't be written or a
-    program is missing.
-    """
+    size: int
+    mtime_ns: int
+    sha256: str | None
+
+
+@dataclass
+class Problem:
+    """One thing wrong in a cell. `run` is None when it concerns all of the cell; `fault`: it makes the data unfit."""
+
+    run: int | None
+    source: str
+    problem: str
+    fault: bool = False
+
+
+@dataclass
+class CellRecord:
+    """What reading one cell gave besides its requests. Rows are dictionaries of the tables' own columns."""
+
+    rate: str
+    variant_dir: str
+    variant: str
+    sources: dict[str, Source] = field(default_factory=dict)
+    tables: dict[str, int] = field(default_factory=dict)  # those of which the cell has a file of its own: its size
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    summaries: list[dict[str, Any]] = field(default_factory=list)
+    incidents: list[dict[str, Any]] = field(default_factory=list)
+    planned: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The cell's folders: rate and variant."""
+        return self.rate, self.variant_dir
+
+
+def load_records(tables: Path, campaign: Campaign) -> dict[tuple[str, str], CellRecord]:
+    """Records by rate and variant folder. Empty when there are none, or none of this version of the tables."""
     try:
-        return _CellReader(listing, variant, tables).read()
-    except (LoadstoneError, MemoryError):
-        raise
-    except Exception as error:  # noqa: BLE001 - a reader's mistake about one cell must not hide all the others
-        return _unread(listing, variant, tables, f"could not be converted: {type(error).__name__}: {error}")
+        content = json.loads(layout.manifest_file(tables, campaign).read_bytes())
+        if content["version"] != VERSION:
+            return {}
+        return {record.key: record for record in map(_record, content["cells"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
-def _unread(listing: CellListing, variant: str, tables: Path, why: str) -> CellRecord:
-    """The record of a cell that nothing could be made of: all its runs are there, and left out."""
-    reader = _CellReader(listing, variant, tables)
-    reader.refuse(why[:500])
-    return reader.record
+def save_records(tables: Path, campaign: Campaign, records: Mapping[tuple[str, str], CellRecord]) -> None:
+    """Replace a campaign's manifest in one step."""
+    path = layout.manifest_file(tables, campaign)
+    layout.prepare_folder(tables, path.parent)
+    content = {"version": VERSION, "cells": list(records.values())}
+    replace(path, json.dumps(content, default=vars).encode())
 
 
-class _CellReader:
-    def __init__(self, listing: CellListing, variant: str, tables: Path) -> None:
-        self.listing = listing
-        self.cell = listing.cell
-        self.tables = tables
-        self.record = CellRecord(self.cell.rate, self.cell.variant_dir, variant)
-        self.key = layout.campaign_key(self.cell.campaign) | {
-            "variant": layout.text(variant),
-            "rate": float(self.cell.rate),
-            "variant_dir": layout.text(self.cell.variant_dir),
-        }
-        self.reading = Reading(listing, self.record, self.key)
-        self._problem = self.reading.problem
+def _record(content: dict[str, Any]) -> CellRecord:
+    record = CellRecord(**content | {"tables": dict(content["tables"])})
+    record.sources = {name: Source(**source) for name, source in content["sources"].items()}
+    record.problems = [Problem(**problem) for problem in content["problems"]]
+    return record
 
-    def read(self) -> CellRecord:
-        self._hash()
-        self._read_metadata()
-        self._check_sums()
-        with opened(self.tables, self.reading) as output:
-            runs = set(self.listing.runs())
-            for run, files in groupby(self.listing.files, key=lambda file: file.run):
-                if run in runs:
-                    read_run(self.reading, run, list(files), output)
-        self._plan()
-        self._read_failures()
-        return self.record
 
-    def refuse(self, why: str) -> None:
-        """Describe the cell without reading it."""
-        for table in schema.OF_CELLS:
-            layout.cell_file(self.tables, table, self.cell).unlink(missing_ok=True)
-        self._problem(None, "", layout.text(why), fault=True)
-        self.record.runs += [describe(self.reading, run) for run in self.listing.runs()]
+def present(listing: CellListing) -> dict[str, tuple[int, int]]:
+    """Size and mtime of each file of a cell that counts, by name."""
+    found = {file.name: (file.size, file.mtime_ns) for file in listing.files}
+    return found if listing.metadata is None else found | {METADATA: listing.metadata}
 
-    def _hash(self) -> None:
-        """Before anything is read: a file that changes meanwhile then differs from its hash and is read again."""
-        for name, (size, mtime_ns) in present(self.listing).items():
-            self.record.sources[name] = Source(size, mtime_ns, sha256(self.cell.path / name))
 
-    # --- metadata and checksums ---------------------------------------------------------------------------------------
+def change(record: CellRecord, listing: CellListing) -> str:
+    """Why a cell has to be read again, in words; empty when its content is what was read.
 
-    def _read_metadata(self) -> None:
-        path = self.cell.path / METADATA
-        try:
-            open_raw(path).close()
-            self.reading.metadata = metadata.read(path)
-        except FileNotFoundError:
-            self.reading.metadata = metadata.nothing("metadata.json is missing")
-        except OSError as error:
-            self.reading.metadata = metadata.nothing(f"metadata.json cannot be read: {error.strerror or error}")
-        for problem in self.reading.metadata.problems:
-            # "metadata.json: <key> ..." is one value that was not understood; all others mean that nothing was read.
-            known = problem.startswith(f"{METADATA}: ")
-            self._problem(None, METADATA, problem.removeprefix(METADATA).removeprefix(":").strip(), fault=not known)
-        for what, said, is_so in self._contradictions():
-            self._problem(None, METADATA, f"says that the {what} is {said!r}, its folder says {is_so!r}", fault=True)
-        if self.reading.metadata.variant not in (None, self.cell.variant_dir):
-            text = f"was collected as {self.reading.metadata.variant!r} and lies in {self.cell.variant_dir!r}"
-            self._problem(None, METADATA, layout.text(text))
+    A file with another mtime alone, or that could not be read, is hashed; when its content is the same, `record` takes
+    the new mtime over.
+    """
+    now = present(listing)
+    if new := sorted(now.keys() - record.sources.keys()):
+        return f"new: {_some(new)}"
+    if gone := sorted(record.sources.keys() - now.keys()):
+        return f"gone: {_some(gone)}"
+    changed = [name for name, (size, _) in now.items() if size != record.sources[name].size]
+    for name, (_, mtime_ns) in now.items():
+        source = record.sources[name]
+        if name not in changed and (mtime_ns != source.mtime_ns or source.sha256 is None):
+            if sha256_or_none(listing.cell.path / name) != source.sha256:
+                changed.append(name)
+            else:
+                source.mtime_ns = mtime_ns
+    return f"changed: {_some(changed)}" if changed else ""
 
-    def _contradictions(self) -> Iterator[tuple[str, object, object]]:
-        described, campaign = self.reading.metadata, self.cell.campaign
-        if described.load_model == "closed" and described.users is not None:
-            if described.users != float(self.cell.rate):
-                yield "number of users", described.users, self.cell.rate
-        elif described.rate is not None and described.rate != float(self.cell.rate):
-            yield "rate", described.rate, self.cell.rate
-        if described.hostname not in (None, campaign.host):
-            yield "hostname", described.hostname, layout.text(campaign.host)
-        if described.timestamp not in (None, campaign.timestamp):
-            instants = parse_timestamp(described.timestamp or ""), parse_timestamp(campaign.timestamp)
-            if None in instants or instants[0] != instants[1]:
-                yield "timestamp", described.timestamp, layout.text(campaign.timestamp)
 
-    def _check_sums(self) -> None:
-        """Compare the files with what ``<run>.sha256`` recorded when they were collected."""
-        for file in (file for file in self.listing.files if file.kind == "sha256"):
-            try:
-                with open_raw(self.cell.path / file.name) as sums:
-                    lines = sums.read(1 << 20).decode("utf-8", "surrogateescape").splitlines()
-            except OSError as error:
-                self._problem(file.run, file.name, f"cannot be read: {error.strerror or error}")
-                continue
-            for line in lines:
-                if (match := _CHECKSUM.fullmatch(line)) is None:
-                    self._problem(file.run, file.name, "holds a line that is no checksum")
-                elif (source := self.record.sources.get(match[2])) is None or source.sha256 is None:
-                    self._problem(file.run, file.name, f"names {layout.text(match[2])}, which is not there")
-                elif source.sha256 != match[1].lower():
-                    text = f"has changed since it was collected (its checksum differs from {file.name})"
-                    self._problem(file.run, match[2], text, fault=True)
+def sha256_or_none(path: Path) -> str | None:
+    """The hash of a regular file's bytes; None when it can't be read."""
+    try:
+        return sha256_of(path)
+    except OSError:
+        return None
 
-    # --- all the rest -------------------------------------------------------------------------------------------------
 
-    def _plan(self) -> None:
-        positions, collected = self.reading.metadata.positions, self.listing.collected()
-        for run in range(1, min(self.reading.metadata.runs or len(positions), metadata.MOST_RUNS) + 1):
-            position = positions[run - 1] if run <= len(positions) else None
-            self.record.planned.append(self.key | {"run": run, "position": position, "collected": run in collected})
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
-    def _read_failures(self) -> None:
-        """Tries that gave no result. They are no runs; a run that has no result after them is a problem."""
-        collected = self.listing.collected()
-        for run, files in self.listing.failures().items():
-            reason = "see its record"
-            for file in files:
-                found = failures.read(self.cell.path / file.name)
-                if isinstance(found, str):
-                    self._problem(run, file.name, found)
-                    continue
-                reason = found.reason
-                self.record.failures.append(
-                    self.key
-                    | {
-                        "run": run,
-                        "nth": failure_number(file.name),
-                        "failed_at": found.failed_at and found.failed_at.isoformat(),
-                        "phase": found.phase,
-                        "error": found.error,
-                        "evidence": list(found.evidence),
-                        "collected": run in collected,
-                        "source": self.reading.source(file.name),
-                    }
-                )
-            if run not in collected:
-                load = load_text(self.cell.rate, self.reading.metadata.load_model)
-                text = f"run {run} of {self.cell.variant_dir} at {load} failed {failures.times(len(files))}"
-                self._problem(run, files[-1].name, layout.text(f"{text} and has no result: {reason}"))
+
+# --- its tables -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Reading:
+    """One cell that is being read into `record`. `key` holds the columns of all its rows but for the run."""
+
+    listing: CellListing
+    record: CellRecord
+    key: dict[str, Any]
+    metadata: Metadata = field(default_factory=Metadata)
+
+    @property
+    def cell(self) -> Cell:
+        return self.listing.cell
+
+    def path(self, file: RawFile) -> Path:
+        return self.cell.path / file.name
+
+    def source(self, name: str) -> str:
+        """A file of the cell by its path relative to the archive."""
+        return layout.text((self.cell.path / name).relative_to(self.cell.campaign.root).as_posix())
+
+    def problem(self, run: int | None, name: str, problem: str, *, fault: bool = False) -> None:
+        """`name` is the file it is about, if any; `fault`: it makes the data unfit."""
+        self.record.problems.append(Problem(run, self.source(name), problem, fault))
+
+    def sha256(self, file: RawFile | None) -> str | None:
+        source = self.record.sources.get(file.name) if file else None
+        return source.sha256 if source else None
+
+
+class CellTables:
+    """The cell's own files of `schema.OF_CELLS`; see `cell_tables`."""
+
+    def __init__(self, tables: Path, cell: Cell, stack: ExitStack) -> None:
+        self._tables, self._cell, self._stack = tables, cell, stack
+        self._pending: dict[str, list[pa.RecordBatch]] = {}
+        self._writers: dict[str, pq.ParquetWriter] = {}
+
+    def add(self, table: str, batch: pa.RecordBatch) -> None:
+        """Append rows that have all columns of the table."""
+        pending = self._pending.setdefault(table, [])
+        pending.append(batch)
+        if sum(each.num_rows for each in pending) >= _ROW_GROUP or (
+            sum(each.nbytes for each in pending) >= _ROW_GROUP_BYTES
+        ):
+            self._flush(table)
+
+    def add_rows(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """The same for rows as dictionaries; a column that one lacks is null."""
+        if rows:
+            self.add(table, pa.RecordBatch.from_pylist(rows, schema.TABLES[table]))
+
+    def flush(self) -> list[str]:
+        """Write what is still pending; the tables that have rows."""
+        for table in self._pending:
+            self._flush(table)
+        return [table for table in schema.OF_CELLS if table in self._writers]
+
+    def _flush(self, table: str) -> None:
+        batches, self._pending[table] = self._pending[table], []
+        if not any(batch.num_rows for batch in batches):
+            return
+        if table not in self._writers:
+            path = layout.cell_file(self._tables, table, self._cell)
+            temporary = self._stack.enter_context(layout.written(self._tables, path))
+            options: dict[str, Any] = {"compression": "zstd", "store_schema": False}
+            if table == "requests":
+                options |= {"use_dictionary": _DICTIONARIES, "column_encoding": _ENCODINGS}
+            writer = pq.ParquetWriter(temporary, schema.TABLES[table], **options)
+            self._writers[table] = self._stack.enter_context(writer)
+        self._writers[table].write_table(pa.Table.from_batches(batches), row_group_size=2 * _ROW_GROUP)
+
+
+@contextmanager
+def cell_tables(tables: Path, reading: Reading) -> Iterator[CellTables]:
+    """The cell's files, replacing what was there when the block ends well; those without rows are removed."""
+    with ExitStack() as stack:
+        output = CellTables(tables, reading.cell, stack)
+        yield output
+        written = output.flush()
+    for table in schema.OF_CELLS:
+        file = layout.cell_file(tables, table, reading.cell)
+        if table in written:
+            reading.record.tables[table] = file.stat().st_size
+        else:
+            file.unlink(missing_ok=True)

@@ -5,8 +5,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from glob import escape
 from pathlib import Path
@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadstone.archive import Campaign, Cell, encode
+from loadstone.archive.durable import replace
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
+from loadstone.tables.schema import OF_CELLS, OF_DUMPS, OF_LISTINGS
 
 PART = "part.parquet"
 MANIFESTS = ".manifest"
@@ -142,3 +144,61 @@ def write_rows(
     table = pa.Table.from_pylist(arrow_rows(rows, schema), schema=schema)
     with written(tables, path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
+
+
+# --- what lies there --------------------------------------------------------------------------------------------------
+
+
+def converted_digest(tables: Path, campaign: Campaign) -> str:
+    """A digest of what conversion made of a campaign; a file that goes away or is cut short changes it."""
+    files = [scope_file(tables, table, campaign) for table in OF_LISTINGS]
+    for table in OF_CELLS:
+        files += partition(tables, table, campaign).glob("*.parquet")
+    return _digest_of_sizes(tables, files)
+
+
+def dump_digest(tables: Path, dump: Dump) -> str:
+    """The same of what was made of a dump."""
+    return _digest_of_sizes(tables, (dump_file(tables, table, dump) for table in OF_DUMPS))
+
+
+def _digest_of_sizes(tables: Path, files: Iterable[Path]) -> str:
+    digest, prefix = hashlib.sha256(), len(os.fsencode(tables))
+    for file in sorted(files, key=os.fsencode):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            digest.update(b"%s %d\n" % (os.fsencode(file)[prefix:], file.stat().st_size))
+    return digest.hexdigest()[:16]
+
+
+# --- the database beside a folder of tables ---------------------------------------------------------------------------
+
+DATABASE = "loadstone.duckdb"
+
+
+def database_of(tables: Path) -> Path:
+    """The database file of a folder of tables."""
+    return tables.parent / DATABASE
+
+
+def check_database_owner(tables: Path) -> None:
+    """Raise LoadstoneError when the database is that of other tables that are still there."""
+    try:
+        owner = _owner_file(tables).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return
+    other = tables.parent / owner
+    if owner != tables.name and (other / ".done").is_dir():
+        raise LoadstoneError(
+            f"{database_of(tables)} shows the tables in {other}; those in {tables} need a folder of their own above "
+            f"them, such as {tables.parent / tables.name / 'tables'}. If {other} is of no use any more, remove it"
+        )
+
+
+def claim_database(tables: Path) -> None:
+    """Record that the database shows these tables."""
+    replace(_owner_file(tables), tables.name.encode())
+
+
+def _owner_file(tables: Path) -> Path:
+    # By its name alone, so that the folder above both can be moved and copied.
+    return tables.parent / f".{DATABASE}.tables"

@@ -14,9 +14,9 @@ from loadstone.readers import FORMATS, RANKS, Problems, Reader, Report, load_gen
 from loadstone.readers.base import Figure
 from loadstone.readers.run_record import RunRecord
 from loadstone.tables import contradictions, layout, schema
-from loadstone.tables.cell_writer import CellTables, Reading
+from loadstone.tables.cell import CellTables, Reading
 from loadstone.tables.contradictions import Tally
-from loadstone.tables.incidents import trouble, unknown
+from loadstone.tables.exclusion import trouble, unknown
 from loadstone.tables.requests import TEST, WARMUP, bordering, complete, in_stages, last_phase
 
 _PHASES = {"results": TEST, "warmups": WARMUP}

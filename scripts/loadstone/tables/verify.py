@@ -20,9 +20,8 @@ from pathlib import Path, PurePosixPath
 from loadstone.archive import Campaign, encode
 from loadstone.archive.durable import open_raw, replace
 from loadstone.errors import LoadstoneError
-from loadstone.tables import manifest
+from loadstone.tables.cell import load_records, sha256_or_none
 from loadstone.tables.layout import prepare_folder, text
-from loadstone.tables.manifest import sha256
 
 RECORDS = ".checksums"
 _PROGRESS = "unfinished.json"
@@ -245,7 +244,7 @@ class _Verifier:
             return {str(path): str(digest) for path, digest in files.items()}
         if not self.group:
             return {}
-        records = manifest.load(self.tables, Campaign(self.root, *self.group))
+        records = load_records(self.tables, Campaign(self.root, *self.group))
         return {
             "/".join([*self.group, *key, name]): source.sha256
             for key, record in records.items()
@@ -255,7 +254,7 @@ class _Verifier:
 
     def verify(self) -> Findings:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            now = dict(zip(self.files, pool.map(sha256, self.files.values()), strict=True))
+            now = dict(zip(self.files, pool.map(sha256_or_none, self.files.values()), strict=True))
         beside = self._beside()
         for path in sorted({*now, *self.known, *beside}):
             self._judge(path, now.get(path), beside.get(path))

@@ -21,7 +21,7 @@ from loadstone.archive.plan import PlannedRun
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
 from loadstone.report.slugs import slug
-from loadstone.tables import VERSION, database_owner, finished, layout
+from loadstone.tables import VERSION, layout
 from loadstone.workflow.plan import Plan
 
 _COMPLETE = "complete."
@@ -44,7 +44,7 @@ class State:
         self.listings: dict[Key, CampaignListing] = {}
         if self.root.exists() and not self.root.is_dir():
             raise LoadstoneError(f"the archive {self.root} is not a folder")
-        database_owner.check(self.tables)
+        layout.check_database_owner(self.tables)
         if not self.root.exists() and any(self.tables.glob(".done/*/*/*/*")):
             raise LoadstoneError(
                 f"the archive {self.root} does not exist, but the tables in {self.tables} were made from one: is it "
@@ -121,14 +121,16 @@ class State:
         campaign = self.listing(key).campaign
         if pending or not layout.manifest_file(self.tables, campaign).exists():
             return _fresh(folder, "")
-        return _true_or_fresh(folder, record(made_from(self.listing(key)), finished.converted(self.tables, campaign)))
+        return _true_or_fresh(
+            folder, record(made_from(self.listing(key)), layout.converted_digest(self.tables, campaign))
+        )
 
     def traced(self, dump: Dump) -> str:
         """The same for the rows of one trace dump."""
         if self.planned:
             return self.planned.traced[dump.key]
         return _true_or_fresh(
-            self.tables / ".dumps" / dump.key, record(dump.digest(), finished.traced(self.tables, dump))
+            self.tables / ".dumps" / dump.key, record(dump.digest(), layout.dump_digest(self.tables, dump))
         )
 
     def inventory(self, *more: object) -> str:
