@@ -2,6 +2,9 @@
 
 A plan is made from the declaration and a seed alone (`order`), so that the order in which a sweep declared its
 variants, which no metadata hold, is found again from the positions of its cells (`declared_variants`).
+
+A change of `order`, or of how Python shuffles, loses the declared order of older campaigns; their variants are then
+sorted by name.
 """
 
 import random

@@ -1,4 +1,11 @@
-"""Trying the runs of a sweep: what fails is recorded and tried again at the end; too many in a row stop the sweep."""
+"""Trying the runs of a sweep: what fails is recorded and tried again at the end; too many in a row stop the sweep.
+
+Only a `RunFailedError` is a failed run. Its job succeeds, so that the next run goes on. Whatever would stop the next
+run too ends the job. The progress page is written between the parts of a run, never while requests are sent, and none
+of its errors is an error of the run. While another command keeps a run waiting, a thread writes the page, so that a
+page that is not rewritten means a dead command; the thread ends before the first program is started, because that runs
+Python between fork and exec.
+"""
 
 import threading
 from collections.abc import Callable, Mapping

@@ -1,4 +1,8 @@
-"""Collecting one run, from the machine's lock to the archive."""
+"""Collecting one run, from the machine's lock to the archive.
+
+The request comes from the configuration, never from the archive, which has no credentials; equal identity digests show
+that it is the same.
+"""
 
 import json
 import os

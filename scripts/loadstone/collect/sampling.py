@@ -2,6 +2,9 @@
 
 A thread of its own takes the samples, for a cluster's answer may keep it waiting. Nothing that goes wrong here fails
 the run: it is said, and noted in the run's record.
+
+A sample has two times. `sampled_at` is when it was measured, by the clock of who measured; `asked_at`, by our clock, is
+the same for all samples of a round.
 """
 
 import csv

@@ -1,4 +1,8 @@
-"""Every source in its place in the archive. All that does not fit is refused here, before anything is written."""
+"""Every source in its place in the archive. All that does not fit is refused here, before anything is written.
+
+Metadata are written once: a cell's `metadata.json` holds what all of its runs share and `<run>.run.json` the rest, so
+that a later run changes no file. `<run>.sha256` is written last and completes the run.
+"""
 
 import hashlib
 import json

@@ -1,4 +1,10 @@
-"""S3-compatible storage through pyarrow. Credentials are the environment's or a profile's, as with Amazon's tools."""
+"""S3-compatible storage through pyarrow. Credentials are the environment's or a profile's, as with Amazon's tools.
+
+pyarrow is installed anyway and can set content types and cache headers. It has no conditional writes, so a publication
+looks at the mark a second time before it leads readers anywhere, and a push writes its claim before it looks for
+others. It completes an object of several parts even if one was lost; so an object of the archive is written by one
+request, or gets its name by a copy of a complete one.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

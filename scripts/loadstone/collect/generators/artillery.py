@@ -3,6 +3,8 @@
 Its figures are of a whole process, so the measured stage is one of its own; what it reported of the others stands in
 the run's record. The request reaches it as variables on standard input (`artillery.cjs`): texts of Artillery's
 configuration are templates.
+
+Artillery's own ramps drop what is less than a request per second, so it gets numbers of requests, not rates.
 """
 
 import json

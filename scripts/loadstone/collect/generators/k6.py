@@ -2,6 +2,8 @@
 
 Request, timeouts and values of drawn headers reach the script as JSON on standard input, never as text in JavaScript;
 scenarios and other options as k6's configuration file, so that a script with options of its own goes by those.
+
+k6 has a Go module of its own (envs/tools/k6): in vegeta's module it would raise the versions of what vegeta sends with.
 """
 
 import json

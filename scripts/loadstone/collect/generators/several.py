@@ -3,6 +3,11 @@
 Request n of a stage is sent by generator n modulo their number, at the moment at which a single one would send it. So
 what they send together is what a single one sends, whatever the rate, its changes and their number; results are merged
 by putting them together. A generator that fails ends all others, and the run.
+
+The rate is not divided, because each part would round and ramps would not add up. The agreed start is sent when all are
+ready, never before, and a generator that reads it too late fails instead of starting late. A request's generator is
+vegeta's `attack`, written by `paced` after the answer came: vegeta would send a named attack to the target as a header.
+The format is vegeta's own, so `vegeta encode` and `report` merge files by reading several.
 """
 
 import json

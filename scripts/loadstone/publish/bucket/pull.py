@@ -3,6 +3,8 @@
 A campaign that is not here is put together in a hidden folder beside its place and appears by one rename. Each run is
 fetched into a hidden folder of its own, held against its checksums, and given its names, main results last.
 What closes a campaign comes before its runs and what plans them after, so that half of a copy asks for no attack.
+
+`pull` is a command of its own: the graph of any other target is older than what it fetches.
 """
 
 import os

@@ -1,4 +1,8 @@
-"""Makes a bundle's tables again from its raw results and compares them to the byte."""
+"""Makes a bundle's tables again from its raw results and compares them to the byte.
+
+The workflow itself builds them, in a folder of its own, with no key of the bundle's configuration except `analysis` and
+`tags`.
+"""
 
 import json
 import shutil

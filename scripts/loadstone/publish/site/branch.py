@@ -2,6 +2,9 @@
 
 Everything happens in the repository of the checkout, whose settings and credentials for the remote apply, but beside
 what its user works with: no working tree, index or branch is touched, only objects and ``refs/loadstone/``.
+
+`git fast-import` writes the commit, not `ghp-import`: that replaces the branch's tree, so that all former publications
+would have to be checked out, commits when nothing changed, and moves the user's own branch of that name.
 """
 
 import os

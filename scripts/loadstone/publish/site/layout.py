@@ -8,6 +8,9 @@
 
 A reader is always inside one publication, whose pages and data fit each other. An entry document is one small file, so
 it leads either to the old site or to the new one.
+
+The mark names all that a killed publication may leave before it leaves it (`begun`), so that the next one needs no
+listing. `pending` together with the site's digest makes it possible to keep what is already there.
 """
 
 import html

@@ -1,4 +1,8 @@
-"""Bringing a cluster into a wanted state, and back. Repeatable: what is as wanted is not touched."""
+"""Bringing a cluster into a wanted state, and back. Repeatable: what is as wanted is not touched.
+
+Jobs only move between states that the record knows, and every step may be repeated from any of them, so a killed job
+needs no clean-up of its own.
+"""
 
 import time
 from collections.abc import Callable, Iterable

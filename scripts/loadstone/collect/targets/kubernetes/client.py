@@ -2,6 +2,8 @@
 
 Objects are plain dictionaries as the API describes them. Every call is tried again while the server is away or busy,
 so a change may arrive twice: those who change something read it first and send it back with its ``resourceVersion``.
+
+That library takes a second to load, so nothing that Snakemake or a local run imports may import this module.
 """
 
 import contextlib

@@ -6,6 +6,11 @@ may be asked for again, and held against their checksums.
 
 Clocks differ from machine to machine. Each pod's is compared with ours before and after the attack; the start that all
 agree on is told to each by its own clock. A pod that is asked nothing for a minute ends, as does its Job.
+
+Logs and `exec` are no way to fetch results: logs are rotated at 10 MiB, and `exec` cannot resume. A pod with a wrong
+clock still starts on time; how far the clock is wrong is recorded, and `sent_at` stays as stamped. The record names
+where the pods are before there are any, and they have its id as a label. Putting the cluster back deletes by that
+label, so a killed job needs no clean-up of its own, and the next run begins with the same.
 """
 
 import gzip

@@ -1,4 +1,8 @@
-"""CPU and memory of pods from the metrics API (``metrics.k8s.io``), as metrics-server and others offer it."""
+"""CPU and memory of pods from the metrics API (``metrics.k8s.io``), as metrics-server and others offer it.
+
+A namespace is the sum of its pods in a round. So all of its pods are written as soon as one of them has a new
+measurement, and none otherwise.
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

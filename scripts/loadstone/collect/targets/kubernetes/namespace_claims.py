@@ -3,6 +3,9 @@
 Sweeps whose Leases are in one namespace wait for each other. Two that were given another `target.namespace` each would
 not: the mark, a Lease object that nobody renews, tells the second. It is part of the record, and goes when that is put
 back; so one that is there belongs to a sweep that is under way or was killed.
+
+The mark is recorded before it exists, and nobody waits for its end: only the Lease in that sweep's own namespace shows
+whether the sweep lives, and others may have no right to read it.
 """
 
 from loadstone.collect.targets.kubernetes.apply import Writer

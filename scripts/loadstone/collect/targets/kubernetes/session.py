@@ -3,6 +3,10 @@
 The keeper is a process of its own (`keeper`), so that it outlives the workflow and puts the cluster back whatever
 happened to that. It lives as long as its lock is held, and says in a file how it stands and until when the cluster is
 surely ours. Jobs change nothing without `fence`.
+
+The cluster is given back after the last try: each campaign's `complete` comes before all that only reads results, and
+tells the keeper when its tries are over, also when it fails. The end of the command waits for the keeper. A refused
+command still puts back what an earlier one left; `plan` and `rights` hold nothing, so they may run next to a sweep.
 """
 
 import contextlib
