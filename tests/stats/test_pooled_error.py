@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from loadstone import stats
-from loadstone.stats.contrasts import borrowed_spreads, contrast, contrast_of_runs, runs_needed
-from loadstone.stats.multiple_tests import hommel, undecided
-from loadstone.stats.pooled_error import MOST_BORROWED, MOST_BY_TWO_RUNS, lent, moderated
+from loadstone.stats.contrasts import contrast, contrast_of_runs, hommel, max_true_nulls, pool_errors, runs_needed
+from loadstone.stats.pooled_error import MOST_PRIOR_FREEDOM, MOST_PRIOR_FREEDOM_OF_TWO_RUNS, moderated, pooled_variances
 from scipy import stats as scipy_stats
 from scipy.special import digamma, polygamma
 from statsmodels.stats.multitest import multipletests
@@ -33,7 +32,7 @@ def test_cells_are_drawn_towards_each_other_and_gain_freedom():
     found = moderated(variances, [2] * 6)
     assert np.argsort([variance for variance, _ in found]).tolist() == np.argsort(variances).tolist()
     assert 0.002 < found[4][0] < 0.011 < found[3][0] < 0.04
-    assert all(2 < freedom <= 2 + MOST_BORROWED for _, freedom in found)
+    assert all(2 < freedom <= 2 + MOST_PRIOR_FREEDOM for _, freedom in found)
 
 
 def test_the_scale_does_not_matter_and_the_order_neither():
@@ -56,17 +55,17 @@ def test_unlike_cells_lend_less_than_like_ones():
 
 def test_cells_of_two_runs_borrow_little_and_of_the_same_variants_only():
     variances, freedom, runs, of = [0.01, 4.0, 0.02, 0.03, 0.04, 0.05], [1, 1, 1, 2, 2, 1], [2, 2, 2, 3, 3, 2], "abaabc"
-    found = lent(variances, freedom, runs, of)
-    assert [found[0], found[2]] == moderated([0.01, 0.02], [1, 1], MOST_BY_TWO_RUNS)
+    found = pooled_variances(variances, freedom, runs, of)
+    assert [found[0], found[2]] == moderated([0.01, 0.02], [1, 1], MOST_PRIOR_FREEDOM_OF_TWO_RUNS)
     assert [found[3], found[4]] == moderated([0.03, 0.04], [2, 2])
     assert (found[1], found[5]) == ((4.0, 1.0), (0.05, 1.0))  # alone
-    assert all(found[n][1] <= 1 + MOST_BY_TWO_RUNS for n in (0, 1, 2, 5))
+    assert all(found[n][1] <= 1 + MOST_PRIOR_FREEDOM_OF_TWO_RUNS for n in (0, 1, 2, 5))
 
 
 def test_it_agrees_with_the_posterior_drawn_at_random():
     """Against plain Monte Carlo: priors drawn, weighted by how likely they make the variances of all cells."""
     generator, variances, freedom = np.random.default_rng(3), np.array([0.5, 1.0, 4.0]), 2.0
-    deviations = generator.uniform(*np.sqrt(polygamma(1, np.array([MOST_BORROWED, 1.0]) / 2)), 400_000)
+    deviations = generator.uniform(*np.sqrt(polygamma(1, np.array([MOST_PRIOR_FREEDOM, 1.0]) / 2)), 400_000)
     grid = np.linspace(0.5, 2.5, 4000)
     prior = 2 * np.interp(-deviations, -np.sqrt(polygamma(1, grid)), grid)
     location = np.exp(generator.uniform(np.log(variances).mean() - 8, np.log(variances).mean() + 8, prior.size))
@@ -84,9 +83,9 @@ def test_the_interval_of_a_shift_follows_that_of_the_ratio():
     page = Pages(variants=1, rates=5).drawn(np.random.default_rng(4))
     runs = np.exp(0.1 * np.random.default_rng(5).normal(size=(2, 3)))
     own = contrast_of_runs(*runs, paired=False, confidence=0.95)
-    after = borrowed_spreads([own, *page[:5]], range(6))[0]
+    after = pool_errors([own, *page[:5]], range(6))[0]
     assert after.plain.error / own.plain.error == pytest.approx(after.scaled.error / own.scaled.error)
-    assert after.borrowed == pytest.approx(after.scaled.freedom - own.scaled.freedom)
+    assert after.pooled_freedom == pytest.approx(after.scaled.freedom - own.scaled.freedom)
     assert (after.shift, after.ratio) == (own.shift, own.ratio)
 
 
@@ -97,7 +96,7 @@ def test_an_interval_of_a_shift_is_never_without_freedom():
         generator.normal(1, 0.002, 5), generator.normal(20, 0.04, 5), paired=False, confidence=0.95
     )
     around = Pages(4, 3, 5, spread=0.2, paired=False).drawn(generator)
-    after = borrowed_spreads([steady, *around], range(len(around) + 1))[0]
+    after = pool_errors([steady, *around], range(len(around) + 1))[0]
     assert 10 < after.shift_low < 19 < after.shift_high < 30
 
 
@@ -163,7 +162,7 @@ def test_intervals_from_requests_that_resemble_each_other_do_too(runs):
                 for side in "ab"
             ]
             cells.append(contrast(*sides, "p50", paired=False, confidence=0.95))
-        hits += [each.ratio_low <= 1 <= each.ratio_high for each in borrowed_spreads(cells, range(6))]
+        hits += [each.ratio_low <= 1 <= each.ratio_high for each in pool_errors(cells, range(6))]
     assert 0.89 <= np.mean(hits) <= 0.99
 
 
@@ -204,8 +203,8 @@ def test_with_the_runs_needed_four_in_five_tries_tell(paired, factor):
     spread = 0.1 * np.sqrt(2)
     few = Pages(variants, rates, 3, paired=paired, factor=factor)
     alpha = ALPHA / (variants * rates * few.figures)
-    borrowed = np.mean([each.borrowed for _ in range(20) for each in few.drawn(generator)])
-    needed = runs_needed(np.log(factor), spread, alpha, paired=paired, borrowed=borrowed)
+    pooled = np.mean([each.pooled_freedom for _ in range(20) for each in few.drawn(generator)])
+    needed = runs_needed(np.log(factor), spread, alpha, paired=paired, pooled_freedom=pooled)
     assert needed > 3
     found = []
     for _ in range(60):
@@ -233,12 +232,12 @@ def test_what_a_test_must_reach_beside_all_others():
     for n in (1, 2, 5, 12):
         for _ in range(20):
             p_values = [float(p) for p in generator.uniform(size=n) ** 4]
-            most = undecided(p_values, ALPHA)
+            most = max_true_nulls(p_values, ALPHA)
             assert 1 <= most <= n
             sure = [p <= ALPHA for p in hommel(p_values)]
             assert sure == [most * p <= ALPHA for p in p_values]
-    assert undecided([], ALPHA) == 1
-    assert undecided([0.9] * 7, ALPHA) == 7
+    assert max_true_nulls([], ALPHA) == 1
+    assert max_true_nulls([0.9] * 7, ALPHA) == 7
 
 
 def test_a_page_on_which_all_is_slower_hardly_pays_for_its_many_figures():

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from loadstone.stats.contrasts import Contrast, borrowed_spreads, contrast_of_runs
+from loadstone.stats.contrasts import Contrast, contrast_of_runs, pool_errors
 
 LIKE, UNLIKE, BY_RATE, ONE_RATE, ONE_CELL = "like", "unlike", "by rate", "one rate", "one cell"
 ONE_VARIANT = "one variant"
@@ -30,7 +30,7 @@ class Pages:
     baseline_runs: int | None = None
 
     def drawn(self, generator: np.random.Generator) -> list[Contrast]:
-        """All contrasts of one page, with their spreads borrowed within each figure."""
+        """All contrasts of one page, with their spreads pooled within each figure."""
         shape = (self.rates, self.variants + 1)
         sigma = self.spread * np.ones(shape)
         if self.spreads == UNLIKE:
@@ -63,5 +63,5 @@ class Pages:
                 for variant, other in enumerate(at[1:])
             ]
             known = [(each, variant) for each, variant in one if each]
-            found += borrowed_spreads([each for each, _ in known], [variant for _, variant in known])
+            found += pool_errors([each for each, _ in known], [variant for _, variant in known])
         return found

@@ -16,7 +16,7 @@ from loadstone.analysis import pairs
 from loadstone.analysis.caveats.definitions import COARSE_NS
 from loadstone.analysis.pairs import STATISTICS
 from loadstone.analysis.scope import Scope, Series, quoted
-from loadstone.stats import contrasts, multiple_tests
+from loadstone.stats import contrasts
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.stats.contrasts import Contrast
 
@@ -136,10 +136,10 @@ def _one(compared: _Compared) -> _Compared:
 def _tested(compared: Sequence[_Compared], margin: float) -> list[_Tested]:
     """The same with p values, adjusted over all that have one."""
     known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
-    different = multiple_tests.hommel([each.p_different() for each in known.values()])
+    different = contrasts.hommel([each.p_different() for each in known.values()])
     by_number = dict(zip(known, different, strict=True))
     ratios = {number: each for number, each in known.items() if _may_be_equivalent(compared[number], each)}
-    equivalent = multiple_tests.hommel([each.p_equivalent(margin) for each in ratios.values()])
+    equivalent = contrasts.hommel([each.p_equivalent(margin) for each in ratios.values()])
     equivalent_by_number = dict(zip(ratios, equivalent, strict=True))
     return [
         _Tested(each, by_number.get(number), equivalent_by_number.get(number)) for number, each in enumerate(compared)
@@ -153,9 +153,9 @@ def _page(tested: Sequence[_Tested], scope: Scope) -> _Page:
     # Figures of one run would be tested too if they had more of them.
     untested = [each.compared for each in tested if not each.compared.contrast]
     planned = sum(None not in each.values and not each.why for each in untested)
-    different = multiple_tests.undecided([contrast.p_different() for _, contrast in found], alpha)
+    different = contrasts.max_true_nulls([contrast.p_different() for _, contrast in found], alpha)
     ratios = [contrast.p_equivalent(scope.margin) for each, contrast in found if _may_be_equivalent(each, contrast)]
-    equivalent = multiple_tests.undecided(ratios, alpha)
+    equivalent = contrasts.max_true_nulls(ratios, alpha)
     by_statistic = groupby(sorted((name, contrast.scaled.one_run) for name, contrast in known), lambda pair: pair[0])
     spreads = {name: float(np.median([spread for _, spread in group])) for name, group in by_statistic}
     return _Page(scope.margin, alpha, alpha / (different + planned), alpha / (equivalent + planned), spreads)
@@ -217,7 +217,7 @@ def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float)
     contrast = compared.contrast
     options: dict[str, Any] = {
         "paired": contrast is not None and contrast.n_pairs is not None,
-        "borrowed": contrast.borrowed if contrast else 0.0,
+        "borrowed": contrast.pooled_freedom if contrast else 0.0,
         "rounding": contrast.rounding[1] if contrast else 0.0,
     }
     found = [contrasts.runs_needed(effect, spread, page.alpha_different, **options)]
@@ -287,5 +287,5 @@ def _described(compared: _Compared) -> _Row:
     if compared.contrast and not compared.contrast.open_side:
         names = ("shift_low", "shift_high", "ratio_low", "ratio_high", "n_pairs")
         row |= {name: getattr(compared.contrast, name) for name in names}
-        row |= {"freedom": compared.contrast.scaled.freedom, "borrowed": compared.contrast.borrowed}
+        row |= {"freedom": compared.contrast.scaled.freedom, "borrowed": compared.contrast.pooled_freedom}
     return row

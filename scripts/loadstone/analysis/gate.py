@@ -1,7 +1,7 @@
 """Did it get slower since? The newest complete campaign of each app and host against earlier ones of the archive.
 
 Each figure (a statistic of a variant at a rate) is compared with the same figure of earlier campaigns that measured it
-in the same way, by the tests of `loadstone.stats.slower`, shares of failures by those of `loadstone.stats.shares`. The
+in the same way, by the tests of `loadstone.stats.history`, shares of failures by those of `loadstone.stats.shares`. The
 probability that any figure is called worse by chance is at most 1 - confidence: p values are adjusted by Holm's method.
 No worse needs no adjustment, since each figure has to show it (Berger 1982, "Multiparameter hypothesis testing",
 Technometrics 24(4)). The best of several references is not picked by its value, which would be chance in part: a figure
@@ -36,8 +36,8 @@ from loadstone.archive import Campaign, parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.stats import history as levels
 from loadstone.stats import shares
-from loadstone.stats.multiple_tests import holm
-from loadstone.stats.slower import Difference, difference
+from loadstone.stats.contrasts import holm
+from loadstone.stats.history import Difference, difference
 from loadstone.tables import database, layout, schema
 from loadstone.text import listed, load_unit, rate_text
 
@@ -110,7 +110,7 @@ class _Tested:
     cell: _Cell
     later: Figure
     references: Sequence[_Reference]
-    differences: Sequence[Difference | shares.Difference]
+    differences: Sequence[Difference | shares.ShareDifference]
     allowed: float
     days_unknown: bool = False
 
@@ -167,10 +167,12 @@ class _Tested:
             days_unknown=self.days_unknown,
         )
 
-    def _decisive(self, verdict: str, above: float, below: float) -> tuple[Difference | shares.Difference, _Reference]:
+    def _decisive(
+        self, verdict: str, above: float, below: float
+    ) -> tuple[Difference | shares.ShareDifference, _Reference]:
         """The reference that is shown: which the figure is worse than, may be worse than, or is nearest to being so."""
 
-        def order(pair: tuple[Difference | shares.Difference, _Reference]) -> tuple[bool, bool, float]:
+        def order(pair: tuple[Difference | shares.ShareDifference, _Reference]) -> tuple[bool, bool, float]:
             found, (_, before) = pair
             low, high = found.bounds(above, below)
             if verdict == WORSE:
@@ -243,9 +245,9 @@ def _in_reference(cell: _Cell, why: str) -> str:
     return f"in the reference, {cell['timestamp']}, {why}"
 
 
-def _difference(earlier: Figure, later: Figure, between: tuple[float, float]) -> Difference | shares.Difference:
+def _difference(earlier: Figure, later: Figure, between: tuple[float, float]) -> Difference | shares.ShareDifference:
     if earlier.share and later.share:
-        return shares.Difference(earlier.share, later.share, between)
+        return shares.ShareDifference(earlier.share, later.share, between)
     before, after = ((each.scaled, each.error, each.freedom) for each in (earlier, later))
     return difference(before, after, between)
 

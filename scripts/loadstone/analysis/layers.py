@@ -13,9 +13,9 @@ from loadstone.analysis.saturation import STATISTICS, described, swept
 from loadstone.analysis.scope import Scope, Series, quoted
 from loadstone.config.variant_layers import Diamond, Lattice, Layer
 from loadstone.digits import ms
-from loadstone.stats import multiple_tests
+from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
-from loadstone.stats.interaction import Interaction, borrowed_errors, interaction, interaction_of_runs
+from loadstone.stats.interaction import Interaction, interaction, interaction_of_runs, pool_errors
 
 _Row = dict[str, Any]
 
@@ -48,7 +48,7 @@ def layers(scope: Scope) -> Iterator[_Row]:
     """A row per rate, layer between measured variants, and statistic."""
     beyond = {key: each.knee.beyond for key, each in swept(scope).items()}
     found = _stepped(scope)
-    sure = multiple_tests.hommel([each.added.p_different() if each.added else 1.0 for each in found])
+    sure = contrasts.hommel([each.added.p_different() if each.added else 1.0 for each in found])
     key, crossed = scope.key, _crossed(scope)
     for each, p in zip(found, sure, strict=True):
         place, layer, added = each.place, each.layer, each.added
@@ -138,10 +138,10 @@ def _crossed(scope: Scope) -> list[_Crossed]:
     for numbers in alike(kinds):
         known = [known for number in numbers if (known := found[number].interaction)]
         diamonds = [found[number].diamond for number in numbers]
-        for number, value in zip(numbers, borrowed_errors(known, diamonds), strict=True):
+        for number, value in zip(numbers, pool_errors(known, diamonds), strict=True):
             found[number] = replace(found[number], interaction=value)
     tested = [number for number, each in enumerate(found) if each.interaction]
-    adjusted = multiple_tests.hommel([each.interaction.p_different() for each in found if each.interaction])
+    adjusted = contrasts.hommel([each.interaction.p_different() for each in found if each.interaction])
     for number, p in zip(tested, adjusted, strict=True):
         found[number] = replace(found[number], p=p)
     return found

@@ -65,7 +65,7 @@ def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
     }
     for keys in alike(kinds):
         pairs = [(below, variant) for _, _, below, variant, _ in keys]
-        found.update(zip(keys, contrasts.borrowed_spreads([found[key] for key in keys], pairs), strict=True))
+        found.update(zip(keys, contrasts.pool_errors([found[key] for key in keys], pairs), strict=True))
     return found
 
 

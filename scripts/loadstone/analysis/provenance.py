@@ -26,7 +26,7 @@ MADE_BY: Mapping[str, tuple[str, ...]] = {
     "history": ("sql/history_cells.sql", "analysis/history.py", "stats/history.py"),
     "incidents": ("readers/run_record.py", "tables/convert.py"),
     "interactions": (_REQUESTS, "analysis/layers.py", "stats/interaction.py"),
-    "knee_shares": (_REQUESTS, "analysis/saturation.py", "stats/equal_share.py"),
+    "knee_shares": (_REQUESTS, "analysis/saturation.py", "stats/saturation.py"),
     "knees": (_REQUESTS, "analysis/saturation.py", "stats/saturation.py"),
     "layers": (_REQUESTS, "analysis/layers.py"),
     "percentile_curves": ("sql/percentile_curves.sql", _REQUESTS, "analysis/distributions.py"),

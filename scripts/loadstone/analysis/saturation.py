@@ -8,10 +8,8 @@ import numpy as np
 
 from loadstone import stats
 from loadstone.analysis.scope import Scope, Series, quoted
-from loadstone.stats import equal_share
 from loadstone.stats.bootstrap import THROUGHPUT
-from loadstone.stats.equal_share import AtShare
-from loadstone.stats.saturation import CARRIED, SHORTFALL, Estimate, Knee, Load, knee
+from loadstone.stats.saturation import CARRIED, SHORTFALL, AtShare, Estimate, Knee, Load, at_share, knee, ratio_of
 
 _Row = dict[str, Any]
 
@@ -178,7 +176,7 @@ def _shared(each: Swept, baseline: Swept | None, share: float, statistic: str, c
     if theirs.problem:
         row["problem"] = "; ".join(filter(None, (own.problem, f"{quoted(baseline.variant)}: {theirs.problem}")))
     if own.value and theirs.value:
-        ratio = equal_share.ratio(own.value, theirs.value)
+        ratio = ratio_of(own.value, theirs.value)
         row |= {"baseline_value_ns": theirs.value.value, "ratio": ratio.value}
         row |= {"ratio_low": ratio.low, "ratio_high": ratio.high}
     return row
@@ -187,4 +185,4 @@ def _shared(each: Swept, baseline: Swept | None, share: float, statistic: str, c
 def _at_share(each: Swept, share: float, statistic: str, confidence: float) -> AtShare:
     known = [(series.rate, estimate(series, statistic, confidence)) for series in each.series]
     told = [(rate, value) for rate, value in known if value and (value.low or 0) > 0]
-    return equal_share.at_share(each.knee, share, [rate for rate, _ in told], [value for _, value in told])
+    return at_share(each.knee, share, [rate for rate, _ in told], [value for _, value in told])

@@ -3,7 +3,7 @@
 Method: a bootstrap at two levels. A replicate draws runs with replacement and, within each drawn run, blocks of
 consecutive requests with replacement (requests that follow each other resemble each other, so they are never drawn one
 by one); Davison & Hinkley 1997, *Bootstrap Methods and their Application*, section 3.8, and Künsch 1989 for blocks,
-whose length the data tell (`blocks.block_length`).
+whose length follows from the data (`block_length`).
 
 With three to ten runs the percentiles of such replicates are far too narrow, and their variance holds what happens
 within runs twice, since runs that are drawn differ by it already (Davison & Hinkley, ibid.). Therefore replicates only
@@ -21,8 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.stats.block_length import block_length
-
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]
 
@@ -32,8 +30,9 @@ _REPLICATES = 400
 _MOST_BLOCKS = 50  # per run: beyond, only the time that this takes grows
 _CENSORED_SHARE = 0.01  # of replicates; so few count as the last latency that is known
 _LEAST_SHARE = 1 / 4  # of the variance within runs, that of all is no less
-_BEYOND = 10
-_ALIKE = 1.01
+_BEYOND = 10  # requests beyond a percentile that it takes
+_ALIKE = 1.01  # rates that differ by less are one
+_FEWEST_VALUES = 10  # from which on their dependence can be estimated
 
 
 def estimable(requests: int, probability: float) -> bool:
@@ -60,13 +59,13 @@ def seed(*key: object) -> int:
 class Sample:
     """The requests of one run in the order in which they were sent; all arrays have their number as length.
 
-    `latencies_ns` of requests that timed out (`censored`) are what they took at least. `told` are those whose outcome
-    is known, `failed` those of them that failed, `completed` those that count for throughput, over `span_s` seconds
-    (None: not known). No request is known to take `limit_ns` or more: it would time out.
+    `latencies_ns` of requests that timed out (`censored`) are what they took at least. `has_outcome` marks those whose
+    outcome is known, `failed` those of them that failed, `completed` those that count for throughput, over `span_s`
+    seconds (None: not known). No request is known to take `limit_ns` or more: it would time out.
     """
 
     latencies_ns: NDArray[np.int64]
-    told: NDArray[np.bool_]
+    has_outcome: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     censored: NDArray[np.bool_]
     completed: NDArray[np.bool_]
@@ -140,11 +139,11 @@ def interval(found: Replicates, statistic: str, confidence: float = 0.95) -> Int
     value, draws, within = found.values[statistic], found.draws[statistic], found.within[statistic]
     factor = t_factor(confidence, found.n_runs - 1)
     if statistic == ERRORS:
-        return _of_share(value, factor * found.error(ERRORS), found.n_blocks, confidence)
+        return _share_interval(value, factor * found.error(ERRORS), found.n_blocks, confidence)
     if statistic == THROUGHPUT and found.offered:
         # What is not answered of what is sent is as skewed as the share of failures.
         missing, reach = max(0.0, 1 - value / found.offered), factor * found.error(THROUGHPUT) / found.offered
-        low, high = _of_share(missing, reach, found.n_blocks, confidence)
+        low, high = _share_interval(missing, reach, found.n_blocks, confidence)
         return found.offered * (1 - high), found.offered * (1 - low)
     if value <= 0 or not (np.all(draws > 0) and np.all(within > 0)):
         return None
@@ -152,8 +151,8 @@ def interval(found: Replicates, statistic: str, confidence: float = 0.95) -> Int
     return None if found.limit_ns and value * reach >= found.limit_ns else (value / reach, value * reach)
 
 
-def _of_share(share: float, reach: float, n_blocks: int, confidence: float) -> Interval:
-    """Of a share, through its logit. Of none (or all) that of Clopper & Pearson 1934, with blocks for observations."""
+def _share_interval(share: float, reach: float, n_blocks: int, confidence: float) -> Interval:
+    """The interval of a share, through its logit; of 0 or 1 that of Clopper & Pearson 1934, over blocks."""
     if share in (0, 1):
         beyond = float(1 - ((1 - confidence) / 2) ** (1 / max(n_blocks, 1)))
         return (0.0, beyond) if share == 0 else (1 - beyond, 1.0)
@@ -264,7 +263,7 @@ class _Blocks:
         for run in runs:
             size = run.latencies_ns.size
             block = np.arange(size) * number // size
-            of_block = [np.ones(size), run.latencies_ns, run.told, run.failed, run.completed]
+            of_block = [np.ones(size), run.latencies_ns, run.has_outcome, run.failed, run.completed]
             sums.append([np.bincount(block, weights=of, minlength=number) for of in of_block])
             if edges is not None:
                 bins = len(edges) - 1
@@ -306,13 +305,13 @@ class _Blocks:
 
     def rates(self, weights: NDArray[np.floating]) -> dict[str, Floats]:
         """Means over runs: the share of failures, and of requests completed per second. Only what is known."""
-        requests, _, told, failed, completed = np.einsum("rnb,snb->srn", weights, self.sums, optimize=True)
+        requests, _, known, failed, completed = np.einsum("rnb,snb->srn", weights, self.sums, optimize=True)
         times = requests > 0
         runs_drawn = weights.sum(axis=2) / self.number
         found = {}
         if np.all(self.sums[2].sum(axis=1) > 0):
-            share = np.divide(failed, told, out=np.zeros_like(failed), where=told > 0)
-            found[ERRORS] = (runs_drawn * share).sum(axis=1) / (runs_drawn * (told > 0)).sum(axis=1)
+            share = np.divide(failed, known, out=np.zeros_like(failed), where=known > 0)
+            found[ERRORS] = (runs_drawn * share).sum(axis=1) / (runs_drawn * (known > 0)).sum(axis=1)
         if self.rates_sent is not None:
             share = np.divide(completed, requests, out=np.zeros_like(completed), where=times)
             found[THROUGHPUT] = (runs_drawn * share * self.rates_sent).sum(axis=1) / runs_drawn.sum(axis=1)
@@ -329,3 +328,53 @@ def _quantiles(cumulated: NDArray[np.float32], edges: Floats, probability: float
     share = np.clip((target - before) / inside, 0, 1)
     found: Floats = edges[bins] + share * (edges[bins + 1] - edges[bins])
     return found
+
+
+def block_length(values: NDArray[np.float64]) -> float:
+    """The block length for which a block bootstrap of the mean errs least, in values; 1 for fewer than ten of them.
+
+    Politis & White 2004, *Automatic Block-Length Selection for the Dependent Bootstrap*, Econometric Reviews 23(1),
+    section 3, as corrected by Patton, Politis & White 2009, ibid. 28(4): of the circular block bootstrap. The same as
+    ``arch.bootstrap.optimal_block_length``, which loads pandas (jobs do without).
+    """
+    n = len(values)
+    if n < _FEWEST_VALUES or values.min() == values.max():
+        return 1.0
+    centred = values - values.mean()
+    longest = np.ceil(min(3 * np.sqrt(n), n / 3))
+    run = max(5, int(np.log10(n)))
+    most = min(int(np.ceil(np.sqrt(n))) + run, n - 2)
+    covariances = _covariances(centred, most)
+    window = 2 * max(_last_significant(centred, covariances * n, run), 1)
+    window = min(window, most)
+    lags = np.arange(1, window + 1)
+    taper = np.where(lags <= window / 2, 1, 2 * (1 - lags / window))  # the flat-top lag window
+    weighted = 2 * taper * covariances[1 : window + 1]
+    spectrum_at_0 = covariances[0] + weighted.sum()
+    if spectrum_at_0 == 0:
+        return float(longest)
+    bias = (weighted * lags).sum()
+    length = (2 * bias**2 / (4 / 3 * spectrum_at_0**2)) ** (1 / 3) * n ** (1 / 3)
+    return float(np.clip(length, 1, longest))
+
+
+def _covariances(centred: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Autocovariances of lags 0 to `most`, through the spectrum."""
+    n = len(centred)
+    spectrum = np.fft.rfft(centred, 1 << (2 * n - 1).bit_length())
+    found: NDArray[np.float64] = np.fft.irfft(np.abs(spectrum) ** 2)[: most + 1] / n
+    return found
+
+
+def _last_significant(centred: NDArray[np.float64], products: NDArray[np.float64], run: int) -> int:
+    """The lag after which `run` autocorrelations in a row are insignificant; the last lag if there is none."""
+    n, most = len(centred), len(products) - 1
+    squares = np.cumsum(centred**2)
+    lags = np.arange(most + 1)
+    ahead, behind = squares[-1] - squares[lags], squares[n - lags - 2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        small = np.abs(products) / np.sqrt(ahead * behind) < 2 * np.sqrt(np.log10(n) / n)
+    for lag in range(run, most + 1):
+        if small[lag - run : lag].all():
+            return lag - run
+    return most

@@ -1,4 +1,4 @@
-"""A variant against a baseline: how far apart, how sure, and how many runs it would take to be sure.
+"""A variant against a baseline: how far apart, how certain, and how many runs certainty takes.
 
 Figures that are ratios by nature (latencies, throughput) are compared on the scale of their logarithms, shares on their
 own. The error of a difference is that of `bootstrap.standard_error`, over replicates subtracted one by one where runs
@@ -8,6 +8,9 @@ Student's Problem*, Biometrika 34, and Satterthwaite 1946.
 Equivalence is two one-sided tests: Schuirmann 1987, *A comparison of the two one-sided tests procedure and the power
 approach for assessing the equivalence of average bioavailability*, J. Pharmacokinetics and Biopharmaceutics 15(6). The
 margin of a ratio reaches from 1 / (1 + margin) to 1 + margin, the same on the logarithm's scale to both sides.
+
+`holm` and `hommel` adjust the p values of many tests so that with a given confidence not one of them is wrong. They
+are those of ``statsmodels.stats.multitest``, which loads pandas (jobs do without).
 """
 
 from collections.abc import Hashable, Sequence
@@ -17,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.stats.bootstrap import ERRORS, Floats, Replicates, at_least, standard_error, t_factor
-from loadstone.stats.pooled_error import lent
+from loadstone.stats.pooled_error import pooled_variances
 
 _POWER = 0.8  # the share of tries in which planned runs are to give a verdict
 _MOST_RUNS = 1000
@@ -40,9 +43,9 @@ class Contrast:
 
     `plain` is the spread of the shift, `scaled` that of the effect; the clock adds the variances `rounding` to both.
     `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `n_runs` are
-    those of the side with fewer, `borrowed` degrees of freedom that other cells lent (`borrowed_spreads`). Where one
-    figure falls among requests that timed out, what it is at least stands for it: `open_side` is 1 where that is the
-    other's (all differences are the least that they may be), -1 where it is the baseline's.
+    those of the side with fewer, `pooled_freedom` the degrees of freedom that pooling over cells added (`pool_errors`).
+    Where one figure falls among requests that timed out, what it is at least stands for it: `open_side` is 1 where that
+    is the other's (all differences are the least that they may be), -1 where it is the baseline's.
     """
 
     shift: float
@@ -55,12 +58,12 @@ class Contrast:
     n_runs: int
     n_pairs: int | None
     confidence: float
-    borrowed: float = 0.0
+    pooled_freedom: float = 0.0
     open_side: int = 0
 
     @property
     def error(self) -> float:
-        """Of `effect`."""
+        """The standard error of `effect`, the rounding of the clock included."""
         return float(np.hypot(self.scaled.error, np.sqrt(self.rounding[1])))
 
     @property
@@ -97,14 +100,14 @@ class Contrast:
         return _student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
 
 
-def borrowed_spreads(contrasts: Sequence[Contrast], variants: Sequence[Hashable]) -> list[Contrast]:
-    """The same contrasts, of one statistic, with what `borrowing.lent` makes of the spreads of all.
+def pool_errors(contrasts: Sequence[Contrast], variants: Sequence[Hashable]) -> list[Contrast]:
+    """Contrasts of one statistic, with spreads pooled over them (`pooled_error.pooled_variances`).
 
     `variants` says of each what it compares. The error of a shift is lengthened or shortened by as much as that of its
     logarithm.
     """
     spreads = [each.scaled for each in contrasts]
-    found = lent(
+    found = pooled_variances(
         [each.one_run**2 for each in spreads],
         [each.freedom for each in spreads],
         [each.n_runs for each in contrasts],
@@ -114,7 +117,7 @@ def borrowed_spreads(contrasts: Sequence[Contrast], variants: Sequence[Hashable]
 
 
 def _with_spread(contrast: Contrast, variance: float, freedom: float) -> Contrast:
-    old, borrowed = contrast.scaled, freedom - contrast.scaled.freedom
+    old, added = contrast.scaled, freedom - contrast.scaled.freedom
     if old.one_run == 0:
         return contrast
     factor = float(np.sqrt(variance)) / old.one_run
@@ -122,13 +125,13 @@ def _with_spread(contrast: Contrast, variance: float, freedom: float) -> Contras
         Spread(each.error * factor, each.freedom * freedom / old.freedom, each.one_run * factor)
         for each in (contrast.plain, old)
     )
-    return replace(contrast, plain=plain, scaled=scaled, borrowed=borrowed)
+    return replace(contrast, plain=plain, scaled=scaled, pooled_freedom=added)
 
 
 def contrast(
     baseline: Replicates, other: Replicates, statistic: str, *, paired: bool, confidence: float, step: float = 0.0
 ) -> Contrast | None:
-    """Of one statistic of two series with at least two runs each; None where that cannot be told (a latency of 0).
+    """The contrast of one statistic of two variants with at least two runs each; None where it has none (latency 0).
 
     Both values are known no better than to half a `step`, however many runs there are: it adds the variance of a
     uniform distribution to each. Cut off at the first timeout, equal variants still have equal figures: so a test of
@@ -170,12 +173,12 @@ def contrast_of_runs(
     scaled = plain
     if logs:
         scaled = _error_of_runs([side / value for side, value in zip(sides, values, strict=True)], paired=paired)
-    if scaled.error == 0 and not agree_by(step, values):
+    if scaled.error == 0 and not agree_by_rounding(step, values):
         return None
     return _contrast(values, plain, scaled, sizes, paired=paired, confidence=confidence, logs=logs, step=step)
 
 
-def agree_by(step: float, values: Sequence[float]) -> bool:
+def agree_by_rounding(step: float, values: Sequence[float]) -> bool:
     """Whether figures of runs may agree because of such a `step` of the clock, not of a coarser print."""
     return step >= _COARSE * min(values) and step > 0
 
@@ -290,17 +293,19 @@ def _student(distance: float, error: float, freedom: float) -> float:
 
 
 def runs_needed(
-    effect: float, spread: float, alpha: float, *, paired: bool, borrowed: float = 0.0, rounding: float = 0.0
+    effect: float, spread: float, alpha: float, *, paired: bool, pooled_freedom: float = 0.0, rounding: float = 0.0
 ) -> int | None:
     """Roughly how many runs of each variant tell a difference at four in five tries; None for more than 1,000.
 
     As if the difference were truly `effect` and runs went on to differ by `spread` (`Spread.one_run`), both of which
-    few runs tell but vaguely, other cells went on to lend the degrees of freedom `borrowed`, and the clock went on to
+    few runs tell but vaguely, pooling went on to add `pooled_freedom`, and the clock went on to
     add the variance `rounding`. `alpha` is what this one test may err by. The usual normal-theory sum of both
     quantiles, with Student's t in place of the normal: Chow, Shao & Wang 2008, *Sample Size Calculations in Clinical
     Research*, chapter 3.
     """
-    return _fewest(abs(effect), spread, alpha / 2, 1 - _POWER, paired=paired, borrowed=borrowed, rounding=rounding)
+    return _fewest(
+        abs(effect), spread, alpha / 2, 1 - _POWER, paired=paired, pooled_freedom=pooled_freedom, rounding=rounding
+    )
 
 
 def runs_for_equivalence(
@@ -310,23 +315,82 @@ def runs_for_equivalence(
     alpha: float,
     *,
     paired: bool,
-    borrowed: float = 0.0,
+    pooled_freedom: float = 0.0,
     rounding: float = 0.0,
 ) -> int | None:
     """The same for telling that variants are equivalent within `margin`, if the difference is truly `effect`."""
     # Of two one-sided tests both must succeed: at no true difference each has half the other's failures.
     failing = (1 - _POWER) / 2 if effect == 0 else 1 - _POWER
     distance = float(np.log1p(margin)) - abs(effect)
-    return _fewest(distance, spread, alpha, failing, paired=paired, borrowed=borrowed, rounding=rounding)
+    return _fewest(distance, spread, alpha, failing, paired=paired, pooled_freedom=pooled_freedom, rounding=rounding)
 
 
 def _fewest(
-    distance: float, spread: float, erring: float, failing: float, *, paired: bool, borrowed: float, rounding: float
+    distance: float,
+    spread: float,
+    erring: float,
+    failing: float,
+    *,
+    paired: bool,
+    pooled_freedom: float,
+    rounding: float,
 ) -> int | None:
     from scipy.special import stdtrit  # noqa: PLC0415
 
     runs: NDArray[np.int64] = np.arange(2, _MOST_RUNS + 1)
-    freedom = np.maximum((runs - 1) * (1 if paired else 2) + borrowed, 1)
+    freedom = np.maximum((runs - 1) * (1 if paired else 2) + pooled_freedom, 1)
     reach = stdtrit(freedom, 1 - erring) + stdtrit(freedom, 1 - failing)
     found = np.flatnonzero(distance > np.sqrt(spread**2 / runs + rounding) * reach)
     return int(runs[found[0]]) if found.size else None
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P values (in the given order) adjusted so that none is wrong by chance, however the tests depend on each other.
+
+    Holm 1979, *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6(2).
+    """
+    p = np.asarray(p_values, np.float64)
+    order = np.argsort(p, kind="stable")
+    stepped = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    adjusted = np.empty_like(stepped)
+    adjusted[order] = stepped
+    return [float(each) for each in adjusted]
+
+
+def hommel(p_values: Sequence[float]) -> list[float]:
+    """The same where tests depend on each other positively, as figures of the same runs do; more powerful than `holm`.
+
+    Closed testing with the inequality of Simes 1986: Hommel 1988, *A stagewise rejective multiple test procedure based
+    on a modified Bonferroni test*, Biometrika 75(2), computed as by Wright 1992, *Adjusted P-values for Simultaneous
+    Inference*, Biometrics 48(4). That Simes' inequality holds: Sarkar 1998, *Some probability inequalities for ordered
+    MTP2 random variables*, Annals of Statistics 26(2).
+    """
+    n = len(p_values)
+    if n < 2:
+        return [float(each) for each in p_values]
+    order = np.argsort(p_values, kind="stable")
+    p = np.asarray(p_values, np.float64)[order]
+    adjusted = np.maximum(p, (n * p / np.arange(1, n + 1)).min())
+    for size in range(n - 1, 1, -1):
+        cut = n - size + 1
+        least = (size * p[cut:] / np.arange(2, size + 1)).min()
+        adjusted[:cut] = np.maximum(adjusted[:cut], np.minimum(least, size * p[:cut]))
+        adjusted[cut:] = np.maximum(adjusted[cut:], adjusted[cut - 1])
+    found = np.empty_like(adjusted)
+    found[order] = adjusted
+    return [float(each) for each in found]
+
+
+def max_true_nulls(p_values: Sequence[float], alpha: float) -> int:
+    """The largest number of tests that may all be of true null hypotheses at level `alpha`, by `hommel`; at least 1.
+
+    A p value is significant where it is at most `alpha` over this number, which is what a test must reach while all
+    others stay as they are. Goeman, Meijer, Krebs & Solari 2019, *Simultaneous control of all false discovery
+    proportions in large-scale multiple hypothesis testing*, Biometrika 106(4), lemma 2.
+    """
+    p = np.sort(np.asarray(p_values, np.float64))
+    n = len(p)
+    for size in range(n, 0, -1):
+        if np.all(size * p[n - size :] > alpha * np.arange(1, size + 1)):
+            return size
+    return 1

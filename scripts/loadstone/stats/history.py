@@ -1,4 +1,6 @@
-"""Levels in a short series of figures, one per campaign, each with the standard error that its runs give.
+"""Figures of campaigns over time: levels in their series, and whether a later figure is worse than an earlier one.
+
+`levels`, for a short series of figures, one per campaign, each with the standard error of its runs.
 
 A series is cut where two levels fit far better than one: every stretch of neighbouring campaigns is compared with all
 others of the series. A difference must be more than chance in two ways, and the larger p value counts: by Student's t
@@ -11,10 +13,16 @@ Biostatistics 5(4)). The parts are cut again. Steps below a least size count for
 "Hunter: Using Change Point Detection to Hunt for Performance Regressions", ICPE. Of E-divisive (Daly et al. 2020) and
 PELT (Killick et al. 2012) neither takes a known error for each point, and both want more points than archives have.
 
-Of few campaigns nobody can tell how much they scatter. So the scatter is moderated: what is taken for granted, that it
+The scatter of few campaigns is hardly known. So it is moderated: the assumption that it
 is as large as the least size that counts, is worth three degrees of freedom, to which the series adds its own (as in
 Smyth 2004, "Linear models and empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology
 3(1), section 3). Where single runs give no errors at all, four campaigns are needed.
+
+`difference`, of two campaigns: runs have no partners, so the difference of two figures (of logarithms, where ratios
+count) is judged by Welch's t with Satterthwaite's degrees of freedom, as in `loadstone.stats.contrasts`; where earlier
+campaigns say by how much campaigns of one level differ beyond their runs, that variance is added for both. Two
+one-sided tests: that the difference is above what is allowed (worse), and that it is below (no worse: non-inferiority;
+Walker & Nowacki 2011, "Understanding Equivalence and Noninferiority Testing", J. General Internal Medicine 26(2)).
 """
 
 from collections.abc import Iterator
@@ -25,11 +33,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.stats.bootstrap import t_factor
+
 SIGNIFICANCE = 0.01  # the share of series without any change that are cut all the same, at most
 LEAST_TO_ESTIMATE = 4  # campaigns
 _WORTH = 3.0  # degrees of freedom
 
 _Array = NDArray[np.float64]
+_TINY_ERROR = 1e-12
 _TINY = 1e-24  # variance of a figure that came out equal in all runs of all campaigns
 
 
@@ -38,7 +49,7 @@ class Series:
     """One figure in m campaigns, in their order: all of shape (m,).
 
     `values` are on a scale where differences count (logarithms of latencies, shares as they are), `errors` their
-    standard errors from runs with `freedom` degrees of freedom; not a number where one run tells none.
+    standard errors from runs with `freedom` degrees of freedom; not a number for a single run.
     """
 
     values: _Array
@@ -82,20 +93,20 @@ def between_variance(series: Series, numbers: NDArray[np.int64] | None = None) -
 
 
 def _with_errors(series: Series) -> Series:
-    """Where one run tells no error, that of the others' runs, unless nobody tells any."""
-    told = np.isfinite(series.errors) & (series.freedom > 0)
-    if told.all() or not told.any():
+    """The error of a campaign of one run is that of the other campaigns' runs, if any has one."""
+    known = np.isfinite(series.errors) & (series.freedom > 0)
+    if known.all() or not known.any():
         return series
-    freedom = float(series.freedom[told].sum())
-    squares = series.errors[told] ** 2 * (series.freedom[told] + 1)
-    of_a_run = float(np.sqrt(np.sum(squares * series.freedom[told]) / freedom))
+    freedom = float(series.freedom[known].sum())
+    squares = series.errors[known] ** 2 * (series.freedom[known] + 1)
+    of_a_run = float(np.sqrt(np.sum(squares * series.freedom[known]) / freedom))
     return replace(
-        series, errors=np.where(told, series.errors, of_a_run), freedom=np.where(told, series.freedom, freedom)
+        series, errors=np.where(known, series.errors, of_a_run), freedom=np.where(known, series.freedom, freedom)
     )
 
 
 def _cuts(series: Series, least: float, significance: float, known: tuple[float, float]) -> Iterator[int]:
-    """Where the series is cut. `known` is its scatter as far as it is known before it is looked at."""
+    """Where the series is cut. `known` is the prior scatter: a variance and its degrees of freedom."""
     found = _best(series, least, known)
     if found is None or found.p > significance:
         return
@@ -109,8 +120,8 @@ def _best(series: Series, least: float, known: tuple[float, float]) -> _Cut | No
     """The stretch that differs most from the rest, with its p value over all that were tried."""
     from scipy.special import stdtr  # noqa: PLC0415 - as in bootstrap.py
 
-    count, told = len(series.values), bool(np.all(np.isfinite(series.errors)))
-    if count < (2 if told else LEAST_TO_ESTIMATE):
+    count, has_errors = len(series.values), bool(np.all(np.isfinite(series.errors)))
+    if count < (2 if has_errors else LEAST_TO_ESTIMATE):
         return None
     starts, stops, inside, tried = _stretches(count)
     numbers = np.stack([inside.sum(axis=1), (1 - inside).sum(axis=1)])
@@ -121,7 +132,7 @@ def _best(series: Series, least: float, known: tuple[float, float]) -> _Cut | No
     freedom = known[1] + count - 2
     scatter = (known[0] * known[1] + squares) / freedom
     p = 2 * stdtr(freedom, -shift / np.sqrt(scatter * (1 / numbers).sum(axis=0)))
-    if told:
+    if has_errors:
         shares = (inside / numbers[0][:, None] + (1 - inside) / numbers[1][:, None]) ** 2 * series.errors**2
         variance = shares.sum(axis=1) + _TINY
         of_runs = variance**2 / ((shares**2 / series.freedom).sum(axis=1) + _TINY**2)
@@ -154,3 +165,46 @@ def _numbered(values: _Array, edges: list[int], least: float) -> NDArray[np.int6
         level += number > 0 and abs(means[number] - means[number - 1]) >= least
         found[start:stop] = level
     return found
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`shift` from the earlier figure to the later one, its standard `error`, and the degrees of freedom of that."""
+
+    shift: float
+    error: float
+    freedom: float
+
+    def bounds(self, above: float, below: float) -> tuple[float, float]:
+        """The shifts that are allowed as far as tests go: those with `p_above` and `p_below` of at least so much."""
+        down, up = (t_factor(1 - 2 * level, self.freedom) * self.error for level in (above, below))
+        return self.shift - down, self.shift + up
+
+    def p_above(self, allowed: float) -> float:
+        """How often chance alone would give as much where the true shift is just what is allowed."""
+        return self._student(allowed - self.shift)
+
+    def p_below(self, allowed: float) -> float:
+        """How often chance alone would give as little there."""
+        return self._student(self.shift - allowed)
+
+    def _student(self, distance: float) -> float:
+        from scipy.special import stdtr  # noqa: PLC0415 - as in bootstrap.py
+
+        return float(stdtr(self.freedom, distance / (self.error + _TINY_ERROR)))
+
+
+def difference(
+    earlier: tuple[float, float, float], later: tuple[float, float, float], between: tuple[float, float] = (0.0, 0.0)
+) -> Difference:
+    """From two figures, each with its standard error and that one's degrees of freedom.
+
+    `between` is the variance between campaigns of one level and its degrees of freedom.
+    """
+    parts = [(error**2, freedom) for _, error, freedom in (earlier, later)]
+    if between[0] > 0:
+        parts.append((2 * between[0], between[1]))
+    variance = sum(part for part, _ in parts)
+    below = sum(part**2 / freedom for part, freedom in parts)
+    fewest = min(freedom for _, freedom in parts)
+    return Difference(later[0] - earlier[0], variance**0.5, variance**2 / below if below > 0 else fewest)

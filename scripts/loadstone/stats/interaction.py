@@ -5,7 +5,7 @@ each layer adds as much above the other as without it: the interaction contrast 
 2017, *Design and Analysis of Experiments*, section 5.3). It is greater than 0 if both together take more than each
 alone would. Errors are those of `contrasts`: over replicates (or runs) subtracted one by one where runs of all four go
 together, so that what moves all alike cancels out; else variances add up, with the degrees of freedom of Satterthwaite
-1946. By how much runs differ, interactions of several loads tell together, as shares of the latencies.
+1946. The spread of runs is pooled over the interactions of several loads, as a share of the latencies.
 """
 
 from collections.abc import Hashable, Sequence
@@ -15,8 +15,8 @@ from math import sqrt
 import numpy as np
 
 from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
-from loadstone.stats.contrasts import agree_by, satterthwaite, variance_of_mean
-from loadstone.stats.pooled_error import lent
+from loadstone.stats.contrasts import agree_by_rounding, satterthwaite, variance_of_mean
+from loadstone.stats.pooled_error import pooled_variances
 
 _SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
 _TINY = 1e-12
@@ -57,12 +57,12 @@ class Interaction:
         return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
 
 
-def borrowed_errors(found: Sequence[Interaction], diamonds: Sequence[Hashable]) -> list[Interaction]:
-    """The same interactions, of one statistic, with what `borrowing.lent` makes of the spreads of all.
+def pool_errors(found: Sequence[Interaction], diamonds: Sequence[Hashable]) -> list[Interaction]:
+    """Interactions of one statistic, with spreads pooled over them (`pooled_error.pooled_variances`).
 
     `diamonds` says of each which four variants it is of.
     """
-    together = lent(
+    together = pooled_variances(
         [each.one_run for each in found],
         [each.freedom for each in found],
         [each.n_runs for each in found],
@@ -88,9 +88,9 @@ def interaction(four: Sequence[Replicates], statistic: str, *, paired: bool, ste
     draws, within = ([getattr(each, kind)[statistic] for each in four] for kind in ("draws", "within"))
     if paired:
         variance = standard_error(_signed(draws), _signed(within), sizes[0]) ** 2
-        return _of_pairs(values, variance, sizes[0], step)
+        return _paired(values, variance, sizes[0], step)
     variances = [standard_error(*each) ** 2 for each in zip(draws, within, sizes, strict=True)]
-    return _apart(values, variances, sizes, step)
+    return _unpaired(values, variances, sizes, step)
 
 
 def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0.0) -> Interaction | None:
@@ -104,10 +104,10 @@ def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0
         return None
     values = [float(each.mean()) for each in runs]
     if paired:
-        found = _of_pairs(values, variance_of_mean(_signed(runs), max(values)), sizes[0], step)
+        found = _paired(values, variance_of_mean(_signed(runs), max(values)), sizes[0], step)
     else:
-        found = _apart(values, [variance_of_mean(each, max(values)) for each in runs], sizes, step)
-    return found if found.variance > 0 or agree_by(step, values) else None
+        found = _unpaired(values, [variance_of_mean(each, max(values)) for each in runs], sizes, step)
+    return found if found.variance > 0 or agree_by_rounding(step, values) else None
 
 
 def _signed(four: Sequence[Floats]) -> Floats:
@@ -115,12 +115,12 @@ def _signed(four: Sequence[Floats]) -> Floats:
     return found
 
 
-def _of_pairs(values: Sequence[float], variance: float, n_pairs: int, step: float) -> Interaction:
+def _paired(values: Sequence[float], variance: float, n_pairs: int, step: float) -> Interaction:
     share = variance * n_pairs / _square(values)
     return Interaction(_contrasted(values), variance, n_pairs - 1, _rounding(step), share, n_pairs, n_pairs)
 
 
-def _apart(values: Sequence[float], variances: Sequence[float], sizes: Sequence[int], step: float) -> Interaction:
+def _unpaired(values: Sequence[float], variances: Sequence[float], sizes: Sequence[int], step: float) -> Interaction:
     total, freedom = sum(variances), satterthwaite(variances, sizes)
     share = sum(each * size for each, size in zip(variances, sizes, strict=True)) / _square(values)
     return Interaction(_contrasted(values), total, freedom, _rounding(step), share, min(sizes), None)
@@ -131,7 +131,7 @@ def _contrasted(values: Sequence[float]) -> float:
 
 
 def _square(values: Sequence[float]) -> float:
-    """Of the figure itself."""
+    """The square of the mean of the figures."""
     return max((sum(values) / len(values)) ** 2, _TINY)
 
 

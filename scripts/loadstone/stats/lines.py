@@ -10,7 +10,7 @@ from math import sqrt
 
 import numpy as np
 
-LEAST_POINTS = 3  # through two a line goes exactly, and nothing tells how sure it is
+LEAST_POINTS = 3  # through two a line goes exactly, and nothing tells how uncertain it is
 
 
 @dataclass(frozen=True)

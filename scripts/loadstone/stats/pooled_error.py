@@ -1,6 +1,6 @@
-"""By how much runs differ, told by the runs of a cell and by those of its neighbours together.
+"""The spread of runs, pooled over cells: the variance of a cell by its own runs and by those of its neighbours.
 
-Three runs tell their own spread but vaguely, and Student's t pays for it: with two degrees of freedom an interval
+Three runs estimate their spread but vaguely, and Student's t pays for it: with two degrees of freedom an interval
 reaches 4.3 standard errors to either side, and one that is corrected for thirty figures 25. All cells of a page are
 of one machine, and on the scale of logarithms latencies of different loads spread alike; so their variances are drawn
 towards each other: the moderated t of Smyth 2004, *Linear Models and Empirical Bayes Methods for Assessing Differential
@@ -10,14 +10,14 @@ that the variance s² of a cell with d degrees of freedom, and its true one give
 
     s² ~ s0² F(d, d0)        (d0 s0² + d s²) / chi²(d0 + d)
 
-Smyth estimates s0² and d0 from thousands of genes. A page has few cells, which hardly tell d0, and to take them for
+Smyth estimates s0² and d0 from thousands of genes. A page has few cells, which say little of d0, and to take them for
 alike because they seem so is what makes verdicts false. So nothing is estimated: what follows is averaged over all s0²
 and d0, each as far as the cells make it likely. As prior, log s0² is uniform, and so is the standard deviation of true
 log variances (Gelman 2006, *Prior distributions for variance parameters in hierarchical models*, Bayesian Analysis
 1(3)), which is never thought less than that of d0 = 5: spreads differ by a third, however alike they look. What comes
 out is summed up by the one scaled inverse chi-square with the same mean and variance of its logarithm.
 
-Two runs tell so little of their own spread that what others lend would decide alone: beside a variant ten times as
+Two runs say so little of their own spread that other cells would decide alone: next to a variant ten times as
 unsteady as all others, a false verdict would stand on one page in eight. So cells of two runs are drawn only towards
 those of the same variants at other loads, and d0 is at most 2.
 """
@@ -30,34 +30,35 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-MOST_BORROWED = 5.0  # degrees of freedom: the greatest d0
-MOST_BY_TWO_RUNS = 2.0
+MOST_PRIOR_FREEDOM = 5.0  # degrees of freedom: the greatest d0
+MOST_PRIOR_FREEDOM_OF_TWO_RUNS = 2.0
 _TWO_RUNS = 2
-_LEAST_BORROWED = 1.0
+_LEAST_PRIOR_FREEDOM = 1.0
 _DEGREES = 12  # values of d0
 _REACH, _STEP = 12.0, 0.25  # of log s0², around the mean of the cells
 
 
-def lent(
+def pooled_variances(
     variances: Sequence[float], freedom: Sequence[float], runs: Sequence[int], variants: Sequence[Hashable]
 ) -> list[tuple[float, float]]:
-    """`moderated` over cells that may tell together, whose sides with fewest runs have so many `runs`.
+    """(variance, degrees of freedom) of each cell, `moderated` over the cells that may be pooled.
 
-    `variants` says of each cell what it compares: of two runs each, only cells of the same lend to each other.
+    All arguments have one element per cell: `runs` is the number of runs of its side with fewer, `variants` what it
+    compares. Cells of two runs each are pooled only with those of the same variants.
     """
     groups: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for number, (fewest, of) in enumerate(zip(runs, variants, strict=True)):
         groups[(of,) if fewest <= _TWO_RUNS else ()].append(number)
     found: dict[int, tuple[float, float]] = {}
     for key, numbers in groups.items():
-        most = MOST_BY_TWO_RUNS if key else MOST_BORROWED
+        most = MOST_PRIOR_FREEDOM_OF_TWO_RUNS if key else MOST_PRIOR_FREEDOM
         together = moderated([variances[n] for n in numbers], [freedom[n] for n in numbers], most)
         found.update(zip(numbers, together, strict=True))
     return [found[number] for number in range(len(variances))]
 
 
 def moderated(
-    variances: Sequence[float], freedom: Sequence[float], most: float = MOST_BORROWED
+    variances: Sequence[float], freedom: Sequence[float], most: float = MOST_PRIOR_FREEDOM
 ) -> list[tuple[float, float]]:
     """The variance of each cell with its degrees of freedom, by all cells together; d0 is at `most` that.
 
@@ -93,7 +94,7 @@ def _degrees(most: float) -> tuple[Floats, Floats]:
     """Values of d0 and their prior weights: uniform in sqrt(trigamma(d0 / 2)), by which log variances deviate."""
     from scipy.special import polygamma  # noqa: PLC0415
 
-    widest, narrowest = np.sqrt(polygamma(1, np.array([_LEAST_BORROWED, most]) / 2))
+    widest, narrowest = np.sqrt(polygamma(1, np.array([_LEAST_PRIOR_FREEDOM, most]) / 2))
     deviations = np.linspace(widest, narrowest, _DEGREES)
     return 2 * _inverse_trigamma(deviations**2), np.full(_DEGREES, 1 / _DEGREES)
 

@@ -1,18 +1,31 @@
 """The shape of a run: what its latency does over its time, and whether it is of one kind.
 
 Latencies in the order of sending -> one main shape, all shapes that hold, and the evidence. What counts as a shape is
-both sure (by the tests named in `structure`, `trend`, `period` and `modes`) and large enough to matter, see `MATERIAL`.
+both significant (tests of `change_points`, `strongest_period` and `dip`) and large enough to matter (`MATERIAL`).
 """
 
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.stats import blocks, period, structure, trend, warmup
-from loadstone.stats.blocks import Array
-from loadstone.stats.modes import dip
+from loadstone.stats.change_points import (
+    CHANGES,
+    CONSTANT,
+    DECAY,
+    Array,
+    LevelModel,
+    block_bounds,
+    block_levels,
+    level_model,
+    linear_trend,
+    log_latencies,
+    step_ns,
+    without_blips,
+)
 
 FLAT = "flat"
 WARMING_UP = "still warming up"
@@ -47,11 +60,25 @@ _LEAST_DIP = 0.015
 # Schmeiser 1982, "Batch size effects in the analysis of simulation output", advises 10 to 30 batches.
 _NOISE_BLOCKS = 25
 
+# Of MSER-5.
+_BATCH = 5
+
+# Of the search for a period.
+_MOST_BINS = 2048  # of the periodogram
+_FEWEST_CYCLES = 4  # in a run: fewer are no rule
+_FEWEST_BINS = 128  # for a background to be known
+_CORRELATIONS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99])
+_GROUPS = 8
+_HARMONICS = 3
+_FINER = 8
+_CHANCE_P = 0.01
+
+# Latencies that the dip test takes.
+_FEWEST_FOR_DIP = 50
+_MOST_FOR_DIP = 10_000
+
 # All that a shape depends on besides the run.
-CODE = [
-    (Path(__file__).parent / name).read_text("utf-8")
-    for name in ("blocks.py", "modes.py", "period.py", "run_shape.py", "structure.py", "trend.py", "warmup.py")
-]
+CODE = [(Path(__file__).parent / name).read_text("utf-8") for name in ("change_points.py", "run_shape.py")]
 
 
 @dataclass(frozen=True)
@@ -95,20 +122,20 @@ def classify(latencies_ns: NDArray[np.int64], resolution_ns: float | None, seed:
     n = latencies_ns.size
     if n < FEWEST_REQUESTS:
         return RunShape(TOO_FEW, (TOO_FEW,))
-    resolution = max(resolution_ns or 1.0, blocks.step_ns(latencies_ns))
-    logs = blocks.log_latencies(latencies_ns, resolution, seed)
-    edges = blocks.bounds(n)
-    series = blocks.without_blips(blocks.levels(logs, edges))
-    found = structure.find(series)
+    resolution = max(resolution_ns or 1.0, step_ns(latencies_ns))
+    logs = log_latencies(latencies_ns, resolution, seed)
+    edges = block_bounds(n)
+    series = without_blips(block_levels(logs, edges))
+    found = level_model(series)
     block = np.searchsorted(edges, np.arange(n), side="right") - 1
     settled = logs - found.fitted[block]
-    repeating = period.find(settled)
+    repeating = strongest_period(settled)
     is_periodic = repeating is not None and repeating.p < _PERIOD_P and repeating.height > np.log(MATERIAL)
     if repeating is not None and repeating.profile is not None and is_periodic:
         settled = settled - repeating.profile
-    start = edges[int(np.ceil(3 * found.time * series.size))] if found.kind == structure.DECAY else 0
+    start = edges[int(np.ceil(3 * found.time * series.size))] if found.kind == DECAY else 0
     kinds = dip(settled[start:])
-    slope, trend_p = trend.linear(series)
+    slope, trend_p = linear_trend(series)
     half = n // 2
     half_ratio = float(latencies_ns[:half].mean() / max(latencies_ns[half:].mean(), 1.0))
     over_time = _over_time(found) or _uneven(half_ratio)
@@ -125,7 +152,7 @@ def classify(latencies_ns: NDArray[np.int64], resolution_ns: float | None, seed:
         trend_share=float(np.expm1(slope * (series.size - 1))),
         trend_p=trend_p,
         change_share=float(np.expm1(found.fitted[-1] - found.fitted[0])) if over_time in _DRIFTING else None,
-        warmup_requests=warmup.mser(latencies_ns),
+        warmup_requests=mser(latencies_ns),
         warmup_share=max(0.0, _start_share(found)),
         change_seqs=tuple(int(edges[change]) for change in changes),
         levels_ns=tuple(float(np.exp(found.fitted[change])) for change in (0, *changes)) if changes else (),
@@ -138,16 +165,16 @@ def classify(latencies_ns: NDArray[np.int64], resolution_ns: float | None, seed:
     )
 
 
-def _over_time(found: structure.Structure) -> str | None:
+def _over_time(found: LevelModel) -> str | None:
     """What the level does, if it does something that matters."""
     first, last = found.fitted[0], found.fitted[-1]
-    if found.kind == structure.FLAT or np.ptp(found.fitted) < np.log(MATERIAL):
+    if found.kind == CONSTANT or np.ptp(found.fitted) < np.log(MATERIAL):
         return None
-    if found.kind == structure.CHANGES:
+    if found.kind == CHANGES:
         return CHANGING_LEVEL
-    if found.kind == structure.DECAY and abs(_start_share(found)) <= WARMUP_SHARE:
+    if found.kind == DECAY and abs(_start_share(found)) <= WARMUP_SHARE:
         return None
-    if found.kind == structure.DECAY and first > last:
+    if found.kind == DECAY and first > last:
         return WARMING_UP
     return DRIFTING_UP if last > first else DRIFTING_DOWN
 
@@ -156,9 +183,9 @@ def _uneven(half_ratio: float) -> str | None:
     return None if 1 / HALVES_RATIO < half_ratio < HALVES_RATIO else UNEVEN
 
 
-def _start_share(found: structure.Structure) -> float:
+def _start_share(found: LevelModel) -> float:
     """By how much a slow start lengthens the mean of the run over the level it ends at; below 0 for a fast start."""
-    if found.kind != structure.DECAY:
+    if found.kind != DECAY:
         return 0.0
     return float(np.exp(found.fitted - found.fitted[-1]).mean() - 1)
 
@@ -169,3 +196,145 @@ def _noise(latencies_ns: NDArray[np.int64]) -> float | None:
     if means.mean() <= 0:
         return None
     return float(means.std(ddof=1) / np.sqrt(means.size) / means.mean())
+
+
+def mser(latencies_ns: NDArray[np.int64]) -> int | None:
+    """How many requests to leave out at the start, by MSER-5; None where the run does not settle in its first half.
+
+    White 1997, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), on means
+    of five (White, Cobb & Spratt 2000): what is left out makes the standard error of the mean of the rest least. That a
+    minimum in the second half means that no steady state was seen is of Hoad, Robinson & Davies 2010, "Automating
+    warm-up length estimation", Journal of the Operational Research Society 61.
+    """
+    batches = latencies_ns.size // _BATCH
+    if batches < 2 * _BATCH:
+        return None
+    means = latencies_ns[: batches * _BATCH].reshape(batches, _BATCH).mean(axis=1)
+    rest = np.arange(batches, 0, -1)
+    total, squares = (np.cumsum(values[::-1])[::-1] for values in (means, means**2))
+    error = (squares / rest - (total / rest) ** 2) / rest
+    left_out = int(error[: batches - _BATCH].argmin())
+    return left_out * _BATCH if left_out < batches // 2 else None
+
+
+@dataclass(frozen=True)
+class Period:
+    """The strongest period: its length in requests, its p-value, and what of it the logarithms show.
+
+    `profile` is that part of each request's logarithm, shape (n,); `height` goes from its trough to its peak. Where the
+    p-value leaves no doubt that it is chance, both are not worked out: None and 0.
+    """
+
+    requests: float
+    p: float
+    profile: Array | None = None
+    height: float = 0.0
+
+
+def strongest_period(logs: Array) -> Period | None:
+    """The strongest period in logarithms of latencies from which everything slower was taken; None for too few."""
+    width = max(1, -(-logs.size // _MOST_BINS))
+    bins = logs.size // width
+    if bins < _FEWEST_BINS:
+        return None
+    binned = logs[: bins * width].reshape(bins, width).mean(axis=1)
+    binned = binned - binned.mean()
+    power = (np.abs(np.fft.rfft(binned)) ** 2)[1:]
+    relative = power / _background(power)
+    tried = relative[_FEWEST_CYCLES - 1 :]
+    strongest = int(tried.argmax()) + _FEWEST_CYCLES
+    p = float(-np.expm1(tried.size * np.log1p(-np.exp(-max(tried.max(), 1e-9)))))
+    if p > _CHANCE_P:
+        return Period(bins * width / strongest, p)
+    cycles = _fundamental(relative, strongest, tried.size)
+    cycles = _refined(binned, cycles)
+    profile = _profile(logs, cycles / (bins * width))
+    return Period(bins * width / cycles, p, profile, float(np.ptp(profile)))
+
+
+def _background(power: Array) -> Array:
+    """The spectrum of AR(1) noise that fits the medians of the ordinates, taken in groups of like frequency."""
+    shapes = _shapes(power.size)
+    ratios = power / shapes
+    middles = np.stack([_median(ratios[:, group]) for group in _groups(power.size)], axis=1)
+    logs = np.log(np.maximum(middles, 1e-300))
+    best = int(np.abs(logs - _median(logs)[:, None]).mean(axis=1).argmin())
+    found: Array = shapes[best] * max(float(_median(ratios[best : best + 1])[0]) / np.log(2), 1e-300)
+    return found
+
+
+def _median(rows: Array) -> Array:
+    """Of each row; the lower one of two (numpy's own takes several times as long)."""
+    middle = (rows.shape[1] - 1) // 2
+    found: Array = np.partition(rows, middle, axis=1)[:, middle]
+    return found
+
+
+@cache
+def _shapes(ordinates: int) -> Array:
+    angle = np.pi * np.arange(1, ordinates + 1) / ordinates
+    found: Array = 1 / (1 - 2 * _CORRELATIONS[:, None] * np.cos(angle) + _CORRELATIONS[:, None] ** 2)
+    return found
+
+
+@cache
+def _groups(ordinates: int) -> tuple[slice, ...]:
+    """Groups of ordinates: a few of the lowest frequencies, then ever more."""
+    edges = [0, *np.unique(np.geomspace(6, ordinates, _GROUPS).astype(int)).tolist()]
+    return tuple(slice(low, high) for low, high in pairwise(edges))
+
+
+def _fundamental(relative: Array, strongest: int, tried: int) -> float:
+    """The lowest frequency of which the strongest is a multiple and that stands out itself."""
+    limit = np.log(tried) + 3
+    for divisor in (4, 3, 2):
+        near = round(strongest / divisor)
+        if near >= _FEWEST_CYCLES and relative[near - 1] > limit:
+            return float(near)
+    return float(strongest)
+
+
+def _refined(binned: Array, cycles: float) -> float:
+    """The frequency between those of the periodogram at which the series is strongest, in cycles per run."""
+    near = cycles + np.linspace(-0.75, 0.75, 2 * _FINER + 1)
+    waves = np.exp(-2j * np.pi * near[:, None] * np.arange(binned.size) / binned.size)
+    return float(near[np.abs(waves @ binned).argmax()])
+
+
+def _profile(logs: Array, frequency: float) -> Array:
+    """The part of the logarithms that has this frequency or twice or thrice it, by least squares."""
+    angle = 2 * np.pi * frequency * np.arange(logs.size)
+    harmonics = [each for each in range(1, _HARMONICS + 1) if each * frequency < 0.5]
+    waves = [wave(each * angle) for each in harmonics for wave in (np.cos, np.sin)]
+    columns = np.column_stack(waves) if waves else np.cos(angle)[:, None]
+    found: Array = columns @ np.linalg.lstsq(columns, logs - logs.mean(), rcond=None)[0]
+    return found
+
+
+def dip(logs: Array) -> tuple[float, float] | None:
+    """The dip of latencies (given as logarithms), and its p-value under one mode; None for too few.
+
+    Hartigan & Hartigan 1985, "The dip test of unimodality", Annals of Statistics 13(1). The test wants independent
+    values: those of an autocorrelated run are thinned to as many as their integrated autocorrelation time leaves.
+    """
+    import diptest  # noqa: PLC0415 - for the reason given in bootstrap.py
+
+    stride = max(round(_correlation_time(logs)), -(-logs.size // _MOST_FOR_DIP), 1)
+    thinned = np.exp(logs[::stride])
+    if thinned.size < _FEWEST_FOR_DIP:
+        return None
+    statistic, p = diptest.diptest(thinned)
+    return float(statistic), float(p)
+
+
+def _correlation_time(logs: Array) -> float:
+    """1 + 2 x the sum of autocorrelations up to the first that is not positive (Geyer 1992, section 3.3)."""
+    centred = logs - logs.mean()
+    length = 1 << (2 * centred.size - 1).bit_length()
+    covariance = np.fft.irfft(np.abs(np.fft.rfft(centred, length)) ** 2, length)[: centred.size // 4]
+    if covariance[0] <= 0:
+        return 1.0
+    rho = covariance / covariance[0]
+    insignificant = np.flatnonzero(rho < 2 / np.sqrt(centred.size))
+    end = int(insignificant[0]) if insignificant.size else rho.size
+    return float(1 + 2 * rho[1:end].sum())

@@ -16,7 +16,7 @@ Each rate is judged by the whole interval over its runs, not by the value:
 - *carried*: the share lies above that bound, and latency below LEAVES times its plateau, the least latency at this
   rate or a lower one. For a single server 3 is a utilisation of two thirds (Kleinrock 1975, *Queueing Systems*, section
   3.2: latency is service time / (1 - utilisation)), for several of more.
-- *near*: neither is sure. Such rates lie inside the interval.
+- *near*: neither is certain. Such rates lie inside the interval.
 
 Where the throughput is not known it follows from the latency: a server of capacity C that is sent R requests/s for T
 seconds lets the one sent at t wait for ``(R / C - 1) t``, hence the mean grows by ``(R / C - 1) T / 2`` (a fluid queue;
@@ -30,6 +30,8 @@ Universal Scalability Law (Gunther 2007, *Guerrilla Capacity Planning*, chapter 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+
+import numpy as np
 
 from loadstone.text import listed, rate_text
 
@@ -49,7 +51,7 @@ class Estimate:
     high: float | None = None
 
     @property
-    def sure(self) -> bool:
+    def has_interval(self) -> bool:
         """Whether there is an interval."""
         return self.low is not None and self.high is not None
 
@@ -125,7 +127,7 @@ def _unknown(loads: Sequence[Load]) -> str | None:
         return "no rate was measured"
     if all(load.share is None and not (load.duration_s and load.latency_ns) for load in loads):
         return "neither is known how much was answered, nor how long runs took"
-    if not any(each.sure for load in loads for each in (load.share, load.latency_ns) if each):
+    if not any(each.has_interval for load in loads for each in (load.share, load.latency_ns) if each):
         return "one run at each rate does not tell how runs differ: a knee takes two, better five"
     return None
 
@@ -190,3 +192,46 @@ def _problem(judged: Sequence[_Judged], low: float | None, high: float | None) -
 
 def _listed(rates: Sequence[float]) -> str:
     return listed(map(rate_text, rates))
+
+
+@dataclass(frozen=True)
+class AtShare:
+    """`load` is the share times the knee's rate, in requests/s; without a `value`, `problem` says why."""
+
+    load: float | None
+    value: Estimate | None
+    problem: str | None = None
+
+
+def at_share(knee: Knee, share: float, rates: Sequence[float], values: Sequence[Estimate]) -> AtShare:
+    """The value at `share` (0 to 1) of the knee. `rates` ascend and have a value each, all greater than 0."""
+    if knee.rate is None or knee.low is None or knee.high is None:
+        return AtShare(None, None, f"no knee: {knee.problem or 'its interval is open'}")
+    load, least, most = share * knee.rate, share * knee.low, share * knee.high
+    if not rates or least < rates[0] or most > rates[-1]:
+        measured = f"{rates[0]:g} to {rates[-1]:g}" if rates else "nothing"
+        return AtShare(
+            load, None, f"{share:.0%} of the knee is {least:.4g} to {most:.4g} requests/s, measured is {measured}"
+        )
+    if not all(value.has_interval for value in values):
+        return AtShare(load, None, "one run at a rate gives no interval")
+    stretch = [least, *(rate for rate in rates if least < rate < most), most]
+    return AtShare(
+        load,
+        Estimate(
+            float(_between([load], rates, [value.value for value in values])[0]),
+            float(_between(stretch, rates, [value.low or 0.0 for value in values]).min()),
+            float(_between(stretch, rates, [value.high or 0.0 for value in values]).max()),
+        ),
+    )
+
+
+def ratio_of(of: Estimate, to: Estimate) -> Estimate:
+    """`of` over `to`, both with intervals; its own holds all that they allow (Moore 1966, interval arithmetic)."""
+    if of.low is None or of.high is None or to.low is None or to.high is None:
+        return Estimate(of.value / to.value)
+    return Estimate(of.value / to.value, of.low / to.high, of.high / to.low)
+
+
+def _between(loads: Sequence[float], rates: Sequence[float], values: Sequence[float]) -> np.ndarray:
+    return np.exp(np.interp(np.log(loads), np.log(rates), np.log(values)))

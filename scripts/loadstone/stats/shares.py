@@ -1,20 +1,40 @@
-"""Is the share of requests that failed in a later campaign above an earlier one's by more than is allowed?
+"""Shares of failed requests, and whether figures of several campaigns agree.
 
-Failures are few, so a share's error is not what its runs happen to show: where few runs agree by chance, or none of
-their requests failed, that would be far too little. The test is the score test of a difference of two shares with the
-variance that holds where the difference is just what is allowed: Farrington & Manning 1990, "Test statistics and sample
-size formulae for comparative binomial trials with null hypothesis of non-zero risk difference", Statistics in Medicine
-9(12). Runs that differ by more than chance lets them multiply that variance, each side by what its runs show, by what
-the runs of both show together, or by 1, whichever is the most (quasi-binomial: McCullagh & Nelder 1989, *Generalized
-Linear Models*, section 4.5; of clusters Rao & Scott 1992, "A simple method for the analysis of clustered binary data",
-Biometrics 48). The quotient is taken as Student's t with the degrees of freedom of the runs of both.
+`ShareDifference`: is the share of requests that failed in a later campaign above an earlier one's by more than is
+allowed? Failures are few, so a share's error is not what its runs happen to show: where few runs agree by chance, or
+none of their requests failed, that would be far too little. The test is the score test of a difference of two shares
+with the variance that holds where the difference is just what is allowed: Farrington & Manning 1990, "Test statistics
+and sample size formulae for comparative binomial trials with null hypothesis of non-zero risk difference", Statistics
+in Medicine 9(12). Runs that differ by more than chance lets them multiply that variance, each side by what its runs
+show, by what the runs of both show together, or by 1, whichever is the most (quasi-binomial: McCullagh & Nelder 1989,
+*Generalized Linear Models*, section 4.5; of clusters Rao & Scott 1992, "A simple method for the analysis of clustered
+binary data", Biometrics 48). The quotient is taken as Student's t with the degrees of freedom of the runs of both.
+
+`p_equal_means` and `p_equal_differences`: are groups of runs, made in several campaigns, of one kind? Every two groups
+are compared by Student's t, and the least p value is multiplied by their number (Bonferroni). No spread is pooled: a
+steady group says nothing of how much another varies. With the degrees of freedom of the smallest sample, the sum of
+several variances makes errors at most as often as is said (Hajek 1962, *Inequalities for the generalized Student's
+distribution and their applications*, Selected Translations in Mathematical Statistics and Probability 2), where those
+of Satterthwaite, and F tests of Welch 1951 or Brown & Forsythe 1974, make more of them once samples are many, small and
+unlike. Figures that are ratios by nature go in as logarithms. A sample of one value, or of values that all agree, does
+not show how much it varies: it is taken to vary as much as the sample that varies most, with that one's degrees of
+freedom.
+
+`p_equal_shares` and `p_equal_share_differences`: the same of shares, with the variance that holds where all campaigns
+are alike (a score test), multiplied as above.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+import numpy as np
+
+from loadstone.stats.bootstrap import Floats
+
 _TINY = 1e-12
+_ROUNDING = 1e-12  # of a value: what is closer differs by how logarithms were rounded
+_CLOSE = 1e-6  # the common difference no longer moves
 
 
 @dataclass(frozen=True)
@@ -41,21 +61,21 @@ class Share:
         return max(self.deviation / sqrt(self.n_runs - 1), sqrt(moved * (1 - moved) / n))
 
     @property
-    def informative(self) -> int:
-        """Degrees of freedom by which runs tell how much they differ: none where no request failed, or all did."""
+    def dispersion_freedom(self) -> int:
+        """Degrees of freedom of `dispersion`: none where no request failed, or all did."""
         return self.n_runs - 1 if 0 < self.value < 1 else 0
 
     @property
     def dispersion(self) -> float:
-        """The variance of runs as a multiple of the binomial's; 0 where nothing tells it."""
-        if not self.informative:
+        """The variance of runs as a multiple of the binomial's; 0 where it is unknown."""
+        if not self.dispersion_freedom:
             return 0.0
         binomial = self.value * (1 - self.value) * self.n_runs / self.requests
         return self.deviation**2 * self.n_runs / (self.n_runs - 1) / binomial
 
 
 @dataclass(frozen=True)
-class Difference:
+class ShareDifference:
     """From the `earlier` share to the `later` one, of at least two runs each.
 
     `between` is the variance between campaigns of one level and its degrees of freedom.
@@ -87,25 +107,25 @@ class Difference:
         from scipy.special import stdtr  # noqa: PLC0415 - as in bootstrap.py
 
         sides = self.earlier, self.later
-        told = sum(each.informative for each in sides)
-        together = sum(each.informative * each.dispersion for each in sides) / max(told, 1)
+        freedom_of_both = sum(each.dispersion_freedom for each in sides)
+        together = sum(each.dispersion_freedom * each.dispersion for each in sides) / max(freedom_of_both, 1)
         apart = min(max(allowed, -1.0), 1.0)
-        least = likeliest(sides, apart)
+        least = _likeliest_share(sides, apart)
         expected = least, least + apart
         variance = sum(
             max(1.0, together, side.dispersion) * share * (1 - share) / side.requests
             for side, share in zip(sides, expected, strict=True)
         )
-        freedom = float(told or min(each.n_runs for each in sides) - 1)
-        if (beside := 2 * self.between[0]) > 0:
-            whole = variance + beside
-            freedom = whole**2 / (variance**2 / freedom + beside**2 / self.between[1])
-            variance = whole
+        freedom = float(freedom_of_both or min(each.n_runs for each in sides) - 1)
+        if (between := 2 * self.between[0]) > 0:
+            total = variance + between
+            freedom = total**2 / (variance**2 / freedom + between**2 / self.between[1])
+            variance = total
         return float(stdtr(freedom, distance / (sqrt(max(variance, 0.0)) + _TINY)))
 
 
-def likeliest(sides: Sequence[Share], apart: float) -> float:
-    """The likeliest first share of two sides, of which the second is `apart` from it by just so much."""
+def _likeliest_share(sides: Sequence[Share], apart: float) -> float:
+    """The maximum likelihood estimate of the first of two shares, of which the second is greater by `apart`."""
     low, high = max(0.0, -apart), min(1.0, 1.0 - apart)
 
     def score(share: float) -> float:
@@ -125,3 +145,183 @@ def _root(function: Callable[[float], float], low: float, high: float, otherwise
     if low >= high or function(low) * function(high) >= 0:
         return otherwise
     return float(brentq(function, low, high, xtol=1e-12))
+
+
+@dataclass(frozen=True)
+class GroupEstimate:
+    """A figure of a group, its `variance`, and the least degrees of freedom with which a part of that is estimated."""
+
+    value: float
+    variance: float
+    freedom: float
+
+
+def p_equal_means(groups: Sequence[Floats]) -> float | None:
+    """The probability that means of equal groups lie so far apart or farther by chance; None if it is unknown.
+
+    It is for fewer than two groups, or where no group has two values that differ. Only where all groups of two
+    or more values agree within each, and not with each other, is that no chance: 0.
+    """
+    return _p_of_groups([[(group, 1.0)] for group in groups])
+
+
+def p_equal_differences(groups: Sequence[tuple[Floats, Floats]]) -> float | None:
+    """The same of the difference of the means of both sides of each group.
+
+    Sides are independent: where their values go by pairs, use `p_equal_means` of the differences of pairs.
+    """
+    return _p_of_groups([[(one, -1.0), (other, 1.0)] for one, other in groups])
+
+
+def p_equal_estimates(estimates: Sequence[GroupEstimate]) -> float | None:
+    """The probability that estimates of one value lie so far apart by chance; None for fewer than two."""
+    from scipy.special import stdtr  # noqa: PLC0415 - for the reason given in bootstrap.py
+
+    if len(estimates) < 2:
+        return None
+    values, variances, freedoms = (
+        np.array([getattr(each, name) for each in estimates]) for name in ("value", "variance", "freedom")
+    )
+    one, other = np.triu_indices(len(estimates), 1)
+    apart = np.abs(values[one] - values[other]) / np.sqrt(variances[one] + variances[other])
+    found = 2 * stdtr(np.minimum(freedoms[one], freedoms[other]), -apart)
+    return float(min(1.0, found.min() * found.size))
+
+
+def _p_of_groups(groups: Sequence[Sequence[tuple[Floats, float]]]) -> float | None:
+    """The same of groups of samples, whose means are added with signs."""
+    samples = [sample for group in groups for sample, _ in group]
+    varying = max(samples, key=_variance, default=None)
+    if varying is None or not _variance(varying):
+        return _p_of_ties(groups)
+    return p_equal_estimates([_estimate(group, varying) for group in groups])
+
+
+def _estimate(group: Sequence[tuple[Floats, float]], varying: Floats) -> GroupEstimate:
+    sources = [sample if _variance(sample) else varying for sample, _ in group]
+    variance = sum(_variance(source) / sample.size for (sample, _), source in zip(group, sources, strict=True))
+    return GroupEstimate(_value(group), variance, min(source.size - 1 for source in sources))
+
+
+def _p_of_ties(groups: Sequence[Sequence[tuple[Floats, float]]]) -> float | None:
+    repeated = [group for group in groups if all(sample.size > 1 for sample, _ in group)]
+    values = [_value(group) for group in repeated]
+    noise = max((_noise(sample) for group in repeated for sample, _ in group), default=0.0)
+    return 0.0 if values and max(values) - min(values) > noise else None
+
+
+def _value(group: Sequence[tuple[Floats, float]]) -> float:
+    return sum(sign * float(sample.mean()) for sample, sign in group)
+
+
+def _variance(values: Floats) -> float:
+    """With ddof 1; 0 where it is unknown."""
+    if values.size < 2 or float(np.ptp(values)) <= _noise(values):
+        return 0.0
+    return float(values.var(ddof=1))
+
+
+def _noise(values: Floats) -> float:
+    return _ROUNDING * max(1.0, float(np.abs(values).max()))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The runs of one variant in one campaign: the share that failed of each, and how many requests it had."""
+
+    shares: Floats
+    requests: Floats
+
+    @property
+    def pooled(self) -> Share:
+        """The share over all runs."""
+        size, requests = self.shares.size, round(float(self.requests.sum()))
+        return Share(float(self.shares.mean()), float(self.shares.std()), size, requests)
+
+
+@dataclass(frozen=True)
+class _Dispersion:
+    """The `factor` by which runs multiply the binomial variance, and its degrees of freedom; 0 and 0 if unknown."""
+
+    factor: float
+    freedom: int
+
+
+def p_equal_shares(groups: Sequence[Side]) -> float | None:
+    """The probability that equal shares lie so far apart by chance; None if unknown (one campaign, no failure)."""
+    sides = [group.pooled for group in groups]
+    if len(sides) < 2:
+        return None
+    share = sum(side.value * side.requests for side in sides) / sum(side.requests for side in sides)
+    variances = [[share * (1 - share) / side.requests] for side in sides]
+    dispersions = [[_Dispersion(side.dispersion, side.dispersion_freedom)] for side in sides]
+    least = min(side.n_runs for side in sides)
+    return _p_of_shares([side.value for side in sides], variances, dispersions, least)
+
+
+def p_equal_share_differences(groups: Sequence[tuple[Side, Side]], *, paired: bool) -> float | None:
+    """The same of the differences of shares between the second side and the first; `paired` where runs go by pairs."""
+    if len(groups) < 2:
+        return None
+    sides = [(one.pooled, other.pooled) for one, other in groups]
+    if not any(side.value for both in sides for side in both):
+        return None
+    apart = [other.value - one.value for one, other in sides]
+    variances = _alike(sides, apart)
+    least = min(side.n_runs for both in sides for side in both)
+    if not paired:
+        dispersions = [[_Dispersion(side.dispersion, side.dispersion_freedom) for side in both] for both in sides]
+        return _p_of_shares(apart, variances, dispersions, least)
+    of_pairs = [[_dispersion_of_pairs(*group)] for group in groups]
+    return _p_of_shares(apart, [[sum(both)] for both in variances], of_pairs, least)
+
+
+def _alike(sides: Sequence[tuple[Share, Share]], apart: Sequence[float]) -> list[list[float]]:
+    """The binomial variances of all sides where all campaigns have one difference."""
+    weights = np.array([1 / sum(1 / side.requests for side in both) for both in sides])
+    before, common = np.inf, float(weights @ np.asarray(apart) / weights.sum())
+    while abs(common - before) > _CLOSE:
+        variances = [_variances(both, common) for both in sides]
+        wholes = np.array([sum(both) for both in variances])
+        if not wholes.min() > 0:
+            break
+        before, common = common, float((apart / wholes).sum() / (1 / wholes).sum())
+    return variances
+
+
+def _variances(sides: tuple[Share, Share], apart: float) -> list[float]:
+    least = _likeliest_share(sides, apart)
+    shares = least, least + apart
+    return [share * (1 - share) / side.requests for share, side in zip(shares, sides, strict=True)]
+
+
+def _dispersion_of_pairs(one: Side, other: Side) -> _Dispersion:
+    differences = other.shares - one.shares
+    binomial = sum(
+        side.pooled.value * (1 - side.pooled.value) * side.shares.size / float(side.requests.sum())
+        for side in (one, other)
+    )
+    if differences.size < 2 or binomial <= 0:
+        return _Dispersion(0.0, 0)
+    return _Dispersion(float(differences.var(ddof=1)) / binomial, differences.size - 1)
+
+
+def _p_of_shares(
+    values: Sequence[float],
+    variances: Sequence[Sequence[float]],
+    dispersions: Sequence[Sequence[_Dispersion]],
+    least_runs: int,
+) -> float | None:
+    every = [each for group in dispersions for each in group]
+    total = sum(each.freedom for each in every)
+    together = sum(each.freedom * each.factor for each in every) / max(total, 1)
+    # Where of each side all requests failed, or none, it is unknown how much runs differ.
+    freedom = total or least_runs - 1
+    if freedom < 1 or not all(sum(group) > 0 for group in variances):
+        return None
+    found = []
+    for value, group, own in zip(values, variances, dispersions, strict=True):
+        parts = [(max(1.0, together, each.factor), variance) for each, variance in zip(own, group, strict=True)]
+        least = min(each.freedom or freedom for each in own)
+        found.append(GroupEstimate(value, sum(factor * variance for factor, variance in parts), least))
+    return p_equal_estimates(found)

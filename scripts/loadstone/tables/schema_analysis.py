@@ -49,7 +49,7 @@ KNEES = pa.schema(
 )
 
 # A variant's latency at a share of its own knee, and the ratio to that of the baseline at the same share of the
-# baseline's; loads in requests/s, see loadstone/stats/equal_share.py.
+# baseline's; loads in requests/s, see loadstone/stats/saturation.py.
 KNEE_SHARES = pa.schema(
     [
         *SCOPE_KEY,

@@ -17,10 +17,9 @@ from loadstone.analysis.caveats.definitions import FAILURES_SHARE, LIMITS, SERIO
 from loadstone.analysis.caveats.evidence import STATISTICS, Evidence, only
 from loadstone.analysis.scope import Series, quoted
 from loadstone.digits import ms, three
-from loadstone.stats import multiple_tests
+from loadstone.stats import contrasts
 from loadstone.stats.bootstrap import ERRORS, Floats
-from loadstone.stats.homogeneity import p_alike, p_same_difference
-from loadstone.stats.same_shares import Side, p_same_share, p_same_share_difference
+from loadstone.stats.shares import Side, p_equal_differences, p_equal_means, p_equal_share_differences, p_equal_shares
 
 _Campaign = tuple[str, str]  # host and timestamp
 _Pair = tuple[Series, Series]  # baseline and variant
@@ -167,7 +166,7 @@ def _levels(evidence: Evidence) -> Iterator[_Apart]:
     for series in evidence.series:
         for statistic in STATISTICS:
             groups = _by_campaign(evidence, series, statistic)
-            if (p := p_alike([_array(group) for group in groups.values()])) is not None:
+            if (p := p_equal_means([_array(group) for group in groups.values()])) is not None:
                 told = {campaign: float(np.exp(_array(group).mean())) for campaign, group in groups.items()}
                 unsure = series.resolution_ns / min(told.values())
                 yield _Apart(series, None, statistic, p, told, unsure)
@@ -184,7 +183,7 @@ def _shifts(evidence: Evidence) -> Iterator[_Apart]:
                 campaign: (_array(one), _array(other)) for campaign, (one, other) in groups.items() if one and other
             }
             both = list(sides.values())
-            p = p_alike([other - one for one, other in both]) if paired else p_same_difference(both)
+            p = p_equal_means([other - one for one, other in both]) if paired else p_equal_differences(both)
             if p is not None:
                 told = {campaign: float(np.exp(other.mean() - one.mean())) for campaign, (one, other) in sides.items()}
                 least_ns = [min(float(np.exp(values.mean())) for values in side) for side in zip(*both, strict=True)]
@@ -195,17 +194,17 @@ def _shifts(evidence: Evidence) -> Iterator[_Apart]:
 def _levels_of_failures(evidence: Evidence) -> Iterator[_Apart]:
     for series in evidence.series:
         groups = _sides(evidence, series)
-        if (p := p_same_share(list(groups.values()))) is not None:
-            yield _Apart(series, None, ERRORS, p, {campaign: side.whole.value for campaign, side in groups.items()})
+        if (p := p_equal_shares(list(groups.values()))) is not None:
+            yield _Apart(series, None, ERRORS, p, {campaign: side.pooled.value for campaign, side in groups.items()})
 
 
 def _shifts_of_failures(evidence: Evidence) -> Iterator[_Apart]:
     for pair in _pairs(evidence):
         below, above = (_sides(evidence, each) for each in pair)
         both = {campaign: (below[campaign], above[campaign]) for campaign in below if campaign in above}
-        p = p_same_share_difference(list(both.values()), paired=contrasted.paired(pair))
+        p = p_equal_share_differences(list(both.values()), paired=contrasted.paired(pair))
         if p is not None:
-            told = {campaign: other.whole.value - one.whole.value for campaign, (one, other) in both.items()}
+            told = {campaign: other.pooled.value - one.pooled.value for campaign, (one, other) in both.items()}
             yield _Apart(pair[1], pair[0], ERRORS, p, told)
 
 
@@ -249,7 +248,7 @@ def _array(values: _Values) -> Floats:
 
 
 def _sure(evidence: Evidence, found: Sequence[_Apart]) -> list[_Apart]:
-    adjusted = multiple_tests.hommel([each.p for each in found])
+    adjusted = contrasts.hommel([each.p for each in found])
     alpha, margin = 1 - evidence.scope.confidence, evidence.scope.margin
     return [each for each, p in zip(found, adjusted, strict=True) if p <= alpha and each.is_material(margin)]
 
