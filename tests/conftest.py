@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import compileall
 import signal
 import sys
 from pathlib import Path
@@ -74,9 +75,11 @@ def shared() -> Path:
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout's files (no results), to be copied again for each test.
 
-    What takes seconds to make and is the same of every site lies there: the library that draws, DuckDB for browsers.
+    What takes seconds to make and is the same of every site lies there: the library that draws, DuckDB for browsers. So
+    does the library's bytecode: each job is a Python of its own.
     """
     folder = copy_project(tmp_path_factory.mktemp("pristine") / "checkout")
+    compileall.compile_dir(folder / "scripts", quiet=1)
     shared_files.write_assets(folder / "reports")
     for name in output.shared_assets():
         (folder / "reports/assets" / name).unlink()
