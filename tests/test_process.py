@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from loadstone.archive import locks
 from loadstone.archive.locks import exclusive, hold
 from loadstone.errors import LoadstoneError
 from loadstone.process import Minder, Program, find, note_signals, run
@@ -55,12 +56,26 @@ def test_nothing_outlives_a_killed_job_and_the_lock_waits_for_that(tmp_path: Pat
     job.wait()
 
 
-def test_two_holders_wait_for_each_other_even_when_the_file_is_removed(tmp_path: Path) -> None:
+def test_two_holders_wait_for_each_other(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     said = f"one by .*process {os.getpid()}"
     with exclusive("one", lambda _: None, path), pytest.raises(LoadstoneError, match=said):
         hold("two", path)
     os.close(hold("two", path))
+
+
+def test_a_lock_whose_file_a_cleaner_removes_is_taken_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, opened, removals = tmp_path / "lock", locks._open, iter([True])
+
+    def open_and_remove(file: Path) -> int:
+        descriptor = opened(file)
+        if next(removals, False):
+            file.unlink()
+        return descriptor
+
+    monkeypatch.setattr(locks, "_open", open_and_remove)
+    with exclusive("one", lambda _: None, path):
+        assert locks.is_held(path)
 
 
 def test_a_lock_is_not_opened_through_a_link(tmp_path: Path) -> None:
