@@ -47,7 +47,7 @@ MUTANTS = (
         "a file that a full disk cut short does not replace the former one",
         "        temporary.write_bytes(content)\n        temporary.replace(path)\n",
         "        path.write_bytes(content)\n",
-        ("archive/test_durable.py", "tables/test_database.py"),
+        ("archive/test_durable.py::test_a_failed_write_leaves_the_former_file_and_no_rest",),
     ),
     Mutant(
         "what nobody else may read is never readable by them",
