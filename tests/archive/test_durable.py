@@ -29,7 +29,9 @@ def test_of_many_writers_one_wins_whole(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_the_former_file_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace(tmp_path / "file", b"former")
 
-    def full(*_: object) -> int:
+    def full(path: Path, content: bytes) -> int:
+        with path.open("wb") as file:
+            file.write(content[:1])
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
