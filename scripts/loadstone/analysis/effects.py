@@ -217,7 +217,7 @@ def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float)
     contrast = compared.contrast
     options: dict[str, Any] = {
         "paired": contrast is not None and contrast.n_pairs is not None,
-        "borrowed": contrast.pooled_freedom if contrast else 0.0,
+        "pooled_freedom": contrast.pooled_freedom if contrast else 0.0,
         "rounding": contrast.rounding[1] if contrast else 0.0,
     }
     found = [contrasts.runs_needed(effect, spread, page.alpha_different, **options)]
