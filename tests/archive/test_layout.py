@@ -73,6 +73,7 @@ def test_other_names_are_no_files_of_a_run(name: str) -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1))
 @example("\udcff bytes that are no text")
 @example("名" * 80)
+@example("{run} <b> *?[x] 'it' \"says\" 5%")
 def test_any_folder_name_survives_encoding(name: str) -> None:
     part = encode(name)
     assert decode(part) == name
