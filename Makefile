@@ -1,7 +1,7 @@
 # Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup k6 artillery ask slurm kubernetes demo test bench lint house mutate docs format audit browser cluster storage generators \
+.PHONY: help setup k6 artillery ask slurm kubernetes demo test test-long bench lint house mutate docs format audit browser cluster storage generators \
 	schedulers clean-tools
 
 # Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
@@ -39,8 +39,14 @@ demo: setup ## Measure four variants of a small web application on this machine,
 	@$(RUN) snakemake --cores all
 	@echo "The report: $(CURDIR)/reports/index.html"
 
-test: setup browser cluster storage generators schedulers ## Run every test
-	@$(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder # most of them wait; attacks wait for each other
+# Most tests wait, and attacks wait for each other.
+PYTEST := $(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+test: setup browser cluster storage generators ## Run the tests
+	@$(PYTEST) -m "not long"
+
+test-long: setup browser cluster storage generators schedulers ## Run the tests that take long: kills, fuzzing, simulations, schedulers
+	@$(PYTEST) -m long
 
 bench: setup browser ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign
 	@$(RUN) python tests/bench/run.py $(NAME)

@@ -45,8 +45,20 @@ LONGEST = (
 )
 # Attacks of one machine wait for each other: spread among files that compute.
 ATTACKING = ("workflow", "collect", "faults", "scheduler", "docs/test_own_sweep")
+# Loops of minutes, simulations of many pages, real schedulers: `make test-long`; `make test` leaves them out.
+LONG = (
+    "scheduler",
+    "workflow/test_kill",
+    "workflow/test_cluster_safety",
+    "publish/site/test_killed",
+    "publish/bucket/test_killed",
+    "tables/test_memory",
+    "readers/test_large_files",
+    "stats",
+)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def name(item: pytest.Item) -> str:
         return item.path.relative_to(PROJECT / "tests").as_posix()
@@ -60,6 +72,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         own = [path for path in files if path.startswith(ATTACKING) == attacking]
         order |= {path: (number + attacking / 2) / len(own) for number, path in enumerate(own)}
     items.sort(key=lambda item: order[name(item)])
+    for item in items:
+        if name(item).startswith(LONG):
+            item.add_marker("long")
 
 
 @pytest.fixture(scope="session")
