@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from loadstone.analysis import campaign
+from loadstone.analysis import replicates
 from support import rawfiles
 from support.rawfiles import write_cell
 
@@ -12,13 +12,13 @@ from support.rawfiles import write_cell
 def computed(monkeypatch) -> list[tuple[float, str]]:
     """Rate and variant of every cell that was computed since the list was emptied."""
     found: list[tuple[float, str]] = []
-    compute = campaign._computed
+    compute = replicates.cells
 
-    def spy(asking, files, included):
-        found.append((included[0]["rate"], included[0]["variant"]))
-        return compute(asking, files, included)
+    def spy(source, files, runs, *rest):
+        found.append((runs[0]["rate"], runs[0]["variant"]))
+        return compute(source, files, runs, *rest)
 
-    monkeypatch.setattr(campaign, "_computed", spy)
+    monkeypatch.setattr(replicates, "cells", spy)
     return found
 
 

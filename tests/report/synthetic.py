@@ -92,8 +92,7 @@ def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, A
         for (rate, variant), group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
             own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]
-            counting = [run for run in own if not run["excluded"]]
-            for table, rows in distributions.of_cell(source, own, counting).items():
+            for table, rows in distributions.of_cell(source, own).items():
                 drawn[table] += rows
     for table, rows in drawn.items():
         layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, TABLES[table])

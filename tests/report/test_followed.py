@@ -32,25 +32,29 @@ VARIANTS = Variants({"demo": {name: {"label": label} for label, name in LABELS.i
 SETTINGS = Settings(order=tuple(LABELS.values()))
 EARLY, LATE = "2026-11-21T11:00:00+00:00", "2026-12-01T11:00:00+00:00"
 SECONDS = 5
+LIMIT_S = 30
 MS = 1e6
+TIMED_OUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 
 
 # --- raw files -------------------------------------------------------------------------------------------------------
 
 
-def run_lines(generator: np.random.Generator, rate: int, slower: float) -> bytes:
-    """Requests of one run, some of which fail, sent a little late."""
+def run_lines(generator: np.random.Generator, rate: int, slower: float, timeouts: float = 0) -> bytes:
+    """Requests of one run, some of which fail, sent a little late. Of `timeouts` of them the tool writes no latency."""
     count = rate * SECONDS
     latencies_ns = 4e6 * slower * generator.lognormal(0, 0.5, count)
     codes = np.where(generator.random(count) < 0.03 * slower, 503, 200)
     codes = np.where(generator.random(count) < 0.02, 0, codes)
     late_ns = generator.exponential(50_000, count)
+    timed_out = generator.random(count) < timeouts
+    codes, latencies_ns = np.where(timed_out, 0, codes), np.where(timed_out, 0, latencies_ns)
     return b"".join(
         rawfiles.line(
             seq,
             int(latencies_ns[seq]),
             code=int(codes[seq]),
-            error="" if codes[seq] else "read: connection reset by peer",
+            error="" if codes[seq] else TIMED_OUT if timed_out[seq] else "read: connection reset by peer",
             sent_ns=rawfiles.START_NS + round(seq * 1e9 / rate + late_ns[seq]),
         )
         for seq in range(count)
@@ -58,19 +62,25 @@ def run_lines(generator: np.random.Generator, rate: int, slower: float) -> bytes
 
 
 def write_archive(root: Path, seed: int) -> None:
-    """Two campaigns of raw results; in the first a run that was cut short, in both a variant with reports alone."""
+    """Two campaigns of raw results, with warm-ups.
+
+    In the first a run was cut short; in both requests of one variant time out at one rate, and there is a variant with
+    reports alone.
+    """
     generator = np.random.default_rng(seed)
     for at in (EARLY, LATE):
         for rate in RATES:
-            fields = {"rate": str(rate), "duration": f"{SECONDS}s", "timeout": "30s"}
+            fields = {"rate": str(rate), "duration": f"{SECONDS}s", "timeout": f"{LIMIT_S}s"}
             options = {"at": at, "rate": str(rate), "testOptions": fields, "runs": 3}
             for slower, variant in enumerate(("plain", "istio", "filter"), 1):
                 files = {}
                 for run in (1, 2, 3):
-                    lines = run_lines(generator, rate, slower * generator.uniform(0.9, 1.1))
+                    timeouts = 0.004 if (variant, rate) == ("filter", 300) else 0
+                    lines = run_lines(generator, rate, slower * generator.uniform(0.9, 1.1), timeouts)
                     if (at, rate, variant, run) == (EARLY, 100, "istio", 2):
                         lines = b"".join(lines.splitlines(keepends=True)[: rate * SECONDS // 2])
                     files[f"{run}.results.json.zst"] = rawfiles.compress(lines)
+                    files[f"{run}.warmups.json.zst"] = rawfiles.compress(run_lines(generator, rate, 20, 0.5))
                     files[f"{run}.summary.json"] = rawfiles.vegeta("report", "-type=json", stdin=lines)
                 rawfiles.write_cell(root, files, variant=variant, **options)
             report = rawfiles.vegeta("report", "-type=json", stdin=run_lines(generator, rate, 5))
@@ -79,7 +89,10 @@ def write_archive(root: Path, seed: int) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """One run as its raw file has it, in the order of sending; without requests where there is only a `report`."""
+    """One run as its raw file has it, in the order of sending; without requests where there is only a `report`.
+
+    Requests that timed out took at least the time limit.
+    """
 
     at: str
     variant: str
@@ -87,6 +100,7 @@ class Run:
     number: int
     latencies_ns: np.ndarray
     codes: np.ndarray
+    timed_out: np.ndarray
     sent_ns: np.ndarray
     report: dict
 
@@ -111,14 +125,19 @@ def _read(summary: Path) -> Run:
         with zstandard.open(results, "rt", encoding="utf-8") as lines:
             records = [json.loads(line) for line in lines.read().splitlines()]
     sent = [_nanoseconds(record["timestamp"]) for record in records]
-    latencies, codes = ([record[name] for record in records] for name in ("latency", "code"))
+    timed_out = ["Timeout" in record["error"] for record in records]
+    latencies = [
+        max(record["latency"], LIMIT_S * 10**9) if late else record["latency"]
+        for record, late in zip(records, timed_out, strict=True)
+    ]
+    codes = [record["code"] for record in records]
     place = (
         summary.parents[2].name,
         summary.parent.name,
         int(summary.parent.parent.name),
         int(summary.name.partition(".")[0]),
     )
-    return Run(*place, *map(np.array, (latencies, codes, sent)), json.loads(summary.read_text()))
+    return Run(*place, *map(np.array, (latencies, codes, timed_out, sent)), json.loads(summary.read_text()))
 
 
 def _nanoseconds(timestamp: str) -> int:
@@ -269,11 +288,17 @@ class Reader:
 
     def _causes(self, table: str, row: dict[str, list[str]]) -> Iterator[Claim]:
         cause = row["Cause"][1].partition(",")[0]
-        code = {"http_503": 503, "reset": 0, "no_text": 0}[cause]
+        code = 503 if cause == "http_503" else 0
         counting = [run for run in self.runs if run.counts]
-        requested = sum(int((run.codes == code).sum()) for run in counting)
+        of_timeouts = sum(int(run.timed_out.sum()) for run in counting)
+        of_code = sum(int((run.codes == code).sum()) for run in counting)
         reported = sum(run.report["status_codes"].get(str(code), 0) for run in counting if not run.codes.size)
-        total = {"http_503": requested + reported, "reset": requested, "no_text": reported}[cause]
+        total = {
+            "http_503": of_code + reported,
+            "reset": of_code - of_timeouts,
+            "timeout_before_headers": of_timeouts,
+            "no_text": reported,
+        }[cause]
         yield Claim(f"{self.page.name}, {table}, {cause}", row["Requests"][0], lambda: total, whole=True)
 
     def _reported(self, table: str, row: dict[str, list[str]]) -> Iterator[Claim]:

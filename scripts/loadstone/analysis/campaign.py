@@ -1,9 +1,10 @@
 """Tables of one campaign -> its `runs`, judged, its `cells`, computed, and what follows. Reads no raw file."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,15 @@ from typing import Any
 import duckdb
 
 from loadstone import sql
-from loadstone.analysis import conclusions, distributions, error_causes, mismatches, replicates, run_findings
+from loadstone.analysis import (
+    conclusions,
+    distributions,
+    error_causes,
+    mismatches,
+    replicates,
+    run_findings,
+    run_requests,
+)
 from loadstone.analysis.cache import Answers
 from loadstone.analysis.mismatches import Known
 from loadstone.analysis.run_findings import Finding
@@ -35,22 +44,6 @@ class Judged:
 
     row: _Row
     profile: Profile
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """Where answers come from: the database, the tables' folder and what the last analysis computed."""
-
-    connection: duckdb.DuckDBPyConnection
-    tables: Path
-    answers: Answers
-    confidence: float
-
-    def measured(self, file: str) -> list[_Row]:
-        """`runs.sql` over one cell's requests."""
-        query = sql.load("runs")
-        patterns = [layout.pattern(self.tables / file)]
-        return self.answers.rows(query, [file], lambda: _rows(self.connection, query, files=patterns))
 
 
 def analyse_campaign(
@@ -82,15 +75,14 @@ def analyse_campaign(
         facts = _rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
         planned = _rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
         answers = Answers(tables, layout.answers_file(tables, campaign))
-        asking = _Asking(connection, tables, answers, settings.confidence)
-        measured = _measured(asking, facts)
-        links = mismatches.links(campaign.root, facts)
         source = Source(connection, tables, answers)
+        measured = _measured(source, facts)
+        links = mismatches.links(campaign.root, facts)
         about = run_findings.of_runs(source, facts, lag_limit or {})
-        failed = list(error_causes.rows(connection, tables, answers, facts))
+        failed = list(error_causes.rows(source, facts))
         failed += error_causes.reported(connection, tables, campaign)
         copies = mismatches.copies(facts, links)
-        judged = _judged(asking, facts, known, links, copies, measured=measured, about=about, failed=failed)
+        judged = _judged(source, facts, known, links, copies, measured=measured, about=about, failed=failed)
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
@@ -98,12 +90,14 @@ def analyse_campaign(
         drawn: dict[str, list[_Row]] = {table: [] for table in distributions.TABLES}
         for group in _groups(runs):
             counting = [run for run in group if not run["excluded"]]
-            found = list(_cells(asking, group, counting, kept))
+            found = list(_cells(source, group, counting, settings.confidence, kept))
             cells += found
-            for table, shown in distributions.of_cell(source, group, counting).items():
+            for table, shown in distributions.of_cell(source, group).items():
                 drawn[table] += shown
             alike = len({_load(run) for run in group}) == 1
-            cells_all += found if len(counting) == len(group) or not alike else _cells(asking, group, group)
+            cells_all += (
+                found if len(counting) == len(group) or not alike else _cells(source, group, group, settings.confidence)
+            )
         answers.save()
     suggestions = suggest((each.profile for each in judged), mismatches.unfinished(campaign, planned, known))
     key = layout.campaign_key(campaign)
@@ -138,12 +132,12 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> l
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
-def _measured(asking: _Asking, facts: Sequence[_Row]) -> dict[tuple[str, int], _Row]:
+def _measured(source: Source, facts: Sequence[_Row]) -> dict[tuple[str, int], _Row]:
     """What requests say, by file and run; each of `facts` learns whether its clock was set back."""
     found = {
         (file, row["run"]): row
-        for file in sorted({fact["requests_file"] for fact in facts if fact["requests_file"]})
-        for row in asking.measured(file)
+        for file, runs in sorted(run_requests.by_file(facts), key=lambda each: each[0])
+        for row in source.of_cell("runs", file, runs)
     }
     for fact in facts:
         own = found.get((fact["requests_file"] or "", fact["run"]), {})
@@ -152,7 +146,7 @@ def _measured(asking: _Asking, facts: Sequence[_Row]) -> dict[tuple[str, int], _
 
 
 def _judged(
-    asking: _Asking,
+    source: Source,
     facts: Sequence[_Row],
     known: Known,
     links: Mapping[str, str],
@@ -172,7 +166,7 @@ def _judged(
             causes[row["variant_dir"], row["rate"], row["run"]].append(row)
     reported = {
         (row["variant_dir"], row["rate"], row["run"]): row
-        for row in _rows(asking.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
+        for row in _rows(source.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
     }
     named = Counter((fact["variant_dir"], fact["rate"], fact["run"]) for fact in facts)
     loads: dict[tuple[float, str], set[str]] = {}
@@ -248,7 +242,11 @@ def _groups(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
 
 
 def _cells(
-    asking: _Asking, runs: Sequence[_Row], counting: Sequence[_Row], kept: list[_Row] | None = None
+    source: Source,
+    runs: Sequence[_Row],
+    counting: Sequence[_Row],
+    confidence: float,
+    kept: list[_Row] | None = None,
 ) -> Iterator[_Row]:
     """One row per stream, over those of a cell's `runs` that are `counting`. Rows of `replicates` go into `kept`."""
     included = replicates.ordered([run for run in counting if run["requests_file"]])
@@ -257,8 +255,9 @@ def _cells(
     key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
     files = {run["requests_file"] for run in included}
     of_runs = [tuple(run[name] for name in _DESCRIBED) for run in included]
-    question = _CELL_CODE, key, of_runs, asking.confidence
-    for cell in asking.answers.rows(question, files, lambda: _computed(asking, files, included)):
+    question = replicates.CELL_CODE, key, of_runs, confidence
+    compute = partial(replicates.cells, source, files, included, confidence)
+    for cell in source.answers.rows(question, files, compute):
         resolution_ns = max((run["resolution_ns"] for run in included if run["resolution_ns"]), default=None)
         drawn = cell.pop("replicates")
         if kept is not None and cell["stream"] == MAIN_STREAM:
@@ -267,17 +266,3 @@ def _cells(
 
 
 _DESCRIBED = ("variant_dir", "run", "timeout_s", "load_model", "clock_set_back_s")
-
-# All that the figures of a cell depend on besides its requests.
-_CELL_CODE = (sql.load("cells"), replicates.CODE)
-
-
-def _computed(asking: _Asking, files: Iterable[str], included: Sequence[_Row]) -> Iterator[_Row]:
-    """`cells.sql` over the included runs of one cell, with intervals and replicates."""
-    patterns = sorted(layout.pattern(asking.tables / file) for file in files)
-    replicates.register(asking.connection, included)
-    for cell in _rows(asking.connection, sql.load("cells"), files=patterns):
-        sampled = replicates.samples(asking.connection, patterns, included, cell["stream"])
-        found = replicates.replicate(included, sampled)
-        drawn = {"replicates": replicates.to_text(found)}
-        yield cell | replicates.columns(found, sampled, asking.confidence) | drawn

@@ -7,6 +7,7 @@ that one cell counts takes these from there, so that only cells joined from seve
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from loadstone import sql
-from loadstone.analysis import conclusions, distributions, fits, replicates
+from loadstone.analysis import conclusions, distributions, fits, replicates, run_requests
 from loadstone.analysis.cache import Answers
 from loadstone.analysis.run_requests import Source
 from loadstone.analysis.scope import Settings, grouped, way
@@ -27,10 +28,8 @@ from loadstone.tables import database, layout, schema
 
 _Row = dict[str, Any]
 
-_RUN = ("host", "timestamp", "variant_dir", "run")
 _TAKEN = [column.name for column in schema.POOLED]
 _HEEDED = ("timeout_s", "load_model", "clock_set_back_s")  # of a run, by what is computed from its requests
-_JOINED_CODE = (sql.load("comparison_pooled"), replicates.CODE)
 _ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
 
 
@@ -158,6 +157,7 @@ class _Comparing:
         self.connection = connection
         self.tables = tables
         self.answers = Answers(tables, layout.comparison_answers_file(tables, comparison.id))
+        self.source = Source(connection, tables, self.answers)
         self.confidence = settings.confidence
         self.files: dict[tuple[Any, ...], list[str]] = {}
         for row in _rows(connection, "comparison_files"):
@@ -200,8 +200,9 @@ class _Comparing:
     # --- vegeta-summaries ---------------------------------------------------------------------------------------------
 
     def _reported(self) -> list[_Row]:
-        keys = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run", "series")
-        self._register("counting", [run for runs in self.series for run in runs], keys)
+        keys = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run", "series", *_HEEDED)
+        counting = [run for runs in self.series for run in runs]
+        self.connection.register("counting", pa.table({name: [run[name] for run in counting] for name in keys}))
         self.connection.register("derived", pa.Table.from_pylist(self._derived(), schema.SUMMARIES))
         return _rows(self.connection, "comparison_summaries")
 
@@ -214,7 +215,7 @@ class _Comparing:
         for _, group in groupby(unreported, key=lambda run: run["series"]):
             runs = list(group)
             if files := self._requests(runs):
-                self._register("unreported", runs, _RUN)
+                run_requests.select(self.connection, runs)
                 found += _rows(self.connection, "comparison_derived", files=self._patterns(files))
         return found
 
@@ -250,25 +251,18 @@ class _Comparing:
         if not (files := self._requests(included)):
             return None
         columns = ("app", "host", "timestamp", "rate", "variant", "variant_dir", "run", *_HEEDED)
-        question = _JOINED_CODE, [tuple(run[name] for name in columns) for run in included], self.confidence
-        rows = self.answers.rows(question, files, lambda: self._computed(included, self._patterns(files)))
+        question = replicates.CELL_CODE, [tuple(run[name] for name in columns) for run in included], self.confidence
+        compute = partial(replicates.cells, self.source, files, included, self.confidence, MAIN_STREAM)
+        rows = self.answers.rows(question, files, compute)
         if not rows:
             return None
         self.replicates[runs[0]["series"]] = replicates.from_text(rows[0].pop("replicates"))
         return rows[0]
 
-    def _computed(self, included: Sequence[_Row], files: Sequence[str]) -> Iterator[_Row]:
-        replicates.register(self.connection, included)
-        for row in _rows(self.connection, "comparison_pooled", files=files):
-            sampled = replicates.samples(self.connection, files, included, MAIN_STREAM)
-            found = replicates.replicate(included, sampled)
-            yield row | replicates.columns(found, sampled, self.confidence) | {"replicates": replicates.to_text(found)}
-
     # --- what charts show of it ---------------------------------------------------------------------------------------
 
     def pictured(self) -> dict[str, list[_Row]]:
         """Rows of the tables `pictured.POOLED`; a series whose runs are all that one cell counts has that cell's."""
-        source = Source(self.connection, self.tables, self.answers)
         found: dict[str, list[_Row]] = {table: [] for table in distributions.POOLED}
         known = {table: self._pictured_cells(table) for table in distributions.POOLED}
         for runs in self.series:
@@ -280,7 +274,7 @@ class _Comparing:
                     for table in known
                 }
             elif files := self._requests(raw):
-                rows = distributions.of_series(source, self.comparison.id, files, replicates.ordered(raw))
+                rows = distributions.of_series(self.source, self.comparison.id, files, replicates.ordered(raw))
             else:
                 continue
             for table in found:
@@ -298,9 +292,6 @@ class _Comparing:
 
     def _patterns(self, files: Sequence[str]) -> list[str]:
         return [layout.pattern(self.tables / file) for file in files]
-
-    def _register(self, name: str, runs: Sequence[_Row], columns: Sequence[str]) -> None:
-        self.connection.register(name, pa.table({column: [run[column] for run in runs] for column in columns}))
 
 
 def _joined(values: Any) -> str:

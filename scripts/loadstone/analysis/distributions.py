@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from loadstone import sql, stats
-from loadstone.analysis import replicates
+from loadstone.analysis import replicates, run_requests
 from loadstone.analysis.run_requests import Source, key
 from loadstone.analysis.scope import grouped
 from loadstone.tables import layout
@@ -33,32 +32,30 @@ SHARES = [0.01, 0.05, *(tenth / 10 for tenth in range(1, 8)), 0.75, 0.8, 0.85, 0
 ]
 _PLACES = {name: SHARES.index(share) for name, share in SHOWN.items()}
 
-_QUERIES = ("measured_requests", "run_figures", "time_bins", "percentile_curves")
-_CODE = [sql.load(name) for name in _QUERIES]
+_CODE = [sql.load(name) for name in ("distribution_requests", "run_figures", "time_bins", "percentile_curves")]
 _PLACE = ("host", "timestamp", "variant_dir", "run")
 
 
-def of_cell(source: Source, runs: Sequence[_Row], counting: Sequence[_Row]) -> dict[str, list[_Row]]:
-    """Rows of each table about one cell, whose `runs` are rows of table `runs`, with `counting` among them.
+def of_cell(source: Source, runs: Sequence[_Row]) -> dict[str, list[_Row]]:
+    """Rows of each table about one cell, whose `runs` are rows of table `runs`, excluded ones too.
 
     Runs that were measured in different ways are never pooled.
     """
     found: dict[str, list[_Row]] = {table: [] for table in TABLES}
     for each in grouped([run for run in runs if run["requests_file"]]):
         ordered = replicates.ordered(each)
-        counted = {_place(run) for run in counting}
-        rows = _of_runs(source, {run["requests_file"] for run in each}, ordered, counted)
+        rows = _of_runs(source, {run["requests_file"] for run in each}, ordered)
         by_place = {_place(run): run for run in each}
         found["run_figures"] += [key(by_place[_place(row)]) | row for row in rows["run_figures"]]
-        own = [run for run in ordered if _place(run) in counted]
+        valid = [run for run in ordered if not run["excluded"]]
         for table in POOLED:
-            found[table] += [_series(None, own) | row for row in rows[table]]
+            found[table] += [_series(None, valid) | row for row in rows[table]]
     return found
 
 
 def of_series(source: Source, comparison: str, files: Iterable[str], runs: Sequence[_Row]) -> dict[str, list[_Row]]:
     """Rows of the `POOLED` tables about a comparison's runs of one variant at one rate, measured in one way."""
-    rows = _of_runs(source, files, runs, {_place(run) for run in runs})
+    rows = _of_runs(source, files, runs)
     return {table: [_series(comparison, runs) | row for row in rows[table]] for table in POOLED}
 
 
@@ -78,18 +75,16 @@ def _series(comparison: str | None, runs: Sequence[_Row]) -> _Row:
     }
 
 
-def _of_runs(
-    source: Source, files: Iterable[str], runs: Sequence[_Row], counted: set[tuple[Any, ...]]
-) -> dict[str, list[_Row]]:
+def _of_runs(source: Source, files: Iterable[str], runs: Sequence[_Row]) -> dict[str, list[_Row]]:
     files = sorted(files)
     question = (
         _CODE,
         SHARES,
         BINS,
-        [(*_place(run), run["timeout_s"], run["clock_set_back_s"], _place(run) in counted) for run in runs],
+        run_requests.identity(runs),
     )
     found: dict[str, list[_Row]] = {table: [] for table in TABLES}
-    for row in source.answers.rows(question, files, lambda: _computed(source, files, runs, counted)):
+    for row in source.answers.rows(question, files, lambda: _computed(source, files, runs)):
         found[row.pop("table")].append(row)
     return found
 
@@ -98,21 +93,11 @@ def _place(run: _Row) -> tuple[Any, ...]:
     return tuple(run[name] for name in _PLACE)
 
 
-def _computed(
-    source: Source, files: Sequence[str], runs: Sequence[_Row], counted: set[tuple[Any, ...]]
-) -> Iterator[_Row]:
+def _computed(source: Source, files: Sequence[str], runs: Sequence[_Row]) -> Iterator[_Row]:
     connection = source.connection
-    columns: dict[str, Any] = {name: [run[name] for run in runs] for name in _PLACE}
-    timeouts = [None if run["timeout_s"] is None else round(run["timeout_s"] * 1e9) for run in runs]
-    columns |= {
-        "series": range(len(runs)),
-        "timeout_ns": pa.array(timeouts, pa.int64()),
-        "is_timed": [not run["clock_set_back_s"] for run in runs],
-        "counts": [_place(run) in counted for run in runs],
-    }
-    connection.register("pictured", pa.table(columns))
+    run_requests.select(connection, runs)
     patterns = [layout.pattern(source.tables / file) for file in files]
-    connection.execute(sql.load("measured_requests"), {"files": patterns})
+    connection.execute(sql.load("distribution_requests"), {"files": patterns})
     for row in _rows(connection, "run_figures", shares=SHARES):
         yield {"table": "run_figures", **dict(zip(_PLACE, _place(runs[row.pop("series")]), strict=True))} | _run(row)
     for row in _rows(connection, "percentile_curves", shares=SHARES):

@@ -11,7 +11,6 @@ timeout has no side. An HTTP status is the proxy's or the service's only where t
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,10 @@ import duckdb
 import pyarrow as pa
 
 from loadstone import sql
-from loadstone.analysis.cache import Answers
+from loadstone.analysis import run_requests
+from loadstone.analysis.run_requests import Source
 from loadstone.archive import Campaign
-from loadstone.tables import database, layout, schema
+from loadstone.tables import database, schema
 
 CLIENT, SERVER, PROXY, UNKNOWN = "client", "server", "proxy", "unknown"
 
@@ -171,18 +171,13 @@ EXHAUSTED = ("file_descriptors", "ports", "buffers")
 EXHAUSTED_SHARE = 0.01
 
 
-def rows(
-    connection: duckdb.DuckDBPyConnection, tables: Path, answers: Answers, facts: Sequence[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
+def rows(source: Source, facts: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Rows of `error_causes` for the runs of a campaign (rows of `facts`), also those that statistics leave out."""
-    query, patterns = sql.load("error_causes"), _patterns()
-    connection.register("patterns", patterns)
-    cells = {fact["requests_file"]: fact for fact in facts if fact["requests_file"]}
-    for file, fact in sorted(cells.items()):
-        key = {name: fact[name] for name in (*(name for name, _ in schema.CELL_KEY), "variant_dir")}
-        values = {"files": [layout.pattern(tables / file)], "most": MOST_TEXTS}
-        question = query, patterns.to_pylist(), MOST_TEXTS
-        for row in answers.rows(question, [file], partial(_asked, connection, query, values)):
+    patterns = _patterns()
+    source.connection.register("patterns", patterns)
+    for file, runs in sorted(run_requests.by_file(facts), key=lambda each: each[0]):
+        key = {name: runs[0][name] for name in (*(name for name, _ in schema.CELL_KEY), "variant_dir")}
+        for row in source.of_cell("error_causes", file, runs, also=patterns.to_pylist(), most=MOST_TEXTS):
             yield key | row
 
 

@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping
 
+_MEASURED = "sql/measured_requests.sql"
 _REQUESTS = "sql/series_requests.sql"
 _READERS = "readers/"
 
 MADE_BY: Mapping[str, tuple[str, ...]] = {
-    "cells": ("sql/cells.sql", _REQUESTS, "analysis/replicates.py"),
-    "cells_all": ("sql/cells.sql", _REQUESTS, "analysis/replicates.py"),
+    "cells": ("sql/cells.sql", _MEASURED, _REQUESTS, "analysis/replicates.py"),
+    "cells_all": ("sql/cells.sql", _MEASURED, _REQUESTS, "analysis/replicates.py"),
     "claims": ("sql/claims_runs.sql", "sql/claims_missing.sql", "analysis/caveats/"),
     "comparisons": (
         "sql/comparison_summaries.sql",
         "sql/comparison_derived.sql",
-        "sql/comparison_pooled.sql",
         "sql/cells.sql",
+        _MEASURED,
         "analysis/comparison.py",
     ),
     "effects": (_REQUESTS, "analysis/effects.py", "stats/contrasts.py"),
-    "error_causes": ("sql/error_causes.sql", "sql/error_causes_reported.sql", "analysis/error_causes.py"),
+    "error_causes": ("sql/error_causes.sql", _MEASURED, "sql/error_causes_reported.sql", "analysis/error_causes.py"),
     "failures": ("archive/failures.py", "tables/convert.py"),
     "figures": (_READERS,),
     "fits": ("sql/comparison_points.sql", "analysis/fits.py", "stats/lines.py"),
@@ -29,20 +30,20 @@ MADE_BY: Mapping[str, tuple[str, ...]] = {
     "knee_shares": (_REQUESTS, "analysis/saturation.py", "stats/saturation.py"),
     "knees": (_REQUESTS, "analysis/saturation.py", "stats/saturation.py"),
     "layers": (_REQUESTS, "analysis/layers.py"),
-    "percentile_curves": ("sql/percentile_curves.sql", _REQUESTS, "analysis/distributions.py"),
+    "percentile_curves": ("sql/percentile_curves.sql", _MEASURED, "analysis/distributions.py"),
     "planned": ("tables/convert.py",),
     "problems": ("tables/convert.py", "analysis/mismatches.py"),
     "requests": (_READERS, "tables/requests.py"),
     "resource_usage": ("sql/resource_usage.sql",),
     "resources": (_READERS,),
-    "run_figures": ("sql/run_figures.sql", "analysis/distributions.py"),
-    "run_shapes": ("sql/run_latencies.sql", "analysis/run_shapes.py", "stats/run_shape.py"),
-    "runs": ("sql/runs.sql", "analysis/campaign.py", "tables/exclusion.py"),
-    "senders": ("sql/senders.sql", "analysis/senders.py"),
-    "sending": ("sql/sending.sql", "analysis/send_lag.py"),
+    "run_figures": ("sql/run_figures.sql", _MEASURED, "analysis/distributions.py"),
+    "run_shapes": ("sql/run_latencies.sql", _MEASURED, "analysis/run_shapes.py", "stats/run_shape.py"),
+    "runs": ("sql/runs.sql", _MEASURED, "analysis/campaign.py", "tables/exclusion.py"),
+    "senders": ("sql/senders.sql", _MEASURED, "analysis/senders.py"),
+    "sending": ("sql/sending.sql", _MEASURED, "analysis/send_lag.py"),
     "spans": ("readers/jaeger.py", "tables/traces.py"),
     "suggestions": ("analysis/suggested_tags.py",),
     "summaries": (_READERS, "tables/run_files.py"),
-    "time_bins": ("sql/time_bins.sql", "analysis/distributions.py"),
+    "time_bins": ("sql/time_bins.sql", _MEASURED, "analysis/distributions.py"),
     "trace_shares": ("sql/trace_shares.sql", "tables/traces.py"),
 }

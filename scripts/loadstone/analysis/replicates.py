@@ -5,27 +5,29 @@ Intervals become columns of `cells` and `comparisons`; replicates of the main st
 """
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
 from loadstone import sql, stats
+from loadstone.analysis import run_requests
+from loadstone.analysis.run_requests import Source
 from loadstone.stats import Replicates, Sample
 from loadstone.stats.bootstrap import ERRORS, MEAN, THROUGHPUT
-from loadstone.tables import schema
+from loadstone.tables import layout, schema
 
 _Row = dict[str, Any]
 
-_PLACE = ("host", "timestamp", "variant_dir", "run")
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts")
 _UNSURE = ("offered", "limit_ns")  # None where nothing tells them
 _TOLD, _FAILED, _CENSORED = 1, 2, 4
 
 # All that replicates depend on besides requests.
-CODE = (sql.load("series_requests"), stats.CODE, schema.PERCENTILES)
+CODE = (run_requests.CODE, sql.load("series_requests"), stats.CODE, schema.PERCENTILES)
+# All that the figures of a cell depend on.
+CELL_CODE = (sql.load("cells"), CODE)
 
 
 def ordered(runs: Sequence[_Row]) -> list[_Row]:
@@ -33,18 +35,26 @@ def ordered(runs: Sequence[_Row]) -> list[_Row]:
     return sorted(runs, key=lambda run: (run["host"], run["timestamp"], run["run"], run["variant_dir"]))
 
 
-def register(connection: duckdb.DuckDBPyConnection, runs: Sequence[_Row]) -> None:
-    """Name the runs whose requests queries read: `included`, with their places in `series`."""
-    columns: dict[str, Any] = {name: [run[name] for run in runs] for name in _PLACE}
-    timeouts = [None if run["timeout_s"] is None else round(run["timeout_s"] * 1e9) for run in runs]
-    columns |= {"series": range(len(runs)), "timeout_ns": pa.array(timeouts, pa.int64())}
-    connection.register("included", pa.table(columns))
+def cells(
+    source: Source, files: Collection[str], runs: Sequence[_Row], confidence: float, stream: str | None = None
+) -> Iterator[_Row]:
+    """`cells.sql` over the requests of runs of one series, with intervals and, as text, replicates.
+
+    A row per stream (None), or that of one. `files` hold the requests, relative to the tables' folder.
+    """
+    patterns = sorted(layout.pattern(source.tables / file) for file in files)
+    run_requests.select(source.connection, runs)
+    values = {"files": patterns, "stream": stream}
+    for cell in source.connection.sql(sql.load("cells"), params=values).to_arrow_table().to_pylist():
+        sampled = samples(source.connection, patterns, runs, cell["stream"])
+        found = replicate(runs, sampled)
+        yield cell | columns(found, sampled, confidence) | {"replicates": to_text(found)}
 
 
 def samples(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], runs: Sequence[_Row], stream: str
 ) -> list[Sample]:
-    """The measured requests of the runs that are registered, one sample per run that has any."""
+    """The measured requests of the runs that are selected, one sample per run that has any."""
     found = connection.execute(sql.load("series_requests"), {"files": files, "stream": stream}).fetchnumpy()
     series = found["series"]
     starts = np.flatnonzero(np.diff(series)) + 1

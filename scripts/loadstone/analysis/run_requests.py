@@ -1,4 +1,7 @@
-"""The single requests of runs, cell by cell, for what is found out about each run."""
+"""The requests that queries read: those of selected runs, in the Parquet files of their cells.
+
+``sql/measured_requests.sql`` says what a measured request is and what it took; queries of tables read its macros.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
+from loadstone import sql
 from loadstone.analysis.cache import Answers
+from loadstone.tables import layout
 
 _Row = dict[str, Any]
 
 _KEY = ("app", "host", "timestamp", "variant", "rate", "run", "variant_dir")
+_SELECTED = pa.schema(
+    [
+        ("series", pa.int32()),
+        *((name, pa.string()) for name in ("host", "timestamp", "variant_dir")),
+        ("rate", pa.float64()),
+        ("run", pa.int32()),
+        *((name, pa.float64()) for name in ("timeout_s", "clock_set_back_s")),
+        ("excluded", pa.bool_()),
+    ]
+)
+
+# What every figure of requests depends on besides its own query.
+CODE = sql.load("measured_requests")
 
 
 @dataclass(frozen=True)
@@ -21,6 +40,36 @@ class Source:
     connection: duckdb.DuckDBPyConnection
     tables: Path
     answers: Answers
+
+    def of_cell(self, query: str, file: str, runs: Sequence[_Row], *, also: object = None, **values: Any) -> list[_Row]:
+        """The rows that ``sql/<query>.sql`` gives of the requests of a cell's `runs`, which lie in `file`.
+
+        `values` are bound to the query's parameters besides `$files`; `also` is what else the rows depend on.
+        """
+
+        def compute() -> list[_Row]:
+            select(self.connection, runs)
+            bound = {"files": [layout.pattern(self.tables / file)], **values}
+            rows: list[_Row] = self.connection.sql(sql.load(query), params=bound).to_arrow_table().to_pylist()
+            return rows
+
+        return self.answers.rows((sql.load(query), identity(runs), also, values), [file], compute)
+
+
+def select(connection: duckdb.DuckDBPyConnection, runs: Sequence[_Row]) -> None:
+    """Select the runs whose requests queries of the connection read; their places in `runs` are their `series`.
+
+    A run that nobody judged yet is not excluded, and its clock was not set back.
+    """
+    rows = [{"clock_set_back_s": None, "excluded": False} | run | {"series": n} for n, run in enumerate(runs)]
+    columns = {name: [row[name] for row in rows] for name in _SELECTED.names}
+    connection.register("selected_runs", pa.table(columns, schema=_SELECTED))
+
+
+def identity(runs: Sequence[_Row]) -> tuple[Any, ...]:
+    """What measured requests of these runs depend on besides the files that they lie in."""
+    names = [name for name in _SELECTED.names if name != "series"]
+    return CODE, [tuple(run.get(name) for name in names) for run in runs]
 
 
 def key(fact: Mapping[str, Any]) -> _Row:

@@ -37,9 +37,10 @@ def _of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Row]:
 
     def compute() -> Iterator[_Row]:
         files = [layout.pattern(source.tables / file)]
+        run_requests.select(source.connection, runs)
         columns: dict[str, Any] = source.connection.execute(query, {"files": files}).fetchnumpy()
-        run, seq, latency_ns, started_ns = columns.values()
-        undated = np.ma.getmaskarray(started_ns)
+        run, seq, latency_ns, sent_ns = columns.values()
+        undated = np.ma.getmaskarray(sent_ns)
         starts = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), run.size] if run.size else [0]
         for low, high in pairwise(starts):
             number = int(run[low])
@@ -48,10 +49,10 @@ def _of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Row]:
                 part = part[np.argsort(seq[part], kind="stable")]
             seed = stats.seed(*identity, number)
             found = run_shape.classify(latency_ns[part], resolutions_ns.get(number), seed)
-            times_ns = None if undated[part].any() or number in set_back else np.asarray(started_ns[part])
+            times_ns = None if undated[part].any() or number in set_back else np.asarray(sent_ns[part])
             yield {"run": number} | _row(found, seq[part], times_ns)
 
-    question = (run_shape.CODE, query, identity, sorted(resolutions_ns.items()), sorted(set_back))
+    question = (run_shape.CODE, query, run_requests.identity(runs), identity, sorted(resolutions_ns.items()))
     return source.answers.rows(question, [file], compute)
 
 
@@ -82,7 +83,7 @@ def _percent(share: float, sign: str = "") -> str:
     return f"{100 * share:{sign}{',.0f' if abs(share) >= 10 else '.3g'}} %"
 
 
-def _row(found: run_shape.RunShape, seq: _Integers, started_ns: _Integers | None) -> _Row:
+def _row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | None) -> _Row:
     """With requests by their number, and times where they are known."""
     row = asdict(found) | {
         "requests": seq.size,
@@ -92,9 +93,9 @@ def _row(found: run_shape.RunShape, seq: _Integers, started_ns: _Integers | None
         "warmup_s": None,
         "period_s": None,
     }
-    if started_ns is not None:
+    if sent_ns is not None:
         if found.warmup_requests is not None:
-            row["warmup_s"] = float(started_ns[found.warmup_requests] - started_ns[0]) / 1e9
+            row["warmup_s"] = float(sent_ns[found.warmup_requests] - sent_ns[0]) / 1e9
         if found.period_requests is not None:
-            row["period_s"] = found.period_requests * float(started_ns[-1] - started_ns[0]) / 1e9 / (seq.size - 1)
+            row["period_s"] = found.period_requests * float(sent_ns[-1] - sent_ns[0]) / 1e9 / (seq.size - 1)
     return row

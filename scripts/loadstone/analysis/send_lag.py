@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone import sql
 from loadstone.analysis import run_requests
 from loadstone.analysis.run_requests import Source
 from loadstone.digits import ms
 from loadstone.readers import load_generators
 from loadstone.stats import estimable
-from loadstone.tables import layout
 from loadstone.text import rate_text
 
 _Row = dict[str, Any]
@@ -58,23 +56,13 @@ def sending(source: Source, facts: Sequence[_Row], counts: Sequence[int | None],
     found: dict[tuple[str, int], _Row] = {}
     for file, runs in run_requests.by_file(facts):
         if any(_refusal(run) is None for run in runs):
-            found |= {(file, row["run"]): row for row in _of_cell(source, file)}
+            found |= {(file, row["run"]): row for row in source.of_cell("sending", file, runs)}
     return [
         run_requests.key(fact)
         | {"requests": count}
         | _judged(fact, found.get((fact["requests_file"] or "", fact["run"])), count or 0, limit)
         for fact, count in zip(facts, counts, strict=True)
     ]
-
-
-def _of_cell(source: Source, file: str) -> list[_Row]:
-    query, files = sql.load("sending"), [layout.pattern(source.tables / file)]
-
-    def compute() -> list[_Row]:
-        rows: list[_Row] = source.connection.sql(query, params={"files": files}).to_arrow_table().to_pylist()
-        return rows
-
-    return source.answers.rows(query, [file], compute)
 
 
 def _judged(fact: _Row, found: _Row | None, requests: int, limit: LagLimit) -> _Row:

@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadstone import sql
 from loadstone.analysis import run_requests
 from loadstone.analysis.run_requests import Source
 from loadstone.digits import ms
-from loadstone.tables import layout
 
 _Row = dict[str, Any]
 
@@ -19,19 +17,9 @@ def senders(source: Source, facts: Sequence[_Row]) -> list[list[_Row]]:
     found: dict[tuple[str, int], list[_Row]] = {}
     for file, runs in run_requests.by_file(facts):
         if any((run["generators"] or 1) > 1 for run in runs):
-            for row in _of_cell(source, file):
+            for row in source.of_cell("senders", file, runs):
                 found.setdefault((file, row["run"]), []).append(row)
     return [_of_run(fact, found.get((fact["requests_file"] or "", fact["run"]), [])) for fact in facts]
-
-
-def _of_cell(source: Source, file: str) -> list[_Row]:
-    query, files = sql.load("senders"), [layout.pattern(source.tables / file)]
-
-    def compute() -> list[_Row]:
-        rows: list[_Row] = source.connection.sql(query, params={"files": files}).to_arrow_table().to_pylist()
-        return rows
-
-    return source.answers.rows(query, [file], compute)
 
 
 def _of_run(fact: _Row, found: Sequence[_Row]) -> list[_Row]:

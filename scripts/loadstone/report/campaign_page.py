@@ -142,7 +142,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
         rates=overview["rates"] if overview else [],
         cells=cells,
         errors=questions.rows("page_errors", put_back=False),
-        codes=questions.rows("page_codes"),
+        codes=questions.rows_of_requests("page_codes"),
         runs=runs,
         missing=in_order(questions.rows("page_missing"), names),
         problems=in_order(questions.rows("page_problems", shown=SHOWN), names),

@@ -1,6 +1,6 @@
 """The report's questions to the tables: each is one file under ``sql/page_*.sql``, its values bound as parameters."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import duckdb
 
 from loadstone import sql
 from loadstone.archive import Campaign
-from loadstone.tables.database import connect
+from loadstone.tables.database import connect, table_files
 
 Row = dict[str, Any]
 
@@ -17,8 +17,9 @@ Row = dict[str, Any]
 class Questions:
     """An open connection to the tables of some campaigns."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, requests_files: Sequence[str] = ()) -> None:
         self._connection = connection
+        self._requests_files = list(requests_files)
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -31,9 +32,13 @@ class Questions:
         columns = [column[0] for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
-    def run(self, name: str, **values: Any) -> None:
-        """Run ``sql/<name>.sql`` for what it does (making a temporary table)."""
-        self._connection.execute(sql.load(name), values)
+    def rows_of_requests(self, name: str, **values: Any) -> list[Row]:
+        """The same for a query over requests (``$files``); none where the campaigns have none."""
+        return self.rows(name, files=self._requests_files, **values) if self._requests_files else []
+
+    def read_requests(self, rate: float) -> None:
+        """Make the temporary table `page_requests` of one rate, at which there are requests."""
+        self._connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rate": rate})
 
 
 def in_order(rows: Iterable[Row], variants: Iterable[str]) -> list[Row]:
@@ -51,6 +56,7 @@ def asking(tables: Path, campaigns: list[Campaign] | None) -> Iterator[Questions
     """Questions about these campaigns alone (None: about all in the tables); the connection is closed at the end."""
     connection = connect(tables, campaigns)
     try:
-        yield Questions(connection)
+        connection.execute(sql.load("selected_runs"))
+        yield Questions(connection, table_files(tables, "requests", campaigns))
     finally:
         connection.close()

@@ -27,6 +27,8 @@ SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0
 
 _FIGURES = ("mean", "min", "p50", "p90", "p95", "p99", "p999", "max")
 _QUERIES = (
+    "measured_requests",
+    "selected_runs",
     "page_requests",
     "page_over_time",
     "page_run_numbers",
@@ -54,7 +56,7 @@ def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit) -> str:
 
 def gather(questions: Questions, rate: float, unit: Unit, findings: RunFindings) -> dict[str, Any]:
     """The content of one rate's data file; latencies in `unit`, times in seconds."""
-    questions.run("page_requests", rate=rate)
+    questions.read_requests(rate)
     return {
         "time": _over_time(questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN), unit),
         "shares": SHARES,

@@ -58,7 +58,7 @@ def gather(
     rows = [row for row in runs if row["shown"]]
     raw: dict[tuple[Any, ...], list[Row]] = {}
     if any(row["evidence"] == "raw" for row in rows):
-        for row in questions.rows("page_reported_raw", coarse_ns=COARSE_NS):
+        for row in questions.rows_of_requests("page_reported_raw", coarse_ns=COARSE_NS):
             raw.setdefault(_key(row), []).append(row)
     histograms = any(row["evidence"] == "histogram" for row in rows)
     bounds = questions.rows("page_histograms", shown=_BOUNDS) if histograms else []

@@ -1,24 +1,23 @@
 -- A row is one stream of one cell: the measured requests of its runs that are not excluded, pooled.
 --
--- $files holds the cell's requests; `included` (variant_dir, run, timeout_ns) names the runs that count.
--- A request that timed out counts with what it took at least, so that figures which rest on it are lower bounds.
+-- Requests are those of measured_requests.sql, in $files; of one stream where $stream is not null. Those that timed out
+-- make the figures which rest on them lower bounds. Runs may be of several campaigns (a row of comparisons).
 -- Deviations have ddof 0. Percentiles interpolate linearly between order statistics (numpy's default, type 7 of
 -- Hyndman & Fan 1996) and are those of the pooled requests, never averages over runs. ok_* count code 200 alone.
 -- Fractions are per run failed / all requests, then mean and deviation over runs; a run without a class has 0 of it.
 -- Where the tool does not tell the code of a single request it is unknown whether that failed: it counts in no fraction.
 -- Runs are summed up in their order, so that the same data give the same figures to the last digit.
 WITH tested AS (
-    SELECT
-        stream, variant_dir, run, code, code = 200 AS ok, error_class,
-        if(error_class = 'timeout', greatest(latency_ns, coalesce(timeout_ns, 0)), latency_ns) AS latency_ns
-    FROM read_parquet($files)
-    JOIN included USING (variant_dir, run)
-    WHERE phase = 'test'
+    SELECT stream, host, timestamp, variant_dir, run, code, ok, error_class, latency_ns
+    FROM measured_requests($files)
+    WHERE $stream IS NULL OR stream = $stream
 ),
 
 per_run AS (
     SELECT
         stream,
+        host,
+        timestamp,
         variant_dir,
         run,
         nullif(count(code), 0) AS n_told,
@@ -26,19 +25,19 @@ per_run AS (
         avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
         count(error_class) / nullif(count(code), 0) AS error_fraction
     FROM tested
-    GROUP BY stream, variant_dir, run
+    GROUP BY stream, host, timestamp, variant_dir, run
 ),
 
 over_runs AS (
     SELECT
         stream,
         count(*) AS n_runs,
-        avg(mean_ns ORDER BY variant_dir, run) AS run_mean_ns,
-        stddev_pop(mean_ns ORDER BY variant_dir, run) AS run_std_ns,
-        avg(ok_mean_ns ORDER BY variant_dir, run) AS ok_run_mean_ns,
-        stddev_pop(ok_mean_ns ORDER BY variant_dir, run) AS ok_run_std_ns,
-        avg(error_fraction ORDER BY variant_dir, run) AS error_fraction,
-        stddev_pop(error_fraction ORDER BY variant_dir, run) AS error_fraction_std
+        avg(mean_ns ORDER BY host, timestamp, variant_dir, run) AS run_mean_ns,
+        stddev_pop(mean_ns ORDER BY host, timestamp, variant_dir, run) AS run_std_ns,
+        avg(ok_mean_ns ORDER BY host, timestamp, variant_dir, run) AS ok_run_mean_ns,
+        stddev_pop(ok_mean_ns ORDER BY host, timestamp, variant_dir, run) AS ok_run_std_ns,
+        avg(error_fraction ORDER BY host, timestamp, variant_dir, run) AS error_fraction,
+        stddev_pop(error_fraction ORDER BY host, timestamp, variant_dir, run) AS error_fraction_std
     FROM per_run
     GROUP BY stream
 ),
@@ -100,10 +99,10 @@ pooled AS (
 ),
 
 class_counts AS (
-    SELECT stream, variant_dir, run, error_class, count(*) AS failed
+    SELECT stream, host, timestamp, variant_dir, run, error_class, count(*) AS failed
     FROM tested
     WHERE error_class IS NOT NULL
-    GROUP BY stream, variant_dir, run, error_class
+    GROUP BY stream, host, timestamp, variant_dir, run, error_class
 ),
 
 class_fractions AS (
@@ -111,14 +110,14 @@ class_fractions AS (
         per_run.stream,
         classes.error_class,
         avg(
-            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY variant_dir, run
+            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY host, timestamp, variant_dir, run
         ) AS fraction,
         stddev_pop(
-            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY variant_dir, run
+            coalesce(class_counts.failed, 0) / per_run.n_told ORDER BY host, timestamp, variant_dir, run
         ) AS fraction_std
     FROM per_run
     JOIN (SELECT DISTINCT stream, error_class FROM class_counts) AS classes USING (stream)
-    LEFT JOIN class_counts USING (stream, variant_dir, run, error_class)
+    LEFT JOIN class_counts USING (stream, host, timestamp, variant_dir, run, error_class)
     GROUP BY per_run.stream, classes.error_class
 ),
 

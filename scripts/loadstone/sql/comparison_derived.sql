@@ -1,10 +1,9 @@
 -- A row is one run without a summary, as a summary would report it, from the measured requests of its main stream.
--- $files holds the requests; `unreported` (host, timestamp, variant_dir, run) names the runs.
+-- Requests are those of measured_requests.sql, in $files.
 WITH tested AS (
     SELECT app, host, timestamp, variant_dir, rate, run, latency_ns, code
-    FROM read_parquet($files, hive_partitioning = false)
-    SEMI JOIN unreported USING (host, timestamp, variant_dir, run)
-    WHERE phase = 'test' AND stream = 'main'
+    FROM measured_requests($files)
+    WHERE stream = 'main'
 )
 
 SELECT

@@ -1,6 +1,6 @@
 -- A row is one run, stream, cause, code and text of measured requests that failed, with how many they were.
 --
--- $files holds a cell's requests; `patterns` is the list of causes of analysis/error_causes.py (rank, cause, side,
+-- Requests are those of measured_requests.sql, in $files; `patterns` is the list of causes of analysis/error_causes.py (rank, cause, side,
 -- from_code, below_code, answered_by, text), of which the first that fits counts; text is a pattern of LIKE.
 -- Only failed requests are read. Their texts lose what differs from request to request (addresses, names that were
 -- looked up, numbers), so that equal errors are one row, and all behind the first 1,000 characters.
@@ -8,8 +8,8 @@
 -- in a row without code and text. n_texts: how many texts a row stands for.
 WITH failed AS (
     SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS said, count(*) AS n
-    FROM read_parquet($files)
-    WHERE error_class IS NOT NULL AND phase = 'test'
+    FROM measured_requests($files)
+    WHERE error_class IS NOT NULL
     GROUP BY stream, run, code, answered_by, said
 ),
 

@@ -1,33 +1,35 @@
--- Makes measured, one row per measured request of the main stream of some runs of one variant at one rate: the narrow
--- columns that run_figures.sql, time_bins.sql and percentile_curves.sql aggregate, so that requests are read once.
+-- The requests that latency figures are made from, for every table and page. Both are macros: `files` are the Parquet
+-- files to read, and the table `selected_runs` names the runs (host, timestamp, rate, variant_dir, run) with what is known
+-- of each: its number in a query (series), timeout_s, clock_set_back_s and whether it is excluded.
 --
--- $files holds the requests; `pictured` (host, timestamp, variant_dir, run, series, timeout_ns, counts, is_timed) names the runs,
--- which `series` numbers.
--- latency_ns of a request that timed out is what it took at least. since_ns counts from the run's first measured request;
--- null where the tool tells no times, or the clock was set back (is_timed).
-CREATE OR REPLACE TEMP TABLE measured AS
-WITH chosen AS (
-    SELECT
-        pictured.series, pictured.counts,
-        if(pictured.is_timed, coalesce(epoch_ns(requests.sent_at), requests.offset_ns), NULL) AS sent_ns,
-        requests.code = 200 AS ok,
-        coalesce(requests.error_class = 'timeout', false) AS timed_out,
+-- sent_requests:     every request of these runs, warm-ups and side streams too, with columns of table requests
+-- measured_requests: those of the measured phase, where `measured`
+--
+-- latency_ns: of a request that timed out what it took at least, which is the time limit: some tools write 0 there, or
+--             what came before it. written_ns is what the tool wrote
+-- sent_ns:    when it was sent: since 1970, or since the run's start where the tool gives no time of day; null where it
+--             gives neither
+CREATE OR REPLACE TEMP MACRO sent_requests(files) AS TABLE
+SELECT
+    requests.* REPLACE (
         if(
             requests.error_class = 'timeout',
-            greatest(requests.latency_ns, coalesce(pictured.timeout_ns, 0)),
+            greatest(requests.latency_ns, coalesce(round(selected_runs.timeout_s * 1e9)::BIGINT, 0)),
             requests.latency_ns
         ) AS latency_ns
-    FROM read_parquet($files, hive_partitioning = false) AS requests
-    JOIN pictured USING (host, timestamp, variant_dir, run)
-    WHERE requests.phase = 'test' AND requests.stream = 'main'
-),
+    ),
+    requests.latency_ns AS written_ns,
+    coalesce(epoch_ns(requests.sent_at), requests.offset_ns) AS sent_ns,
+    requests.phase = 'test' AS measured,
+    requests.code = 200 AS ok,
+    coalesce(requests.error_class = 'timeout', false) AS timed_out,
+    selected_runs.series,
+    selected_runs.excluded,
+    selected_runs.clock_set_back_s
+FROM read_parquet(files, hive_partitioning = false) AS requests
+JOIN selected_runs USING (host, timestamp, rate, variant_dir, run);
 
-starts AS (
-    SELECT series, min(sent_ns) AS start_ns
-    FROM chosen
-    GROUP BY series
-)
-
-SELECT series, counts, ok, timed_out, latency_ns, sent_ns - start_ns AS since_ns
-FROM chosen
-JOIN starts USING (series);
+CREATE OR REPLACE TEMP MACRO measured_requests(files) AS TABLE
+SELECT *
+FROM sent_requests(files)
+WHERE measured;

@@ -1,5 +1,6 @@
 -- One row per run of a tool other than vegeta and serial that left single requests, and per scope: ``measured``, those
--- of the measured phase, and ``all``, those of every phase, where there are others. Main stream.
+-- of the measured phase, and ``all``, those of every phase, where there are others. Main stream, requests as in
+-- measured_requests.sql.
 -- Percentiles interpolate, but of latencies in whole multiples of $coarse_ns or more, which have nothing in between:
 -- there a percentile is the least latency that at least this share of requests did not exceed.
 WITH
@@ -9,13 +10,13 @@ foreign_runs AS (
     WHERE evidence = 'raw' AND coalesce(generator, '') NOT IN ('vegeta', 'serial')
 ),
 chosen AS (
-    SELECT host, timestamp, rate, variant_dir, run, phase, latency_ns, code, resolution_ns >= $coarse_ns AS coarse
-    FROM requests
+    SELECT host, timestamp, rate, variant_dir, run, phase, measured, latency_ns, code, resolution_ns >= $coarse_ns AS coarse
+    FROM sent_requests($files)
     JOIN foreign_runs USING (app, host, timestamp, rate, variant_dir, run)
     WHERE stream = 'main'
 ),
 scoped AS (
-    SELECT *, 'measured' AS scope FROM chosen WHERE phase = 'test'
+    SELECT *, 'measured' AS scope FROM chosen WHERE measured
     UNION ALL
     SELECT *, 'all' AS scope FROM chosen
 ),

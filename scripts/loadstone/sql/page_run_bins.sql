@@ -1,10 +1,10 @@
 -- One row per bin of consecutive requests, $bins bins per run, for the runs of more than $points requests at one rate
--- (from page_requests, test phase): the spread of latency within the bin and how many of its requests failed.
+-- (measured requests of page_requests): the spread of latency within the bin and how many of its requests failed.
 WITH
 extents AS (
     SELECT variant, variant_dir, run, min(seq) AS first_seq, max(seq) - min(seq) + 1 AS span
     FROM page_requests
-    WHERE phase = 'test'
+    WHERE measured
     GROUP BY variant, variant_dir, run
     HAVING count(*) > $points
 )
@@ -21,6 +21,6 @@ SELECT
     max(latency_ns) AS max_ns
 FROM page_requests
 JOIN extents USING (variant, variant_dir, run)
-WHERE phase = 'test'
+WHERE measured
 GROUP BY variant, variant_dir, run, bin
 ORDER BY variant, variant_dir, run, bin;

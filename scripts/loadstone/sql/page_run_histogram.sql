@@ -1,13 +1,13 @@
--- One row per run at one rate (from page_requests, test phase): two histograms of its latency in at most $bins bins each.
+-- One row per run at one rate (measured requests of page_requests): two histograms of its latency in at most $bins bins each.
 -- linear_counts: equal widths from low_ns to p99_ns (what is slower is counted in n_beyond, or it would flatten the rest).
 -- log_counts: equal ratios from low_ns to high_ns. Bins are half-open; the last one holds its upper edge too.
 -- Where latencies come in steps, no bin is narrower than one: linear bins are whole steps wide, and p99_ns is the upper
 -- edge of the bin that holds the 99th percentile, outside of the last bin.
 WITH
-measured AS (
+latencies AS (
     SELECT variant, variant_dir, run, greatest(latency_ns, 1)::DOUBLE AS latency_ns
     FROM page_requests
-    WHERE phase = 'test'
+    WHERE measured
 ),
 steps AS (
     SELECT variant, variant_dir, run, CASE WHEN resolution_ns > 1 THEN resolution_ns END AS step_ns
@@ -21,7 +21,7 @@ extents AS (
         greatest(quantile_cont(latency_ns, 0.99), min(latency_ns) + 1) AS p99_ns,
         greatest(max(latency_ns), min(latency_ns) + coalesce(any_value(step_ns), 1)) AS high_ns,
         floor((quantile_cont(latency_ns, 0.99) - min(latency_ns)) / any_value(step_ns)) + 1 AS n_steps
-    FROM measured
+    FROM latencies
     JOIN steps USING (variant, variant_dir, run)
     GROUP BY variant, variant_dir, run, step_ns
 ),
@@ -42,7 +42,7 @@ placed AS (
             THEN least(floor((latency_ns - low_ns) / (p99_ns - low_ns) * linear_bins + 1e-9), linear_bins - 1)::INTEGER
         END AS linear_bin,
         least(floor(ln(latency_ns / low_ns) / ln(high_ns / low_ns) * log_bins), log_bins - 1)::INTEGER AS log_bin
-    FROM measured
+    FROM latencies
     JOIN shapes USING (variant, variant_dir, run)
 ),
 counted AS (

@@ -1,4 +1,4 @@
--- One row per run at one rate (from page_requests, test phase): the figures that the run inspector prints, and why the
+-- One row per run at one rate (measured requests of page_requests): the figures that the run inspector prints, and why the
 -- run is left out of the statistics, if it is.
 SELECT
     variant, variant_dir, run,
@@ -19,6 +19,6 @@ JOIN (
     FROM runs
     WHERE rate = $rate
 ) USING (variant, variant_dir, run)
-WHERE phase = 'test'
+WHERE measured
 GROUP BY variant, variant_dir, run
 ORDER BY variant, variant_dir, run;

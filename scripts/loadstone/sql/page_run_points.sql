@@ -1,11 +1,11 @@
--- One row per run of at most $points requests at one rate (from page_requests, test phase): every request in order.
+-- One row per run of at most $points requests at one rate (measured requests of page_requests): every request in order.
 SELECT
     variant, variant_dir, run,
     list(seq ORDER BY seq) AS seqs,
     list(latency_ns ORDER BY seq) AS latencies_ns,
     coalesce(list(seq ORDER BY seq) FILTER (WHERE failed), []) AS failed_seqs
 FROM page_requests
-WHERE phase = 'test'
+WHERE measured
 GROUP BY variant, variant_dir, run
 HAVING count(*) <= $points
 ORDER BY variant, variant_dir, run;

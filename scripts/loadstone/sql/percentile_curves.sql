@@ -1,8 +1,8 @@
--- A row is the requests (of `measured`) of all runs that count, pooled: their percentiles at $shares. None without any.
+-- A row is the requests (of distribution_requests.sql) of all runs that count, pooled: their percentiles at $shares. None without any.
 --
 -- Same definitions as run_figures.sql.
 WITH counted AS (
-    SELECT series, latency_ns, timed_out FROM measured WHERE counts
+    SELECT series, latency_ns, timed_out FROM distribution_requests WHERE NOT excluded
 ),
 
 least AS (

@@ -1,4 +1,4 @@
--- A row is one run of the cell whose requests are in $files: what its main stream's measured requests say.
+-- A row is one run (of measured_requests.sql, in $files): what its main stream's measured requests say.
 --
 -- repeated:          requests whose number (seq) another request of the run has too
 -- clock_set_back_s:  by how much the clock of sent_at went back between requests that follow each other by their number;
@@ -6,9 +6,9 @@
 --                    as they ended (k6): so both, when they were sent and when they ended, went back by that
 -- started_at:        null where the tool gave no time of day; of the first by its number where the clock was set back
 WITH main AS (
-    SELECT run, generator, seq, epoch_ns(sent_at)::HUGEINT AS sent_ns, latency_ns, code, error_class
-    FROM read_parquet($files)
-    WHERE stream = 'main' AND phase = 'test'
+    SELECT run, generator, seq, epoch_ns(sent_at)::HUGEINT AS sent_ns, latency_ns, written_ns, code, error_class
+    FROM measured_requests($files)
+    WHERE stream = 'main'
 ),
 
 followed AS (
@@ -16,7 +16,7 @@ followed AS (
         *,
         least(
             lag(sent_ns) OVER numbered - sent_ns,
-            lag(sent_ns + latency_ns) OVER numbered - sent_ns - latency_ns
+            lag(sent_ns + written_ns) OVER numbered - sent_ns - written_ns
         ) AS back_ns
     FROM main
     WINDOW numbered AS (PARTITION BY run, generator ORDER BY seq)

@@ -1,5 +1,5 @@
--- A row is one of several generators in one run of the cell whose requests are in $files: how late its measured requests
--- of the main stream were, by its own clock.
+-- A row is one of several generators in one run: how late its measured requests (of measured_requests.sql, in $files) of
+-- the main stream were, by its own clock.
 --
 -- zero_ns: when request 0 of the run was due by this generator's clock: the earliest that any of its requests implies
 -- due_ns:  as in sending.sql
@@ -9,8 +9,8 @@ WITH main AS (
         generator,
         epoch_ns(sent_at)::HUGEINT AS sent_ns,
         seq::HUGEINT * floor(1e9 / rate)::HUGEINT AS due_ns
-    FROM read_parquet($files)
-    WHERE stream = 'main' AND phase = 'test' AND sent_at IS NOT NULL AND rate > 1e-9 AND generator IS NOT NULL
+    FROM measured_requests($files)
+    WHERE stream = 'main' AND sent_at IS NOT NULL AND rate > 1e-9 AND generator IS NOT NULL
 ),
 
 late AS (

@@ -1,5 +1,5 @@
--- A row is one run of the cell whose requests are in $files, sent on a clock: how late its main stream's measured
--- requests were, and their latency from when they were due.
+-- A row is one run sent on a clock: how late the measured requests (of measured_requests.sql, in $files) of its main
+-- stream were, and their latency from when they were due.
 --
 -- due_ns:        request number n is due at n times the interval, of whole nanoseconds as vegeta has it
 --                (ConstantPacer.Pace in lib/pacer.go of v12.13.0), after the first was
@@ -21,8 +21,8 @@ WITH main AS (
         epoch_ns(sent_at)::HUGEINT AS sent_ns,
         latency_ns,
         seq::HUGEINT * floor(1e9 / rate)::HUGEINT AS due_ns
-    FROM read_parquet($files)
-    WHERE stream = 'main' AND phase = 'test' AND sent_at IS NOT NULL AND rate > 1e-9
+    FROM measured_requests($files)
+    WHERE stream = 'main' AND sent_at IS NOT NULL AND rate > 1e-9
 ),
 
 zeros AS (

@@ -1,4 +1,4 @@
--- A row is one bin of the time within a run: the requests (of `measured`) of all runs that count, pooled, that were sent
+-- A row is one bin of the time within a run: the requests (of distribution_requests.sql) of all runs that count, pooled, that were sent
 -- in it. Times count from each run's first measured request.
 --
 -- The bin is the finest of a ladder of round widths of which at most $bins reach to the last request; what was sent
@@ -6,8 +6,8 @@
 -- known: how many requests took less than the first that timed out may have taken.
 WITH counted AS (
     SELECT series, latency_ns, timed_out, since_ns
-    FROM measured
-    WHERE counts AND since_ns IS NOT NULL
+    FROM distribution_requests
+    WHERE NOT excluded AND since_ns IS NOT NULL
 ),
 
 extent AS (

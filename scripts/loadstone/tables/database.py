@@ -43,7 +43,7 @@ def add_view(
     campaigns: Sequence[Campaign] | None,
 ) -> None:
     """One view of `connect`. Without rows it has `columns`; without those too there is no view."""
-    if files := _files(tables, table, campaigns):
+    if files := table_files(tables, table, campaigns):
         try:
             connection.sql(sql.load(_query(table)), params={"files": files}).create_view(table)
         except duckdb.Error as error:
@@ -62,9 +62,10 @@ def damaged(error: duckdb.Error) -> LoadstoneError:
 
 
 def open_memory() -> duckdb.DuckDBPyConnection:
-    """An empty database in memory that shows times in UTC."""
+    """A database in memory without tables, which shows times in UTC and has the macros of ``measured_requests.sql``."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(sql.load("measured_requests"))
     return connection
 
 
@@ -91,7 +92,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
         with chdir(project_root), duckdb.connect(str(temporary)) as connection:
             layout.write_rows(shown, shown / "generators" / layout.PART, list(load_generators.rows()), GENERATORS)
             for table, columns in TABLES.items():
-                if found := _files(shown, table, None):
+                if found := table_files(shown, table, None):
                     files, query = found, _query(table)
                 else:
                     files, query = [layout.pattern(_write_empty(shown, table, columns))], "view_empty"
@@ -168,7 +169,7 @@ def _query(table: str) -> str:
     return "view_plain" if table in (*PLAIN, *SCOPED) else "view"
 
 
-def _files(tables: Path, table: str, campaigns: Sequence[Campaign] | None) -> list[str]:
+def table_files(tables: Path, table: str, campaigns: Sequence[Campaign] | None) -> list[str]:
     """Patterns for DuckDB, each of which matches at least one file."""
     if table in PLAIN:
         return _plain_files(tables, table)

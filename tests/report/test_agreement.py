@@ -1,0 +1,301 @@
+"""Every latency figure of a run or a cell, wherever it is shown, is that of its measured requests.
+
+Requests that timed out took at least the time limit, whatever the tool wrote; warm-ups and excluded runs are in no
+figure of a cell. The raw numbers of this module are all that is expected of a place.
+"""
+
+import numpy as np
+import pytest
+from loadstone import archive, sql, stats
+from loadstone.analysis import history
+from loadstone.analysis.comparison import compare
+from loadstone.analysis.scope import Settings
+from loadstone.config.comparisons import Comparison
+from loadstone.report import rate_data, reported_section, run_findings
+from loadstone.report.numbers import MILLISECONDS
+from loadstone.report.queries import asking
+from loadstone.tables import database
+from support import rawfiles
+from tables.tabling import Project
+
+RATE, SECONDS, LIMIT_S = 200, 15, 30
+N, LIMIT_NS = RATE * SECONDS, LIMIT_S * 10**9
+EARLY, LATE = "2026-11-21T11:00:00+00:00", "2026-12-01T11:00:00+00:00"
+EXCLUDED = 3
+MS = MILLISECONDS
+SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+VARIANTS = ("plain", "slow", "hey")  # the last one was sent by another load generator
+RNG = np.random.default_rng(11)
+TIMED_OUT = {
+    "code": 0,
+    "error": 'Get "http://x/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)',
+}
+
+
+def _drawn(variant: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Latencies as the tool wrote them, and which requests timed out: 2 %, for which it wrote hardly any time."""
+    latencies_ns = (RNG.lognormal(0, 0.4, count) * 1e6 * (1 + VARIANTS.index(variant))).astype(np.int64)
+    timed_out = RNG.random(count) < (0.02 if variant != "plain" else 0)
+    return np.where(timed_out, RNG.integers(0, 2, count) * 1000, latencies_ns), timed_out
+
+
+RUNS = {(at, variant, run): _drawn(variant, N) for at in (EARLY, LATE) for variant in VARIANTS for run in (1, 2, 3)}
+WARMUPS = {key: _drawn(key[1], RATE) for key in RUNS}
+
+
+def expected(latencies_ns: np.ndarray, timed_out: np.ndarray) -> np.ndarray:
+    return np.where(timed_out, LIMIT_NS, latencies_ns).astype(np.int64)
+
+
+def of_run(at: str, variant: str, run: int) -> np.ndarray:
+    return expected(*RUNS[at, variant, run])
+
+
+def of_cell(at: str, variant: str) -> np.ndarray:
+    """The pooled requests of a cell's valid runs."""
+    return np.concatenate([of_run(at, variant, run) for run in (1, 2, 3) if run != EXCLUDED])
+
+
+def _lines(latencies_ns: np.ndarray, timed_out: np.ndarray, start_ns: int) -> bytes:
+    return b"".join(
+        rawfiles.line(
+            seq,
+            int(latency_ns),
+            sent_ns=start_ns + round(seq * 1e9 / RATE),
+            **(TIMED_OUT if timed_out[seq] else {}),
+        )
+        for seq, latency_ns in enumerate(latencies_ns)
+    )
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Project:
+    """Two campaigns and a comparison of both; the third run of each cell is tagged as excluded."""
+    project = Project(tmp_path_factory.mktemp("agreement"))
+    for at in (EARLY, LATE):
+        for variant in VARIANTS:
+            files = {}
+            for run in (1, 2, 3):
+                key = at, variant, run
+                test = _lines(*RUNS[key], rawfiles.START_NS)
+                warmup = _lines(*WARMUPS[key], rawfiles.START_NS - 2 * 10**9)
+                files[f"{run}.results.json.zst"] = rawfiles.compress(test)
+                files[f"{run}.warmups.json.zst"] = rawfiles.compress(warmup)
+            options = {"rate": str(RATE), "duration": f"{SECONDS}s", "timeout": f"{LIMIT_S}s"}
+            rawfiles.write_cell(
+                project.archive,
+                files,
+                at=at,
+                rate=str(RATE),
+                variant=variant,
+                testOptions=options,
+                warmupOptions={"rate": str(RATE), "duration": "1s"},
+                generator={"name": "hey" if variant == "hey" else "vegeta"},
+            )
+    project.convert()
+    project.analyse([{"run": EXCLUDED, "tag": "odd", "reason": "a test"}], ["odd"], settings=Settings(order=VARIANTS))
+    both = Comparison(
+        id="both",
+        title="Both",
+        app="demo",
+        hosts=("here",),
+        timestamps=(EARLY, LATE),
+        allow=frozenset({"generators", "evidence"}),
+    )
+    compare(both, list(archive.campaigns(project.archive)), project.tables, Settings(order=VARIANTS))
+    return project
+
+
+@pytest.fixture(scope="module")
+def places(project) -> list[tuple[str, str, int]]:
+    """The campaign, variant and number of every run with requests, as table `runs` has it."""
+    rows = project.rows("SELECT timestamp, variant, run, excluded FROM runs")
+    assert {row["run"] for row in rows if row["excluded"]} == {EXCLUDED}
+    assert len(rows) == len(RUNS)
+    return [(row["timestamp"], row["variant"], row["run"]) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def inspector(project) -> dict[tuple[str, str, int], dict]:
+    """What the run inspector shows, with single requests and with bins."""
+    return _inspected(project)
+
+
+def _inspected(project: Project) -> dict[tuple[str, str, int], dict]:
+    found = {}
+    for campaign in archive.campaigns(project.archive):
+        with asking(project.tables, [campaign]) as questions:
+            page = rate_data.gather(questions, RATE, MS, run_findings.gather(questions))
+        found |= {(campaign.timestamp, run["variant"], run["run"]): run for run in page["runs"]}
+        found[campaign.timestamp, "", 0] = page["time"]
+    return found
+
+
+def shown(latencies_ns: np.ndarray, share: float) -> float:
+    return pytest.approx(np.quantile(latencies_ns, share) / 1e6, rel=1e-5)
+
+
+def test_figures_of_the_run_inspector(inspector, places) -> None:
+    for place in places:
+        run, own = inspector[place], of_run(*place)
+        figures = run["figures"]
+        for name, share in SHARES.items():
+            assert (name in figures) is stats.estimable(N, share)
+            if name in figures:
+                assert figures[name] == shown(own, share), (place, name)
+        means = {"mean": own.mean(), "min": own.min(), "max": own.max()}
+        assert {name: figures[name] for name in means} == pytest.approx(
+            {name: value / 1e6 for name, value in means.items()}, rel=1e-5
+        )
+        assert bool(run["left_out"]) is (place[2] == EXCLUDED)
+
+
+def test_distributions_of_the_run_inspector(inspector, places, project, monkeypatch) -> None:
+    monkeypatch.setattr(rate_data, "POINTS", N)
+    pointed = _inspected(project)
+    for place in places:
+        run, own = inspector[place], of_run(*place)
+        assert run["cdf"] == [shown(own, share) for share in rate_data.SHARES], place
+        for first, last, failed, low, median, _, high in run["bins"]:
+            part, timed_out = own[first : last + 1], RUNS[place][1][first : last + 1]
+            assert [low, median, high] == [shown(part, share) for share in (0, 0.5, 1)], place
+            assert failed == timed_out.sum()
+        assert pointed[place]["points"]["latency"] == pytest.approx((own / 1e6).tolist(), rel=1e-5)
+        low, p99, high = run["histogram"]["edges"]
+        assert [low, high] == [shown(own, 0), shown(own, 1)]
+        assert p99 >= np.quantile(own, 0.99) / 1e6 * 0.99
+        assert sum(run["histogram"]["linear"]) + run["histogram"]["beyond"] == sum(run["histogram"]["log"]) == N
+
+
+def test_latency_over_time_on_the_page(inspector) -> None:
+    """Warm-ups are drawn too, before 0 s."""
+    for at in (EARLY, LATE):
+        time = inspector[at, "", 0]
+        rows = list(
+            zip(*(time[name] for name in ("variant", "phase", "start_s", "requests", "p50", "p90")), strict=True)
+        )
+        assert {row[1] for row in rows} == {"warmup", "test"}
+        for variant, phase, start_s, requests, p50, p90 in rows:
+            pooled = []
+            for run in (1, 2):
+                values = RUNS if phase == "test" else WARMUPS
+                sent_s = np.arange(N if phase == "test" else RATE) / RATE - (0 if phase == "test" else 2)
+                inside = (sent_s >= start_s - 1e-9) & (sent_s < start_s + time["width_s"] - 1e-9)
+                pooled.append(expected(*values[at, variant, run])[inside])
+            own = np.concatenate(pooled)
+            assert requests == own.size
+            assert (p50, p90) == (shown(own, 0.5), shown(own, 0.9)), (at, variant, phase, start_s)
+
+
+def test_figures_of_runs_in_tables(project, places) -> None:
+    figures = {(row["timestamp"], row["variant"], row["run"]): row for row in project.rows("FROM run_figures")}
+    sending = {(row["timestamp"], row["variant"], row["run"]): row for row in project.rows("FROM sending")}
+    shapes = {(row["timestamp"], row["variant"], row["run"]): row for row in project.rows("FROM run_shapes")}
+    for place in places:
+        own, half = of_run(*place), N // 2
+        assert figures[place]["mean_ns"] == pytest.approx(own.mean())
+        for name in ("p50", "p90", "p99"):
+            assert figures[place][f"{name}_ns"] == pytest.approx(np.quantile(own, SHARES[name])), place
+        if sending[place]["refused"] is None:
+            assert sending[place]["observed_mean_ns"] == pytest.approx(own.mean())
+            for name in ("p50", "p90", "p99", "p999"):
+                value = np.quantile(own, SHARES[name])
+                assert sending[place][f"observed_{name}_ns"] == pytest.approx(value), (place, name)
+                assert sending[place][f"corrected_{name}_ns"] == pytest.approx(value, abs=1e4), "sent on time"
+        assert shapes[place]["half_ratio"] == pytest.approx(own[:half].mean() / own[half:].mean()), place
+
+
+def test_figures_of_cells_in_tables(project) -> None:
+    for row in project.rows("FROM cells"):
+        own = of_cell(row["timestamp"], row["variant"])
+        means = [of_run(row["timestamp"], row["variant"], run).mean() for run in (1, 2)]
+        assert (row["n_runs"], row["n_excluded"], row["n_requests"]) == (2, 1, 2 * N)
+        assert (row["mean_ns"], row["std_ns"]) == (pytest.approx(own.mean()), pytest.approx(own.std()))
+        assert (row["run_mean_ns"], row["run_std_ns"]) == (pytest.approx(np.mean(means)), pytest.approx(np.std(means)))
+        assert {name: row[f"{name}_ns"] for name in SHARES} == pytest.approx(
+            {name: np.quantile(own, share) for name, share in SHARES.items()}
+        )
+    for row in project.rows("FROM cells_all"):
+        own = np.concatenate([of_run(row["timestamp"], row["variant"], run) for run in (1, 2, 3)])
+        assert (row["n_runs"], row["n_requests"]) == (3, 3 * N)
+        assert (row["mean_ns"], row["p99_ns"]) == (pytest.approx(own.mean()), pytest.approx(np.quantile(own, 0.99)))
+
+
+def test_figures_of_cells_joined_by_a_comparison(project) -> None:
+    rows = project.rows("FROM comparisons")
+    assert {row["variant"] for row in rows} == set(VARIANTS)
+    for row in rows:
+        runs = [of_run(at, row["variant"], run) for at in (EARLY, LATE) for run in (1, 2)]
+        own, means = np.concatenate(runs), [run.mean() for run in runs]
+        assert (row["n_runs"], row["n_requests"], row["n_excluded"]) == (4, 4 * N, 2)
+        assert {name: row[f"{name}_ns"] for name in SHARES} == pytest.approx(
+            {name: np.quantile(own, share) for name, share in SHARES.items()}
+        )
+        for by, value, spread in (
+            ("all_raw_data_", own.mean(), own.std()),
+            ("run_", np.mean(means), np.std(means)),
+            ("vegeta_summaries_", np.mean(means), np.std(means)),
+        ):
+            assert (row[f"{by}mean_ns"], row[f"{by}std_ns"]) == (pytest.approx(value), pytest.approx(spread)), by
+
+
+def _pooled(row: dict) -> np.ndarray:
+    return np.concatenate([of_cell(at, row["variant"]) for at in row["timestamps"]])
+
+
+def test_figures_that_charts_draw(project) -> None:
+    curves = project.rows("FROM percentile_curves")
+    assert len(curves) == 2 * len(VARIANTS) + len(VARIANTS)
+    for row in curves:
+        own = _pooled(row)
+        assert row["latencies_ns"] == pytest.approx(np.quantile(own, row["shares"]))
+    sent_s = np.arange(N) / RATE
+    for row in project.rows("FROM time_bins"):
+        inside = (sent_s >= row["from_s"]) & (sent_s < row["to_s"])
+        own = np.concatenate([of_run(at, row["variant"], run)[inside] for at in row["timestamps"] for run in (1, 2)])
+        assert (row["n_requests"], row["mean_ns"]) == (own.size, pytest.approx(own.mean()))
+        for name in ("p50", "p90", "p99"):
+            if row[f"{name}_ns"] is not None:
+                assert row[f"{name}_ns"] == pytest.approx(np.quantile(own, SHARES[name]))
+
+
+def test_figures_that_verdicts_rest_on(project) -> None:
+    rows = project.rows("FROM effects")
+    assert rows
+    with database.connect(project.tables) as connection:
+        cells = history.measured(connection, project.tables, list(archive.campaigns(project.archive)))
+    for cell in cells:
+        own = of_cell(cell["timestamp"], cell["variant"])
+        assert (cell["mean_ns"], cell["p99_ns"]) == (pytest.approx(own.mean()), pytest.approx(np.quantile(own, 0.99)))
+    for row in rows:
+        if row["statistic"] not in SHARES or row["value"] is None:
+            continue
+        share = SHARES[row["statistic"]]
+        variant, baseline = (_pooled(row | {"variant": row[name]}) for name in ("variant", "baseline"))
+        assert row["value"] == pytest.approx(np.quantile(variant, share))
+        assert row["baseline_value"] == pytest.approx(np.quantile(baseline, share))
+
+
+def test_figures_from_requests_beside_those_that_a_tool_reported(project) -> None:
+    (row, *_) = (
+        row
+        for campaign in archive.campaigns(project.archive)
+        if campaign.timestamp == EARLY
+        for row in _from_requests(project, campaign)
+        if (row["variant_dir"], row["run"], row["scope"]) == ("hey", 1, "measured")
+    )
+    own = of_run(EARLY, "hey", 1)
+    assert (row["mean_ns"], row["max_ns"]) == (pytest.approx(own.mean()), own.max())
+    assert row["p99_ns"] == pytest.approx(np.quantile(own, 0.99))
+
+
+def _from_requests(project: Project, campaign: archive.Campaign) -> list[dict]:
+    with asking(project.tables, [campaign]) as questions:
+        return questions.rows_of_requests("page_reported_raw", coarse_ns=reported_section.COARSE_NS)
+
+
+def test_an_example_of_the_query_page(project) -> None:
+    found = project.rows(sql.load("ask_example_p99"))
+    assert len(found) == len(VARIANTS)
+    for row in found:
+        assert row["p99_ms"] == pytest.approx(np.quantile(of_cell(LATE, row["variant"]), 0.99) / 1e6, abs=1e-3)
