@@ -131,6 +131,19 @@ MUTANTS = (
         ("tables/test_foreign.py::test_two_folders_of_one_variant_measured_in_other_ways_are_not_pooled",),
     ),
     Mutant(
+        "a request that timed out took at least the time limit, wherever a figure is shown",
+        "            greatest(requests.latency_ns, coalesce(round(selected_runs.timeout_s * 1e9)::BIGINT, 0)),\n",
+        "            requests.latency_ns,\n",
+        ("report/test_agreement.py",),
+    ),
+    Mutant(
+        "warm-ups are in no figure",
+        "WHERE measured;\n",
+        ";\n",
+        ("report/test_agreement.py::test_figures_of_cells_in_tables",),
+        where="scripts/loadstone/sql/measured_requests.sql",
+    ),
+    Mutant(
         "percentiles of a cell are those of its pooled requests",
         "        quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.99, 0.999]) AS percentiles_ns,\n",
         "        quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.98, 0.999]) AS percentiles_ns,\n",
@@ -139,8 +152,8 @@ MUTANTS = (
     ),
     Mutant(
         "the deviation of runs has ddof 0",
-        "        stddev_pop(mean_ns ORDER BY variant_dir, run) AS run_std_ns,\n",
-        "        stddev_samp(mean_ns ORDER BY variant_dir, run) AS run_std_ns,\n",
+        "        stddev_pop(mean_ns ORDER BY host, timestamp, variant_dir, run) AS run_std_ns,\n",
+        "        stddev_samp(mean_ns ORDER BY host, timestamp, variant_dir, run) AS run_std_ns,\n",
         ("analysis/test_campaign.py::test_every_figure_equals_numpy",),
     ),
     Mutant(
