@@ -1,9 +1,15 @@
-"""Facts about runs -> which of them count, and the statistics of every cell; and the database over all tables.
+"""Converted tables -> which runs are valid, statistics and conclusions; the database over all tables; the gate.
 
-in:  the converted tables of a campaign
-out: runs, what they are like and why requests failed, cells, suggested tags and conclusions of that campaign; the
-     history of cells and the DuckDB database, over all campaigns
+in:  the converted tables of a campaign; cells and runs of a comparison's campaigns, or of all
+out: runs, cells, conclusions and suggested tags of each campaign; one table per comparison; the history of cells and the
+     DuckDB database over all campaigns; gate.json beside the pages
 """
+
+
+rule tables:
+    """Only the tables and the database."""
+    input:
+        every_table,
 
 
 rule analyse:
@@ -20,14 +26,36 @@ rule analyse:
         "../envs/pipeline.yaml"
     params:
         folders=FOLDERS,
-        known=known,
+        known=of_campaign,
         settings=settings,
     script:
         "../scripts/analyse.py"
 
 
+rule compare:
+    """The table of one comparison, by both of the predecessor's averages and by ours. Reads no raw file."""
+    input:
+        tables_compared,
+    output:
+        [f"<tables>/{table}/{{comparison}}.parquet" for table in COMPARED],
+    log:
+        "logs/compare/{comparison}.log",
+    benchmark:
+        "benchmarks/compare/{comparison}.tsv"
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        folders=FOLDERS,
+        comparison=comparison,
+        campaigns=campaigns_compared,
+        tables_version=TABLES_VERSION,
+        settings=settings_of_comparison,
+    script:
+        "../scripts/compare.py"
+
+
 rule inventory:
-    """Which campaigns, comparisons and trace dumps there are, so that one that went away is noticed for ever after."""
+    """Which campaigns, comparisons and trace dumps there are, so that one that went away is noticed, also without Snakemake's records."""
     output:
         "<tables>/.inventory/{nth}",
     log:
@@ -36,7 +64,7 @@ rule inventory:
     conda:
         "../envs/pipeline.yaml"
     params:
-        held=held,
+        held=SNAPSHOT.inventory_fingerprint(list(DECLARED.compared)),
     script:
         "../scripts/inventory.py"
 
@@ -47,20 +75,41 @@ rule database:
         inventory,
         analysed,
         compared,
-        traced,
+        converted_dumps,
     output:
         "<database>",
         HISTORY,
     log:
         "logs/database.log",
+    benchmark:
+        "benchmarks/database.tsv"
     conda:
         "../envs/pipeline.yaml"
     params:
         folders=FOLDERS,
-        campaigns=archive_keys,
-        comparisons=comparisons_made,
-        dumps=every_dump,
-        notes=notes,
-        settings=settings_of_history,
+        campaigns=CAMPAIGNS,
+        comparisons=list(DECLARED.compared),
+        dumps=[dump.fields() for dump in SNAPSHOT.dumps.values()],
+        notes=DECLARED.notes(),
+        settings=DECLARED.history_settings,
     script:
         "../scripts/database.py"
+
+
+rule gate:
+    """Judge the newest complete campaign of each app and host against earlier ones. Never attacks."""
+    input:
+        every_table,
+    log:
+        "logs/gate.log",
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        folders=FOLDERS,
+        campaigns=CAMPAIGNS,
+        candidates=DECLARED.gate_candidates(),
+        gate=config["gate"],
+        settings=DECLARED.history_settings,
+    script:
+        "../scripts/gate.py"

@@ -1,8 +1,15 @@
-"""Open sweeps and collect what they lack.
+"""Open sweeps and collect their missing runs; a Kubernetes target is shown, given rights in, and put back.
 
-in:  config/config.yaml, the plans in the archive
+in:  config/config.yaml, the plans in the archive, the cluster
 out: runs, or records of why they failed, in the archive; markers below results/.collected; <reports>/progress.html
 """
+
+
+rule attacks:
+    """Only collect."""
+    input:
+        cluster_to_put_back,
+        completions,
 
 
 rule open:
@@ -29,7 +36,7 @@ rule collect:
         f"logs/collect/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}.log",
     benchmark:
         f"benchmarks/collect/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}.tsv"
-    priority: collection_rank
+    priority: rank
     localrule: True
     conda:
         "../envs/collect.yaml"
@@ -38,8 +45,8 @@ rule collect:
         attack=1,
     params:
         folders=FOLDERS,
-        sweep=SWEEP,
-        page=PROGRESS,
+        sweep=DECLARED.sweep_options,
+        page=DECLARED.progress_options,
     script:
         "../scripts/collect.py"
 
@@ -50,7 +57,7 @@ rule complete:
     After that, and also when it fails, the campaign needs the target no more: a cluster is given back after the last one.
     """
     input:
-        collections,
+        missing_runs,
     output:
         f"results/.collected/{KEY}/complete.{{nth}}",
     log:
@@ -66,7 +73,59 @@ rule complete:
         attack=1,
     params:
         folders=FOLDERS,
-        sweep=SWEEP,
-        page=PROGRESS,
+        sweep=DECLARED.sweep_options,
+        page=DECLARED.progress_options,
     script:
         "../scripts/complete.py"
+
+
+rule plan:
+    """Say what a sweep would change in the cluster, in what order, and how long it will take. Changes nothing."""
+    log:
+        "logs/plan.log",
+    localrule: True
+    conda:
+        "../envs/collect.yaml"
+    params:
+        config=config,
+    script:
+        "../scripts/plan.py"
+
+
+rule rights:
+    """Print the namespace, ServiceAccount, Roles and RoleBindings that a sweep needs."""
+    log:
+        "logs/rights.log",
+    localrule: True
+    conda:
+        "../envs/collect.yaml"
+    params:
+        config=config,
+    script:
+        "../scripts/rights.py"
+
+
+rule restore:
+    """Put the cluster back as it was before a sweep that was killed, from this machine or any other."""
+    log:
+        "logs/restore.log",
+    localrule: True
+    conda:
+        "../envs/collect.yaml"
+    params:
+        config=config,
+    script:
+        "../scripts/restore.py"
+
+
+rule put_back:
+    """Put back what an earlier sweep of this folder left changed, which the keeper of this command does."""
+    output:
+        "results/.collected/put_back.{nth}",
+    log:
+        "logs/put_back/{nth}.log",
+    localrule: True
+    conda:
+        "../envs/collect.yaml"
+    script:
+        "../scripts/put_back.py"

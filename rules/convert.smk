@@ -1,7 +1,8 @@
-"""Raw results -> Parquet tables, one job per campaign.
+"""Raw results and trace dumps -> Parquet tables, one job per campaign or dump.
 
-in:  the campaign's folder in the archive
-out: requests, summaries, resources, planned, failures, problems and the facts about its runs, below the tables folder
+in:  the campaign's folder in the archive; _trace_dumps/traces-*.json.zst
+out: requests, summaries, resources, planned, failures, problems and the facts about its runs; spans, trace_shares and
+     problems of each dump; a marker that holds what they were made from
 """
 
 
@@ -21,6 +22,23 @@ rule convert:
     threads: every_core
     params:
         folders=FOLDERS,
-        variants=VARIANTS.names(),
+        variants=DECLARED.variants.names(),
     script:
         "../scripts/convert.py"
+
+
+rule trace:
+    """Reads a dump again only when it changed or belongs to another campaign."""
+    output:
+        "<tables>/.dumps/{dump}/{nth}",
+    log:
+        "logs/traces/{dump}/{nth}.log",
+    benchmark:
+        "benchmarks/traces/{dump}/{nth}.tsv"
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        folders=FOLDERS,
+        dump=dump_fields,
+    script:
+        "../scripts/traces.py"

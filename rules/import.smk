@@ -13,6 +13,7 @@ rule import:
     conda:
         "../envs/pipeline.yaml"
     params:
-        archive=archive_to_import_into,
+        archive=config["archive"],
+        preview=preview_of("import"),
     script:
         "../scripts/import_results.py"

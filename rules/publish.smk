@@ -1,7 +1,8 @@
-"""The site -> where others read it.
+"""Site, archive and tables -> where others read or check them.
 
-in:  the site, up to date
-out: none here; a publication at the destination that config/config.yaml names
+in:  raw results; tables and site, up to date
+out: none here: a publication, objects of a bucket or a bundle, where config/config.yaml says. What pull brings lies in
+     the archive
 """
 
 
@@ -9,9 +10,8 @@ rule publish:
     """Whole or not at all, only what changed, and nothing when nothing did. Never attacks."""
     input:
         every_table,
-        whole_site,
+        site,
         figures_drawn,
-        destination_declared,
     log:
         "logs/publish.log",
     localrule: True
@@ -20,5 +20,60 @@ rule publish:
     params:
         folders=FOLDERS,
         to=config.get("publish", {}),
+        preview=preview_of("publish"),
     script:
         "../scripts/publish.py"
+
+
+rule push:
+    """Bring to the bucket what it lacks; nothing of the archive there is replaced or removed. Never attacks."""
+    input:
+        tables_to_push,
+    log:
+        "logs/push.log",
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        folders=FOLDERS,
+        storage=config.get("storage", {}),
+        preview=preview_of("push"),
+    script:
+        "../scripts/push.py"
+
+
+rule pull:
+    """Bring here what the bucket holds and the archive lacks; nothing here is replaced or removed. Never attacks."""
+    log:
+        "logs/pull.log",
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        folders=FOLDERS,
+        storage=config.get("storage", {}),
+        preview=preview_of("pull"),
+    script:
+        "../scripts/pull.py"
+
+
+rule bundle:
+    """Complete or not at all, and the same to the byte wherever it is made. Never attacks."""
+    input:
+        every_table,
+        site,
+        figures_drawn,
+    log:
+        "logs/bundle.log",
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    params:
+        folders=FOLDERS,
+        declared=config["bundle"],
+        campaigns=CAMPAIGNS,
+        comparisons=DECLARED.compared,
+        dumps=[dump.fields() for dump in SNAPSHOT.dumps.values()],
+        settings={name: config[name] for name in configuration.SETTINGS},
+    script:
+        "../scripts/bundle.py"

@@ -1,8 +1,17 @@
 """Tables -> the site.
 
-in:  runs and cells of each campaign; the history of all
-out: one page per campaign, one per variant through time, and the start page; when asked for, the charts of pages as figures for papers
+in:  runs and cells of each campaign and comparison, spans of each trace dump; the history and the database of all
+out: one page each, one per variant through time, the page on which readers ask in SQL, and the start page; when asked
+     for, the charts of pages as figures for papers
 """
+
+
+rule report:
+    """Analysis and report of what is there; never attacks."""
+    input:
+        every_table,
+        site,
+        figures_reported,
 
 
 rule page_lost:
@@ -17,9 +26,11 @@ rule shared_assets:
     input:
         lost("assets"),
     output:
-        update(SHARED),
+        update(ASSETS),
     log:
         "logs/report/assets.log",
+    benchmark:
+        "benchmarks/report/assets.tsv"
     conda:
         "../envs/report.yaml"
     params:
@@ -30,8 +41,9 @@ rule shared_assets:
 
 
 rule campaign_page:
+    """Runs and cells of one campaign -> its page, with data of each load that the page asks for."""
     input:
-        analysed_of_slug,
+        tables_of_page,
         lost("campaigns/{slug}"),
     output:
         "<reports>/campaigns/{slug}.html",
@@ -42,24 +54,71 @@ rule campaign_page:
     conda:
         "../envs/report.yaml"
     params:
-        campaign=campaign_of_slug,
-        catalogued=catalogued_of_slug,
+        campaign=key_of_page,
+        catalogued=catalogue_of_page,
         folders=FOLDERS,
-        variants=shown_of_slug,
-        options=PAGE,
+        variants=appearance_of_page,
+        options=DECLARED.page_options,
         version=loadstone.__version__,
     script:
         "../scripts/campaign_page.py"
 
 
+rule comparison_page:
+    """Runs and cells of the campaigns of one comparison -> its page."""
+    input:
+        "<tables>/comparisons/{comparison}.parquet",
+        tables_compared,
+        lost("comparisons/{comparison}"),
+    output:
+        "<reports>/comparisons/{comparison}.html",
+    log:
+        "logs/report/comparison_{comparison}.log",
+    benchmark:
+        "benchmarks/report/comparison_{comparison}.tsv"
+    conda:
+        "../envs/report.yaml"
+    params:
+        folders=FOLDERS,
+        comparison=comparison,
+        campaigns=campaigns_compared,
+        variants=appearance_of_comparison,
+        options=DECLARED.page_options,
+        version=loadstone.__version__,
+    script:
+        "../scripts/comparison_page.py"
+
+
+rule trace_page:
+    """Spans of one dump -> its page."""
+    input:
+        converted_dump_of_page,
+        lost("traces/{slug}"),
+    output:
+        "<reports>/traces/{slug}.html",
+    log:
+        "logs/report/traces/{slug}.log",
+    benchmark:
+        "benchmarks/report/traces/{slug}.tsv"
+    conda:
+        "../envs/report.yaml"
+    params:
+        folders=FOLDERS,
+        dump=dump_of_page,
+        options=config.get("report", {}),
+        version=loadstone.__version__,
+    script:
+        "../scripts/trace_page.py"
+
+
 rule variant_pages:
-    """All in one job, for each takes less than starting one does."""
+    """The history of cells -> the page of every variant, in one job, for each takes less than starting one does."""
     input:
         HISTORY,
         lost("variants"),
     output:
         "<reports>/variants.html",
-        expand("<reports>/variants/{slug}.html", slug=VARIANT_SLUGS),
+        expand("<reports>/variants/{slug}.html", slug=DECLARED.variant_pages),
     log:
         "logs/report/variants.log",
     benchmark:
@@ -68,21 +127,43 @@ rule variant_pages:
         "../envs/report.yaml"
     params:
         folders=FOLDERS,
-        campaigns=archive_keys,
-        names=[list(name) for name in VARIANT_SLUGS.values()],
-        variants={"declared": VARIANTS.declared, "seen": SEEN},
+        campaigns=CAMPAIGNS,
+        names=[list(name) for name in DECLARED.variant_pages.values()],
+        variants=DECLARED.appearance(),
         options=config.get("report", {}),
         version=loadstone.__version__,
     script:
         "../scripts/variant_pages.py"
 
 
+rule ask_page:
+    """Without DuckDB for browsers (`make ask`) the page only says what there is to ask."""
+    input:
+        "<database>",
+        lost("ask"),
+    output:
+        "<reports>/ask.html",
+    log:
+        "logs/report/ask.log",
+    benchmark:
+        "benchmarks/report/ask.tsv"
+    conda:
+        "../envs/report.yaml"
+    params:
+        folders=FOLDERS,
+        campaigns=CAMPAIGNS,
+        packages=packages,
+        options=config.get("report", {}),
+        version=loadstone.__version__,
+    script:
+        "../scripts/ask_page.py"
+
+
 rule index:
+    """All tables -> the start page and the lists, last, for they lead to every other page."""
     input:
         analysed,
-        pages,
-        comparison_pages,
-        trace_pages,
+        result_pages,
         variant_pages,
         "<database>",
         "<reports>/ask.html",
@@ -91,15 +172,17 @@ rule index:
         PAGES_OVER_ALL,
     log:
         "logs/report/index.log",
+    benchmark:
+        "benchmarks/report/index.tsv"
     conda:
         "../envs/report.yaml"
     params:
         folders=FOLDERS,
-        dumps=every_dump,
-        purposes=purposes,
-        not_in_archive=not_in_archive,
-        comparisons=[comparing.to_config(comparison) for comparison in COMPARISONS.values()],
-        variants={"declared": VARIANTS.declared, "seen": SEEN},
+        dumps=[dump.fields() for dump in SNAPSHOT.dumps.values()],
+        purposes=DECLARED.purposes(),
+        not_in_archive=DECLARED.not_in_archive(),
+        comparisons=[DECLARED.comparison(name) for name in DECLARED.comparisons],
+        variants=DECLARED.appearance(),
         options=config.get("report", {}),
         version=loadstone.__version__,
     script:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from loadstone.workflow.job import job
-from loadstone.workflow.state import mark_done
+from loadstone.workflow.markers import write_marker
 
 with job(snakemake.log[0]):
-    mark_done(Path(snakemake.output[0]), snakemake.params.held)
+    write_marker(Path(snakemake.output[0]), snakemake.params.held)

@@ -21,7 +21,7 @@ from loadstone.report.output import shared_assets
 from loadstone.report.site_files import Part
 from loadstone.report.slugs import variant_slug
 from loadstone.tables import layout, schema
-from loadstone.workflow.state import State, made_from, record
+from loadstone.workflow.snapshot import Snapshot, tables_fingerprint
 from support import rawfiles
 from support.checkout import PROJECT, copy_project, free_ports
 
@@ -179,20 +179,21 @@ def build_finished(folder: Path, checkout: Path, campaigns: int) -> None:
 
 def _pretend(folder: Path, checkout: Path) -> None:
     """Everything that `report` makes, in the order in which it is made, as empty files; then Snakemake's records."""
-    state = State({name: str(folder / name) for name in ("archive", "tables")} | {"host": "here"}, folder / "none")
-    keys = list(state.listings)
-    wanted = [Path(state.done(key, pending=False)) for key in keys]
+    folders = {name: str(folder / name) for name in ("archive", "tables")}
+    snapshot = Snapshot({**folders, "host": "here"}, folder / "none")
+    keys = list(snapshot.listings)
+    wanted = [Path(snapshot.tables_marker(key, pending=False)) for key in keys]
     for path, key in zip(wanted, keys, strict=True):
         path.parent.mkdir(parents=True)
-        listing = state.listings[key]
-        path.write_text(record(made_from(listing), layout.converted_digest(folder / "tables", listing.campaign)))
+        listing = snapshot.listings[key]
+        path.write_text(tables_fingerprint(folder / "tables", listing))
     later = [
         folder / f"tables/{table}/app={app}/host={host}/timestamp={timestamp}/part.parquet"
         for app, host, timestamp in keys
         for table in schema.ANALYSED
     ]
-    later += [layout.manifest_file(folder / "tables", listing.campaign) for listing in state.listings.values()]
-    later += [folder / f"reports/campaigns/{slug}.html" for slug in state.slugs]
+    later += [layout.manifest_file(folder / "tables", listing.campaign) for listing in snapshot.listings.values()]
+    later += [folder / f"reports/campaigns/{slug}.html" for slug in snapshot.slugs]
     later += [folder / "tables/history/part.parquet", folder / "loadstone.duckdb"]
     later += [folder / f"reports/variants/{variant_slug('bookinfo', name)}.html" for name in VARIANTS[:2]]
     later += [folder / f"reports/assets/{name}" for name in ("vega.js", *shared_assets())]
@@ -200,7 +201,7 @@ def _pretend(folder: Path, checkout: Path) -> None:
     for path in [*later, folder / "reports/index.html"]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    _record(folder / "reports", [*(f"campaigns/{slug}" for slug in state.slugs), "ask"])
+    _record(folder / "reports", [*(f"campaigns/{slug}" for slug in snapshot.slugs), "ask"])
     snakemake(checkout, folder, "--cores", "1", str(folder / "tables/.inventory/1"))
     snakemake(checkout, folder, "--cores", "1", "--touch", "report")
 

@@ -10,7 +10,7 @@ from loadstone import archive
 from loadstone.archive import scan_campaign
 from loadstone.publish.bundle.contents import of_tables
 from loadstone.tables import VERSION, cell, layout
-from loadstone.workflow import state
+from loadstone.workflow import snapshot
 from support import mixed
 from tables.tabling import Project
 
@@ -31,17 +31,17 @@ def contents_of(folder: Path) -> dict[str, str]:
 
 def test_an_older_version_is_made_again_and_gives_what_a_new_one_gives(project, tmp_path, monkeypatch) -> None:
     raw = contents_of(project.archive)
-    for module in (cell, state):
+    for module in (cell, snapshot):
         monkeypatch.setattr(module, "VERSION", VERSION - 1)
     (campaign,) = archive.campaigns(project.archive)
-    older = state.made_from(scan_campaign(campaign))
+    older = snapshot.source_fingerprint(scan_campaign(campaign))
     project.make()
     for path in of_tables(project.tables):  # as if that version had known fewer columns and another compression
         table = pq.read_table(path, partitioning=None)
         pq.write_table(table.select(table.column_names[:-1]), path, compression="snappy")
     monkeypatch.undo()
 
-    assert state.made_from(scan_campaign(campaign)) != older, "the workflow asks for the tables"
+    assert snapshot.source_fingerprint(scan_campaign(campaign)) != older, "the workflow asks for the tables"
     assert len(project.convert()) == len(scan_campaign(campaign).cells), "every cell is read again"
     project.analyse()
     fresh = Project(tmp_path / "fresh")

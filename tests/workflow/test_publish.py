@@ -99,7 +99,8 @@ def test_snakemakes_own_report_holds_the_same_pictures(checkout, tmp_path) -> No
     shutil.rmtree(checkout.path / "reports/figures/variants")
     checkout.replace(figures={"width": "12cm"})
     # Without a network, so that what it fetches from elsewhere would be missed.
-    command = [checkout.path / ".venv/bin/snakemake", "--report", tmp_path / "report.zip", "report"]
+    command = [checkout.path / ".venv/bin/snakemake", "--cores", "all", "report", "--report-after-run"]
+    command += ["--report", tmp_path / "report.zip"]
     done = subprocess.run(
         ["unshare", "--net", *command] if _may_unshare() else command,
         cwd=checkout.path,

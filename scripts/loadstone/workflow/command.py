@@ -1,6 +1,7 @@
 """One command of Snakemake in this folder, from before its first job until after its last.
 
-Nothing here knows Snakemake: rules/common.smk tells a LoadstoneError in its way.
+In: what is declared and there (`Declarations`), the targets that the user named. Out: the folder's lock, the cluster's
+keeper, the progress page. Nothing here knows Snakemake: rules/common.smk shows a LoadstoneError in its way.
 """
 
 import contextlib
@@ -17,20 +18,20 @@ from loadstone.collect.targets.kubernetes import session
 from loadstone.config import target as declared_target
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import Detached, note_signals
-from loadstone.report import progress_page
+from loadstone.report import navigation, progress_page
 from loadstone.report.progress_page import ProgressPage
-from loadstone.workflow.state import State
+from loadstone.workflow import transfers
+from loadstone.workflow.declarations import JOURNAL, Declarations
 
-JOURNAL = "results/.collected/.sweep.jsonl"
 _LOCK = Path(".snakemake/loadstone.archive.locks")
-_LOOKS = {"plan", "rights"}  # targets that change nothing here
-_ATTACKS = {"all", "attacks"}
+_READ_ONLY = {"plan", "rights"}  # targets that change nothing here
+_ATTACKING = {"all", "attacks"}
 _SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was asked to end (SIGTERM)"}
 
 
 def may_attack(targets: Set[str]) -> bool:
     """Only these targets, named by the user or the default, may attack; everything else analyses what is there."""
-    return not targets or bool(_ATTACKS & targets)
+    return not targets or bool(_ATTACKING & targets)
 
 
 def check_folder() -> None:
@@ -43,67 +44,74 @@ def check_folder() -> None:
             )
 
 
-def has_cluster(config: Mapping[str, Any]) -> bool:
-    """Whether the declared target is a Kubernetes cluster."""
+def is_cluster_to_put_back(declared: Declarations) -> bool:
+    """Whether an earlier command left a cluster changed, and no run of this one puts it back."""
+    return _has_cluster(declared.config) and not any(declared.snapshot.missing.values()) and session.has_records()
+
+
+def _has_cluster(config: Mapping[str, Any]) -> bool:
     return bool(config.get("target", {}).get("kind") == "kubernetes")
 
 
-def bring_to_now(made: Iterable[str]) -> None:
-    """What was made before the clock was set back becomes of now.
+def clamp_mtimes(files: Iterable[str]) -> None:
+    """Files that were made before the clock was set back become of now.
 
-    Else all that is made of it would be older, which Snakemake refuses until the clock has caught up.
+    Else all that is made from them would be older, which Snakemake refuses until the clock has caught up.
     """
     now = time.time()
-    for file in made:
+    for file in files:
         with contextlib.suppress(OSError):  # not there yet, or somebody else's: Snakemake says what is wrong
             if Path(file).stat().st_mtime > now:
                 os.utime(file, (now, now))
 
 
 class Command:
-    """`config` is the checked configuration, `progress` the options of `ProgressPage`, `targets` what the user named.
+    """`targets` are those that the user named; `touch`: nothing is really made, so the cluster is not needed.
 
-    `touch`: nothing is really made, so the cluster is not needed. Raises LoadstoneError.
+    Its methods raise LoadstoneError.
     """
 
     def __init__(
         self,
-        config: Mapping[str, Any],
-        state: State,
+        declared: Declarations,
         targets: Set[str],
         *,
-        progress: Mapping[str, Any],
         touch: bool,
         log: Callable[[str], None],
         complain: Callable[[str], None],
     ) -> None:
-        self._config, self._state, self._touch = config, state, touch
-        self._looks = bool(targets) and targets <= _LOOKS
+        self._config, self._snapshot = declared.config, declared.snapshot
+        self._targets, self._touch = targets, touch
+        self._read_only = bool(targets) and targets <= _READ_ONLY
         self._attacks = may_attack(targets)
         self._log, self._complain = log, complain
-        self._page = ProgressPage(Path(config["reports"]), **progress, log=log)
+        self._page = ProgressPage(Path(self._config["reports"]), **declared.progress_options, log=log)
         self._keeper: Detached | None = None
         self._signals: list[int] = []
 
     def start(self) -> None:
-        """Before the first job. One workflow at a time in a folder, but for those that only look.
+        """Before the first job. One workflow at a time in a folder, but for those that change nothing.
 
         Unlike Snakemake's own lock this one ends with its holder.
         """
-        if not self._looks:
+        if not self._touch:
+            transfers.check(self._targets, self._config)
+        if not self._read_only:
             hold("snakemake", _LOCK)
         self._open_session()
-        if self._looks:
+        if self._read_only:
             return
         self._signals = note_signals()
         try:
             self._note_start()
         except (OSError, LoadstoneError) as error:
             self._refuse(f"how this command goes on can't be written down: {error}")
+        if "gate" in self._targets and not self._touch:  # nobody may take an earlier outcome for this one's
+            Path(self._config["reports"], navigation.GATE).unlink(missing_ok=True)
 
     def end(self, *, success: bool) -> None:
         """After the last job: the progress page says how the command ended, and the cluster is waited for."""
-        if not self._looks:
+        if not self._read_only:
             how = next((_SIGNALS[number] for number in self._signals), "ended with an error")
             try:
                 journal = Journal(Path(JOURNAL))
@@ -114,28 +122,28 @@ class Command:
 
     def _note_start(self) -> None:
         """Say on the progress page that this command collects, or that an earlier one was killed."""
-        journal, state = Journal(Path(JOURNAL)), self._state
+        journal, snapshot = Journal(Path(JOURNAL)), self._snapshot
         progress_page.ended(journal, self._page)
-        if self._attacks and state.lacking:
-            lacking = {state.listing(key).campaign: len(missing) for key, missing in state.lacking.items()}
-            journal.begin(state.root, Path(self._config["reports"]), lacking)
-            progress_page.begun(journal, self._page, state.root)
+        if self._attacks and snapshot.missing:
+            missing = {snapshot.campaign(key): len(runs) for key, runs in snapshot.missing.items()}
+            journal.begin(snapshot.archive, Path(self._config["reports"]), missing)
+            progress_page.begun(journal, self._page, snapshot.archive)
 
     def _open_session(self) -> None:
         """A keeper for the cluster, when this command may attack one or has one to put back.
 
         Variants that are declared otherwise than they were planned are refused before anything is held.
         """
-        if not has_cluster(self._config) or not self._attacks or self._touch:
+        if not _has_cluster(self._config) or not self._attacks or self._touch:
             return
-        lacking = {run.cell: None for runs in self._state.lacking.values() for run in runs}
-        target, refusal, needed = self._config["target"], None, {cell.variant_dir for cell in lacking}
+        target, cells = self._config["target"], self._snapshot.missing_cells
+        refusal, needed = None, {cell.variant_dir for cell in cells}
         try:
-            declared_target.check_declared(lacking, target)
+            declared_target.check_declared(cells, target)
         except LoadstoneError as error:
             refusal, needed = error, set()
         if needed or session.has_records():
-            campaigns = ["/".join(key) for key, missing in self._state.lacking.items() if missing]
+            campaigns = ["/".join(key) for key, runs in self._snapshot.missing.items() if runs]
             self._keeper = session.start(target, self._config["host"], needed, campaigns, self._log)
         if refusal:
             self._refuse(str(refusal))

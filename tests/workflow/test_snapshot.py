@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from loadstone import archive
-from loadstone.tables import cell, layout
-from loadstone.workflow import state
-from loadstone.workflow.state import State, made_from, mark_done, record
+from loadstone.tables import cell
+from loadstone.workflow import snapshot
+from loadstone.workflow.markers import write_marker
+from loadstone.workflow.snapshot import Snapshot, tables_fingerprint
 from support.rawfiles import write_cell
 
 
@@ -14,15 +15,15 @@ def test_tables_of_another_version_are_made_again(tmp_path: Path, monkeypatch) -
     (campaign,) = archive.campaigns(tmp_path / "archive")
 
     def done() -> str:
-        look = State(
+        taken = Snapshot(
             {"archive": tmp_path / "archive", "tables": tmp_path / "tables", "host": "here"}, tmp_path / "none"
         )
-        return look.done(state.key_of(campaign), pending=False)
+        return taken.tables_marker(snapshot.key_of(campaign), pending=False)
 
     first = done()
     cell.save_records(tmp_path / "tables", campaign, {})
     scanned = archive.scan_campaign(campaign)
-    mark_done(Path(first), record(made_from(scanned), layout.converted_digest(tmp_path / "tables", campaign)))
+    write_marker(Path(first), tables_fingerprint(tmp_path / "tables", scanned))
     assert done() == first
-    monkeypatch.setattr(state, "VERSION", -1)
+    monkeypatch.setattr(snapshot, "VERSION", -1)
     assert done() != first

@@ -1,0 +1,194 @@
+"""What config/*.yaml declares about the campaigns of a snapshot, cut into parameters of jobs.
+
+In: the checked configuration, variants, catalogue and comparisons; a `Snapshot`. Out: plain values. Each concerns
+only what its job is about, so that a word about one campaign makes nothing of another one again.
+"""
+
+from collections import UserDict
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from loadstone import config as configuration
+from loadstone.archive import trace_dumps
+from loadstone.config import catalogue, comparisons
+from loadstone.errors import LoadstoneError
+from loadstone.report import undeclared_variants
+from loadstone.report.slugs import variant_slug
+from loadstone.tables.layout import campaign_key, text
+from loadstone.workflow.markers import Requested
+from loadstone.workflow.snapshot import MARKERS, Key, Snapshot, key_of
+
+JOURNAL = "results/.collected/.sweep.jsonl"  # what a command has tried
+
+Names = tuple[str, str, str]  # app, host and timestamp, as tables and catalogue have them
+
+
+class Declarations:
+    """Everything that is declared, beside the snapshot of what is there. Raises LoadstoneError for what is wrong.
+
+    In a job on another machine `requested` is what its command asked for.
+    """
+
+    def __init__(self, config: Mapping[str, Any], requested: Requested | None = None) -> None:
+        self.config = configuration.check(config)
+        self.variants = configuration.load_variants()
+        self.comparisons = {comparison.id: comparison for comparison in comparisons.load()}
+        self._catalogue = catalogue.load_catalogue()
+        self._excluding = self._catalogue.excluding(self.config["tags"])
+        owners = trace_dumps.owners(self._catalogue.entries)
+        self.snapshot = Snapshot(self.config, MARKERS, requested, owners)
+
+    # --- one campaign ---
+
+    def _names(self, key: Key) -> Names:
+        app, host, timestamp = campaign_key(self.snapshot.campaign(key)).values()
+        return app, host, timestamp
+
+    def of_campaign(self, key: Key) -> dict[str, Any]:
+        """All that judging a campaign's runs depends on."""
+        names = self._names(key)
+        about = {"folders": self.variants.folders(names[0]), "lag_limit": configuration.lag_limit(self.config)}
+        return self._catalogue.about(names, self._excluding) | about
+
+    def settings_of_campaign(self, key: Key) -> dict[str, Any]:
+        """How its conclusions are drawn."""
+        return self.settings(self._names(key)[0])
+
+    def catalogue_entry(self, key: Key) -> dict[str, Any]:
+        return self._catalogue.entry(self._names(key))
+
+    def settings(self, app: str) -> dict[str, Any]:
+        """What conclusions about an app's variants depend on besides its tables."""
+        return self.history_settings | {
+            "order": list(self.variants.declared.get(app, {})),
+            "over": {name: list(over) for name, over in self.variants.over(app).items()},
+        }
+
+    # --- all campaigns ---
+
+    @property
+    def history_settings(self) -> dict[str, Any]:
+        """How changes from one campaign to the next are judged."""
+        analysis = self.config["analysis"]
+        return {"margin": configuration.share(analysis["margin"]), "confidence": analysis["confidence"]}
+
+    def _entries(self) -> Iterable[tuple[Names, dict[str, Any]]]:
+        names = map(self._names, self.snapshot.listings)
+        return ((name, entry) for name in names if (entry := self._catalogue.entry(name)))
+
+    def purposes(self) -> list[list[str]]:
+        """App, host and timestamp of each campaign that the catalogue describes, then what it was for."""
+        return [[*name, entry["purpose"]] for name, entry in self._entries()]
+
+    def notes(self) -> list[list[str]]:
+        """The same with the catalogue's notes, as annotations of the history."""
+        return [[*name, " ".join([entry["purpose"], *entry.get("notes", ())])] for name, entry in self._entries()]
+
+    def not_in_archive(self) -> list[str]:
+        """What the catalogue says of campaigns that the archive does not hold."""
+        return self._catalogue.absent([self._names(key) for key in self.snapshot.listings])
+
+    def gate_candidates(self) -> list[list[str]]:
+        """The complete campaigns, of which the gate judges one of each app and host."""
+        return [
+            list(key)
+            for key, listing in self.snapshot.listings.items()
+            if listing.campaign.is_completed or self.catalogue_entry(key).get("completion_file") is False
+        ]
+
+    # --- comparisons ---
+
+    def comparison(self, name: str) -> dict[str, Any]:
+        """The declaration of one comparison. Raises LoadstoneError where there is none."""
+        if name not in self.comparisons:
+            raise LoadstoneError(f"config/comparisons.yaml declares no comparison {name}")
+        return comparisons.to_config(self.comparisons[name])
+
+    def campaigns_of(self, name: str) -> list[Key]:
+        """Those of its campaigns that the archive holds."""
+        self.comparison(name)
+        named = map(key_of, self.comparisons[name].campaigns(self.snapshot.archive))
+        return [key for key in named if key in self.snapshot.listings]
+
+    @cached_property
+    def compared(self) -> dict[str, list[list[str]]]:
+        """Every comparison of campaigns that the archive holds, with these."""
+        found = {name: [list(key) for key in self.campaigns_of(name)] for name in self.comparisons}
+        return {name: keys for name, keys in found.items() if keys}
+
+    # --- variants on pages ---
+
+    @cached_property
+    def _undeclared(self) -> dict[str, list[str]]:
+        return undeclared_variants.first_seen(self.variants, self.snapshot.listings.values())
+
+    def appearance(self, keys: Iterable[Key] | None = None) -> dict[str, Any]:
+        """How variants look on a page of these campaigns, or of all: the fields of `Variants`."""
+        if keys is None:
+            return {"declared": self.variants.declared, "seen": self._undeclared}
+        listings = [self.snapshot.listings[key] for key in keys]
+        return {
+            "declared": self.variants.declared,
+            "seen": undeclared_variants.seen_by(self.variants, self._undeclared, listings),
+        }
+
+    @cached_property
+    def variant_pages(self) -> dict[str, tuple[str, str]]:
+        """App and variant of everything that the archive holds, by the name of its page; in declared order."""
+        listings = self.snapshot.listings.values()
+        cells = {(item.campaign.app, cell.cell.variant_dir) for item in listings for cell in item.cells}
+        names = {(text(app), text(self.variants.canonical(app, folder))) for app, folder in cells}
+        declared = {app: list(variants) for app, variants in self.variants.declared.items()}
+
+        def order(name: tuple[str, str]) -> tuple[str, int, str]:
+            app, variant = name
+            known = declared.get(app, [])
+            return app, known.index(variant) if variant in known else len(cells), variant
+
+        return {variant_slug(*name): name for name in sorted(names, key=order)}
+
+    # --- pages ---
+
+    @property
+    def page_options(self) -> dict[str, Any]:
+        """Of pages of campaigns and comparisons."""
+        return {**self.config.get("report", {}), "confidence": self.config["analysis"]["confidence"]}
+
+    @property
+    def progress_options(self) -> dict[str, Any]:
+        """Of the page that shows how far a sweep is."""
+        return {
+            "variants": self.variants.declared,
+            "options": self.config.get("report", {}),
+            "ready_timeout": self.config.get("target", {}).get("ready_timeout"),
+        }
+
+    @property
+    def pages_with_charts(self) -> list[str]:
+        """``<kind>/<name>`` of every page whose charts can be drawn for papers."""
+        return [
+            *(f"campaigns/{slug}" for slug in self.snapshot.slugs),
+            *(f"comparisons/{name}" for name in self.compared),
+            *(f"variants/{slug}" for slug in self.variant_pages),
+        ]
+
+    @property
+    def pages_drawn(self) -> list[str]:
+        """Those of them whose charts were drawn before."""
+        figures = Path(self.config["reports"], "figures")
+        return [page for page in self.pages_with_charts if (figures / page).is_dir()]
+
+    # --- collecting ---
+
+    @property
+    def sweep_options(self) -> UserDict[str, Any]:
+        """How runs are tried. It holds credentials: Snakemake keeps a dict in .snakemake, but no UserDict."""
+        return UserDict(
+            target=self.config.get("target", {}),
+            host=self.config["host"],
+            limits=configuration.limits(self.config),
+            journal=JOURNAL,
+            script=self.config.get("sweep", {}).get("script"),
+        )

@@ -1,0 +1,83 @@
+"""Markers: files that ask for work under names that do not exist yet.
+
+Neither mtimes nor Snakemake's own records decide about such a name, and nothing is removed before the work is done
+again. A marker is ``<folder>/<prefix><nth>``; the next one is asked for as long as there is work to do. A marker of
+tables holds the fingerprint of what they were made from; one of a run says only that the run was tried.
+
+A job on another machine would look at an archive that has changed since, and ask for other names: it takes those of
+its command from a file (`Requested`).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from loadstone.archive.durable import replace
+from loadstone.errors import LoadstoneError
+
+VARIABLE = "LOADSTONE_COMMAND"  # by which a job is told whose it is
+
+
+def next_marker(folder: Path, prefix: str = "") -> str:
+    """The first name that was not used yet."""
+    return str(folder / f"{prefix}{_last_number(folder, prefix) + 1}")
+
+
+def last_marker(folder: Path, prefix: str = "") -> str | None:
+    """The newest marker that is there, if any."""
+    last = _last_number(folder, prefix)
+    return str(folder / f"{prefix}{last}") if last else None
+
+
+def up_to_date_or_next(folder: Path, fingerprint: str) -> str:
+    """The newest marker when it holds this fingerprint, else the next one."""
+    last = last_marker(folder)
+    return last if last and Path(last).read_text() == fingerprint else next_marker(folder)
+
+
+def write_marker(marker: Path, fingerprint: str) -> None:
+    """Record what finished work was made from; older markers go."""
+    replace(marker, fingerprint.encode())
+    for older in marker.parent.iterdir():
+        if older.name.isdigit() and int(older.name) < int(marker.name):
+            older.unlink()
+
+
+def _last_number(folder: Path, prefix: str) -> int:
+    try:
+        names = [entry.name.removeprefix(prefix) for entry in folder.iterdir() if entry.name.startswith(prefix)]
+    except FileNotFoundError:
+        return 0
+    return max((int(name) for name in names if name.isdigit()), default=0)
+
+
+@dataclass(frozen=True)
+class Requested:
+    """The markers that a command asks for: of the tables of campaigns (app/host/timestamp) and of trace dumps.
+
+    `lost` has those of parts of the site that had lost something, ever.
+    """
+
+    command: str
+    tables: Mapping[str, str]
+    traces: Mapping[str, str]
+    inventory: str
+    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        replace(path, json.dumps(asdict(self)).encode("utf-8", "surrogateescape"))
+
+
+def read_requested(path: Path, command: str | None) -> Requested:
+    """What the command whose job this is asked for. Raises LoadstoneError when only a later one's file is there."""
+    try:
+        requested = Requested(**json.loads(path.read_bytes().decode("utf-8", "surrogateescape")))
+    except FileNotFoundError:
+        raise LoadstoneError(
+            f"this job finds no {path.absolute()}, which the command that asked for it has written: machines of a "
+            "scheduler must see this folder, the archive, tables and reports under the same names"
+        ) from None
+    if requested.command != command:
+        raise LoadstoneError("this job was asked for by a command that has ended; another one is at work here since")
+    return requested

@@ -1,0 +1,187 @@
+"""A snapshot of archive and tables: what the archive holds, which runs are missing, which tables are up to date.
+
+In: the checked configuration, both folders. Out: campaigns, missing runs and the names under which Snakemake is asked
+for work (`loadstone.workflow.markers`). Nothing here changes anything.
+
+The tables of a campaign are ``<tables>/.done/<campaign>/<nth>``, the rows of a trace dump ``<tables>/.dumps/<dump>/
+<nth>``; that campaigns came or went is ``<tables>/.inventory/<nth>``; the collection of a missing run is
+``<campaign>/<rate>/<variant>/<run>.<nth>`` below a folder of such markers. Whether a run was collected, the archive
+alone says.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from loadstone import archive
+from loadstone.archive import Campaign, CampaignListing, Cell, encode, plan, trace_dumps
+from loadstone.archive.plan import PlannedRun
+from loadstone.archive.trace_dumps import Dump
+from loadstone.errors import LoadstoneError
+from loadstone.report.slugs import slug
+from loadstone.tables import VERSION, layout
+from loadstone.workflow.markers import Requested, last_marker, next_marker, up_to_date_or_next
+
+MARKERS = Path("results/.collected")  # of runs, of ends of campaigns, and of clusters that were put back
+_COMPLETE = "complete."
+
+Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carry them
+
+
+class Snapshot:
+    """Taken once per command. `config` is the checked configuration.
+
+    `dump_owners` names the campaigns of trace dumps that lie above one. In a job on another machine `requested` is
+    what its command asked for: nothing else is there, whatever came since.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        markers: Path = MARKERS,
+        requested: Requested | None = None,
+        dump_owners: Mapping[str, trace_dumps.Key] | None = None,
+    ) -> None:
+        self.archive = Path(config["archive"])
+        self.tables = Path(config["tables"])
+        self.host = config["host"]
+        self._markers, self.requested, self._dump_owners = markers, requested, dump_owners or {}
+        self._check_folders()
+        try:
+            found = list(archive.campaigns(self.archive)) if self.archive.exists() else []
+        except OSError as error:
+            raise LoadstoneError(f"the archive {self.archive} cannot be read: {error}") from None
+        self.listings: dict[Key, CampaignListing] = {}
+        for campaign in found:
+            if requested is None or "/".join(key_of(campaign)) in requested.tables:
+                self.listings[key_of(campaign)] = archive.scan_campaign(campaign)
+        self.slugs = {slug(listing.campaign): key for key, listing in self.listings.items()}
+
+    def _check_folders(self) -> None:
+        if self.archive.exists() and not self.archive.is_dir():
+            raise LoadstoneError(f"the archive {self.archive} is not a folder")
+        layout.check_database_owner(self.tables)
+        if not self.archive.exists() and any(self.tables.glob(".done/*/*/*/*")):
+            raise LoadstoneError(
+                f"the archive {self.archive} does not exist, but the tables in {self.tables} were made from one: is it "
+                "mounted, and the name right? To start anew, remove those tables"
+            )
+
+    # --- what the archive holds ---
+
+    def campaign(self, key: Key) -> Campaign:
+        """Raises LoadstoneError for a campaign that the archive does not hold."""
+        if key not in self.listings:
+            raise LoadstoneError(f"the archive {self.archive} holds no campaign {'/'.join(key)}")
+        return self.listings[key].campaign
+
+    @cached_property
+    def dumps(self) -> dict[str, Dump]:
+        """Every trace dump by its name among derived files."""
+        campaigns = (listing.campaign for listing in self.listings.values())
+        found = {dump.key: dump for dump in trace_dumps.find(self.archive, campaigns, self._dump_owners)}
+        return {key: dump for key, dump in found.items() if not self.requested or key in self.requested.traces}
+
+    @cached_property
+    def missing(self) -> dict[Key, list[PlannedRun]]:
+        """Per open campaign of this host that has a plan: its missing runs in order; empty when only to be closed."""
+        found = {}
+        for key, listing in self.listings.items():
+            if listing.campaign.host == self.host and listing.campaign.is_open and plan.has_plan(listing):
+                found[key] = plan.missing(listing)
+        return found
+
+    @cached_property
+    def missing_cells(self) -> list[Cell]:
+        """The cells that lack runs, each once."""
+        return list(dict.fromkeys(run.cell for runs in self.missing.values() for run in runs))
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, str, str, str, str, int], int]:
+        ordered = [
+            (*key, planned.cell.rate, encode(planned.cell.variant_dir), planned.run)
+            for key in sorted(self.missing, key=lambda key: self.listings[key].campaign.instant)
+            for planned in self.missing[key]
+        ]
+        return {run: len(ordered) - index for index, run in enumerate(ordered)}
+
+    def rank(self, key: Key, rate: str, variant: str, run: int) -> int:
+        """Priority of a missing run: the first to attack has the highest, older campaigns come first. Else 0."""
+        return self._ranks.get((*key, rate, variant, run), 0)
+
+    # --- markers of what changes archive or cluster ---
+
+    def run_markers(self, key: Key) -> list[str]:
+        """The markers under which the collection of a campaign's missing runs is asked for."""
+        return [
+            next_marker(self._folder(key) / run.cell.rate / encode(run.cell.variant_dir), f"{run.run}.")
+            for run in self.missing.get(key, ())
+        ]
+
+    def completion_marker(self, key: Key) -> str:
+        """The marker under which the end of an open campaign is asked for."""
+        return next_marker(self._folder(key), _COMPLETE)
+
+    def last_completion(self, key: Key) -> str | None:
+        """The marker that the last end of a campaign left here, if any."""
+        return last_marker(self._folder(key), _COMPLETE)
+
+    def put_back_marker(self) -> str:
+        """The marker under which a cluster that was left changed is put back."""
+        return next_marker(self._markers, "put_back.")
+
+    def _folder(self, key: Key) -> Path:
+        return self._markers / Path(*key_of(self.campaign(key)))
+
+    # --- markers of tables ---
+
+    def tables_marker(self, key: Key, *, pending: bool) -> str:
+        """The marker of a campaign's tables: the newest while they are up to date, else the next.
+
+        `pending` says that missing runs will be collected first.
+        """
+        if self.requested:
+            return self.requested.tables["/".join(key)]
+        campaign, folder = self.campaign(key), self.tables / ".done" / Path(*key)
+        if pending or not layout.manifest_file(self.tables, campaign).exists():
+            return next_marker(folder)
+        return up_to_date_or_next(folder, tables_fingerprint(self.tables, self.listings[key]))
+
+    def traces_marker(self, dump: Dump) -> str:
+        """The same for the rows of one trace dump."""
+        if self.requested:
+            return self.requested.traces[dump.key]
+        return up_to_date_or_next(self.tables / ".dumps" / dump.key, traces_fingerprint(self.tables, dump))
+
+    def inventory_marker(self, *more: object) -> str:
+        """The same for what the database shows: campaigns and trace dumps, and whatever `more` names."""
+        if self.requested:
+            return self.requested.inventory
+        return up_to_date_or_next(self.tables / ".inventory", self.inventory_fingerprint(*more))
+
+    def inventory_fingerprint(self, *more: object) -> str:
+        """What that marker holds."""
+        held = repr((sorted(self.listings), *more, sorted(self.dumps)))
+        return hashlib.sha256(held.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def key_of(campaign: Campaign) -> Key:
+    """A campaign as wildcards carry it."""
+    return encode(campaign.app), encode(campaign.host), encode(campaign.timestamp)
+
+
+def source_fingerprint(listing: CampaignListing) -> str:
+    """Of what a campaign's tables are made from: its files, and the version of the tables."""
+    return f"{listing.digest()} {VERSION}"
+
+
+def tables_fingerprint(tables: Path, listing: CampaignListing) -> str:
+    """Of a campaign's tables: what they are made from, and the sizes of their files, so that a loss is noticed."""
+    return f"{source_fingerprint(listing)} {layout.converted_digest(tables, listing.campaign)}"
+
+
+def traces_fingerprint(tables: Path, dump: Dump) -> str:
+    """The same for one trace dump."""
+    return f"{dump.digest()} {layout.dump_digest(tables, dump)}"

@@ -1,0 +1,76 @@
+"""Commands that bring something elsewhere or from there: import, publish, push and pull.
+
+What is wrong with a destination is said before anything is made for it (`check`); a dry run says what would be
+transferred (`show_preview`).
+"""
+
+from collections.abc import Callable, Mapping, Set
+from pathlib import Path
+from typing import Any
+
+from loadstone.errors import LoadstoneError, printable
+from loadstone.publish.site import settings
+
+_TITLES = {
+    "import": "Would import into the archive:",
+    "publish": "Would publish the site as it is now:",
+    "push": "Would push the archive as it is now:",
+    "pull": "Would pull the archive as it is now:",
+}
+
+
+def check(targets: Set[str], config: Mapping[str, Any]) -> None:
+    """Before the first job. Raises LoadstoneError when the destination can't be used."""
+    if "pull" in targets and targets != {"pull"}:
+        # They were planned from what is here, and might collect again what comes.
+        raise LoadstoneError("`pull` is a command of its own: give other targets after it")
+    if "publish" in targets:
+        settings.destination(config.get("publish"))
+    if targets & {"push", "pull"}:
+        from loadstone.publish.bucket import store  # noqa: PLC0415 - most commands need no bucket
+
+        with store.opened(config.get("storage")) as bucket:
+            bucket.listing(store.PUSHING)
+
+
+def preview(target: str, config: Mapping[str, Any]) -> list[str]:
+    """What a command would transfer now, for people. Reads archive, site and destination, and changes nothing.
+
+    Raises LoadstoneError.
+    """
+    archive, tables, reports = (Path(config[name]) for name in ("archive", "tables", "reports"))
+    # What they load takes longer than most commands.
+    if target == "import":
+        from loadstone.importing import plan  # noqa: PLC0415
+
+        return plan.make(archive).lines()
+    if target == "publish":
+        from loadstone.publish.site import publish  # noqa: PLC0415
+
+        to = settings.destination(config.get("publish"))
+        return publish.preview(reports, to, keep=config["publish"].get("keep"))
+    from loadstone.publish.bucket import pull, push  # noqa: PLC0415
+
+    previewed = {"push": push.preview, "pull": pull.preview}[target]
+    return previewed(archive, tables, config.get("storage"))
+
+
+def show_preview(
+    target: str,
+    targets: Set[str],
+    config: Mapping[str, Any],
+    log: Callable[[str], None],
+    complain: Callable[[str], None],
+) -> None:
+    """Show the preview of a command in a dry run; end the program with exit code 1 when it would be refused.
+
+    The one place where a function of a rule shows something or ends the program: in a dry run Snakemake calls none of
+    a workflow's hooks and runs no job, while the Snakefile is read it does not know yet that the run is dry, and an
+    exception of a function of a rule is shown as a traceback.
+    """
+    try:
+        check(targets, config)
+        log("\n".join(map(printable, [_TITLES[target], *preview(target, config)])))
+    except LoadstoneError as error:
+        complain(printable(str(error)))
+        raise SystemExit(1) from None
