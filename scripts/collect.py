@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
-from loadstone.archive import Campaign, Cell, decode
+from loadstone.archive import Cell, decode
 from loadstone.collect.attempt import Attempts
 from loadstone.report.progress_page import ProgressPage
-from loadstone.workflow.job import job
+from loadstone.workflow.job import Folders, job
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
-    key = [decode(part) for part in (names.app, names.host, names.timestamp)]
-    cell = Cell(Campaign(Path(params.folders["archive"]), *key), names.rate, decode(names.variant))
-    page = ProgressPage(Path(params.folders["reports"]), **params.page, log=log)
-    attempts = Attempts(cell.campaign.root, **params.sweep, show=page.show, log=log)
+    folders = Folders.of(params.folders)
+    campaign = folders.campaign((names.app, names.host, names.timestamp))
+    cell = Cell(campaign, names.rate, decode(names.variant))
+    page = ProgressPage(folders.reports, **params.page, log=log)
+    attempts = Attempts(campaign.root, **params.sweep, show=page.show, log=log)
     attempts.try_run(cell, int(names.run), Path(snakemake.log[0]).with_suffix(""))
     Path(snakemake.output[0]).touch()

@@ -1,12 +1,9 @@
 """Entry point of the rule trace_page."""
 
-from pathlib import Path
-
-from loadstone.workflow.deterministic import job
-from loadstone.archive.trace_dumps import Dump
+from loadstone.workflow.deterministic import Folders, job
 from loadstone.report.trace_page import build_trace_page
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    dump = Dump(Path(params.folders["archive"]), **params.dump)
-    build_trace_page(dump, Path(params.folders["tables"]), Path(params.folders["reports"]), params.options)
+    folders = Folders.of(params.folders)
+    build_trace_page(folders.dump(params.dump), folders.tables, folders.reports, params.options)

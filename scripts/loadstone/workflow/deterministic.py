@@ -8,9 +8,9 @@ the variables, and be slower for it.
 import os
 import platform
 
-from loadstone.workflow.job import job
+from loadstone.workflow.job import Folders, job
 
-__all__ = ["VARIABLES", "job"]
+__all__ = ["VARIABLES", "Folders", "job"]
 
 # What every x86-64 processor of the last fifteen years can do. OpenBLAS splits sums among its threads.
 VARIABLES = {

@@ -1,20 +1,49 @@
-"""What every entry point of a rule does around its one call: a log, and errors for people instead of tracebacks."""
+"""What every entry point of a rule has around its one call: a log, errors for people instead of tracebacks, folders."""
 
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.abc import MetaPathFinder
 from pathlib import Path
+from typing import Any
 
+from loadstone.archive import Campaign, decode
+from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import end_with_parents, exit_on_sigterm
 
 _INTERRUPTED = 128 + signal.SIGINT  # as shells have it
 
 Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Archive, tables and reports of a job, and what its parameters name in them."""
+
+    archive: Path
+    tables: Path
+    reports: Path
+
+    @classmethod
+    def of(cls, params: Mapping[str, str]) -> "Folders":
+        """From the parameter `folders` of a rule."""
+        return cls(**{name: Path(folder) for name, folder in params.items()})
+
+    def campaign(self, key: Sequence[str]) -> Campaign:
+        """By app, host and timestamp as wildcards have them."""
+        return Campaign(self.archive, *map(decode, key))
+
+    def campaigns(self, keys: Iterable[Sequence[str]]) -> list[Campaign]:
+        return [self.campaign(key) for key in keys]
+
+    def dump(self, fields: Mapping[str, Any]) -> Dump:
+        """By the fields of a trace dump."""
+        return Dump(self.archive, **fields)
 
 
 class _WithoutPandas(MetaPathFinder):
