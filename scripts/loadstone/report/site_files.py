@@ -3,7 +3,7 @@
 A part is what one job makes: ``campaigns/<slug>``, ``comparisons/<id>``, ``traces/<slug>``, ``variants``, ``index``,
 ``ask``, ``assets``, ``figures/<kind>/<slug>``. ``<reports>/.made/<part>/files`` holds a line ``<size> <name>`` for each
 of its files, in bytes or ``any``. It is asked for again under names that do not exist yet,
-``<reports>/.made/<part>/<nth>``, as tables are (`loadstone.workflow.state`).
+``<reports>/.made/<part>/<nth>``, as tables are (`loadstone.workflow.markers`).
 """
 
 import os
