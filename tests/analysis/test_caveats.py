@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from loadstone import archive
-from loadstone.analysis.caveats.definitions import CLAIMS, WEIGHTS
+from loadstone.analysis.caveats import CAVEATS, WEIGHTS
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
 from loadstone.report.caveat_marks import weakened
@@ -74,7 +74,7 @@ def test_weaknesses_are_sorted_by_weight_and_all_declared(project):
     write(project, "b", 1, order={"kind": "fixed"}, planned=2)
     rows = claims(project)
     weights = [list(WEIGHTS).index(row["weight"]) for row in rows]
-    assert weights == sorted(weights) and {row["claim"] for row in rows} <= CLAIMS.keys()
+    assert weights == sorted(weights) and {row["claim"] for row in rows} <= CAVEATS.keys()
     assert {(row["app"], row["host"], row["comparison"]) for row in rows} == {("demo", "here", None)}
     assert rows[0]["claim"] == "one_run"
 
@@ -501,7 +501,7 @@ def test_beyond_the_knee(project):
 
 def test_what_is_looked_for_is_plain_text():
     """Pages show these words as they are: marks of Markdown would stand there."""
-    assert not [claim.id for claim in CLAIMS.values() if "`" in claim.heading + claim.when + claim.remedy]
+    assert not [claim.id for claim in CAVEATS.values() if "`" in claim.heading + claim.when + claim.remedy]
 
 
 def test_every_lint_is_of_a_declared_claim_and_hostile_names_stay_text(project):

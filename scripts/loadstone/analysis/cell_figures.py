@@ -10,7 +10,7 @@ from math import exp, isfinite, log, nan, sqrt
 from typing import Any
 
 from loadstone.analysis import open_percentiles
-from loadstone.analysis.caveats.definitions import DECIDING_SHARE
+from loadstone.analysis.caveats.figures import DECIDING_SHARE
 from loadstone.stats import estimable
 from loadstone.stats.bootstrap import t_factor
 from loadstone.stats.shares import Share

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from loadstone.analysis import pairs
-from loadstone.analysis.caveats.definitions import COARSE_NS
+from loadstone.analysis.caveats.figures import COARSE_NS
 from loadstone.analysis.pairs import STATISTICS
 from loadstone.analysis.scope import Scope, Series, quoted
 from loadstone.stats import contrasts

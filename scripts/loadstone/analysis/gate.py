@@ -17,7 +17,7 @@ from typing import Any
 
 from loadstone import sql
 from loadstone.analysis import history, open_percentiles
-from loadstone.analysis.caveats.definitions import DECIDING_SHARE
+from loadstone.analysis.caveats.figures import DECIDING_SHARE
 from loadstone.analysis.cell_figures import ERRORS, Figure, change, failed, figure, lacks, unsure
 from loadstone.analysis.gate_outcome import (
     INCONCLUSIVE,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from loadstone.analysis.caveats.definitions import CONFOUNDING, HEEDED, SERIOUS
+from loadstone.analysis.caveats import CONFOUNDING, ACCOUNTED_FOR, SERIOUS
 from loadstone.readers import load_generators
 from loadstone.report.queries import Row
 from loadstone.stats.bootstrap import ERRORS
@@ -25,7 +25,7 @@ def weakened(effects: Iterable[Row], claims: Iterable[Row]) -> list[Row]:
 
 
 def _is_heavy(claim: Row) -> bool:
-    return (claim["weight"] == SERIOUS or claim["claim"] in CONFOUNDING) and claim["claim"] not in HEEDED
+    return (claim["weight"] == SERIOUS or claim["claim"] in CONFOUNDING) and claim["claim"] not in ACCOUNTED_FOR
 
 
 def _place(row: Row, side: str) -> tuple[Any, ...]:

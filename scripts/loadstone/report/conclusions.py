@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone.analysis import effects
-from loadstone.analysis.caveats.definitions import CLAIMS, WEIGHTS
+from loadstone.analysis.caveats import CAVEATS, WEIGHTS
 from loadstone.analysis.scope import quoted, requoted
 from loadstone.config.variants import Style
 from loadstone.report import caveat_marks, interaction_words, knee_words, verdict_words
@@ -235,7 +235,7 @@ def _claims(rows: Sequence[Row], labels: Mapping[str, str]) -> list[dict[str, An
         own = [row for row in rows[:SHOWN] if row["weight"] == weight]
         kinds = [
             {
-                "heading": CLAIMS[claim].heading,
+                "heading": CAVEATS[claim].heading,
                 "anchor": None if claim in seen else f"claim-{claim}",
                 "texts": [_relabelled(row["text"], labels) for row in own if row["claim"] == claim],
                 "remedies": list(dict.fromkeys(row["remedy"] for row in own if row["claim"] == claim)),

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from loadstone.analysis.caveats.definitions import CLAIMS, WEIGHTS
+from loadstone.analysis.caveats import CAVEATS, WEIGHTS
 from loadstone.analysis.provenance import MADE_BY
 from loadstone.report.output import partials, template_text
 
@@ -23,7 +23,7 @@ _TAG = re.compile(r"<[^>]+>")
 def context(about: dict[str, Any]) -> dict[str, Any]:
     """The variables of ``methods.html``: the parts and what they are about."""
     names = sorted(partials(_FOLDER), key=_place)
-    declared = {"claims": list(CLAIMS.values()), "weights": WEIGHTS, "made_by": MADE_BY}
+    declared = {"claims": list(CAVEATS.values()), "weights": WEIGHTS, "made_by": MADE_BY}
     parts = [template_text(name, {**declared, **about}) for name in names]
     return {"parts": parts, "contents": [entry for part in parts for entry in _contents(part)]}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone.analysis import effects
-from loadstone.analysis.caveats.definitions import CLAIMS, CONFOUNDING
+from loadstone.analysis.caveats import CAVEATS, CONFOUNDING
 from loadstone.analysis.scope import requoted
 from loadstone.report.numbers import Unit, counted, share, significant
 from loadstone.report.queries import Row
@@ -105,9 +105,9 @@ def _marks(group: Group) -> Iterator[Mark]:
     """Of what is told, not of what can't be."""
     told = [row for row in group.rows if row["verdict"] not in (None, "inconclusive")]
     kinds = {claim for row in told for claim in row.get("weakened", ())}
-    for claim in sorted(kinds, key=lambda kind: (kind in CONFOUNDING, list(CLAIMS).index(kind))):
+    for claim in sorted(kinds, key=lambda kind: (kind in CONFOUNDING, list(CAVEATS).index(kind))):
         rows = [row for row in told if claim in row.get("weakened", ())]
-        heading = CLAIMS[claim].heading
+        heading = CAVEATS[claim].heading
         everywhere = {row["rate"] for row in rows} == {row["rate"] for row in told}
         yield Mark(claim, heading[0].lower() + heading[1:] + ("" if everywhere else f" {group.at(rows)}"))
 

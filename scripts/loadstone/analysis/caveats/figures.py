@@ -1,28 +1,45 @@
-"""Weaknesses of the figures themselves: what the clock, the sample, timeouts, failures or overload make of them."""
+"""Caveats on the figures themselves: what the clock, the sample, timeouts, failures or overload make of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from loadstone import stats
 from loadstone.analysis import saturation
-from loadstone.analysis.caveats.definitions import (
-    COARSE_NS,
-    DECIDING_SHARE,
-    FAILURES_SHARE,
+from loadstone.analysis.caveats.base import (
     LIMITS,
-    RESOLUTION_STEPS,
     SERIOUS,
-    Weakness,
+    STATISTICS,
+    Evidence,
+    Occurrence,
+    caveat,
+    common,
+    count_text,
+    value,
 )
-from loadstone.analysis.caveats.evidence import STATISTICS, Evidence, counted, only, value
 from loadstone.analysis.scope import Series, quoted
 from loadstone.digits import ms
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.schema import PERCENTILES
 from loadstone.text import listed, rate_text
 
+# A value of ten steps is known to a twentieth, which is the margin of equivalence unless it is declared otherwise.
+RESOLUTION_STEPS = 10
+# Finer steps are far below what anybody measures over a network.
+COARSE_NS = 1e5
+# One failure in a hundred: from there on p99 may be that of failures, which are often faster or slower than answers.
+FAILURES_SHARE = 0.01
+# So many that end at once make a mean shorter by the margin of equivalence, unless it is declared otherwise.
+DECIDING_SHARE = 0.05
 
-def coarse_clock(evidence: Evidence) -> Iterator[Weakness]:
-    """Medians of few steps of the clock."""
+_FINER_CLOCK = "measure with a load generator whose clock is finer, such as vegeta"
+
+
+@caveat(
+    "Coarse clock",
+    f"limits where a median is within {RESOLUTION_STEPS} steps of a clock of 0.1 ms or coarser: it is known to one part "
+    f"in {2 * RESOLUTION_STEPS} at best",
+    _FINER_CLOCK,
+)
+def coarse_clock(evidence: Evidence) -> Iterator[Occurrence]:
     medians = [(each, value(each, "p50")) for each in evidence.series]
     found = [
         (each, round(median / each.resolution_ns))
@@ -31,37 +48,42 @@ def coarse_clock(evidence: Evidence) -> Iterator[Weakness]:
     ]
     if found:
         cells, steps = [each for each, _ in found], sorted({step for _, step in found})
-        many = f"of {counted(steps[0], 'step')} only" if len(steps) == 1 else f"of {steps[0]} to {steps[-1]} steps only"
+        size = f"only {count_text(steps[0], 'step')}" if len(steps) == 1 else f"only {steps[0]} to {steps[-1]} steps"
         if steps[0] == 0:
-            many = f"of {counted(steps[-1], 'step')} at most" if steps[-1] else "less than one step"
+            size = f"at most {count_text(steps[-1], 'step')}" if steps[-1] else "less than one step"
         coarsest = ms(max(each.resolution_ns for each in cells))
         text = (
-            f"Latencies come in whole steps of {coarsest}, and the median of {evidence.where(cells)} is {many}: no "
-            "finer difference is to be seen."
+            f"Latencies come in whole steps of {coarsest}, and the median of {evidence.where(cells)} is {size}: finer "
+            "differences can't be seen."
         )
-        yield Weakness("coarse_clock", LIMITS, text, statistic="p50", **evidence.about(cells))
+        yield Occurrence(LIMITS, text, statistic="p50", **evidence.in_cells(cells))
 
 
-def zeros(evidence: Evidence) -> Iterator[Weakness]:
-    """Medians of 0 by a clock that is fine enough."""
+@caveat(
+    "Latencies of 0",
+    "serious where a median is 0 by a clock finer than 0.1 ms: it was not measured",
+    "look at what wrote the results, and tag such runs as INVALID",
+)
+def zeros(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if value(each, "p50") == 0 and each.resolution_ns < COARSE_NS]
     if found:
-        text = (
-            f"The median latency of {evidence.where(found)} is 0, which no request can take: what wrote these results "
-            "did not measure it."
-        )
-        yield Weakness("zeros", SERIOUS, text, statistic="p50", **evidence.about(found))
+        text = f"The median latency of {evidence.where(found)} is 0, which is impossible: it was not measured."
+        yield Occurrence(SERIOUS, text, statistic="p50", **evidence.in_cells(found))
 
 
-def below_a_step(evidence: Evidence) -> Iterator[Weakness]:
-    """A weakness per variant."""
+@caveat(
+    "Differences below the clock's step",
+    "serious where variant and baseline differ by less than one step of a clock of 0.1 ms or coarser",
+    _FINER_CLOCK,
+)
+def below_a_step(evidence: Evidence) -> Iterator[Occurrence]:
+    """One per variant."""
     scope = evidence.scope
     for variant in scope.variants:
-        pairs = [pair for pair in evidence.beside_baseline(variant) if _step_ns(pair) >= COARSE_NS]
+        pairs = [pair for pair in evidence.pairs(variant) if _step_ns(pair) >= COARSE_NS]
         close = [(pair, names) for pair in pairs if (names := _within_a_step(pair))]
         if not close:
             continue
-        n = sum(len(names) for _, names in close)
         all_names = [name for name in STATISTICS if any(name in names for _, names in close)]
         rates = [other.rate for (_, other), _ in close]
         n_of = sum(
@@ -70,27 +92,26 @@ def below_a_step(evidence: Evidence) -> Iterator[Weakness]:
         text = (
             f"{quoted(variant)} and {quoted(scope.baseline or '')} differ by less than the clock's step of "
             f"{ms(max(_step_ns(pair) for pair, _ in close))} in {listed(STATISTICS[name] for name in all_names)} "
-            f"{evidence.at(rates)}: such a clock can't tell them apart."
+            f"{evidence.at(rates)}: such a clock can't distinguish them."
         )
-        yield Weakness(
-            "below_a_step",
+        yield Occurrence(
             SERIOUS,
             text,
-            n,
+            sum(len(names) for _, names in close),
             n_of,
             "figures",
-            rate=only(rates),
+            rate=common(rates),
             variant=variant,
-            statistic=only(all_names),
+            statistic=common(all_names),
             cells=evidence.cells(each for pair, _ in close for each in pair),
         )
 
 
-def _step_ns(pair: tuple[Series, Series]) -> float:
+def _step_ns(pair: Sequence[Series]) -> float:
     return max(each.resolution_ns for each in pair)
 
 
-def _within_a_step(pair: tuple[Series, Series]) -> list[str]:
+def _within_a_step(pair: Sequence[Series]) -> list[str]:
     step_ns, found = _step_ns(pair), []
     for name in STATISTICS:
         one, other = (value(each, name) for each in pair)
@@ -99,38 +120,47 @@ def _within_a_step(pair: tuple[Series, Series]) -> list[str]:
     return found
 
 
-def unsupported(evidence: Evidence) -> Iterator[Weakness]:
-    """A weakness per percentile."""
-    raw = [each for each in evidence.series if each.evidence == "requests"]
+@caveat(
+    "Percentiles that the sample can't support",
+    "limits where fewer than ten requests are expected beyond a percentile",
+    "measure longer, or more runs",
+)
+def unsupported(evidence: Evidence) -> Iterator[Occurrence]:
+    """One per percentile."""
+    with_requests = [each for each in evidence.series if each.evidence == "requests"]
     for name in STATISTICS:
         probability = PERCENTILES.get(name)
         if probability is None:
             continue
-        found = [each for each in raw if not stats.estimable(each.replicates.n_requests, probability)]
+        found = [each for each in with_requests if not stats.estimable(each.replicates.n_requests, probability)]
         if found:
             fewest = min(each.replicates.n_requests for each in found)
             text = (
-                f"{name} takes {stats.requests_needed(probability):,} requests, and of {evidence.where(found)} there "
-                f"are as few as {fewest:,}."
+                f"{name} needs {stats.requests_needed(probability):,} requests, but there are as few as {fewest:,} of "
+                f"{evidence.where(found)}."
             )
-            yield Weakness("unsupported", LIMITS, text, statistic=name, **evidence.about(found))
+            yield Occurrence(LIMITS, text, statistic=name, **evidence.in_cells(found))
 
 
-def timeouts(evidence: Evidence) -> Iterator[Weakness]:
-    """Figures that requests which timed out leave open."""
+@caveat(
+    "Requests that timed out",
+    "limits where a figure falls among requests that timed out: what is shown is a lower limit",
+    "lower the rate, or raise the timeout",
+)
+def timeouts(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if each.evidence == "requests" and _censored(each)]
     if found:
         number = sum(each.replicates.n_timeouts for each in found)
         names = [name for name in STATISTICS if any(name in _censored(each) for each in found)]
         text = (
-            f"{counted(number, 'request')} of {evidence.where(found)} timed out: "
-            f"{listed(STATISTICS[name] for name in names)} there is what is shown or more."
+            f"{count_text(number, 'request')} of {evidence.where(found)} timed out: there, "
+            f"{listed(STATISTICS[name] for name in names)} {'is' if len(names) == 1 else 'are'} at least what is shown."
         )
-        yield Weakness("timeouts", LIMITS, text, statistic=only(names), **evidence.about(found))
+        yield Occurrence(LIMITS, text, statistic=common(names), **evidence.in_cells(found))
 
 
 def _censored(series: Series) -> list[str]:
-    """Figures that requests which timed out leave open."""
+    """Figures of which only a lower limit is known, because requests timed out."""
     found = series.replicates
     if not found.n_timeouts:
         return []
@@ -138,56 +168,68 @@ def _censored(series: Series) -> list[str]:
     return [name for name in supported if name not in found.values]
 
 
-def failures(evidence: Evidence) -> Iterator[Weakness]:
-    """Latencies that are of failures too."""
-    shares = [(each, _failed(each)) for each in evidence.series]
+@caveat(
+    "Failed requests among the latencies",
+    f"limits where more than {FAILURES_SHARE:.0%} of a cell's requests failed: latencies include failures; serious "
+    f"where more than {DECIDING_SHARE:.0%} failed other than by a timeout: a variant that refuses requests at once may "
+    "seem fast",
+    "find the cause of the failures; compare latencies at rates without them",
+)
+def failures(evidence: Evidence) -> Iterator[Occurrence]:
+    shares = [(each, _failure_share(each)) for each in evidence.series]
     many = [(each, share) for each, share in shares if share is not None and share > FAILURES_SHARE]
     for weight in (SERIOUS, LIMITS):
-        deciding = weight == SERIOUS
-        found = [(each, share) for each, share in many if (share - _timed_out(each) > DECIDING_SHARE) == deciding]
+        found = [
+            (each, share)
+            for each, share in many
+            if (share - _timeout_share(each) > DECIDING_SHARE) == (weight == SERIOUS)
+        ]
         if found:
             cells = [each for each, _ in found]
             text = (
                 f"Up to {100 * max(share for _, share in found):.3g} % of the requests of {evidence.where(cells)} "
-                "failed: latencies there are of failures too"
+                "failed: latencies there include failures"
             )
-            text += ", and what fails at once seems fast." if deciding else "."
-            yield Weakness("failures", weight, text, **evidence.about(cells))
+            text += ", and those that fail at once seem fast." if weight == SERIOUS else "."
+            yield Occurrence(weight, text, **evidence.in_cells(cells))
 
 
-def _timed_out(series: Series) -> float:
-    """The share of requests that are known to have timed out: their latencies are taken for at least what is known."""
+def _timeout_share(series: Series) -> float:
+    """Latencies of requests that timed out count as at least the timeout, so they make no variant seem fast."""
     found = series.replicates
     return found.n_timeouts / found.n_requests if series.evidence == "requests" and found.n_requests else 0.0
 
 
-def _failed(series: Series) -> float | None:
-    """The share of requests that failed."""
+def _failure_share(series: Series) -> float | None:
     if series.evidence == "requests":
         return series.replicates.values.get(ERRORS)
-    told = [row["success"] for row in series.reported if row["success"] is not None]
-    return 1 - sum(told) / len(told) if told else None
+    reported = [row["success"] for row in series.reported if row["success"] is not None]
+    return 1 - sum(reported) / len(reported) if reported else None
 
 
-def beyond_knee(evidence: Evidence) -> Iterator[Weakness]:
-    """A weakness per variant and way of measuring."""
+@caveat(
+    "Beyond the saturation point",
+    "limits where a variant was measured above its saturation point: latency there grows for as long as the attack "
+    "lasts",
+    "compare variants at rates below the saturation point of each, or at equal shares of these",
+)
+def beyond_knee(evidence: Evidence) -> Iterator[Occurrence]:
+    """One per variant and way of measuring."""
     for row in saturation.knees(evidence.scope):
         if beyond := row["beyond"]:
-            measured = len(row["carried"]) + len(row["near"]) + len(beyond)
-            carries = f" of about {_carried(row['knee_rate'])}" if row["knee_rate"] else ""
+            knee = f" of about {_three_digits(row['knee_rate'])} requests/s" if row["knee_rate"] else ""
             text = (
-                f"{quoted(row['variant'])} was measured beyond its knee{carries} {evidence.at(beyond)}: fewer requests "
-                "per second were answered well there than were sent, so latency tells how long the attack lasted, or "
-                "how fast requests were refused."
+                f"{quoted(row['variant'])} was measured beyond its saturation point{knee} {evidence.at(beyond)}: fewer "
+                "requests per second succeeded than were sent, so latency depends on the duration of the attack, or on "
+                "how fast requests are refused."
             )
-            yield Weakness(
-                "beyond_knee",
+            yield Occurrence(
                 LIMITS,
                 text,
                 len(beyond),
-                measured,
+                len(row["carried"]) + len(row["near"]) + len(beyond),
                 "rates",
-                rate=only(beyond),
+                rate=common(beyond),
                 variant=row["variant"],
                 cells=evidence.cells(
                     each for each in evidence.series if each.variant == row["variant"] and each.rate in beyond
@@ -195,16 +237,21 @@ def beyond_knee(evidence: Evidence) -> Iterator[Weakness]:
             )
 
 
-def _carried(knee_rate: float) -> str:
-    return f"{rate_text(float(f'{knee_rate:.3g}'))} requests/s"
+def _three_digits(rate: float) -> str:
+    return rate_text(float(f"{rate:.3g}"))
 
 
-def reports_only(evidence: Evidence) -> Iterator[Weakness]:
-    """Runs of which no request is known."""
+@caveat(
+    "Reports of tools alone",
+    "limits where only what a tool reported of a run is left: single requests and percentiles over several runs are "
+    "unknown",
+    "keep the raw results of every run",
+)
+def reports_only(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if each.evidence == "reports"]
     if found:
         text = (
-            f"Of {evidence.where(found)} there is only what the tool reported: no request can be looked at, and "
-            "percentiles of several runs can't be joined."
+            f"Only what the tool reported is known of {evidence.where(found)}: there are no single requests, and "
+            "percentiles of several runs can't be combined."
         )
-        yield Weakness("reports_only", LIMITS, text, **evidence.about(found))
+        yield Occurrence(LIMITS, text, **evidence.in_cells(found))

@@ -1,245 +1,283 @@
-"""Weaknesses of the runs that figures rest on: how many, in which order, how settled, how punctually sent."""
+"""Caveats on the runs that figures rest on: how many, in which order, how steady, how punctually sent."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from loadstone.analysis import send_lag
-from loadstone.analysis.caveats.definitions import (
-    EXCLUDED_SHARE,
-    FEW_RUNS,
+from loadstone.analysis.caveats.base import (
     LIMITS,
     NOTE,
     SERIOUS,
-    UNSETTLED_SHARE,
-    UNSURE_SHARE,
-    Weakness,
+    Evidence,
+    Occurrence,
+    be,
+    caveat,
+    common,
+    count_text,
 )
-from loadstone.analysis.caveats.evidence import Evidence, counted, only
 from loadstone.analysis.scope import BLOCKS, Series, quoted, way
 from loadstone.digits import ms
 from loadstone.stats import run_shape
 from loadstone.text import listed
 
+_Row = dict[str, Any]
+
+# A mean over five runs, by Student's t with four degrees of freedom, has an interval of 1.24 standard deviations; over
+# three runs it is twice that.
+FEW_RUNS = 5
+# Exclusion of one in ten at random hardly moves a figure; of more it is a choice that readers have to know.
+EXCLUDED_SHARE = 0.1
+# A share of the runs of a cell from which its mean is more of an unsettled system than of a settled one.
+UNSETTLED_SHARE = 0.5
+# Shapes are recognised in 95 of 100 runs (tests/stats/test_run_shape.py): so few unsettled ones may be none.
+UNSURE_SHARE = 0.05
+
+_MORE_RUNS = f"measure at least {FEW_RUNS} runs of each variant at each rate"
+_MISSING_RUNS = "collect the missing runs: the same command resumes an open sweep"
+_BALANCED = "no planned run is missing: sweep again, with as many runs of every variant at every load"
+_LONGER_WARMUP = "send a longer warm-up before the test: the one that was sent is too short"
+
+_MAX_PARTS = 4  # of a text
 _DRIFTING = tuple(shape for shape in run_shape.UNSETTLED if shape != run_shape.WARMING_UP)
 # Reports of these sum up all phases of a run, the warm-up too, unless the test had a process of its own.
-_SUMS_UP = ("artillery",)
+_REPORTS_WARMUP = ("artillery",)
 
 
-def one_run(evidence: Evidence) -> Iterator[Weakness]:
-    """Cells with one run."""
+@caveat(
+    "One run only",
+    "serious where a variant has one run at a rate: the variation between runs is then unknown",
+    _MORE_RUNS,
+)
+def one_run(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if len(each.runs) == 1]
     if found:
-        text = f"There is one run only of {evidence.where(found)}: how much runs differ is not known there, so no "
-        text += "difference can be told from chance."
-        yield Weakness("one_run", SERIOUS, text, **evidence.about(found))
+        text = (
+            f"Only one run of {evidence.where(found)}: the variation between runs is unknown there, so no difference "
+            "can be distinguished from chance."
+        )
+        yield Occurrence(SERIOUS, text, **evidence.in_cells(found))
 
 
-def few_runs(evidence: Evidence) -> Iterator[Weakness]:
-    """Cells with so few runs that their spread is poorly known."""
+@caveat(
+    "Few runs",
+    f"note from 2 to {FEW_RUNS - 1} runs: with 3 an interval is twice as wide as with {FEW_RUNS}",
+    _MORE_RUNS,
+)
+def few_runs(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if 1 < len(each.runs) < FEW_RUNS]
     if found:
-        numbers = sorted({len(each.runs) for each in found})
-        text = f"There are {listed(map(str, numbers))} runs of {evidence.where(found)}: how much runs differ is poorly "
-        text += "known there."
-        yield Weakness("few_runs", NOTE, text, **evidence.about(found))
+        numbers = listed(map(str, sorted({len(each.runs) for each in found})))
+        text = f"Only {numbers} runs of {evidence.where(found)}: the variation between runs is poorly known there."
+        yield Occurrence(NOTE, text, **evidence.in_cells(found))
 
 
-def unbalanced(evidence: Evidence) -> Iterator[Weakness]:
-    """Unlike numbers of runs."""
-    numbers = Counter(len(each.runs) for each in evidence.series)
+@caveat(
+    "Unbalanced runs",
+    "limits where variants or rates have different numbers of valid runs",
+    _MISSING_RUNS,
+)
+def unbalanced(evidence: Evidence) -> Iterator[Occurrence]:
+    numbers = sorted({len(each.runs) for each in evidence.series}, reverse=True)
     if len(numbers) < 2:
         return
-    most = max(numbers)
-    parts = []
-    for number in sorted(numbers, reverse=True):
-        own = [each for each in evidence.series if len(each.runs) == number]
-        parts.append(f"{counted(number, 'run')} of {evidence.where(own)}")
-    fewer = [each for each in evidence.series if len(each.runs) < most]
-    text = f"The numbers of runs that count differ, from {min(numbers)} to {most}: {'; '.join(parts)}."
-    if len(numbers) > _PARTS:
-        text = f"The numbers of runs that count differ: from {min(numbers)} to {most} in a cell."
-    if rates := _differing(evidence):
-        text += f" Variants differ in it {evidence.at(rates)}."
-    concerned = {(each.rate, each.variant) for each in fewer}
-    planned = [row for row in evidence.missing if (row["rate"], row["variant"]) in concerned]
+    text = f"The number of valid runs differs, from {numbers[-1]} to {numbers[0]}"
+    if len(numbers) <= _MAX_PARTS:
+        parts = (
+            f"{count_text(number, 'run')} of {evidence.where([each for each in evidence.series if len(each.runs) == number])}"
+            for number in numbers
+        )
+        text += f": {'; '.join(parts)}"
+    text += "."
+    if rates := _unbalanced_rates(evidence):
+        text += f" It differs between variants {evidence.at(rates)}."
+    fewer = [each for each in evidence.series if len(each.runs) < numbers[0]]
+    cells = {(each.rate, each.variant) for each in fewer}
+    planned = [row for row in evidence.planned if (row["rate"], row["variant"]) in cells]
     is_finished = planned and not any(row["missing"] for row in planned)
-    remedy = _ALIKE if is_finished else None
-    yield Weakness("unbalanced", LIMITS, text, remedy=remedy, **evidence.about(fewer))
+    yield Occurrence(LIMITS, text, remedy=_BALANCED if is_finished else None, **evidence.in_cells(fewer))
 
 
-_PARTS = 4
-_ALIKE = "no planned run is missing: sweep again, with as many runs of every variant at every load"
-
-
-def _differing(evidence: Evidence) -> list[float]:
-    """Rates at which variants have unlike numbers of runs."""
+def _unbalanced_rates(evidence: Evidence) -> list[float]:
+    """Rates at which variants have different numbers of runs."""
     found = sorted({(each.rate, len(each.runs)) for each in evidence.series})
     return [rate for rate, numbers in groupby(found, key=lambda pair: pair[0]) if len(list(numbers)) > 1]
 
 
-def unfinished(evidence: Evidence) -> Iterator[Weakness]:
-    """Planned runs without a result."""
-    planned = sum(row["planned"] for row in evidence.missing)
-    lacking = [row for row in evidence.missing if row["missing"]]
-    if missing := sum(row["missing"] for row in lacking):
-        where = evidence.at(row["rate"] for row in lacking)
-        text = f"{missing:,} of {counted(planned, 'planned run')} {_have(missing)} no result, {where}."
-        concerned = {(row["rate"], row["variant"]) for row in lacking}
+@caveat("Planned runs are missing", "limits where a planned run has no result", _MISSING_RUNS)
+def unfinished(evidence: Evidence) -> Iterator[Occurrence]:
+    planned = sum(row["planned"] for row in evidence.planned)
+    incomplete = [row for row in evidence.planned if row["missing"]]
+    if missing := sum(row["missing"] for row in incomplete):
+        where = evidence.at(row["rate"] for row in incomplete)
+        text = f"{missing:,} of {count_text(planned, 'planned run')} {be(missing)} missing, {where}."
+        concerned = {(row["rate"], row["variant"]) for row in incomplete}
         cells = evidence.cells(each for each in evidence.series if (each.rate, each.variant) in concerned)
-        rate, variant = (only(row[name] for row in lacking) for name in ("rate", "variant"))
-        yield Weakness("unfinished", LIMITS, text, missing, planned, "runs", rate=rate, variant=variant, cells=cells)
+        rate, variant = (common(row[name] for row in incomplete) for name in ("rate", "variant"))
+        yield Occurrence(LIMITS, text, missing, planned, "runs", rate=rate, variant=variant, cells=cells)
 
 
-def excluded(evidence: Evidence) -> Iterator[Weakness]:
-    """Runs left out, if they are many or of one variant."""
+@caveat(
+    "Excluded runs",
+    f"limits where more than {EXCLUDED_SHARE:.0%} of all runs are excluded; serious where the share differs by more "
+    f"than {EXCLUDED_SHARE:.0%} between variants, whose valid runs were then selected differently",
+    "look at why they were excluded, remove the cause and measure them again",
+)
+def excluded(evidence: Evidence) -> Iterator[Occurrence]:
     out = Counter(run["variant"] for run in evidence.scope.left_out)
-    kept = Counter(run["variant"] for run in evidence.runs)
-    n, n_of = out.total(), out.total() + kept.total()
-    shares = {name: out[name] / (out[name] + kept[name]) for name in (out | kept)}
+    valid = Counter(run["variant"] for run in evidence.runs)
+    n, n_of = out.total(), out.total() + valid.total()
+    shares = {name: out[name] / (out[name] + valid[name]) for name in (out | valid)}
     if not n:
         return
-    unequal = max(shares.values()) - min(shares.values()) > EXCLUDED_SHARE
-    if n <= EXCLUDED_SHARE * n_of and not unequal:
+    is_unequal = max(shares.values()) - min(shares.values()) > EXCLUDED_SHARE
+    if n <= EXCLUDED_SHARE * n_of and not is_unequal:
         return
-    text = f"{n:,} of {counted(n_of, 'run')} {_are(n)} left out ({100 * n / n_of:.3g} %)"
-    if unequal:
-        of_variants = sorted(shares, key=lambda name: -shares[name])[:_PARTS]
-        parts = [f"{quoted(name)} {out[name]} of {out[name] + kept[name]}" for name in of_variants]
-        text += f", not alike for all variants: {listed(parts)}; what is left of them was chosen unlike"
-    cells = _chosen_unlike(evidence) if unequal else None
-    yield Weakness("excluded", SERIOUS if unequal else LIMITS, f"{text}.", n, n_of, "runs", cells=cells)
+    text = f"{n:,} of {count_text(n_of, 'run')} {be(n)} excluded ({100 * n / n_of:.3g} %)"
+    if is_unequal:
+        variants = sorted(shares, key=lambda name: -shares[name])[:_MAX_PARTS]
+        parts = listed(f"{quoted(name)} {out[name]} of {out[name] + valid[name]}" for name in variants)
+        text += f", not equally for all variants ({parts}), so the valid runs were selected differently"
+    cells = _unequally_excluded(evidence) if is_unequal else None
+    yield Occurrence(SERIOUS if is_unequal else LIMITS, f"{text}.", n, n_of, "runs", cells=cells)
 
 
-def _chosen_unlike(evidence: Evidence) -> list[dict[str, Any]] | None:
-    """Cells of which clearly more or fewer runs are left out than of their baseline in that way; None if none is."""
+def _unequally_excluded(evidence: Evidence) -> list[_Row] | None:
+    """Cells with a clearly different share of excluded runs than their baseline, measured the same way."""
     out = Counter((run["variant"], way(run)) for run in evidence.scope.left_out)
-    kept = Counter((run["variant"], way(run)) for run in evidence.runs)
-    shares = {place: out[place] / (out[place] + kept[place]) for place in out | kept}
+    valid = Counter((run["variant"], way(run)) for run in evidence.runs)
+    shares = {place: out[place] / (out[place] + valid[place]) for place in out | valid}
 
-    def is_unlike(series: Series) -> bool:
-        own, beside = (shares.get((name, series.way), 0.0) for name in (series.variant, evidence.scope.baseline or ""))
-        return abs(own - beside) > EXCLUDED_SHARE
+    def is_unequal(series: Series) -> bool:
+        own, baseline = (
+            shares.get((name, series.way), 0.0) for name in (series.variant, evidence.scope.baseline or "")
+        )
+        return abs(own - baseline) > EXCLUDED_SHARE
 
-    return evidence.cells(filter(is_unlike, evidence.series)) or None
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
+    return evidence.cells(filter(is_unequal, evidence.series)) or None
 
 
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def _have(number: int) -> str:
-    return "has" if number == 1 else "have"
-
-
-def fixed_order(evidence: Evidence) -> Iterator[Weakness]:
-    """Runs that were not made in blocks."""
+@caveat(
+    "Fixed or unknown order",
+    "limits where variants were measured in a fixed or unrecorded order: a drift of the machine then looks like a "
+    "difference between variants",
+    "sweep with the order blocks, in which every variant has its run in every block",
+)
+def fixed_order(evidence: Evidence) -> Iterator[Occurrence]:
     runs = evidence.runs
     found = [run for run in runs if run["plan_order"] != BLOCKS]
     if not found or len({run["variant"] for run in runs}) < 2:
         return
     unknown = sum(run["plan_order"] is None for run in found)
-    said = []
+    parts = []
     if fixed := len(found) - unknown:
-        said.append(f"{fixed:,} of {counted(len(runs), 'run')} {_was(fixed)} made in a fixed order of variants")
+        parts.append(f"{fixed:,} of {count_text(len(runs), 'run')} {be(fixed)} in a fixed order of variants")
     if unknown:
-        said.append(f"of {unknown:,} of {counted(len(runs), 'run')} nobody recorded the order")
-    text = f"{listed(said)}: a drift of the machine and a difference of variants can't be told apart."
-    cells = evidence.cells(series for series, _ in evidence.where_runs(lambda run: run["plan_order"] != BLOCKS))
-    yield Weakness("fixed_order", LIMITS, text[0].upper() + text[1:], len(found), len(runs), "runs", cells=cells)
+        parts.append(f"the order of {unknown:,} of {count_text(len(runs), 'run')} is not recorded")
+    text = f"{listed(parts)}: a drift of the machine can't be distinguished from a difference between variants."
+    cells = evidence.cells(series for series, _ in evidence.with_runs(lambda run: run["plan_order"] != BLOCKS))
+    yield Occurrence(LIMITS, text[0].upper() + text[1:], len(found), len(runs), "runs", cells=cells)
 
 
-def warmup_inside(evidence: Evidence) -> Iterator[Weakness]:
-    """Runs that start slowly, or may."""
-    raw = sum(len(each.runs) for each in evidence.series if each.evidence == "requests")
-    slow = list(evidence.where_runs(lambda run: run_shape.WARMING_UP in run["shapes"]))
+@caveat(
+    "Warm-up included",
+    f"serious where more than {UNSETTLED_SHARE:.0%} of a cell's runs start slowly, or a report includes the warm-up; "
+    "limits where fewer do, or no warm-up before the test is recorded; note where it is "
+    f"{UNSURE_SHARE:.0%} of all runs at most",
+    "send a warm-up before the test and measure it separately",
+)
+def warmup_inside(evidence: Evidence) -> Iterator[Occurrence]:
+    slow = evidence.with_runs(lambda run: run_shape.WARMING_UP in run["shapes"])
     if slow:
         cells, runs = [series for series, _ in slow], [run for _, own in slow for run in own]
-        longest = max(run["warmup_share"] or 0 for run in runs)
-        text = f"{len(runs):,} of {counted(raw, 'run')} {_are(len(runs))} still warming up when the test begins"
-        text += f" ({evidence.where(cells)})"
-        if longest > 0:
-            text += f": the slow start lengthens their mean latency by up to {100 * longest:.3g} %"
-        remedy = _LONGER if all(run["warmup_rate"] for run in runs) else None
-        about = _of_runs(evidence, slow, raw)
-        yield Weakness("warmup_inside", _weight(slow, len(runs), raw), f"{text}.", remedy=remedy, **about)
+        n_of = _n_with_requests(evidence)
+        text = (
+            f"{len(runs):,} of {count_text(n_of, 'run')} {be(len(runs))} still warming up when the test begins "
+            f"({evidence.where(cells)})"
+        )
+        if (longest := max(run["warmup_share"] or 0 for run in runs)) > 0:
+            text += f": the slow start increases their mean latency by up to {100 * longest:.3g} %"
+        remedy = _LONGER_WARMUP if all(run["warmup_rate"] for run in runs) else None
+        yield Occurrence(_weight(slow, n_of), f"{text}.", remedy=remedy, **evidence.in_runs(slow, n_of))
     reports = [each for each in evidence.series if each.evidence == "reports"]
-    summed = [each for each in reports if any(_sums_up(run) for run in each.runs)]
-    if summed:
-        tools = listed(sorted({str(run["generator"]) for each in summed for run in each.runs}))
-        text = f"What {tools} reported of {evidence.where(summed)} sums up all phases of a run, the warm-up too."
-        yield Weakness("warmup_inside", SERIOUS, text, **evidence.about(summed))
-    without = [each for each in reports if each not in summed and not any(run["warmup_rate"] for run in each.runs)]
+    included = [each for each in reports if any(_includes_warmup(run) for run in each.runs)]
+    if included:
+        tools = listed(sorted({str(run["generator"]) for each in included for run in each.runs}))
+        text = f"The reports of {tools} for {evidence.where(included)} include the warm-up."
+        yield Occurrence(SERIOUS, text, **evidence.in_cells(included))
+    without = [each for each in reports if each not in included and not any(run["warmup_rate"] for run in each.runs)]
     if without:
-        text = f"Nothing tells of a warm-up before the test of {evidence.where(without)}, and no single request shows "
-        text += "whether it starts slowly."
-        yield Weakness("warmup_inside", LIMITS, text, **evidence.about(without))
+        text = (
+            f"No warm-up before the test of {evidence.where(without)} is recorded, and without single requests it is "
+            "unknown whether it starts slowly."
+        )
+        yield Occurrence(LIMITS, text, **evidence.in_cells(without))
 
 
-_LONGER = "send a longer warm-up before the test: the one that was sent did not do"
+def _includes_warmup(run: _Row) -> bool:
+    return run["generator"] in _REPORTS_WARMUP and not run["warmup_rate"]
 
 
-def _sums_up(run: dict[str, object]) -> bool:
-    return run["generator"] in _SUMS_UP and not run["warmup_rate"]
-
-
-def unsettled(evidence: Evidence) -> Iterator[Weakness]:
-    """Runs that drift or change level."""
-    raw = sum(len(each.runs) for each in evidence.series if each.evidence == "requests")
-    found = list(evidence.where_runs(lambda run: run["shape"] in _DRIFTING))
+@caveat(
+    "Unsteady runs",
+    f"serious where more than {UNSETTLED_SHARE:.0%} of a cell's runs drift or change level, limits where fewer do, and "
+    f"note where it is {UNSURE_SHARE:.0%} of all runs at most: their mean is not that of a steady state",
+    "find what changes during the attack; measure longer, or from a steady state",
+)
+def unsettled(evidence: Evidence) -> Iterator[Occurrence]:
+    found = evidence.with_runs(lambda run: run["shape"] in _DRIFTING)
     if not found:
         return
-    runs = [run for _, own in found for run in own]
+    runs, n_of = [run for _, own in found for run in own], _n_with_requests(evidence)
     shapes = listed([f"{number:,} {name}" for name, number in Counter(run["shape"] for run in runs).most_common()])
     text = (
-        f"{len(runs):,} of {counted(raw, 'run')} never {'settles' if len(runs) == 1 else 'settle'} ({shapes}; "
-        f"{evidence.where([each for each, _ in found])})"
+        f"{len(runs):,} of {count_text(n_of, 'run')} {'does' if len(runs) == 1 else 'do'} not reach a steady state "
+        f"({shapes}; {evidence.where([each for each, _ in found])}), so a mean over them is not that of one."
     )
-    text += ": a mean over them is of no steady state."
-    yield Weakness("unsettled", _weight(found, len(runs), raw), text, **_of_runs(evidence, found, raw))
+    yield Occurrence(_weight(found, n_of), text, **evidence.in_runs(found, n_of))
 
 
-def _weight(found: list[tuple[Series, list[dict[str, object]]]], n: int, n_of: int) -> str:
+def _n_with_requests(evidence: Evidence) -> int:
+    return sum(len(each.runs) for each in evidence.series if each.evidence == "requests")
+
+
+def _weight(found: Sequence[tuple[Series, Sequence[_Row]]], n_of: int) -> str:
     if any(len(own) > UNSETTLED_SHARE * len(series.runs) for series, own in found):
         return SERIOUS
-    return LIMITS if n > UNSURE_SHARE * n_of else NOTE
+    return LIMITS if sum(len(own) for _, own in found) > UNSURE_SHARE * n_of else NOTE
 
 
-def _of_runs(evidence: Evidence, found: list[tuple[Series, list[dict[str, object]]]], n_of: int) -> dict[str, Any]:
-    """Columns of a weakness that holds for some of `n_of` runs."""
-    n = sum(len(own) for _, own in found)
-    return evidence.about([each for each, _ in found]) | {"n": n, "n_of": n_of, "counted": "runs"}
-
-
-def generator_limited(evidence: Evidence) -> Iterator[Weakness]:
-    """Runs whose requests were sent late."""
-    known = [run for run in evidence.runs if run.get("lag_p99_ns") is not None]
-    found = list(evidence.where_runs(lambda run: run.get("limited")))
+@caveat(
+    "Limited by the load generator",
+    "serious where the send lag of a valid run is above the configured limit (analysis.lag_limit)",
+    "give the load generator more CPU, or lower the rate",
+)
+def generator_limited(evidence: Evidence) -> Iterator[Occurrence]:
+    n_of = sum(run.get("lag_p99_ns") is not None for run in evidence.runs)
+    found = evidence.with_runs(lambda run: run.get("limited"))
     if found:
         runs = [run for _, own in found for run in own]
         worst = max(runs, key=lambda run: run["judged_lag_ns"])
         text = (
-            f"The load generator fell behind in {len(runs):,} of {counted(len(known), 'run')} "
+            f"The load generator fell behind in {len(runs):,} of {count_text(n_of, 'run')} "
             f"({evidence.where([each for each, _ in found])}): {send_lag.NAMES[worst['judged_by']]} of the send lag is "
-            f"up to {ms(worst['judged_lag_ns'])} where the limit is {ms(worst['lag_limit_ns'])}."
+            f"up to {ms(worst['judged_lag_ns'])}, the limit is {ms(worst['lag_limit_ns'])}."
         )
-        yield Weakness("generator_limited", SERIOUS, text, **_of_runs(evidence, found, len(known)))
+        yield Occurrence(SERIOUS, text, **evidence.in_runs(found, n_of))
 
 
-def lag_unknown(evidence: Evidence) -> Iterator[Weakness]:
-    """Runs of which that can not be told."""
-    due = [run for run in evidence.runs if run["load_model"] == "open"]
-    found = [run for run in due if run.get("lag_p99_ns") is None]
+@caveat(
+    "Send lag unknown",
+    "note where requests were sent at a fixed rate and their send lag is unknown",
+    "measure with a load generator that records when each request was sent, such as vegeta",
+)
+def lag_unknown(evidence: Evidence) -> Iterator[Occurrence]:
+    paced = [run for run in evidence.runs if run["load_model"] == "open"]
+    found = [run for run in paced if run.get("lag_p99_ns") is None]
     if found:
         why = sorted({run["refused"] for run in found if run.get("refused")})
-        text = f"How punctually the requests of {len(found):,} of {counted(len(due), 'run')} were sent can't be told"
+        text = f"The send lag of {len(found):,} of {count_text(len(paced), 'run')} is unknown"
         text += f": {why[0]}." if len(why) == 1 else "."
-        known = {
-            next((send_lag.REMEDIES[part] for part in send_lag.REMEDIES if each.startswith(part)), None) for each in why
-        }
-        yield Weakness("lag_unknown", NOTE, text, len(found), len(due), "runs", remedy=only(known))
+        remedy = common(send_lag.REMEDIES.get(run["refused_code"]) for run in found if run.get("refused"))
+        yield Occurrence(NOTE, text, len(found), len(paced), "runs", remedy=remedy)

@@ -1,0 +1,437 @@
+"""Caveats on comparing runs: what differed besides the variant, campaigns that disagree, and runs far from others.
+
+Campaigns are compared by the logarithms of their runs' latencies and by the shares of their requests that failed; a
+difference from the baseline by pairs of runs where its verdict is paired too. p values are adjusted over all figures of
+the scope by Hommel's method; a difference within the margin of equivalence, or of a step of the clock, is ignored.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from loadstone.analysis import pairs as contrasts
+from loadstone.analysis.caveats.base import (
+    LIMITS,
+    NOTE,
+    SERIOUS,
+    STATISTICS,
+    Evidence,
+    Occurrence,
+    caveat,
+    common,
+    count_text,
+)
+from loadstone.analysis.caveats.figures import FAILURES_SHARE
+from loadstone.analysis.scope import Series, quoted
+from loadstone.digits import ms, three
+from loadstone.stats.bootstrap import ERRORS, Floats
+from loadstone.stats.contrasts import hommel
+from loadstone.stats.shares import Side, p_equal_differences, p_equal_means, p_equal_share_differences, p_equal_shares
+from loadstone.tables import layout
+from loadstone.text import listed
+
+_Row = dict[str, Any]
+_Campaign = tuple[str, str]  # host and timestamp
+_Pair = tuple[Series, Series]  # baseline and variant
+_Values = Mapping[tuple[int, str], float]  # by a run's number and folder
+
+# Software of clusters is renewed, and its neighbours change, from one week to the next.
+FAR_APART_DAYS = 7
+_UNDATED = 1  # the year of a campaign whose name is no timestamp
+
+_ONE_CAMPAIGN = "measure all variants again in one campaign"
+
+
+# --- what differed besides the variant -------------------------------------------------------------------------------
+
+
+@caveat(
+    "Different hosts",
+    "serious where the runs of a variant and its baseline are from several hosts: the machine may make the difference; "
+    "limits where loads or ways of measuring differ in it",
+    "measure all variants on one host",
+)
+def hosts(evidence: Evidence) -> Iterator[Occurrence]:
+    runs = Counter(run["host"] for run in evidence.runs)
+    if len(runs) > 1:
+        text = f"The runs are from {len(runs)} hosts ({_run_counts(runs)}): the machine may make the difference."
+        found = _mixed(evidence, lambda runs: len({run["host"] for run in runs}) > 1)
+        yield _different(evidence, text, found, len(runs), "hosts")
+
+
+@caveat(
+    "Different numbers of replicas",
+    "serious where a variant and its baseline had different numbers of replicas; limits where loads or ways of measuring "
+    "had",
+    "give all variants the same number of replicas",
+)
+def replicas(evidence: Evidence) -> Iterator[Occurrence]:
+    runs = Counter(_known(evidence.runs, "replicas"))
+    if len(runs) > 1:
+        parts = [f"{number} in {count_text(count, 'run')}" for number, count in sorted(runs.items())]
+        found = _mixed(evidence, lambda runs: len(set(_known(runs, "replicas"))) > 1)
+        text = f"The number of replicas differs: {listed(parts)}{_concerning(evidence, found)}."
+        yield _different(evidence, text, found, len(runs), "numbers")
+
+
+@caveat(
+    "Sent in different ways",
+    "serious where the requests of a variant and its baseline were sent by different programs, or with different numbers "
+    "of load generators or connections, which changes the latency of a fast target; limits where those of loads or "
+    "ways of measuring were",
+    "measure all variants with the same number of load generators and connections, by one version of Loadstone",
+)
+def sent_by(evidence: Evidence) -> Iterator[Occurrence]:
+    if runs := Counter(run["sent_by"] for run in _sent_differently(evidence.runs)):
+        found = _mixed(evidence, lambda runs: bool(_sent_differently(runs)))
+        text = f"Requests were sent in {len(runs)} ways: by {_run_counts(runs)}{_concerning(evidence, found)}."
+        yield _different(evidence, text, found, len(runs), "ways")
+
+
+def _sent_differently(runs: Sequence[_Row]) -> list[_Row]:
+    """Runs of the tools whose requests were sent in more than one way."""
+    ways = {(run["generator"], run["sent_by"]) for run in runs}
+    counts = Counter(generator for generator, _ in ways)
+    return [run for run in runs if counts[run["generator"]] > 1]
+
+
+def _different(evidence: Evidence, text: str, found: Sequence[Series], n: int, counted: str) -> Occurrence:
+    """Serious for cells that differ from their baseline; without any, a reservation about the whole scope."""
+    cells = evidence.cells(found) if found else None
+    return Occurrence(SERIOUS if found else LIMITS, text, n, n, counted, cells=cells)
+
+
+def _concerning(evidence: Evidence, found: Sequence[Series]) -> str:
+    return f"; this concerns {evidence.where(found)}" if found and len(found) < len(evidence.series) else ""
+
+
+def _known(runs: Iterable[_Row], column: str) -> list[Any]:
+    return [run[column] for run in runs if run[column] is not None]
+
+
+def _mixed(evidence: Evidence, test: Callable[[Sequence[_Row]], bool]) -> list[Series]:
+    """Series whose runs, together with those of their baseline, pass a test.
+
+    Where the baseline was not measured, together with those of all variants there.
+    """
+    scope, found = evidence.scope, []
+    for series in evidence.series:
+        variants = scope.at(series.rate, series.way)
+        others = [variants[scope.baseline]] if scope.baseline in variants else list(variants.values())
+        if test([run for each in (series, *others) for run in each.runs]):
+            found.append(series)
+    return found
+
+
+def _run_counts(runs: Mapping[str, int]) -> str:
+    return listed(f"{name} with {count_text(count, 'run')}" for name, count in sorted(runs.items()))
+
+
+@caveat(
+    "Different versions of tools",
+    "limits where the load generator or another recorded tool had several versions",
+    "measure all runs with the same versions",
+)
+def tool_versions(evidence: Evidence) -> Iterator[Occurrence]:
+    """One per tool."""
+    found: dict[str, set[str]] = {}
+    for each in evidence.metadata:
+        if each.generator_version:
+            found.setdefault(each.generator, set()).add(each.generator_version)
+        for tool, version in each.tools.items():
+            found.setdefault(tool, set()).add(version)
+    for tool, versions in sorted(found.items()):
+        if len(versions) > 1:
+            text = f"{tool} had {len(versions)} versions: {listed(sorted(versions))}."
+            yield Occurrence(LIMITS, text, len(versions), len(versions), "versions")
+
+
+@caveat(
+    "Measured in several ways",
+    "note where there are several load models or load generators; no figure combines two of them",
+    "measure all variants in one way",
+)
+def ways(evidence: Evidence) -> Iterator[Occurrence]:
+    for column, what in (("load_model", "load models"), ("generator", "load generators")):
+        runs = Counter(str(run[column]) for run in evidence.runs)
+        if len(runs) > 1:
+            rest = "no figure combines two of them"
+            if len(evidence.scope.ways) == 1:
+                rest = "their latencies mean the same"
+            text = f"The runs are of {len(runs)} {what} ({_run_counts(runs)}); {rest}."
+            yield Occurrence(NOTE, text, len(runs), len(runs), what)
+
+
+@caveat(
+    "Measured at different times",
+    f"limits where campaigns more than {FAR_APART_DAYS} days apart are combined",
+    _ONE_CAMPAIGN,
+)
+def far_apart(evidence: Evidence) -> Iterator[Occurrence]:
+    measured = {_campaign(run) for run in evidence.runs}
+    dated = sorted(
+        (campaign.instant, layout.text(campaign.timestamp), layout.text(campaign.host))
+        for campaign in evidence.scope.campaigns
+        if (layout.text(campaign.host), layout.text(campaign.timestamp)) in measured
+        and campaign.instant.year > _UNDATED
+    )
+    if not dated:
+        return
+    (first, first_name, _), (last, last_name, _) = dated[0], dated[-1]
+    limit = timedelta(days=FAR_APART_DAYS)
+    if (span := last - first) > limit:
+        text = (
+            f"The runs are of {count_text(len(dated), 'campaign')} from {first_name} to {last_name}, {span.days} days "
+            "apart: other changes in that time may make the difference."
+        )
+        at = {(host, timestamp): instant for instant, timestamp, host in dated}
+        cells = evidence.cells(_mixed(evidence, lambda runs: _span(runs, at) > limit))
+        yield Occurrence(LIMITS, text, len(dated), len(measured), "campaigns", cells=cells)
+
+
+def _span(runs: Sequence[_Row], at: Mapping[_Campaign, datetime]) -> timedelta:
+    known = [at[campaign] for run in runs if (campaign := _campaign(run)) in at]
+    return max(known) - min(known) if known else timedelta()
+
+
+@caveat(
+    "Measured in other campaigns",
+    "limits where the runs of a variant and of the baseline are from different campaigns",
+    _ONE_CAMPAIGN,
+)
+def other_campaigns(evidence: Evidence) -> Iterator[Occurrence]:
+    """One per variant."""
+    for variant in evidence.scope.variants:
+        others = [other for baseline, other in evidence.pairs(variant) if _campaigns(baseline) != _campaigns(other)]
+        if others:
+            text = (
+                f"{quoted(variant)} and {quoted(evidence.scope.baseline or '')} are from different campaigns "
+                f"{evidence.at(each.rate for each in others)}: what changed between these may make the difference."
+            )
+            yield Occurrence(LIMITS, text, **evidence.in_cells(others))
+
+
+# --- campaigns that disagree -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Disagreement:
+    """A figure that differs between campaigns, of one variant or (with a `baseline`) relative to another.
+
+    `by_campaign` is its value in each: ns, a ratio, a share or a difference of shares. `clock_error` is how far apart
+    they may be by the steps of the clock alone, on the scale of logarithms.
+    """
+
+    series: Series
+    baseline: Series | None
+    statistic: str
+    p: float
+    by_campaign: Mapping[_Campaign, float]
+    clock_error: float = 0.0
+
+    @property
+    def size(self) -> float:
+        """The ratio of the largest value to the smallest, or the difference of shares."""
+        least, most = min(self.by_campaign.values()), max(self.by_campaign.values())
+        return most - least if self.statistic == ERRORS else most / least
+
+    def is_material(self, margin: float) -> bool:
+        """Whether it is above the margin, and more than the clock's error."""
+        if self.statistic == ERRORS:
+            return self.size > FAILURES_SHARE
+        return bool(np.log(self.size) > max(np.log1p(margin), self.clock_error))
+
+    def text(self) -> str:
+        """The smallest and the largest value, with their campaigns."""
+        ends = [one(self.by_campaign, key=self.by_campaign.__getitem__) for one in (min, max)]
+        several_hosts = len({host for host, _ in self.by_campaign}) > 1
+        parts = [
+            f"{self._value_text(self.by_campaign[end])} in {f'{end[0]} ' if several_hosts else ''}{end[1]}"
+            for end in ends
+        ]
+        name = STATISTICS.get(self.statistic) or (
+            "the difference in the share of failures" if self.baseline else "the share of failures"
+        )
+        return f"{name} is {' and '.join(parts)}"
+
+    def _value_text(self, value: float) -> str:
+        if self.statistic == ERRORS:
+            return f"{100 * value:+.3g} points" if self.baseline else f"{100 * value:.3g} %"
+        return f"{three(value)} times" if self.baseline else ms(value)
+
+
+@caveat(
+    "Campaigns that disagree",
+    "serious where the difference from the baseline is not the same in all combined campaigns; limits where a figure of "
+    "a variant is not: beyond the variation of runs within them (Student's t of every two campaigns, corrected for all "
+    "of these and all figures), and by more than the margin of equivalence, or "
+    f"{FAILURES_SHARE:.0%} of requests that failed",
+    "look at each campaign by itself; find what differed between them before combining them",
+)
+def campaigns_disagree(evidence: Evidence) -> Iterator[Occurrence]:
+    """Differences from the baseline, then figures of a variant; latencies and failures separately."""
+    shifts = _significant(evidence, [*_latency_shifts(evidence), *_failure_shifts(evidence)])
+    shifted = {id(each.series) for each in shifts}
+    levels = _significant(evidence, [*_latency_levels(evidence), *_failure_levels(evidence)])
+    levels = [each for each in levels if id(each.series) not in shifted]
+    for found in _by_kind(shifts):
+        series, worst = _unique(each.series for each in found), max(found, key=lambda each: each.size)
+        text = (
+            f"Combined campaigns disagree on the difference of {evidence.where(series)} from "
+            f"{quoted(evidence.scope.baseline or '')}: {worst.text()}, and the figure shown lies in between."
+        )
+        statistic = common(each.statistic for each in found)
+        yield Occurrence(SERIOUS, text, statistic=statistic, **evidence.in_cells(series))
+    for found in _by_kind(levels):
+        series, worst = _unique(each.series for each in found), max(found, key=lambda each: each.size)
+        text = (
+            f"Combined campaigns disagree on {evidence.where(series)}, by more than the variation of runs within them: "
+            f"{worst.text()}. Runs are assumed independent of their campaign, so the intervals of such figures are too "
+            "narrow."
+        )
+        statistic = common(each.statistic for each in found)
+        yield Occurrence(LIMITS, text, statistic=statistic, **evidence.in_cells(series))
+
+
+def _significant(evidence: Evidence, found: Sequence[_Disagreement]) -> list[_Disagreement]:
+    adjusted = hommel([each.p for each in found])
+    alpha, margin = 1 - evidence.scope.confidence, evidence.scope.margin
+    return [each for each, p in zip(found, adjusted, strict=True) if p <= alpha and each.is_material(margin)]
+
+
+def _by_kind(found: Sequence[_Disagreement]) -> Iterator[list[_Disagreement]]:
+    """Latencies, and failures, if there are any."""
+    for is_failures in (False, True):
+        if own := [each for each in found if (each.statistic == ERRORS) == is_failures]:
+            yield own
+
+
+def _latency_levels(evidence: Evidence) -> Iterator[_Disagreement]:
+    for series in evidence.series:
+        for statistic in STATISTICS:
+            groups = _log_latencies(evidence, series, statistic)
+            if (p := p_equal_means([_array(group) for group in groups.values()])) is not None:
+                means = {campaign: float(np.exp(_array(group).mean())) for campaign, group in groups.items()}
+                yield _Disagreement(series, None, statistic, p, means, series.resolution_ns / min(means.values()))
+
+
+def _latency_shifts(evidence: Evidence) -> Iterator[_Disagreement]:
+    for pair in _pairs(evidence):
+        paired = contrasts.paired(pair)
+        for statistic in STATISTICS:
+            one, other = (_log_latencies(evidence, each, statistic) for each in pair)
+            groups = {campaign: (one[campaign], other[campaign]) for campaign in one if campaign in other}
+            if paired:
+                groups = {campaign: _partners(*both) for campaign, both in groups.items()}
+            sides = {campaign: (_array(a), _array(b)) for campaign, (a, b) in groups.items() if a and b}
+            both = list(sides.values())
+            p = p_equal_means([b - a for a, b in both]) if paired else p_equal_differences(both)
+            if p is not None:
+                ratios = {campaign: float(np.exp(b.mean() - a.mean())) for campaign, (a, b) in sides.items()}
+                least_ns = [min(float(np.exp(values.mean())) for values in side) for side in zip(*both, strict=True)]
+                clock_error = contrasts.step_ns(pair) * sum(1 / least for least in least_ns)
+                yield _Disagreement(pair[1], pair[0], statistic, p, ratios, clock_error)
+
+
+def _failure_levels(evidence: Evidence) -> Iterator[_Disagreement]:
+    for series in evidence.series:
+        sides = _failure_sides(evidence, series)
+        if (p := p_equal_shares(list(sides.values()))) is not None:
+            shares = {campaign: side.pooled.value for campaign, side in sides.items()}
+            yield _Disagreement(series, None, ERRORS, p, shares)
+
+
+def _failure_shifts(evidence: Evidence) -> Iterator[_Disagreement]:
+    for pair in _pairs(evidence):
+        one, other = (_failure_sides(evidence, each) for each in pair)
+        both = {campaign: (one[campaign], other[campaign]) for campaign in one if campaign in other}
+        p = p_equal_share_differences(list(both.values()), paired=contrasts.paired(pair))
+        if p is not None:
+            shifts = {campaign: b.pooled.value - a.pooled.value for campaign, (a, b) in both.items()}
+            yield _Disagreement(pair[1], pair[0], ERRORS, p, shifts)
+
+
+def _pairs(evidence: Evidence) -> Iterator[_Pair]:
+    """What verdicts are about."""
+    for variant in evidence.scope.variants:
+        yield from (pair for pair in evidence.pairs(variant) if pair[0].evidence == pair[1].evidence)
+
+
+def _log_latencies(evidence: Evidence, series: Series, statistic: str) -> dict[_Campaign, dict[tuple[int, str], float]]:
+    """Of single runs, where they are known, by campaign."""
+    found: dict[_Campaign, dict[tuple[int, str], float]] = {}
+    for run, value_ns in evidence.run_values(series, statistic):
+        if value_ns:
+            found.setdefault(_campaign(run), {})[run["run"], run["variant_dir"]] = float(np.log(value_ns))
+    return found
+
+
+def _partners(one: _Values, other: _Values) -> tuple[_Values, _Values]:
+    """Runs of both sides that have a partner of the same number."""
+    first, second = ({(run, ""): value for (run, _), value in values.items()} for values in (one, other))
+    shared = sorted(first.keys() & second.keys())
+    return {run: first[run] for run in shared}, {run: second[run] for run in shared}
+
+
+def _failure_sides(evidence: Evidence, series: Series) -> dict[_Campaign, Side]:
+    found: dict[_Campaign, list[tuple[float, float]]] = {}
+    for run, share, requests in evidence.failure_shares(series):
+        found.setdefault(_campaign(run), []).append((share, requests))
+    return {campaign: Side(*np.array(pairs, np.float64).T) for campaign, pairs in found.items()}
+
+
+def _array(values: _Values) -> Floats:
+    return np.array(list(values.values()), np.float64)
+
+
+# --- runs far from others --------------------------------------------------------------------------------------------
+
+
+@caveat(
+    "Outlying runs",
+    "limits where a valid run is suggested as an outlier; of two runs, where they are that far apart",
+    "look at it in the run inspector: tag it where something went wrong, else measure more runs",
+)
+def outlying_runs(evidence: Evidence) -> Iterator[Occurrence]:
+    found = [
+        (series, run, _n_others(series, run))
+        for series, runs in evidence.with_runs(lambda run: run.get("is_outlying"))
+        for run in runs
+    ]
+    if of_two := _unique(series for series, _, others in found if others == 1):
+        text = (
+            f"The two runs of {evidence.where(of_two)} are far apart, beyond the variation of requests within each: which "
+            "of them is the outlier is unknown."
+        )
+        yield Occurrence(LIMITS, text, remedy="measure more runs there", **evidence.in_cells(of_two))
+    if far := [(series, run) for series, run, others in found if others > 1]:
+        series, n = _unique(each for each, _ in far), len(far)
+        if n == 1:
+            text = f"1 run of {evidence.where(series)} (run {far[0][1]['run']}) is far from the others of its cell"
+        else:
+            text = f"{n:,} runs are far from the others of their cells ({evidence.where(series)})"
+        text += f" and not excluded: figures there depend on {'it' if n == 1 else 'them'} more than on any other."
+        yield Occurrence(
+            LIMITS, text, **evidence.in_cells(series) | {"n": n, "n_of": len(evidence.runs), "counted": "runs"}
+        )
+
+
+def _n_others(series: Series, run: Mapping[str, Any]) -> int:
+    """Other runs that it was judged by: those of its campaign."""
+    return Counter(map(_campaign, series.runs))[_campaign(run)] - 1
+
+
+def _campaign(run: Mapping[str, Any]) -> _Campaign:
+    return run["host"], run["timestamp"]
+
+
+def _campaigns(series: Series) -> set[_Campaign]:
+    return set(map(_campaign, series.runs))
+
+
+def _unique(found: Iterable[Series]) -> list[Series]:
+    return list({id(each): each for each in found}.values())
