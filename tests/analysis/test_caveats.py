@@ -84,7 +84,7 @@ def test_one_run(project):
     write(project, "b", 5)
     found = one(project, "one_run")
     assert (found["weight"], found["variant"], found["rate"], found["n"], found["n_of"]) == ("serious", "a", 200, 1, 2)
-    assert "one run only of “a” at 200 requests/s" in found["text"]
+    assert "Only one run of “a” at 200 requests/s" in found["text"]
 
 
 def test_few_runs_is_but_a_note(project):
@@ -92,7 +92,7 @@ def test_few_runs_is_but_a_note(project):
         write(project, variant, 3)
     found = one(project, "few_runs")
     assert (found["weight"], found["n"], found["variant"]) == ("note", 2, None)
-    assert "There are 3 runs of every variant at 200 requests/s" in found["text"]
+    assert "Only 3 runs of every variant at 200 requests/s" in found["text"]
 
 
 def test_a_sweep_cut_short_in_a_later_run_names_unbalanced_runs(project):
@@ -103,25 +103,26 @@ def test_a_sweep_cut_short_in_a_later_run_names_unbalanced_runs(project):
     found = one(project, "unbalanced")
     assert (found["weight"], found["n"], found["n_of"]) == ("limits", 4, 6)
     assert found["text"] == (
-        "The numbers of runs that count differ, from 7 to 8: 8 runs of every variant at 300 requests/s; 7 runs of "
+        "The number of valid runs differs, from 7 to 8: 8 runs of every variant at 300 requests/s; 7 runs of "
         "every variant at 100 and 200 requests/s."
     )
     missing = one(project, "unfinished")
-    assert "16 of 60 planned runs have no result" in missing["text"]
+    assert "16 of 60 planned runs are missing" in missing["text"]
 
 
 def test_unlike_numbers_of_runs_between_variants_name_the_rates(project):
     write(project, "a", 6)
     write(project, "b", 5)
     found = one(project, "unbalanced")
-    assert "Variants differ in it at 200 requests/s." in found["text"]
+    assert "It differs between variants at 200 requests/s." in found["text"]
     # The sweep has all that it planned: resuming it brings nothing.
     assert found["remedy"].startswith("no planned run is missing: sweep again")
     assert found["cells"] == [{"rate": 200.0, "variant": "b", "load_model": "open", "generator": "vegeta"}]
 
 
 @pytest.mark.parametrize(
-    ("order", "said"), [({"kind": "fixed"}, "in a fixed order"), ({"kind": None}, "nobody recorded the order")]
+    ("order", "said"),
+    [({"kind": "fixed"}, "in a fixed order"), ({"kind": None}, "order of 5 of 10 runs is not recorded")],
 )
 def test_fixed_or_unknown_order(project, order, said):
     write(project, "a", 5, order=order)
@@ -178,7 +179,7 @@ def test_a_percentile_beyond_the_sample(project):
     write(project, "a", short)
     found = one(project, "unsupported")
     assert (found["statistic"], found["variant"]) == ("p99", "a")
-    assert found["text"] == "p99 takes 1,000 requests, and of “a” at 200 requests/s there are as few as 500."
+    assert found["text"] == "p99 needs 1,000 requests, but there are as few as 500 of “a” at 200 requests/s."
 
 
 def test_failures_and_timeouts(project):
@@ -222,7 +223,7 @@ def test_a_coarse_clock_and_differences_below_its_step(project):
         write_cell(project.archive, files, rate="1", variant=variant, order=BLOCKS, testOptions={}, **described)
     found = {row["claim"]: row for row in claims(project)}
     assert (
-        "whole steps of 1 ms, and the median of every variant at 1 requests/s is of 2 steps only"
+        "whole steps of 1 ms, and the median of every variant at 1 requests/s is only 2 steps"
         in found["coarse_clock"]["text"]
     )
     below = found["below_a_step"]
@@ -234,9 +235,9 @@ def test_a_coarse_clock_and_differences_below_its_step(project):
 @pytest.mark.parametrize(
     ("level_ms", "said"),
     [
-        (0.0, "is less than one step: no finer"),
-        (1.0, "is of 1 step only: no finer"),
-        (7.0, "is of 7 steps only: no finer"),
+        (0.0, "is less than one step: finer"),
+        (1.0, "is only 1 step: finer"),
+        (7.0, "is only 7 steps: finer"),
     ],
 )
 def test_a_median_is_said_in_steps_of_a_coarse_clock(project, level_ms, said):
@@ -251,9 +252,7 @@ def test_latencies_of_0_by_a_fine_clock_are_no_coarse_clock_but_a_fault(project)
     found = {row["claim"]: row for row in claims(project)}
     assert "coarse_clock" not in found
     assert found["zeros"]["weight"] == "serious"
-    assert found["zeros"]["text"].startswith(
-        "The median latency of “a” at 200 requests/s is 0, which no request can take"
-    )
+    assert found["zeros"]["text"].startswith("The median latency of “a” at 200 requests/s is 0, which is impossible")
 
 
 def test_campaigns_far_apart_hosts_and_versions_in_a_comparison(project):
@@ -311,14 +310,14 @@ def test_campaigns_that_agree(project):
 def test_campaigns_of_different_levels_and_the_same_difference(project):
     found = joined(project, {"a": (2, 4), "b": (3, 6)})["campaigns_disagree"]
     assert (found["weight"], found["n"], found["n_of"]) == ("limits", 2, 2)
-    assert "disagree about every variant at 200 requests/s" in found["text"]
+    assert "disagree on every variant at 200 requests/s" in found["text"]
     assert STAMPS[0] in found["text"] and STAMPS[1] in found["text"] and "too narrow" in found["text"]
 
 
 def test_campaigns_of_different_differences(project):
     found = joined(project, {"a": (2, 2), "b": (2.4, 4)})["campaigns_disagree"]
     assert (found["weight"], found["variant"], found["n"]) == ("serious", "b", 1)
-    assert "by how much “b” at 200 requests/s differs from “a”" in found["text"]
+    assert "on the difference of “b” at 200 requests/s from “a”" in found["text"]
     assert f"times in {STAMPS[0]} and " in found["text"]
 
 
@@ -380,7 +379,7 @@ def test_campaigns_that_disagree_by_failures_alone(project):
             )
     (found,) = campaigns(project, {})
     assert (found["weight"], found["variant"], found["statistic"]) == ("serious", "b", ERRORS)
-    assert f"the difference of their shares of failures is +0 points in {STAMPS[0]} and +60 points" in found["text"]
+    assert f"the difference in the share of failures is +0 points in {STAMPS[0]} and +60 points" in found["text"]
 
 
 def test_a_planned_load_without_any_result(project):
@@ -389,7 +388,7 @@ def test_a_planned_load_without_any_result(project):
         write_cell(project.archive, {}, rate="400", variant=variant, order=BLOCKS, runs=5)
     found = one(project, "unfinished")
     assert (found["weight"], found["n"], found["n_of"], found["rate"]) == ("limits", 10, 20, 400)
-    assert found["text"] == "10 of 20 planned runs have no result, at 400 requests/s."
+    assert found["text"] == "10 of 20 planned runs are missing, at 400 requests/s."
     assert found["cells"] == []
 
 
@@ -411,7 +410,7 @@ def test_replicas_strike_only_what_is_set_beside_others(project):
     found = one(project, "replicas")
     assert found["weight"] == "serious" and {cell["variant"] for cell in found["cells"]} == {"x"}
     assert found["text"] == (
-        "The number of replicas differs: 1 in 10 runs and 4 in 5 runs; it concerns “x” at 200 requests/s."
+        "The number of replicas differs: 1 in 10 runs and 4 in 5 runs; this concerns “x” at 200 requests/s."
     )
     rows = project.rows("FROM effects WHERE comparison IS NULL AND statistic = 'mean'")
     told = weakened(rows, project.rows("FROM claims WHERE comparison IS NULL"))
@@ -428,7 +427,7 @@ def test_variants_whose_requests_were_sent_otherwise_than_those_of_the_baseline_
     assert found["weight"] == "serious" and {cell["variant"] for cell in found["cells"]} == {"x"}
     assert found["text"] == (
         "Requests were sent in 2 ways: by 4 of paced over 8 connections with 5 runs and paced with 10 runs; "
-        "it concerns “x” at 200 requests/s."
+        "this concerns “x” at 200 requests/s."
     )
 
 
@@ -461,7 +460,7 @@ def test_two_runs_far_from_each_other(project):
     for variant in "ab":
         write(project, variant, [settled(2e6, 1), settled(6e6, 2)])
     found = one(project, "outlying_runs")
-    assert found["text"].startswith("The two runs of every variant at 200 requests/s are far from each other, beyond")
+    assert found["text"].startswith("The two runs of every variant at 200 requests/s are far apart, beyond")
     assert (found["n"], found["n_of"], found["counted"]) == (2, 2, "cells")
 
 
@@ -475,7 +474,7 @@ def test_a_run_that_starts_slowly_after_a_warm_up(project):
 
 def test_variants_of_different_campaigns(project):
     found = joined(project, {"a": (2, 2), "b": (0, 3)})
-    assert "“b” and “a” are not of the same campaigns at 200 requests/s" in found["other_campaigns"]["text"]
+    assert "“b” and “a” are from different campaigns at 200 requests/s" in found["other_campaigns"]["text"]
     assert "campaigns_disagree" not in found
 
 
@@ -496,7 +495,7 @@ def test_beyond_the_knee(project):
     found = one(project, "beyond_knee")
     assert (found["variant"], found["rate"], found["n"], found["n_of"]) == ("a", 300, 1, 3)
     # All of its requests were answered, only not in time: "fewer requests were answered" would not be so.
-    assert "fewer requests per second were answered well there than were sent" in found["text"]
+    assert "fewer requests per second succeeded than were sent" in found["text"]
 
 
 def test_what_is_looked_for_is_plain_text():

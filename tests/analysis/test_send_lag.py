@@ -168,9 +168,9 @@ def test_it_is_refused_where_it_means_nothing(project) -> None:
         "closed": "closed load",
         "k6": "is not known",
         "artillery": "in which period",
-        "reported": "nothing is known of single requests",
+        "reported": "single requests are not known",
         "one": "a single measured request has no rate",
-        "fast": "sent at 1,000 per second and more where 100 were asked",
+        "fast": "sent at 1,000 per second or more, the rate is 100",
     }
     assert set(rows) == set(words)
     for variant, expected in words.items():

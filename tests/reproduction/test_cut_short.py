@@ -46,7 +46,7 @@ def test_the_sweep_stopped_inside_run_8_names_unbalanced_runs(
     high = sum(int(rate) >= lowest for rate in rates)
     assert (found["weight"], found["n"], found["n_of"]) == ("limits", 5 * (27 - high), 5 * 27)
     assert found["text"] == (
-        "The numbers of runs that count differ, from 7 to 8: 8 runs of every variant at 8 of 27 loads, from 650 to "
+        "The number of valid runs differs, from 7 to 8: 8 runs of every variant at 8 of 27 loads, from 650 to "
         "1,000 requests/s; 7 runs of every variant at 19 of 27 loads, from 10 to 600 requests/s."
     )
-    assert "the same command resumes a sweep" in found["remedy"]
+    assert "the same command resumes an open sweep" in found["remedy"]

@@ -18,13 +18,12 @@ _TOO_FAST = 1.01
 # By the highest of them that a run's requests support it is judged whether it was sent late.
 PERCENTILES = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
 NAMES = {"p99": "the 99th percentile", "p90": "the 90th percentile", "p50": "the median"}
-# How reasons begin that are cured in another way than by another load generator.
-_SET_BACK = "the clock was set back"
-_ONE, _NONE = "a single measured request has no rate", "there is no measured request"
+# By the code of the reason, where another load generator would not help.
+_LONGER = "measure for longer, so that there are several requests"
 REMEDIES = {
-    _SET_BACK: "measure on a machine whose clock nobody sets meanwhile: have its time service slew it, not step it",
-    _ONE: "measure for longer, so that there are several requests",
-    _NONE: "measure for longer, so that there are several requests",
+    "clock_set_back": "measure on a machine whose clock is not set back: have its time service slew it, not step it",
+    "one_request": _LONGER,
+    "no_request": _LONGER,
 }
 # Between so many requests there is a rate.
 _FEWEST = 2
@@ -66,18 +65,9 @@ def sending(source: Source, facts: Sequence[_Row], counts: Sequence[int | None],
 
 
 def _judged(fact: _Row, found: _Row | None, requests: int, limit: LagLimit) -> _Row:
-    why = _refusal(fact)
-    if why is None and requests < _FEWEST:
-        why = _ONE if requests else _NONE
-    elif why is None and (found is None or found["achieved_rate"] is None):
-        why = "nothing tells when its requests were sent"
-    elif why is None and found and (found["least_rate"] or 0) > _TOO_FAST * fact["rate"]:
-        why = (
-            f"its requests were sent at {_rate(found['least_rate'])} per second and more where "
-            f"{rate_text(fact['rate'])} were asked for: when each was due is not known"
-        )
-    if why is not None or found is None:
-        return {"refused": why}
+    reason = _refusal(fact) or _refusal_by_requests(fact, found, requests)
+    if reason or found is None:
+        return dict(zip(("refused_code", "refused"), reason or (), strict=False))
     limit_ns = limit.of(found["observed_p50_ns"])
     supported = next((name for name, share in PERCENTILES.items() if estimable(requests, share)), None)
     return {name: value for name, value in found.items() if name not in ("run", "least_rate")} | {
@@ -89,34 +79,54 @@ def _judged(fact: _Row, found: _Row | None, requests: int, limit: LagLimit) -> _
     }
 
 
-_NOT_DUE = {
-    "serial": "serial load: each request is sent when the one before it has been answered, and none is due before",
-    "closed": "closed load: users send when they have been answered, and nothing is due before",
+def _refusal(fact: _Row) -> tuple[str, str] | None:
+    """Why the send lag of a run has no meaning or is unknown: code and text."""
+    generator, resolution_ns = fact["generator"], fact["resolution_ns"] or 0
+    reason = None
+    if fact["load_model"] != "open":
+        unknown = "unknown_load_model", "its load model is not known"
+        reason = _NEVER_DUE.get(fact["load_model"], unknown)
+    elif not fact["requests_file"]:
+        reason = "reports_only", "single requests are not known"
+    elif not load_generators.is_timed(generator):
+        reason = "untimed", f"{generator} records in which period a request was answered, not when it was sent"
+    elif not load_generators.is_paced(generator):
+        reason = "unpaced", f"when {generator or 'the load generator'} had to send which request is not known"
+    elif fact["clock_set_back_s"]:
+        reason = "clock_set_back", set_back(fact["clock_set_back_s"])
+    elif resolution_ns >= _COARSE_NS:
+        reason = "coarse_clock", f"its times come in steps of {resolution_ns / 1e6:g} ms, too coarse to show it"
+    return reason
+
+
+_NEVER_DUE = {
+    "serial": (
+        "serial",
+        "serial load: each request is sent after the answer to the one before, so none is due earlier",
+    ),
+    "closed": ("closed", "closed load: users send after their last answer, so no request is due earlier"),
 }
 
 
-def _refusal(fact: _Row) -> str | None:
-    """Why it means nothing to say how late the requests of a run were sent."""
-    generator, resolution_ns = fact["generator"], fact["resolution_ns"] or 0
-    why = None
-    if fact["load_model"] != "open":
-        why = _NOT_DUE.get(fact["load_model"], "its load model is not known")
-    elif not fact["requests_file"]:
-        why = "nothing is known of single requests"
-    elif not load_generators.is_timed(generator):
-        why = f"{generator} tells in which period a request was answered, not when it was sent"
-    elif not load_generators.is_paced(generator):
-        why = f"which of its requests {generator or 'the load generator'} was to send when is not known"
-    elif fact["clock_set_back_s"]:
-        why = set_back(fact["clock_set_back_s"])
-    elif resolution_ns >= _COARSE_NS:
-        why = f"its times come in steps of {resolution_ns / 1e6:g} ms, coarser than what is to be seen"
-    return why
+def _refusal_by_requests(fact: _Row, found: _Row | None, requests: int) -> tuple[str, str] | None:
+    if requests < _FEWEST:
+        if requests:
+            return "one_request", "a single measured request has no rate"
+        return "no_request", "there is no measured request"
+    if found is None or found["achieved_rate"] is None:
+        return "no_times", "when its requests were sent is not recorded"
+    if (found["least_rate"] or 0) > _TOO_FAST * fact["rate"]:
+        text = (
+            f"its requests were sent at {_rate(found['least_rate'])} per second or more, the rate is "
+            f"{rate_text(fact['rate'])}: when each was due is not known"
+        )
+        return "too_fast", text
+    return None
 
 
 def set_back(seconds: float) -> str:
-    """That its clock was, in words."""
-    return f"{_SET_BACK} by {seconds:,.0f} s during the run: when its requests were sent is not known"
+    """That the clock was, in words."""
+    return f"the clock was set back by {seconds:,.0f} s during the run: when its requests were sent is not known"
 
 
 def told(row: Mapping[str, Any]) -> str | None:

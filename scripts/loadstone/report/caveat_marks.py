@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from loadstone.analysis.caveats import CONFOUNDING, ACCOUNTED_FOR, SERIOUS
+from loadstone.analysis.caveats import ACCOUNTED_FOR, CONFOUNDING, SERIOUS
 from loadstone.readers import load_generators
 from loadstone.report.queries import Row
 from loadstone.stats.bootstrap import ERRORS

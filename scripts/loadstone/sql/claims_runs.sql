@@ -17,6 +17,7 @@ SELECT
     coalesce(run_shapes.shapes, []) AS shapes,
     run_shapes.warmup_share,
     run_shapes.trend_share,
+    sending.refused_code,
     sending.refused,
     sending.lag_p99_ns,
     sending.lag_limit_ns,

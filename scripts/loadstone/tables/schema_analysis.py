@@ -147,11 +147,11 @@ RUN_SHAPES = pa.schema(
 )
 
 # How punctually the load generator sent, and what latencies are when they count from the moment a request was due.
-# `refused` says why that can't be told; then all but the key and `requests` is empty.
+# `refused_code` and `refused` say why that is unknown, as code and text; then all but the key and `requests` is empty.
 SENDING = pa.schema(
     [
         *_RUN,
-        ("refused", _TEXT),
+        *((name, _TEXT) for name in ("refused_code", "refused")),
         ("requests", _INT),
         ("asked_rate", _FLOAT),
         ("achieved_rate", _FLOAT),

@@ -1,6 +1,5 @@
 """What a caveat is, and what its check looks at: the series of a scope, with what is known of each of their runs."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,9 +55,7 @@ class Caveat:
     check: Callable[["Evidence"], Iterator[Occurrence]]
 
 
-def caveat(
-    heading: str, when: str, remedy: str
-) -> Callable[[Callable[["Evidence"], Iterator[Occurrence]]], Caveat]:
+def caveat(heading: str, when: str, remedy: str) -> Callable[[Callable[["Evidence"], Iterator[Occurrence]]], Caveat]:
     """Make a caveat of its check; the function's name is the code in column `claim`."""
     return lambda check: Caveat(check.__name__, heading, when, remedy, check)
 

@@ -37,7 +37,7 @@ from loadstone.text import listed
 _Row = dict[str, Any]
 _Campaign = tuple[str, str]  # host and timestamp
 _Pair = tuple[Series, Series]  # baseline and variant
-_Values = Mapping[tuple[int, str], float]  # by a run's number and folder
+_Values = dict[tuple[int, str], float]  # by a run's number and folder
 
 # Software of clusters is renewed, and its neighbours change, from one week to the next.
 FAR_APART_DAYS = 7
@@ -65,8 +65,8 @@ def hosts(evidence: Evidence) -> Iterator[Occurrence]:
 
 @caveat(
     "Different numbers of replicas",
-    "serious where a variant and its baseline had different numbers of replicas; limits where loads or ways of measuring "
-    "had",
+    "serious where a variant and its baseline had different numbers of replicas; limits where loads or ways of "
+    "measuring had",
     "give all variants the same number of replicas",
 )
 def replicas(evidence: Evidence) -> Iterator[Occurrence]:
@@ -80,9 +80,9 @@ def replicas(evidence: Evidence) -> Iterator[Occurrence]:
 
 @caveat(
     "Sent in different ways",
-    "serious where the requests of a variant and its baseline were sent by different programs, or with different numbers "
-    "of load generators or connections, which changes the latency of a fast target; limits where those of loads or "
-    "ways of measuring were",
+    "serious where the requests of a variant and its baseline were sent by different programs, or with different "
+    "numbers of load generators or connections, which changes the latency of a fast target; limits where those of "
+    "loads or ways of measuring were",
     "measure all variants with the same number of load generators and connections, by one version of Loadstone",
 )
 def sent_by(evidence: Evidence) -> Iterator[Occurrence]:
@@ -266,9 +266,9 @@ class _Disagreement:
 
 @caveat(
     "Campaigns that disagree",
-    "serious where the difference from the baseline is not the same in all combined campaigns; limits where a figure of "
-    "a variant is not: beyond the variation of runs within them (Student's t of every two campaigns, corrected for all "
-    "of these and all figures), and by more than the margin of equivalence, or "
+    "serious where the difference from the baseline is not the same in all combined campaigns; limits where a figure "
+    "of a variant is not: beyond the variation of runs within them (Student's t of every two campaigns, corrected for "
+    "all of these and all figures), and by more than the margin of equivalence, or "
     f"{FAILURES_SHARE:.0%} of requests that failed",
     "look at each campaign by itself; find what differed between them before combining them",
 )
@@ -361,9 +361,9 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
         yield from (pair for pair in evidence.pairs(variant) if pair[0].evidence == pair[1].evidence)
 
 
-def _log_latencies(evidence: Evidence, series: Series, statistic: str) -> dict[_Campaign, dict[tuple[int, str], float]]:
+def _log_latencies(evidence: Evidence, series: Series, statistic: str) -> dict[_Campaign, _Values]:
     """Of single runs, where they are known, by campaign."""
-    found: dict[_Campaign, dict[tuple[int, str], float]] = {}
+    found: dict[_Campaign, _Values] = {}
     for run, value_ns in evidence.run_values(series, statistic):
         if value_ns:
             found.setdefault(_campaign(run), {})[run["run"], run["variant_dir"]] = float(np.log(value_ns))
@@ -404,8 +404,8 @@ def outlying_runs(evidence: Evidence) -> Iterator[Occurrence]:
     ]
     if of_two := _unique(series for series, _, others in found if others == 1):
         text = (
-            f"The two runs of {evidence.where(of_two)} are far apart, beyond the variation of requests within each: which "
-            "of them is the outlier is unknown."
+            f"The two runs of {evidence.where(of_two)} are far apart, beyond the variation of requests within each: "
+            "which of them is the outlier is unknown."
         )
         yield Occurrence(LIMITS, text, remedy="measure more runs there", **evidence.in_cells(of_two))
     if far := [(series, run) for series, run, others in found if others > 1]:

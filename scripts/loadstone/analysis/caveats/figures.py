@@ -35,8 +35,8 @@ _FINER_CLOCK = "measure with a load generator whose clock is finer, such as vege
 
 @caveat(
     "Coarse clock",
-    f"limits where a median is within {RESOLUTION_STEPS} steps of a clock of 0.1 ms or coarser: it is known to one part "
-    f"in {2 * RESOLUTION_STEPS} at best",
+    f"limits where a median is within {RESOLUTION_STEPS} steps of a clock of 0.1 ms or coarser: it is known to one "
+    f"part in {2 * RESOLUTION_STEPS} at best",
     _FINER_CLOCK,
 )
 def coarse_clock(evidence: Evidence) -> Iterator[Occurrence]:

@@ -84,11 +84,8 @@ def unbalanced(evidence: Evidence) -> Iterator[Occurrence]:
         return
     text = f"The number of valid runs differs, from {numbers[-1]} to {numbers[0]}"
     if len(numbers) <= _MAX_PARTS:
-        parts = (
-            f"{count_text(number, 'run')} of {evidence.where([each for each in evidence.series if len(each.runs) == number])}"
-            for number in numbers
-        )
-        text += f": {'; '.join(parts)}"
+        groups = ((number, [each for each in evidence.series if len(each.runs) == number]) for number in numbers)
+        text += ": " + "; ".join(f"{count_text(number, 'run')} of {evidence.where(group)}" for number, group in groups)
     text += "."
     if rates := _unbalanced_rates(evidence):
         text += f" It differs between variants {evidence.at(rates)}."
