@@ -259,7 +259,7 @@ def test_campaigns_with_reports_alone_are_judged_by_their_means(project):
         ("istio", "p50"): INCONCLUSIVE,
         ("plain", "p50"): INCONCLUSIVE,
     }
-    assert "percentiles are never averaged; the mean is told" in "\n".join(found.lines())
+    assert "percentiles are never averaged; the mean is available" in "\n".join(found.lines())
     campaign(project, TIMES[2])
     assert {each.why for each in judged(project).findings} == {"no earlier campaign measured it in the same way"}
 

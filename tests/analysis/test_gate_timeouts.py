@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from analysis.test_gate import TIMES, options
 from loadstone import archive, stats
-from loadstone.analysis import gate, open_percentiles
+from loadstone.analysis import cell_figures, gate
 from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, GateOutcome
 from loadstone.stats.bootstrap import at_least
 from scipy.stats import norm
@@ -38,7 +38,7 @@ def cell(generator, timestamp: str, share: float, runs: int, requests: int = 150
     name = next(name for name in ("p90", at_least("p90")) if name in drawn.draws)
     row = {"statistic": "p90", "kept_as": name, "value": drawn.values[name], "n_runs": runs}
     row |= {"draws": drawn.draws[name], "within": drawn.within[name]}
-    return made if low else made | {open_percentiles.KEY: {"p90": open_percentiles.of_draws(row)}}
+    return made if low else made | {cell_figures.OPEN_PERCENTILES: {"p90": cell_figures.open_percentile(row)}}
 
 
 def verdicts(before: float, after: float, runs: int, times: int, ratio: float = 1.0) -> list[tuple[str, bool]]:
@@ -132,4 +132,4 @@ def test_what_came_back_from_timeouts_is_no_worse(moved):
 
 def test_a_mean_over_timeouts_is_not_known(moved):
     found = judged(moved, "mean", candidate=TIMES[1])
-    assert "requests timed out, so that it is not known" in "\n".join(found.lines())
+    assert "requests timed out, so it is unknown" in "\n".join(found.lines())

@@ -140,8 +140,8 @@ def test_what_lacks_has_a_subject(project):
         add(project, timestamp, runs, rate="100", testOptions={"rate": "100", "duration": f"{number / 100:g}s"})
     lines = [list(judged(project, statistics=["p99"], candidate=at).lines())[2] for at in TIMES[:3]]
     assert lines[0].endswith(f"{TIMES[0]}, 1 figure: no earlier campaign measured it in the same way")
-    assert lines[1].endswith(f" at 100 requests/s: in the reference, {TIMES[0]}, its requests are too few for that")
-    assert lines[2].endswith(" at 100 requests/s: its requests are too few for that")
+    assert lines[1].endswith(f" at 100 requests/s: in the reference, {TIMES[0]}, it has too few requests")
+    assert lines[2].endswith(" at 100 requests/s: it has too few requests")
 
 
 def test_what_is_known_by_reports_alone_may_be_of_failures_too(project):

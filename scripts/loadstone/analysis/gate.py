@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import sql
-from loadstone.analysis import history, open_percentiles
+from loadstone.analysis import history
 from loadstone.analysis.caveats.figures import DECIDING_SHARE
-from loadstone.analysis.cell_figures import ERRORS, Figure, change, failed, figure, lacks, unsure
+from loadstone.analysis.cell_figures import ERRORS, Figure, add_open_percentiles, change, failed, figure, lacks, unsure
 from loadstone.analysis.gate_outcome import (
     INCONCLUSIVE,
     MISSING_REFERENCE,
@@ -54,7 +54,7 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
     judged = _selected(candidates, campaigns, options)
     with database.open_memory() as connection:
         cells = history.measured(connection, tables, campaigns)
-        open_percentiles.add(connection, tables, campaigns, cells)
+        add_open_percentiles(connection, tables, campaigns, cells)
         database.add_view(connection, tables, "planned", schema.PLANNED, campaigns)
         places: list[_Place] = connection.sql(sql.load("gate_places")).fetchall()
     findings = judge_cells(cells, places, judged, options)
