@@ -5,6 +5,10 @@ their own. A series goes on as long as it is measured in one way: the same load 
 same, sent by the same program over as many connections, as many replicas. What differs otherwise from the campaign
 before is named in `differs`, as it may be the reason of a change. Where a level ends and another begins is found by
 `loadstone.stats.history`.
+
+The job that also writes the database computes it, from `cells` and `runs` alone: it runs whenever any of them changes,
+so that a new campaign costs itself and one look at all cells. `summaries` are read only for campaigns that have a cell
+without requests.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -2,6 +2,8 @@
 
 Word and LaTeX ignore fonts within an SVG, and a viewer that lacks the font takes a wider one. So letters become paths,
 laid out by HarfBuzz, as those of the PDF are by its port; `aria-label` has what they say.
+
+With several files of one font the PDF's order of them is chance; with an unknown font a PDF has no text at all.
 """
 
 import atexit

@@ -2,6 +2,8 @@
  *
  * In:  {open: {module, tables}} with gzip-compressed WebAssembly and [name, gzip-compressed Arrow stream] pairs, then
  *      {ask: {sql, limit}}.
+ * The worker starts from text, so it is under the page's own policy, which forbids every request. A query is put into
+ * brackets that cast every column to text.
  * Out: {ready: version}, {answer: {columns, types, rows, more}} or {failed: text}. Rows hold text as DuckDB writes it.
  */
 "use strict";

@@ -1,4 +1,8 @@
-/* loadstone.downloads: a chart as SVG and PNG, its data as CSV and Parquet; all made here, of what is shown. */
+/* loadstone.downloads: a chart as SVG and PNG, its data as CSV and Parquet, all from what the page shows.
+ *
+ * Saved data are complete: an interval that the picture cuts is not cut in CSV and Parquet. A saved picture has its
+ * colours resolved as on light paper.
+ */
 window.loadstone = window.loadstone || {};
 window.loadstone.downloads = (function () {
   "use strict";

@@ -3,7 +3,8 @@
  *
  * As little of the format as a chart's data needs: one row group, one uncompressed PLAIN page per column, every column
  * optional; numbers are DOUBLE, truth values BOOLEAN, all else UTF-8 text. Format: parquet.thrift of apache/parquet-format,
- * Thrift's compact protocol for what describes the data.
+ * Thrift's compact protocol for what describes the data. Parquet is written in the page, since files for every chart,
+ * load and choice would be many times the page.
  */
 window.loadstone = window.loadstone || {};
 window.loadstone.parquet = function parquet(names, columns, numeric) {
