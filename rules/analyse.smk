@@ -55,7 +55,7 @@ rule compare:
 
 
 rule inventory:
-    """Which campaigns, comparisons and trace dumps there are, so that one that went away is noticed, also without Snakemake's records."""
+    """Which campaigns, comparisons and trace dumps there are: Snakemake's own records don't survive to tell that one went."""
     output:
         "<tables>/.inventory/{nth}",
     log:

@@ -1,7 +1,8 @@
 """What the rules share: the checked configuration, what the archive holds, and functions that name inputs and parameters.
 
 No rule is defined here, and functions are in no other rule file. What computes something is in loadstone.workflow; here is
-only what needs wildcards or the workflow itself. No function has a side effect. No file of the archive is ever an input or
+only what needs wildcards or the workflow itself. No function has a side effect, but for the preview in a dry run
+(loadstone/workflow/transfers.py says why). No file of the archive is ever an input or
 output of a rule: Snakemake removes outputs before jobs and after failures. See loadstone/workflow/markers.py for the names
 under which work is asked for.
 """
@@ -15,7 +16,7 @@ import loadstone
 from loadstone import config as configuration
 from loadstone.errors import LoadstoneError, printable
 from loadstone.report import navigation, output
-from loadstone.report.site_files import Look
+from loadstone.report.site_files import SiteSnapshot
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of
 from loadstone.tables.schema import ANALYSED, COMPARED
@@ -53,7 +54,7 @@ config = DECLARED.config
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 CAMPAIGNS = [list(key) for key in SNAPSHOT.listings]
 DUMPS = {dump.slug: dump for dump in SNAPSHOT.dumps.values()}
-SITE = Look(Path(config["reports"]))
+SITE = SiteSnapshot(Path(config["reports"]))
 # Of parts that are more than one page: the outputs of their rules, whose absence Snakemake notices itself.
 OUTPUTS = {
     "assets": ["assets/site.css"],
@@ -109,7 +110,7 @@ def requested_markers():
     """The markers that this command asks for, for its jobs on other machines."""
     tables = {"/".join(key): tables_marker(key) for key in SNAPSHOT.listings}
     traces = {name: SNAPSHOT.traces_marker(dump) for name, dump in SNAPSHOT.dumps.items()}
-    return markers.Requested(os.environ[markers.VARIABLE], tables, traces, inventory(None), SITE.asked)
+    return markers.Requested(os.environ[markers.VARIABLE], tables, traces, inventory(None), SITE.requested)
 
 
 def end_command(success):
@@ -338,7 +339,7 @@ def figures_of_pages(wildcards):
 def figures_drawn(wildcards):
     """Those of them that are there: what leaves this folder goes with the pages that it was drawn from."""
     parts = [f"figures/{page}" for page in DECLARED.pages_drawn]
-    return [*(f"<reports>/{part}" for part in parts), *(name for part in parts for name in asked_again(part))]
+    return [*(f"<reports>/{part}" for part in parts), *(name for part in parts for name in part_markers(part))]
 
 
 def figures_reported(wildcards):
@@ -358,18 +359,18 @@ def packages(wildcards):
 # --- parts of the site that have lost a file since they were made (loadstone/report/site_files.py) ---
 
 
-def asked_again(part):
-    """None as long as a part has never lost anything; a name that does not exist yet when it has."""
+def part_markers(part):
+    """None as long as a part has never lost a file; a name that does not exist yet when it has."""
     if SNAPSHOT.requested:
         return SNAPSHOT.requested.lost.get(part, [])
-    return SITE.again(part, *OUTPUTS.get(part, [part if part.startswith("figures/") else f"{part}.html"]))
+    return SITE.markers(part, *OUTPUTS.get(part, [part if part.startswith("figures/") else f"{part}.html"]))
 
 
 def lost(part):
-    """An input of the rule that makes this part, so that neither mtimes nor Snakemake's records decide about it."""
+    """An input of the rule that makes this part: neither mtimes nor Snakemake's records decide about it."""
 
     def names(wildcards):
-        return asked_again(part.format(**dict(wildcards.items())))
+        return part_markers(part.format(**dict(wildcards.items())))
 
     return names
 
@@ -377,9 +378,9 @@ def lost(part):
 def lost_of_site(wildcards):
     """The same of all parts. Targets name them as they name every page."""
     parts = [page.removeprefix("<reports>/").removesuffix(".html") for page in result_pages(wildcards)]
-    return [name for part in (*parts, *OUTPUTS, "ask") for name in asked_again(part)]
+    return [name for part in (*parts, *OUTPUTS, "ask") for name in part_markers(part)]
 
 
 def lost_figures(wildcards):
     """The same of the figures of pages."""
-    return [name for page in DECLARED.pages_with_charts for name in asked_again(f"figures/{page}")]
+    return [name for page in DECLARED.pages_with_charts for name in part_markers(f"figures/{page}")]

@@ -1,8 +1,8 @@
 """Tables -> the site.
 
-in:  runs and cells of each campaign and comparison, spans of each trace dump; the history and the database of all
-out: one page each, one per variant through time, the page on which readers ask in SQL, and the start page; when asked
-     for, the charts of pages as figures for papers
+in:  the history and the database of all campaigns; the pages of pages.smk
+out: the pages of variants through time, the page on which readers ask in SQL, the start page and the lists, and what
+     all pages load
 """
 
 
@@ -15,7 +15,7 @@ rule report:
 
 
 rule page_lost:
-    """Nothing but a name: what is asked for by a new one, of all that lies beside a page, is made again."""
+    """A marker by which a part of the site that has lost a file is asked for again (loadstone/report/site_files.py)."""
     output:
         touch("<reports>/.made/{part}/{nth}"),
     localrule: True
@@ -38,77 +38,6 @@ rule shared_assets:
         made_of=output.assets_digest(),
     script:
         "../scripts/shared_assets.py"
-
-
-rule campaign_page:
-    """Runs and cells of one campaign -> its page, with data of each load that the page asks for."""
-    input:
-        tables_of_page,
-        lost("campaigns/{slug}"),
-    output:
-        "<reports>/campaigns/{slug}.html",
-    log:
-        "logs/report/{slug}.log",
-    benchmark:
-        "benchmarks/report/{slug}.tsv"
-    conda:
-        "../envs/report.yaml"
-    params:
-        campaign=key_of_page,
-        catalogued=catalogue_of_page,
-        folders=FOLDERS,
-        variants=appearance_of_page,
-        options=DECLARED.page_options,
-        version=loadstone.__version__,
-    script:
-        "../scripts/campaign_page.py"
-
-
-rule comparison_page:
-    """Runs and cells of the campaigns of one comparison -> its page."""
-    input:
-        "<tables>/comparisons/{comparison}.parquet",
-        tables_compared,
-        lost("comparisons/{comparison}"),
-    output:
-        "<reports>/comparisons/{comparison}.html",
-    log:
-        "logs/report/comparison_{comparison}.log",
-    benchmark:
-        "benchmarks/report/comparison_{comparison}.tsv"
-    conda:
-        "../envs/report.yaml"
-    params:
-        folders=FOLDERS,
-        comparison=comparison,
-        campaigns=campaigns_compared,
-        variants=appearance_of_comparison,
-        options=DECLARED.page_options,
-        version=loadstone.__version__,
-    script:
-        "../scripts/comparison_page.py"
-
-
-rule trace_page:
-    """Spans of one dump -> its page."""
-    input:
-        converted_dump_of_page,
-        lost("traces/{slug}"),
-    output:
-        "<reports>/traces/{slug}.html",
-    log:
-        "logs/report/traces/{slug}.log",
-    benchmark:
-        "benchmarks/report/traces/{slug}.tsv"
-    conda:
-        "../envs/report.yaml"
-    params:
-        folders=FOLDERS,
-        dump=dump_of_page,
-        options=config.get("report", {}),
-        version=loadstone.__version__,
-    script:
-        "../scripts/trace_page.py"
 
 
 rule variant_pages:
@@ -137,7 +66,7 @@ rule variant_pages:
 
 
 rule ask_page:
-    """Without DuckDB for browsers (`make ask`) the page only says what there is to ask."""
+    """Small tables -> the page for SQL. Without DuckDB for browsers (`make ask`) it only says what can be queried."""
     input:
         "<database>",
         lost("ask"),
@@ -187,39 +116,3 @@ rule index:
         version=loadstone.__version__,
     script:
         "../scripts/index_page.py"
-
-
-rule page_figures:
-    """Every chart of one page, as PDF and SVG."""
-    input:
-        "<reports>/{kind}/{slug}.html",
-        lost("figures/{kind}/{slug}"),
-    output:
-        report(
-            directory("<reports>/figures/{kind}/{slug}"),
-            patterns=["{name}.svg"],
-            caption="../scripts/loadstone/report/captions/figure.rst",
-            category="{kind}",
-            subcategory="{slug}",
-            labels={"figure": "{name}"},
-        ),
-    log:
-        "logs/figures/{kind}/{slug}.log",
-    benchmark:
-        "benchmarks/figures/{kind}/{slug}.tsv"
-    conda:
-        "../envs/report.yaml"
-    params:
-        folders=FOLDERS,
-        figures=config.get("figures", {}),
-        version=loadstone.__version__,
-    script:
-        "../scripts/page_figures.py"
-
-
-rule figures:
-    """Every chart of campaign, comparison and variant pages, for papers. Never attacks."""
-    input:
-        every_table,
-        figures_of_pages,
-        lost_figures,

@@ -9,7 +9,7 @@ from loadstone.analysis import history
 from loadstone.archive import Campaign
 from loadstone.report import query_page, site
 from loadstone.report.shared_files import write_assets
-from loadstone.report.site_files import Look, Part
+from loadstone.report.site_files import Part, SiteSnapshot
 from loadstone.report.slugs import slug
 from report.conftest import VARIANTS
 from report.synthetic import Made, write
@@ -29,14 +29,14 @@ class Parts:
 
     def again(self, name: str) -> list[str]:
         """What a new command asks for."""
-        return [Path(each).name for each in Look(self.reports).again(name, *self.parts[name][0])]
+        return [Path(each).name for each in SiteSnapshot(self.reports).markers(name, *self.parts[name][0])]
 
     def files(self) -> dict[str, bytes]:
         return {name: content for name, content in files_of(self.reports).items() if not name.startswith(".made/")}
 
     def make(self, name: str) -> None:
         """As Snakemake does: names that are asked for first, without the outputs that are no longer wanted."""
-        for marker in Look(self.reports).again(name, *self.parts[name][0]):
+        for marker in SiteSnapshot(self.reports).markers(name, *self.parts[name][0]):
             Path(marker).touch()
         for output in self.parts[name][0] if name != "assets" else ():
             (self.reports / output).unlink(missing_ok=True)
@@ -139,12 +139,12 @@ def test_a_site_with_another_record_or_none_is_made_again(made: Parts, content: 
 
 
 def test_a_command_gets_the_same_answer_whenever_it_asks(made: Parts) -> None:
-    look = Look(made.reports)
+    snapshot = SiteSnapshot(made.reports)
     path = made.reports / "ask/cells.js"
     path.unlink()
-    first = look.again("ask", "ask.html")
+    first = snapshot.markers("ask", "ask.html")
     for marker in first:
         Path(marker).touch()
-    assert look.again("ask", "ask.html") == first == look.asked["ask"]
+    assert snapshot.markers("ask", "ask.html") == first == snapshot.requested["ask"]
     made.parts["ask"][1]()
     assert path.is_file()

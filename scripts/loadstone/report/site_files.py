@@ -37,7 +37,7 @@ class Part:
         return self.folder / _RECORD
 
     def begin(self) -> "Part":
-        """Before it is made. What has another size than it was made with goes: nothing may take it for whole."""
+        """Before it is made. What has another size than it was made with goes: nothing may take it for complete."""
         for name, size in (read(self.record) or {}).items():
             path = self.reports / name
             if size is not None and path.is_file() and not path.is_symlink() and path.stat().st_size != size:
@@ -73,26 +73,26 @@ def _bytes(size: bytes) -> int:
 
 
 @dataclass
-class Look:
-    """One look at a site. `asked` holds what was answered, by part: a command gets the same answer whenever it asks."""
+class SiteSnapshot:
+    """Which parts of a site have lost a file. `requested` has the answers, which stay the same within a command."""
 
     reports: Path
-    asked: dict[str, list[str]] = field(default_factory=dict)
+    requested: dict[str, list[str]] = field(default_factory=dict)
     _folders: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def again(self, name: str, *pages: str) -> list[str]:
-        """The name under which a part was last asked for again, if ever; a new one when it has lost something.
+    def markers(self, name: str, *pages: str) -> list[str]:
+        """The marker under which a part was last asked for again, if ever; a new one when it has lost something.
 
         When one of its `pages` is not there, whoever needs that sees it anyway.
         """
-        if name not in self.asked:
+        if name not in self.requested:
             folder = Part(self.reports, name).folder
             last = max((int(entry) for entry in self._sizes(str(folder)) if entry.isdigit()), default=0)
-            nth = last if self._is_whole(folder, pages) else last + 1
-            self.asked[name] = [str(folder / str(nth))] if nth else []
-        return self.asked[name]
+            nth = last if self._is_complete(folder, pages) else last + 1
+            self.requested[name] = [str(folder / str(nth))] if nth else []
+        return self.requested[name]
 
-    def _is_whole(self, folder: Path, pages: Iterable[str]) -> bool:
+    def _is_complete(self, folder: Path, pages: Iterable[str]) -> bool:
         if not all(self._size(page) is not None for page in pages):
             return True
         made = read(folder / _RECORD)
