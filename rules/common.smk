@@ -1,10 +1,9 @@
 """What the rules share: the checked configuration, what the archive holds, and functions that name inputs and parameters.
 
 No rule is defined here, and functions are in no other rule file. What computes something is in loadstone.workflow; here is
-only what needs wildcards or the workflow itself. No function has a side effect, but for the preview in a dry run
-(loadstone/workflow/transfers.py says why). No file of the archive is ever an input or
-output of a rule: Snakemake removes outputs before jobs and after failures. See loadstone/workflow/markers.py for the names
-under which work is asked for.
+only what needs wildcards or the workflow itself. No function has a side effect, but for the preview in a dry run, of which
+loadstone/workflow/transfers.py says why. No file of the archive is ever an input or output of a rule: Snakemake removes
+outputs before jobs and after failures. loadstone/workflow/markers.py has the names under which work is asked for.
 """
 
 import os
@@ -367,7 +366,7 @@ def part_markers(part):
 
 
 def lost(part):
-    """An input of the rule that makes this part: neither mtimes nor Snakemake's records decide about it."""
+    """What makes this part has as an input, so that neither mtimes nor Snakemake's records decide about it."""
 
     def names(wildcards):
         return part_markers(part.format(**dict(wildcards.items())))
