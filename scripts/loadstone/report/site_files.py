@@ -4,6 +4,11 @@ A part is what one job makes: ``campaigns/<slug>``, ``comparisons/<id>``, ``trac
 ``ask``, ``assets``, ``figures/<kind>/<slug>``. ``<reports>/.made/<part>/files`` holds a line ``<size> <name>`` for each
 of its files, in bytes or ``any``. It is asked for again under names that do not exist yet,
 ``<reports>/.made/<part>/<nth>``, as tables are (`loadstone.workflow.markers`).
+
+Outputs of rules can't replace this. Of a ``directory()`` Snakemake sees only that it is there, and removes it before
+its job, so that one new run would make the data of all loads again. ``update(directory())`` keeps it, but fails for
+ever after a kill: the copy that Snakemake made for safety is in the way of the next one. A parameter that says that
+something is lost would make the part twice, for it changes back.
 """
 
 import os

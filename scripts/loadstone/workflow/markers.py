@@ -4,6 +4,18 @@ Neither mtimes nor Snakemake's own records decide about such a name, and nothing
 again. A marker is ``<folder>/<prefix><nth>``; the next one is asked for as long as there is work to do. A marker of
 tables holds the fingerprint of what they were made from; one of a run says only that the run was tried.
 
+Where they are used, and why Snakemake's own means don't do:
+
+- runs: no file of the archive may be an output, which Snakemake removes before a job and after a failed one;
+- tables of a campaign or a trace dump: which files they are depends on what was converted, and an archive from a
+  backup or from git has other mtimes;
+- the inventory: that a campaign went away has to be noticed without Snakemake's records of inputs and parameters;
+- parts of the site that lost a file: `loadstone.report.site_files`;
+- a cluster to put back: a command without a job would not even call ``onstart``.
+
+All else (statistics, database, pages) is left to Snakemake: mtimes, the set of inputs, parameters. Versions of tables,
+pages and assets are among the parameters.
+
 A job on another machine would look at an archive that has changed since, and ask for other names: it takes those of
 its command from a file (`Requested`).
 """
