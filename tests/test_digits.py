@@ -1,7 +1,7 @@
 """Figures in the texts of tables: three digits and no power of ten, however long the server took."""
 
 import pytest
-from loadstone.analysis import run_shapes, send_lag
+from loadstone.analysis import run_behaviour
 from loadstone.digits import ms, three
 
 
@@ -24,7 +24,7 @@ def test_a_late_run_of_a_slow_server() -> None:
         "observed_p99_ns": 4008.7e6,
         "corrected_p99_ns": 4010.2e6,
     }
-    assert send_lag.told(row) == (
+    assert run_behaviour.late_text(row) == (
         "its requests were sent late: the 99th percentile of the send lag is 479 ms, the limit 339 ms; 15,000 of "
         "15,000 requests/s were sent, and the 99th percentile of latency, 4,009 ms, is 4,010 ms from when requests "
         "were due"
@@ -38,7 +38,7 @@ def test_levels_of_a_slow_server() -> None:
         "change_seqs": [234, 421, 1171],
         "half_ratio": 1 / 1.55,
     }
-    assert run_shapes.told(row) == (
+    assert run_behaviour.unsettled_text(row) == (
         "is changing level: its level changes at request 234, 421 and 1,171 (912, 1,994, 3,400, 3,800 ms); its second "
         "half took 1.55 times as long as its first (mean latency)"
     )

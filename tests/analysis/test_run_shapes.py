@@ -85,7 +85,7 @@ def test_what_never_settled_is_suggested_with_its_evidence(project) -> None:
     project.make()
     found = project.rows("SELECT run, tag, evidence FROM suggestions WHERE kind = 'unsettled run' ORDER BY run")
     assert [(row["run"], row["tag"]) for row in found] == [(2, "unsettled"), (4, "unsettled"), (6, "unsettled")]
-    for row, words in zip(found, ("slow start lengthens", "level changes at request 3", "% over the run"), strict=True):
+    for row, words in zip(found, ("slow start increases", "level changes at request 3", "% over the run"), strict=True):
         assert words in row["evidence"] and " half took " in row["evidence"]
 
 

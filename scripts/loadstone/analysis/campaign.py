@@ -18,12 +18,12 @@ from loadstone.analysis import (
     error_causes,
     mismatches,
     replicates,
-    run_findings,
+    run_behaviour,
     run_requests,
 )
 from loadstone.analysis.cache import Answers
 from loadstone.analysis.mismatches import Known
-from loadstone.analysis.run_findings import Finding
+from loadstone.analysis.run_behaviour import RunBehaviour
 from loadstone.analysis.run_requests import Source
 from loadstone.analysis.scope import Settings
 from loadstone.analysis.suggested_tags import Profile, Suggestion, suggest
@@ -63,7 +63,7 @@ def analyse_campaign(
     `tags` are the catalogue's rows for this campaign (see `exclusion.matches`), each with a ``tag`` and a ``reason``; a
     run with a tag in `excluding` is left out. What does not fit together becomes rows of `problems`: a campaign that is
     not `listed` in the catalogue, a variant's folder that is not one of `folders` (None: any may be), tags of no run.
-    `completion_file` is False where none is to be expected; `lag_limit` holds fields of `sending.LagLimit`. Returns the
+    `completion_file` is False where none is to be expected; `lag_limit` holds fields of `LagLimit`. Returns the
     suggestions.
 
     One cell at a time, so that memory follows the largest cell. Raises LoadstoneError when `tables` can't be written.
@@ -78,11 +78,11 @@ def analyse_campaign(
         source = Source(connection, tables, answers)
         measured = _measured(source, facts)
         links = mismatches.links(campaign.root, facts)
-        about = run_findings.of_runs(source, facts, lag_limit or {})
+        behaviours = run_behaviour.find(source, facts, lag_limit or {})
         failed = list(error_causes.rows(source, facts))
         failed += error_causes.reported(connection, tables, campaign)
         copies = mismatches.copies(facts, links)
-        judged = _judged(source, facts, known, links, copies, measured=measured, about=about, failed=failed)
+        judged = _judged(source, facts, known, links, copies, measured=measured, behaviours=behaviours, failed=failed)
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
@@ -103,9 +103,9 @@ def analyse_campaign(
     key = layout.campaign_key(campaign)
     rows = {
         "runs": runs,
-        "run_shapes": [each.shape for each in about if each.shape],
-        "sending": [each.sending for each in about],
-        "senders": [row for each in about for row in each.senders],
+        "run_shapes": [each.shape for each in behaviours if each.shape],
+        "sending": [each.sending for each in behaviours],
+        "senders": [row for each in behaviours for row in each.senders],
         "cells": cells,
         "cells_all": cells_all,
         "suggestions": [suggestion_row(each, key) for each in suggestions],
@@ -153,7 +153,7 @@ def _judged(
     copies: Mapping[str, str],
     *,
     measured: Mapping[tuple[str, int], _Row],
-    about: Sequence[Finding],
+    behaviours: Sequence[RunBehaviour],
     failed: Sequence[_Row],
 ) -> list[Judged]:
     """`links` and `copies` name by the source of a run that of the other whose file or content it has.
@@ -173,7 +173,7 @@ def _judged(
     for fact in facts:
         loads.setdefault((fact["rate"], fact["variant"]), set()).add(_load(fact))
     runs = []
-    for fact, finding in zip(facts, about, strict=True):
+    for fact, behaviour in zip(facts, behaviours, strict=True):
         key = fact["variant_dir"], fact["rate"], fact["run"]
         found = measured.get((fact["requests_file"] or "", fact["run"]), {})
         counted = found if fact["evidence"] == "raw" else reported.get(key, {})
@@ -192,14 +192,15 @@ def _judged(
             "started_at": started_at and (started_at if started_at.tzinfo else started_at.replace(tzinfo=UTC)),
             "requests": counted.get("requests"),
             "complete": verdict.complete,
-            "send_lag_p99_ns": finding.sending.get("lag_p99_ns"),
+            "send_lag_p99_ns": behaviour.sending.get("lag_p99_ns"),
             "tags": verdict.tags,
             "excluded": verdict.excluded,
             "exclusion_reason": "; ".join(verdict.reasons) or None,
         }
         runs.append(
             Judged(
-                row, _profile(fact, counted, verdict, copies.get(fact["source"]), finding=finding, causes=causes[key])
+                row,
+                _profile(fact, counted, verdict, copies.get(fact["source"]), behaviour=behaviour, causes=causes[key]),
             )
         )
     return runs
@@ -211,7 +212,7 @@ def _load(fact: _Row) -> str:
 
 
 def _profile(
-    fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, *, finding: Finding, causes: Sequence[_Row]
+    fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, *, behaviour: RunBehaviour, causes: Sequence[_Row]
 ) -> Profile:
     """`counted` holds what `runs.sql` or the tool's summary says of the run, `causes` why its requests failed."""
     return Profile(
@@ -228,7 +229,7 @@ def _profile(
         exhausted=error_causes.exhausted(causes, counted.get("requests")),
         copy_of=copy_of,
         results_sha256=fact["results_sha256"],
-        **finding.profile,
+        **behaviour.profile,
     )
 
 

@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from loadstone.analysis.run_behaviour import set_back
 from loadstone.analysis.run_requests import key
-from loadstone.analysis.send_lag import set_back
 from loadstone.archive import ABANDONED, COMPLETION, Campaign
 from loadstone.tables.exclusion import matches
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from loadstone.analysis import send_lag
+from loadstone.analysis.run_behaviour import PERCENTILE_NAMES
 from loadstone.archive import METADATA, Campaign, CellListing, run_records, scan_campaign
 from loadstone.archive.metadata import Metadata, parse_duration, read
 from loadstone.archive.run_records import RunRecord
@@ -248,7 +248,7 @@ def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Ite
     where = f"{labels.get(worst['variant'], worst['variant'])} at {rate_text(worst['rate'])} requests/s"
     yield (
         f"The load generator fell behind in {late:,} of {counted(runs, 'run')}. In the worst, run {latest['run']} of "
-        f"{where}, {send_lag.NAMES[latest['by']]} of the send lag is {_latency(latest['lag_ns'], unit)}, above its "
+        f"{where}, {PERCENTILE_NAMES[latest['by']]} of the send lag is {_latency(latest['lag_ns'], unit)}, above its "
         f"limit of {_latency(latest['limit_ns'], unit)}. Latency counts from when a "
         "request was sent, so it leaves this wait out, and the load was less even than asked; "
         "“A single run” has latencies from when requests were due beside these."

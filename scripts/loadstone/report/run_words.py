@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from math import isclose
 
-from loadstone.analysis import run_shapes, send_lag
+from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, halves
 from loadstone.archive.run_records import RunRecord
 from loadstone.report import clock_resolution
 from loadstone.report.numbers import Unit, counted, duration, significant
@@ -20,7 +20,7 @@ def shape(row: Row, unit: Unit) -> str:
 def late(row: Row, unit: Unit) -> str:
     """That a run was sent late: its send lag and the limit."""
     lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("judged_lag_ns", "lag_limit_ns"))
-    return f"sent late: {send_lag.NAMES[row['judged_by']].removeprefix('the ')} of the send lag {lag}, limit {limit}"
+    return f"sent late: {PERCENTILE_NAMES[row['judged_by']].removeprefix('the ')} of the send lag {lag}, limit {limit}"
 
 
 def busy(record: RunRecord) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _percent(share: float | None) -> str:
 
 
 def _uneven(row: Row) -> str:
-    return run_shapes.halves(row["half_ratio"])
+    return halves(row["half_ratio"])
 
 
 def _together(*parts: str) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from loadstone.analysis import send_lag
 from loadstone.analysis.caveats.base import (
     LIMITS,
     NOTE,
@@ -17,6 +16,7 @@ from loadstone.analysis.caveats.base import (
     common,
     count_text,
 )
+from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, REMEDIES
 from loadstone.analysis.scope import BLOCKS, Series, quoted, way
 from loadstone.digits import ms
 from loadstone.stats import run_shape
@@ -258,7 +258,7 @@ def generator_limited(evidence: Evidence) -> Iterator[Occurrence]:
         worst = max(runs, key=lambda run: run["judged_lag_ns"])
         text = (
             f"The load generator fell behind in {len(runs):,} of {count_text(n_of, 'run')} "
-            f"({evidence.where([each for each, _ in found])}): {send_lag.NAMES[worst['judged_by']]} of the send lag is "
+            f"({evidence.where([each for each, _ in found])}): {PERCENTILE_NAMES[worst['judged_by']]} of the send lag is "
             f"up to {ms(worst['judged_lag_ns'])}, the limit is {ms(worst['lag_limit_ns'])}."
         )
         yield Occurrence(SERIOUS, text, **evidence.in_runs(found, n_of))
@@ -276,5 +276,5 @@ def lag_unknown(evidence: Evidence) -> Iterator[Occurrence]:
         why = sorted({run["refused"] for run in found if run.get("refused")})
         text = f"The send lag of {len(found):,} of {count_text(len(paced), 'run')} is unknown"
         text += f": {why[0]}." if len(why) == 1 else "."
-        remedy = common(send_lag.REMEDIES.get(run["refused_code"]) for run in found if run.get("refused"))
+        remedy = common(REMEDIES.get(run["refused_code"]) for run in found if run.get("refused"))
         yield Occurrence(NOTE, text, len(found), len(paced), "runs", remedy=remedy)

@@ -1,0 +1,334 @@
+"""How single runs behaved, excluded ones too: tables `run_shapes`, `sending` and `senders`.
+
+In: facts of runs, and their requests. Out: for each run the shape of its latency over time, how punctually its requests
+were sent, and whether its load generators were synchronised.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone import digits, sql, stats
+from loadstone.analysis import run_requests
+from loadstone.analysis.run_requests import Source
+from loadstone.digits import ms
+from loadstone.readers import load_generators
+from loadstone.stats import estimable, run_shape
+from loadstone.tables import layout
+from loadstone.text import listed, rate_text
+
+_Row = dict[str, Any]
+_Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RunBehaviour:
+    """A run's rows of `run_shapes`, where it has single requests, of `sending`, and of `senders`, if it had several.
+
+    `out_of_sync` says that these were not synchronised.
+    """
+
+    shape: _Row | None
+    sending: _Row
+    senders: list[_Row]
+    out_of_sync: str | None
+
+    @property
+    def profile(self) -> _Row:
+        """Fields of `campaign_checks.Profile`."""
+        return {
+            "noise": self.shape and self.shape.get("noise"),
+            "unsettled": self.shape and unsettled_text(self.shape),
+            "late": late_text(self.sending),
+            "out_of_sync": self.out_of_sync,
+        }
+
+
+def find(source: Source, facts: Sequence[_Row], lag_limit: Mapping[str, float]) -> list[RunBehaviour]:
+    """Of each of `facts`; `lag_limit` holds fields of `LagLimit`."""
+    limit = LagLimit(**lag_limit)
+    shape_rows = shapes(source, facts)
+    counts = [shape["requests"] if shape else None for shape in shape_rows]
+    sending_rows = sending(source, facts, counts, limit)
+    sender_rows = [
+        [] if fact["clock_set_back_s"] else rows for fact, rows in zip(facts, senders(source, facts), strict=True)
+    ]
+    texts = [out_of_sync_text(rows, limit.apart_ns) for rows in sender_rows]
+    return [RunBehaviour(*each) for each in zip(shape_rows, sending_rows, sender_rows, texts, strict=True)]
+
+
+# --- shape -----------------------------------------------------------------------------------------------------------
+
+
+def shapes(source: Source, facts: Sequence[_Row]) -> list[_Row | None]:
+    """The row of `run_shapes` of each of `facts`; None for a run without single requests."""
+    found: dict[tuple[str, int], _Row] = {}
+    for file, runs in run_requests.by_file(facts):
+        found |= {(file, row["run"]): row for row in _shapes_of_cell(source, file, runs)}
+    rows = [found.get((fact["requests_file"] or "", fact["run"])) for fact in facts]
+    return [row and run_requests.key(fact) | row for fact, row in zip(facts, rows, strict=True)]
+
+
+def _shapes_of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Row]:
+    """Rows with the run's number and without the rest of the key."""
+    query = sql.load("run_latencies")
+    resolutions_ns = {fact["run"]: fact["resolution_ns"] for fact in runs}
+    set_back = {fact["run"] for fact in runs if fact["clock_set_back_s"]}  # their order is that of their numbers
+    identity = tuple(runs[0][name] for name in ("app", "host", "timestamp", "rate", "variant_dir"))
+
+    def compute() -> Iterator[_Row]:
+        files = [layout.pattern(source.tables / file)]
+        run_requests.select(source.connection, runs)
+        columns: dict[str, Any] = source.connection.execute(query, {"files": files}).fetchnumpy()
+        run, seq, latency_ns, sent_ns = columns.values()
+        undated = np.ma.getmaskarray(sent_ns)
+        starts = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), run.size] if run.size else [0]
+        for low, high in pairwise(starts):
+            number = int(run[low])
+            part = np.arange(low, high)
+            if number in set_back:
+                part = part[np.argsort(seq[part], kind="stable")]
+            seed = stats.seed(*identity, number)
+            found = run_shape.classify(latency_ns[part], resolutions_ns.get(number), seed)
+            times_ns = None if undated[part].any() or number in set_back else np.asarray(sent_ns[part])
+            yield {"run": number} | _shape_row(found, seq[part], times_ns)
+
+    question = (run_shape.CODE, query, run_requests.identity(runs), identity, sorted(resolutions_ns.items()))
+    return source.answers.rows(question, [file], compute)
+
+
+def unsettled_text(row: _Row) -> str | None:
+    """Why the mean over a run is not that of a steady state; None where it is."""
+    if row["shape"] not in run_shape.UNSETTLED:
+        return None
+    if row["shape"] == run_shape.CHANGING_LEVEL:
+        levels = ", ".join(digits.three(level_ns / 1e6) for level_ns in row["levels_ns"])
+        text = f"level changes at request {listed(f'{seq:,}' for seq in row['change_seqs'])} ({levels} ms)"
+    elif row["shape"] == run_shape.WARMING_UP:
+        text = f"slow start increases its mean latency by {_percent(row['warmup_share'])}"
+    elif row["shape"] == run_shape.UNEVEN:
+        return f"is {row['shape']}: {halves(row['half_ratio'])}"
+    else:
+        text = f"latency changes by {_percent(row['change_share'], '+')} over the run"
+    return f"is {row['shape']}: its {text}; {halves(row['half_ratio'])}"
+
+
+def halves(ratio: float) -> str:
+    """The ratio of the mean latencies of a run's halves, the longer one named first."""
+    longer, shorter, times = ("first", "second", ratio) if ratio >= 1 else ("second", "first", 1 / max(ratio, 1e-9))
+    return f"its {longer} half took {digits.three(times)} times as long as its {shorter} (mean latency)"
+
+
+def _percent(share: float, sign: str = "") -> str:
+    """Three digits, or as many as there are before the point."""
+    return f"{100 * share:{sign}{',.0f' if abs(share) >= 10 else '.3g'}} %"
+
+
+def _shape_row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | None) -> _Row:
+    """With request numbers, and times where they are known."""
+    row = asdict(found) | {
+        "requests": seq.size,
+        "shapes": list(found.shapes),
+        "change_seqs": [int(seq[change]) for change in found.change_seqs],
+        "levels_ns": list(found.levels_ns),
+        "warmup_s": None,
+        "period_s": None,
+    }
+    if sent_ns is not None:
+        if found.warmup_requests is not None:
+            row["warmup_s"] = float(sent_ns[found.warmup_requests] - sent_ns[0]) / 1e9
+        if found.period_requests is not None:
+            row["period_s"] = found.period_requests * float(sent_ns[-1] - sent_ns[0]) / 1e9 / (seq.size - 1)
+    return row
+
+
+# --- send lag --------------------------------------------------------------------------------------------------------
+
+# Requests that were sent faster than planned, not only to catch up, were not due when it seems.
+_TOO_FAST = 1.01
+# A run is judged by the highest of them that its requests support.
+PERCENTILES = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
+PERCENTILE_NAMES = {"p99": "the 99th percentile", "p90": "the 90th percentile", "p50": "the median"}
+# By the code of the reason, where another load generator would not help.
+_LONGER = "measure for longer, so that there are several requests"
+REMEDIES = {
+    "clock_set_back": "measure on a machine whose clock is not set back: have its time service slew it, not step it",
+    "one_request": _LONGER,
+    "no_request": _LONGER,
+}
+# So few have a rate.
+_FEWEST = 2
+# A clock this coarse shows no lag near the limit.
+_COARSE_NS = 1e6
+
+
+@dataclass(frozen=True)
+class LagLimit:
+    """A run is limited by its generator when the 99th percentile of its send lag is above both of these.
+
+    For a run with too few requests, the highest of `PERCENTILES` that they support; without any, there is no judgement.
+    The second is a share of its own median latency. What is late by less than the first is the clock of the load
+    generator itself: ``vegeta attack``, of which many archives are, waits in steps of 1 ms on Linux (golang/go#53824),
+    so it sends up to 1.1 ms late on an idle machine. What is late by less than the second moves no figure of the run
+    visibly. `apart_ns` is how far apart the clocks or starts of several generators may be.
+    """
+
+    time_ns: float = 2e6
+    share: float = 0.1
+    apart_ns: float = 10e6
+
+    def of(self, median_ns: float) -> float:
+        return max(self.time_ns, self.share * median_ns)
+
+
+def sending(source: Source, facts: Sequence[_Row], counts: Sequence[int | None], limit: LagLimit) -> list[_Row]:
+    """The row of `sending` of each of `facts`, which have `counts` single requests."""
+    found: dict[tuple[str, int], _Row] = {}
+    for file, runs in run_requests.by_file(facts):
+        if any(_refusal(run) is None for run in runs):
+            found |= {(file, row["run"]): row for row in source.of_cell("sending", file, runs)}
+    return [
+        run_requests.key(fact)
+        | {"requests": count}
+        | _sending_row(fact, found.get((fact["requests_file"] or "", fact["run"])), count or 0, limit)
+        for fact, count in zip(facts, counts, strict=True)
+    ]
+
+
+def _sending_row(fact: _Row, found: _Row | None, requests: int, limit: LagLimit) -> _Row:
+    reason = _refusal(fact) or _refusal_by_requests(fact, found, requests)
+    if reason or found is None:
+        return dict(zip(("refused_code", "refused"), reason or (), strict=False))
+    limit_ns = limit.of(found["observed_p50_ns"])
+    supported = next((name for name, share in PERCENTILES.items() if estimable(requests, share)), None)
+    return {name: value for name, value in found.items() if name not in ("run", "least_rate")} | {
+        "asked_rate": fact["rate"],
+        "lag_limit_ns": limit_ns,
+        "judged_by": supported,
+        "judged_lag_ns": found[f"lag_{supported}_ns"] if supported else None,
+        "limited": found[f"lag_{supported}_ns"] > limit_ns if supported else None,
+    }
+
+
+def _refusal(fact: _Row) -> tuple[str, str] | None:
+    """Why the send lag of a run has no meaning or is unknown: code and text."""
+    generator, resolution_ns = fact["generator"], fact["resolution_ns"] or 0
+    reason = None
+    if fact["load_model"] != "open":
+        unknown = "unknown_load_model", "its load model is not known"
+        reason = _NEVER_DUE.get(fact["load_model"], unknown)
+    elif not fact["requests_file"]:
+        reason = "reports_only", "single requests are not known"
+    elif not load_generators.is_timed(generator):
+        reason = "untimed", f"{generator} records in which period a request was answered, not when it was sent"
+    elif not load_generators.is_paced(generator):
+        reason = "unpaced", f"when {generator or 'the load generator'} had to send which request is not known"
+    elif fact["clock_set_back_s"]:
+        reason = "clock_set_back", set_back(fact["clock_set_back_s"])
+    elif resolution_ns >= _COARSE_NS:
+        reason = "coarse_clock", f"its times come in steps of {resolution_ns / 1e6:g} ms, too coarse to show it"
+    return reason
+
+
+_NEVER_DUE = {
+    "serial": ("serial", "serial load: each request waits for the answer to the last, so none is due earlier"),
+    "closed": ("closed", "closed load: users send after their last answer, so no request is due earlier"),
+}
+
+
+def _refusal_by_requests(fact: _Row, found: _Row | None, requests: int) -> tuple[str, str] | None:
+    if requests < _FEWEST:
+        if requests:
+            return "one_request", "a single measured request has no rate"
+        return "no_request", "there is no measured request"
+    if found is None or found["achieved_rate"] is None:
+        return "no_times", "when its requests were sent is not recorded"
+    if (found["least_rate"] or 0) > _TOO_FAST * fact["rate"]:
+        text = (
+            f"its requests were sent at {_rate(found['least_rate'])} per second or more, the rate is "
+            f"{rate_text(fact['rate'])}: when each was due is not known"
+        )
+        return "too_fast", text
+    return None
+
+
+def set_back(seconds: float) -> str:
+    """That the clock was set back during a run."""
+    return f"the clock was set back by {seconds:,.0f} s during the run: when its requests were sent is not known"
+
+
+def late_text(row: Mapping[str, Any]) -> str | None:
+    """That the load generator fell behind in a run; None where it did not."""
+    if not row.get("limited"):
+        return None
+    return (
+        f"its requests were sent late: {PERCENTILE_NAMES[row['judged_by']]} of the send lag is "
+        f"{ms(row['judged_lag_ns'])}, the limit {ms(row['lag_limit_ns'])}; {_rate(row['achieved_rate'])} of "
+        f"{rate_text(row['asked_rate'])} requests/s were sent, and the 99th percentile of latency, "
+        f"{ms(row['observed_p99_ns'])}, is {ms(row['corrected_p99_ns'])} from when requests were due"
+    )
+
+
+def _rate(achieved: float) -> str:
+    """Four digits."""
+    return rate_text(float(f"{achieved:.4g}"))
+
+
+# --- several generators ----------------------------------------------------------------------------------------------
+
+_CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
+
+
+def senders(source: Source, facts: Sequence[_Row]) -> list[list[_Row]]:
+    """The rows of `senders` of each of `facts`; none for a run of one generator."""
+    found: dict[tuple[str, int], list[_Row]] = {}
+    for file, runs in run_requests.by_file(facts):
+        if any((run["generators"] or 1) > 1 for run in runs):
+            for row in source.of_cell("senders", file, runs):
+                found.setdefault((file, row["run"]), []).append(row)
+    return [_sender_rows(fact, found.get((fact["requests_file"] or "", fact["run"]), [])) for fact in facts]
+
+
+def _sender_rows(fact: _Row, found: Sequence[_Row]) -> list[_Row]:
+    """Starts are compared by the collecting machine's clock: each generator's own, less its offset."""
+    recorded = {each["generator"]: each for each in fact["senders"] or []}
+    starts = [row["zero_ns"] - (recorded.get(row["generator"], {}).get("clock_offset_ns") or 0) for row in found]
+    rows = []
+    for row, start_ns in zip(found, starts, strict=True):
+        sender = recorded.get(row["generator"], {})
+        rows.append(
+            run_requests.key(fact)
+            | {name: value for name, value in row.items() if name not in ("run", "zero_ns")}
+            | {"start_lag_ns": float(start_ns - min(starts)), "place": sender.get("place")}
+            | {name: sender.get(name) for name in _CLOCK}
+        )
+    return rows
+
+
+def offsets_ns(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """The largest possible difference of the clocks of a run's generators, and of their starts (ns).
+
+    Clocks: the largest difference of two, with both uncertainties and drifts. Starts likewise: they are as uncertain as
+    the clocks by which they are compared.
+    """
+    known = [row for row in rows if row["clock_offset_ns"] is not None]
+    slack = sorted((row["clock_uncertainty_ns"] or 0) + abs(row["clock_drift_ns"] or 0) for row in known)
+    offsets = [row["clock_offset_ns"] for row in known]
+    uncertain = sum(slack[-2:])
+    clocks = float(max(offsets) - min(offsets) + uncertain) if len(known) > 1 else 0.0
+    starts = max((row["start_lag_ns"] for row in rows), default=0.0)
+    return clocks, starts + (uncertain if len(known) > 1 else 0.0)
+
+
+def out_of_sync_text(rows: Sequence[Mapping[str, Any]], limit_ns: float) -> str | None:
+    """That the generators of a run were not synchronised; None where they were."""
+    clocks_ns, starts_ns = offsets_ns(rows)
+    texts = [f"their clocks by up to {ms(clocks_ns)}"] if clocks_ns > limit_ns else []
+    texts += [f"their starts by up to {ms(starts_ns)}"] if starts_ns > limit_ns else []
+    if not texts:
+        return None
+    return f"its {len(rows)} generators were not synchronised: {' and '.join(texts)}, the limit is {ms(limit_ns)}"
