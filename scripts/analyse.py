@@ -2,13 +2,13 @@
 
 from loadstone.workflow.deterministic import Folders, job
 from loadstone.analysis.campaign import analyse_campaign
+from loadstone.analysis.campaign_checks import log_lines
 from loadstone.analysis.scope import settings
-from loadstone.analysis.suggested_tags import told
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
     folders = Folders.of(params.folders)
     campaign = folders.campaign((names.app, names.host, names.timestamp))
     suggestions = analyse_campaign(campaign, folders.tables, **params.known, settings=settings(params.settings))
-    for text in told(suggestions, campaign):
+    for text in log_lines(suggestions, campaign):
         log(text)

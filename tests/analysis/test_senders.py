@@ -107,7 +107,7 @@ def test_one_that_began_late_is_found_on_one_clock(project) -> None:
     rows = senders(project)
     assert rows[1]["start_lag_ns"] == pytest.approx(15 * MS, abs=100_000)
     (found,) = project.rows("SELECT evidence FROM suggestions")
-    assert "their starts up to 15" in found["evidence"]
+    assert "their starts by up to 15" in found["evidence"]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import yaml
 from conftest import PROJECT
 from hypothesis import given
 from hypothesis import strategies as st
-from loadstone.analysis.suggested_tags import Profile, Suggestion, suggest
-from loadstone.analysis.suggested_tags import lines as catalogue_lines
+from loadstone.analysis.campaign_checks import Profile, Suggestion, catalogue_line, suggest
 from loadstone.config.catalogue import load_catalogue
 from loadstone.tables.exclusion import matches
 from support.rawfiles import compress, lines, write_cell
@@ -57,7 +56,7 @@ def test_the_run_in_which_all_requests_timed_out() -> None:
     found = {suggestion.kind: suggestion for suggestion in suggest(runs)}
     assert set(found) == {"failed run", "outlying run"}
     assert (found["failed run"].tag, found["failed run"].run) == ("FAILED", 5)
-    assert found["failed run"].evidence == "100 % of its requests failed, 0 % in its siblings (median)"
+    assert found["failed run"].evidence == "100 % of its requests failed, 0 % in other runs (median)"
 
 
 def test_an_overloaded_cell_is_no_failed_run() -> None:
@@ -98,7 +97,7 @@ def test_one_of_few_runs_far_from_the_others() -> None:
     (found,) = suggest(pair)
     assert (found.kind, found.tag, found.run) == ("outlying run", "outlier", 1)
     assert found.evidence == (
-        "its mean latency of 20.3 ms is far from the 13.6 ms of run 2, beyond what requests within each vary"
+        "its mean latency of 20.3 ms is far from the 13.6 ms of run 2, beyond the variation of requests within each"
     )
     assert kinds([pair[0], *(run(n, mean_ns=(13 + n / 10) * MS) for n in (2, 3))]) == [("outlying run", 1)]
     assert kinds([run(1, mean_ns=20.3 * MS, noise=0.2), pair[1]]) == [], "within its noise"
@@ -168,7 +167,7 @@ def pasted(folder: Path, text: str) -> list[dict[str, Any]]:
     ],
 )
 def test_what_is_printed_can_be_pasted_and_means_the_same(tmp_path: Path, suggestion: Suggestion) -> None:
-    text = catalogue_lines(suggestion, CAMPAIGN)
+    text = catalogue_line(suggestion, CAMPAIGN)
     assert "\n" not in text
     (row,) = pasted(tmp_path, text)
     assert row.pop("reason") == suggestion.evidence
@@ -187,7 +186,7 @@ def test_what_is_printed_can_be_pasted_and_means_the_same(tmp_path: Path, sugges
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_any_variants_name_survives_the_paste(name: str) -> None:
-    (row,) = yaml.safe_load(catalogue_lines(Suggestion("failed run", "FAILED", name, name, 1.0, 1), CAMPAIGN))
+    (row,) = yaml.safe_load(catalogue_line(Suggestion("failed run", "FAILED", name, name, 1.0, 1), CAMPAIGN))
     assert row["reason"] == name
     assert matches(row, {"variant": name, "variant_dir": "", "rate": 1.0, "run": 1})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from loadstone.analysis.suggested_tags import Profile, suggest
+from loadstone.analysis.campaign_checks import Profile, suggest
 from loadstone.stats.run_shape import classify
 
 N = 1200

@@ -114,8 +114,8 @@ def test_a_campaign_without_an_entry_and_a_tag_of_no_run_are_told(project):
     analyse(project, tags=tags, listed=False)
     assert problems(project) == [
         "has no entry in config/catalogue.yaml, which has others of this app",
-        f"the catalogue tags {TIMESTAMP}/100/*/9.* as FAILED: no run is so",
-        "the catalogue tags rate 100, run 7 as FAILED: no run is so",
+        f"the catalogue tags {TIMESTAMP}/100/*/9.* as FAILED, which matches no run",
+        "the catalogue tags rate 100, run 7 as FAILED, which matches no run",
     ]
 
 
@@ -124,7 +124,7 @@ def test_two_folders_of_one_variant_are_told(project):
         write_cell(project.archive, {"1.results.json.zst": RUN}, variant=folder)
     analyse(project)
     assert project.row("SELECT n_runs FROM cells") == {"n_runs": 2}
-    assert problems(project) == ["the folders 'envoy' and 'istio' mean one variant; their runs are taken together"]
+    assert problems(project) == ["the folders 'envoy' and 'istio' are one variant; their runs are combined"]
 
 
 def test_a_link_to_another_variant_does_not_count_its_runs_twice(project):

@@ -94,7 +94,7 @@ def test_nothing_crashes_and_everything_is_named(pristine, tmp_path, monkeypatch
     assert {
         ("10/plain/3.results.json.zst", "cannot be read: No such file or directory"),
         ("10/plain/metadata.json", "says that the hostname is 'elsewhere', its folder says 'shiver'"),
-        ("", "the folders 'envoy' and 'istio' mean one variant; their runs are taken together"),
+        ("", "the folders 'envoy' and 'istio' are one variant; their runs are combined"),
         ("up", "is neither a rate nor a known file"),
         ("10/pipe", "is not a variant's folder"),
         ("20", "cannot be read: Permission denied"),

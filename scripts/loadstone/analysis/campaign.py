@@ -13,21 +13,19 @@ import duckdb
 
 from loadstone import sql
 from loadstone.analysis import (
+    campaign_checks,
     conclusions,
     distributions,
     error_causes,
-    mismatches,
     replicates,
     run_behaviour,
     run_requests,
 )
 from loadstone.analysis.cache import Answers
-from loadstone.analysis.mismatches import Known
+from loadstone.analysis.campaign_checks import Declared, Profile, Suggestion, suggest, suggestion_row
 from loadstone.analysis.run_behaviour import RunBehaviour
 from loadstone.analysis.run_requests import Source
 from loadstone.analysis.scope import Settings
-from loadstone.analysis.suggested_tags import Profile, Suggestion, suggest
-from loadstone.analysis.suggested_tags import row as suggestion_row
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, schema
 from loadstone.tables.exclusion import Verdict, judge
@@ -68,7 +66,7 @@ def analyse_campaign(
 
     One cell at a time, so that memory follows the largest cell. Raises LoadstoneError when `tables` can't be written.
     """
-    known = Known(tags, frozenset(excluding), listed, completion_file, folders)
+    declared = Declared(tags, frozenset(excluding), listed, completion_file, folders)
     with database.open_memory() as connection:
         for table, columns in (("facts", schema.FACTS), *((name, schema.TABLES[name]) for name in _READ)):
             database.add_view(connection, tables, table, columns, [campaign])
@@ -77,12 +75,14 @@ def analyse_campaign(
         answers = Answers(tables, layout.answers_file(tables, campaign))
         source = Source(connection, tables, answers)
         measured = _measured(source, facts)
-        links = mismatches.links(campaign.root, facts)
+        links = campaign_checks.links(campaign.root, facts)
         behaviours = run_behaviour.find(source, facts, lag_limit or {})
         failed = list(error_causes.rows(source, facts))
         failed += error_causes.reported(connection, tables, campaign)
-        copies = mismatches.copies(facts, links)
-        judged = _judged(source, facts, known, links, copies, measured=measured, behaviours=behaviours, failed=failed)
+        copies = campaign_checks.copies(facts, links)
+        judged = _judged(
+            source, facts, declared, links, copies, measured=measured, behaviours=behaviours, failed=failed
+        )
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
@@ -99,7 +99,7 @@ def analyse_campaign(
                 found if len(counting) == len(group) or not alike else _cells(source, group, group, settings.confidence)
             )
         answers.save()
-    suggestions = suggest((each.profile for each in judged), mismatches.unfinished(campaign, planned, known))
+    suggestions = suggest((each.profile for each in judged), campaign_checks.unfinished(campaign, planned, declared))
     key = layout.campaign_key(campaign)
     rows = {
         "runs": runs,
@@ -117,7 +117,7 @@ def analyse_campaign(
         layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)
     path = layout.scope_file(tables, "replicates", campaign)
     layout.write_rows(tables, path, kept, schema.REPLICATES, keep_empty=True)
-    problems = [key | problem for problem in mismatches.problems(campaign, facts, planned, known)]
+    problems = [key | problem for problem in campaign_checks.problems(campaign, facts, planned, declared)]
     path = layout.partition(tables, "problems", campaign) / _PROBLEMS
     layout.write_rows(tables, path, problems, schema.PROBLEMS)
     conclusions.of_campaign(campaign, tables, settings)
@@ -148,7 +148,7 @@ def _measured(source: Source, facts: Sequence[_Row]) -> dict[tuple[str, int], _R
 def _judged(
     source: Source,
     facts: Sequence[_Row],
-    known: Known,
+    declared: Declared,
     links: Mapping[str, str],
     copies: Mapping[str, str],
     *,
@@ -181,8 +181,8 @@ def _judged(
             fact,
             counted.get("requests"),
             found.get("repeated", 0),
-            known.tags,
-            known.excluding,
+            declared.tags,
+            declared.excluding,
             ambiguous=named[key] > 1,
             linked_to=links.get(fact["source"]),
             loads=loads[fact["rate"], fact["variant"]],
@@ -225,7 +225,7 @@ def _profile(
         failed_share=counted.get("failed_share"),
         mean_ns=counted.get("mean_ns"),
         tags=verdict.tags,
-        trouble=fact["trouble"],
+        target_problem=fact["trouble"],
         exhausted=error_causes.exhausted(causes, counted.get("requests")),
         copy_of=copy_of,
         results_sha256=fact["results_sha256"],
