@@ -359,7 +359,7 @@ def packages(wildcards):
 
 
 def part_markers(part):
-    """None as long as a part has never lost a file; a name that does not exist yet when it has."""
+    """Nothing as long as a part has never lost a file; a name that does not exist yet when it has."""
     if SNAPSHOT.requested:
         return SNAPSHOT.requested.lost.get(part, [])
     return SITE.markers(part, *OUTPUTS.get(part, [part if part.startswith("figures/") else f"{part}.html"]))
