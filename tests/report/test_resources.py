@@ -159,3 +159,16 @@ def test_new_samples_make_new_data_and_old_ones_do_not(tmp_path: Path) -> None:
     site.build_campaign(campaign, tables, tmp_path / "reports", VARIANTS, {})
     changed = {file.name for file in folder.iterdir() if file.stat().st_mtime_ns != before[file.name]}
     assert changed == {"100.js"}
+
+
+def test_samples_are_shown_where_there_are_no_requests(tmp_path: Path) -> None:
+    """As of results that tools only summarised, with a log of what the target used."""
+    _, tables = build(tmp_path, processes)
+    for path in (tables / "requests").rglob("*.parquet"):
+        path.unlink()
+    campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-21T11:30:00+00:00")
+    page = site.build_campaign(campaign, tables, tmp_path / "reports", VARIANTS, {})
+    found = re.search(r"receive\(\"100\",(.*)\);", (page.with_suffix("") / "100.js").read_text())
+    assert found
+    loaded = json.loads(found[1])
+    assert loaded["time"]["variant"] == [] and loaded["resources"]

@@ -37,8 +37,11 @@ class Questions:
         return self.rows(name, files=self._requests_files, **values) if self._requests_files else []
 
     def read_requests(self, rate: float) -> None:
-        """Make the temporary table `page_requests` of one rate, at which there are requests."""
-        self._connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rate": rate})
+        """Make the temporary table `page_requests` of one rate; it is empty where the campaigns have no requests."""
+        if self._requests_files:
+            self._connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rate": rate})
+        else:
+            self._connection.execute(sql.load("page_no_requests"))
 
 
 def in_order(rows: Iterable[Row], variants: Iterable[str]) -> list[Row]:
