@@ -4,7 +4,7 @@ import base64
 import json
 
 import pytest
-from loadstone.readers.answered import answered_by
+from loadstone.readers.vegeta_raw import answered_by
 from readers.reading import rows
 from support import rawfiles
 from support.checkout import free_ports

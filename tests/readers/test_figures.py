@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from loadstone.readers import Problems, figures
+from loadstone.readers import Problems, resources
 
 TEXT = """\
 label,scope,name,cpu_millicores,memory_mib,cpu_percent,sampled_at
@@ -17,7 +17,7 @@ after,pod,cattle-system/rancher-0,250.5,1930,,
 def parsed(text: str):
     """The figures in a text, and what was wrong with it."""
     problems = Problems()
-    return figures.parse(text, problems), problems.texts()
+    return resources.parse_notes(text, problems), problems.texts()
 
 
 def test_every_figure_with_its_label() -> None:
@@ -55,7 +55,7 @@ def test_a_percentage_of_a_node_is_no_sample() -> None:
 def test_columns_may_be_missing_and_in_any_order(tmp_path) -> None:
     path, problems = tmp_path / "1.figures.csv", Problems()
     path.write_bytes(b"\xef\xbb\xbfname, memory_mib, label, scope\r\nrancher, 5, before, process\r\n\r\n")
-    found = figures.report(path, problems)
+    found = resources.FORMATS["figures.csv"].report(path, problems)
     assert problems.texts() == []
     assert [(figure.section, figure.statistic, figure.value) for figure in found.figures] == [
         ("before", "process rancher", 5)

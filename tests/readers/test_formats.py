@@ -6,7 +6,7 @@ import psutil
 import pytest
 from loadstone import process
 from loadstone.errors import LoadstoneError
-from loadstone.readers import FORMATS, Problems, vegeta_gob
+from loadstone.readers import FORMATS, Problems, vegeta_raw
 from readers.reading import read, rows
 from support import rawfiles
 
@@ -123,7 +123,7 @@ def test_a_truncated_compressed_binary_file(tmp_path, attack):
 
 def test_the_real_binary_file(shared):
     path = shared / "uds/ambient-k3d/20_10/vegeta-results.bin"
-    found = list(vegeta_gob.read(path, problems := Problems()))
+    found = list(vegeta_raw.read_gob(path, problems := Problems()))
     codes = [code for batch in found for code in batch.column("code").to_pylist()]
     assert (len(codes), codes.count(200), codes.count(503)) == (173, 171, 2)
     assert problems.texts() == []
@@ -143,7 +143,7 @@ def test_a_consumer_that_stops_leaves_no_process(tmp_path, attack):
     path = tmp_path / "1.results.bin"
     path.write_bytes(attack.binary)
     descriptors, others = len(os.listdir("/proc/self/fd")), psutil.Process().children(recursive=True)
-    reading = vegeta_gob.read(path, Problems())
+    reading = vegeta_raw.read_gob(path, Problems())
     next(reading)
     reading.close()
     assert psutil.Process().children(recursive=True) == others

@@ -121,7 +121,7 @@ def test_units(unit, factor) -> None:
 
 def test_the_real_table_gives_its_percentiles_back(shared: Path) -> None:
     path, problems = shared / "hey/cache-1.hdr.csv", Problems()
-    found = hdr.report(path, problems)
+    found = hdr.FORMATS["hdr.csv"].reading(None)(path, problems)
     assert problems.texts() == []
     rows = [line.split() for line in path.read_text().splitlines()[1:]]
     values = [(figure.statistic, figure.text) for figure in found.figures if figure.metric == "Value"]
@@ -145,7 +145,7 @@ def test_the_real_table_gives_its_percentiles_back(shared: Path) -> None:
 def test_a_live_table_agrees_with_the_report_of_the_same_attack(tmp_path, attack) -> None:
     path, problems = tmp_path / "1.hdr.csv.zst", Problems()
     path.write_bytes(rawfiles.compress(rawfiles.vegeta("report", "-type", "hdrplot", stdin=attack.binary)))
-    found = hdr.report(path, problems)
+    found = hdr.FORMATS["hdr.csv"].reading(None)(path, problems)
     assert problems.texts() == []
     told = attack.report["latencies"]
     assert found.summary["requests"] == attack.report["requests"]
@@ -260,5 +260,5 @@ def test_a_table_without_lines() -> None:
 def test_windows_line_ends(tmp_path) -> None:
     path, problems = tmp_path / "1.hdr.csv", Problems()
     path.write_bytes(COUNTED.replace("\n", "\r\n").encode())
-    assert hdr.report(path, problems) == parsed(COUNTED)[0]
+    assert hdr.FORMATS["hdr.csv"].reading(None)(path, problems) == parsed(COUNTED)[0]
     assert problems.texts() == []

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from loadstone.readers import k6_csv, k6_json, k6_summary, k6_text
+from loadstone.readers import k6_raw, k6_summary, k6_text
 from loadstone.readers.base import Problems
-from loadstone.readers.k6_points import K6_SCHEMA
+from loadstone.readers.k6_raw import K6_SCHEMA
 from readers.damage import HOSTILE, cuts
 from support import arrow, rawfiles, samples
 
-READERS = {"json": k6_json.read, "csv": k6_csv.read}
+READERS = {"json": k6_raw.read_json, "csv": k6_raw.read_csv}
 
 
 def read(path: Path) -> tuple[pa.Table, Problems]:
@@ -114,7 +114,7 @@ def test_a_group_of_a_scenario_that_is_called_setup_is_of_its_scenario(tmp_path)
 
 def test_the_resolution_of_a_csvs_clock(tmp_path):
     def said(path: Path) -> dict:
-        return k6_csv.report(path, Problems()).said
+        return k6_raw.csv_report(path, Problems()).said
 
     assert said(sample(tmp_path, "closed.k6.csv")) == {"clock_resolution_ns": "1000000000"}
     assert said(sample(tmp_path, "micro.k6.csv")) == {"clock_resolution_ns": "1000"}
@@ -138,7 +138,7 @@ def test_every_form_of_time_is_the_same_instant(tmp_path, stamp, resolution_ns):
         tmp_path, f"metric_name,timestamp,metric_value,status\nhttp_req_duration,{stamp},0.5,200\n".encode(), "csv"
     )
     assert arrow.rows(whole(path))[0]["sent_at"] == 1795262400 * 10**9 - 500_000
-    assert k6_csv.report(path, Problems()).said["clock_resolution_ns"] == str(resolution_ns)
+    assert k6_raw.csv_report(path, Problems()).said["clock_resolution_ns"] == str(resolution_ns)
 
 
 # --- other shapes of the same ----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_other_content_under_the_suffix_is_told(tmp_path, name, suffix):
     table, problems = read(written(tmp_path, HOSTILE[name], suffix))
     assert len(table) == 0
     assert problems.texts() != []
-    assert k6_csv.report(written(tmp_path, HOSTILE[name], "csv"), Problems()) is None
+    assert k6_raw.csv_report(written(tmp_path, HOSTILE[name], "csv"), Problems()) is None
 
 
 GOOD = (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from loadstone.readers import k6_text
 from loadstone.readers.base import Figure, Problems, Report
-from loadstone.readers.k6_printed import value_of
+from loadstone.readers.k6_text import value_of
 from readers.damage import HOSTILE, cuts
 from support import rawfiles, samples
 

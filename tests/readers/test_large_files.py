@@ -9,7 +9,7 @@ from pathlib import Path
 import loadstone
 import pytest
 import zstandard
-from loadstone.readers import vegeta_gob
+from loadstone.readers import vegeta_raw
 from loadstone.readers.base import Problems
 from support import samples
 
@@ -143,14 +143,14 @@ def test_last_words_of_those_who_lacked_memory():
         b"fatal error: runtime: out of memory",
         b"SIGSEGV: segmentation violation",
     )
-    assert all(vegeta_gob.lacked_memory(said) for said in seen)
-    assert not vegeta_gob.lacked_memory(b"2026/11/24 02:03:00 encode: can't detect encoding of results")
+    assert all(vegeta_raw.lacked_memory(said) for said in seen)
+    assert not vegeta_raw.lacked_memory(b"2026/11/24 02:03:00 encode: can't detect encoding of results")
 
 
 def test_binary_results_that_are_none(tmp_path, monkeypatch):
     """Vegeta takes what is no gob for a line, however long: its memory ends at a limit."""
     path = tmp_path / "1.results.bin.zst"
     write(path, b"", bytes(1 << 20), b"")
-    monkeypatch.setattr(vegeta_gob, "MOST_BYTES", 256 << 20)
-    assert list(vegeta_gob.read(path, problems := Problems())) == []
+    monkeypatch.setattr(vegeta_raw, "MOST_BYTES", 256 << 20)
+    assert list(vegeta_raw.read_gob(path, problems := Problems())) == []
     assert problems.texts() == ["is damaged: it takes more than 0.25 GiB of memory to decode"]

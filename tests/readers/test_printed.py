@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loadstone.readers import Problems, printed
+from loadstone.readers import Problems, base, stream
 from support import rawfiles
 
 DURATIONS = {
@@ -46,17 +46,17 @@ NO_DURATIONS = [
 
 @pytest.mark.parametrize(("text", "expected"), DURATIONS.items())
 def test_durations_are_exact(text, expected):
-    assert printed.duration_ns(text) == expected
+    assert base.duration_ns(text) == expected
 
 
 @pytest.mark.parametrize("text", NO_DURATIONS)
 def test_what_is_no_duration(text):
-    assert printed.duration_ns(text) is None
+    assert base.duration_ns(text) is None
 
 
 @given(st.integers(0, 10**18))
 def test_every_duration_that_go_prints_comes_back(duration_ns):
-    assert printed.duration_ns(as_go(duration_ns)) == duration_ns
+    assert base.duration_ns(as_go(duration_ns)) == duration_ns
 
 
 def as_go(duration_ns: int) -> str:
@@ -79,15 +79,15 @@ def decimal(value: int, size: int) -> str:
     "text", ["", "-1", "+1", "1.", ".5", "1,5", "1e5", "NaN", "Inf", "1 ", "\u0661", "1_000", "9" * 19]
 )
 def test_what_is_no_number(text):
-    assert printed.number(text) is None
+    assert base.number(text) is None
 
 
 def test_numbers_and_their_units():
-    assert printed.number("100.00%", "%") == 100
-    assert printed.number("0.1") == Fraction(1, 10)
-    assert printed.number("46Mi", "Mi") == 46
-    assert printed.number("46", "Mi") is None
-    assert printed.number("46m", "Mi") is None
+    assert base.number("100.00%", "%") == 100
+    assert base.number("0.1") == Fraction(1, 10)
+    assert base.number("46Mi", "Mi") == 46
+    assert base.number("46", "Mi") is None
+    assert base.number("46m", "Mi") is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_text_of_every_encoding_that_shells_write(tmp_path, content):
     problems = Problems()
     for name, stored in (("a.txt", content), ("a.txt.zst", rawfiles.compress(content))):
         (tmp_path / name).write_bytes(stored)
-        assert printed.read_text(tmp_path / name, problems) == "é\n1\n"
+        assert stream.read_text(tmp_path / name, problems) == "é\n1\n"
     assert problems.texts() == []
 
 
@@ -114,19 +114,19 @@ def test_files_with_nothing_to_read(tmp_path):
     compressed.write_bytes(rawfiles.compress(b""))
     for file, problem in ((path, ""), (compressed, ""), (tmp_path / "b.txt", "missing")):
         problems = Problems()
-        assert printed.read_text(file, problems) is None
+        assert stream.read_text(file, problems) is None
         assert problems.texts() == [expected[problem]]
 
 
 def test_what_was_decompressed_of_a_cut_file_is_kept(tmp_path):
     path, problems = tmp_path / "a.txt.zst", Problems()
     path.write_bytes(rawfiles.compress(b"a figure\n" * 1000)[:-4])
-    assert printed.read_text(path, problems).startswith("a figure\n")
+    assert stream.read_text(path, problems).startswith("a figure\n")
     assert problems.texts() == ["is truncated: the compressed data end early"]
 
 
 def test_a_file_too_large_for_a_report_is_not_read(tmp_path):
     path, problems = tmp_path / "a.txt.zst", Problems()
-    path.write_bytes(rawfiles.compress(bytes(printed.LARGEST_BYTES + 1)))
-    assert printed.read_text(path, problems) is None
+    path.write_bytes(rawfiles.compress(bytes(stream.LARGEST_BYTES + 1)))
+    assert stream.read_text(path, problems) is None
     assert problems.texts() == ["is damaged: it is larger than 16 MiB"]

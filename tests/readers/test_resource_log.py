@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from loadstone.readers import Problems, markdown, resource_usage
+from loadstone.readers import Problems, markdown, resources
 
 LOG = """\
 Timestamp, Namespace, Total CPU(mCPU), Total Memory(MiB)
@@ -27,13 +27,13 @@ def sampled(path: Path, content: str | bytes, zone: timezone | None = UTC):
     """The samples of a log, and what was wrong with it."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     problems = Problems()
-    return list(resource_usage.read(path, problems, zone)), problems.texts()
+    return list(resources.read_log(path, problems, zone)), problems.texts()
 
 
 def parsed(text: str):
     """The printed table in a text, and what was wrong with it."""
     problems = Problems()
-    return resource_usage.parse(text, problems), problems.texts()
+    return resources.parse_table(text, problems), problems.texts()
 
 
 def cells(report) -> dict[str, tuple[str, ...]]:
@@ -80,8 +80,8 @@ def test_times_without_zone_are_never_guessed(tmp_path) -> None:
 def test_the_published_tables_come_out_to_the_last_digit(shared: Path, run: str) -> None:
     folder = shared / "uds/sidecar-k3d" / run
     problems = Problems()
-    computed = resource_usage.printed(resource_usage.read(folder / "resource-usage.log", problems, UTC))
-    told = resource_usage.report(folder / "namespace-metrics-summary.txt", problems)
+    computed = resources.printed_table(resources.read_log(folder / "resource-usage.log", problems, UTC))
+    told = resources.FORMATS["resource-summary.txt"].report(folder / "namespace-metrics-summary.txt", problems)
     assert problems.texts() == []
     assert computed == cells(told)
     assert len(computed) == 4
@@ -90,11 +90,11 @@ def test_the_published_tables_come_out_to_the_last_digit(shared: Path, run: str)
 def test_the_log_that_was_cut_short(shared: Path) -> None:
     folder = shared / "uds/ambient-k3d/20_10"
     problems = Problems()
-    samples = list(resource_usage.read(folder / "resource-usage.log", problems, UTC))
-    told = resource_usage.report(folder / "namespace-metrics-summary.txt", problems)
+    samples = list(resources.read_log(folder / "resource-usage.log", problems, UTC))
+    told = resources.FORMATS["resource-summary.txt"].report(folder / "namespace-metrics-summary.txt", problems)
     assert problems.texts() == []
     assert len(samples) == 6
-    assert resource_usage.printed(samples) == cells(told)
+    assert resources.printed_table(samples) == cells(told)
 
 
 def test_every_table_of_the_published_document(shared: Path) -> None:
@@ -107,8 +107,8 @@ def test_every_table_of_the_published_document(shared: Path) -> None:
         assert found_problems == []
         expected = {line.split()[0]: tuple(line.split()[1:]) for line in block.text.decode().splitlines()[1:]}
         assert cells(told) == expected
-        raw = resource_usage.read(shared / "uds/sidecar-k3d" / run / "resource-usage.log", problems, UTC)
-        assert resource_usage.printed(raw) == expected
+        raw = resources.read_log(shared / "uds/sidecar-k3d" / run / "resource-usage.log", problems, UTC)
+        assert resources.printed_table(raw) == expected
     assert problems.texts() == []
 
 
@@ -133,8 +133,8 @@ def test_columns_may_be_missing() -> None:
 
 def test_the_table_of_samples(tmp_path) -> None:
     samples, _ = sampled(tmp_path / "log", LOG)
-    assert resource_usage.printed(samples) == cells(parsed(ALIGNED)[0])
-    assert resource_usage.printed([]) == {}
+    assert resources.printed_table(samples) == cells(parsed(ALIGNED)[0])
+    assert resources.printed_table([]) == {}
 
 
 @pytest.mark.parametrize(

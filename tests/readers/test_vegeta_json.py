@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from loadstone.readers import ANSWERED_SCHEMA, Problems, vegeta_json
+from loadstone.readers import ANSWERED_SCHEMA, Problems, vegeta_raw
 from readers.reading import read, rows
 from support import arrow, rawfiles
 
@@ -16,7 +16,7 @@ def parsed(content: bytes) -> tuple[list[dict], Problems]:
     """The rows and problems of these bytes."""
     problems = Problems()
     buffer = bytearray(content if content.endswith(b"\n") else content + b"\n")
-    batches = list(vegeta_json.parse(iter([(buffer, len(buffer))]), problems))
+    batches = list(vegeta_raw.parse_json(iter([(buffer, len(buffer))]), problems))
     return arrow.rows(pa.Table.from_batches(batches, ANSWERED_SCHEMA)), problems
 
 
@@ -132,7 +132,7 @@ def test_memory_is_bounded_by_batches_not_by_the_file(tmp_path):
     path = tmp_path / "1.results.json"
     path.write_bytes(rawfiles.lines([5] * 40_000))
     problems = Problems()
-    sizes = [batch.num_rows for batch in vegeta_json.read(path, problems)]
+    sizes = [batch.num_rows for batch in vegeta_raw.read_json(path, problems)]
     assert sum(sizes) == 40_000
     assert max(sizes) < 25_000
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from loadstone.readers import Problems, markdown, vegeta_summary, vegeta_text
+from loadstone.readers import Problems, markdown, vegeta_report
 from support import rawfiles
 
 OLD = """\
@@ -34,7 +34,7 @@ UNITS = {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
 def parsed(text: str):
     """The report in a text, and what was wrong with it."""
     problems = Problems()
-    return vegeta_text.parse(text, problems), problems.texts()
+    return vegeta_report.parse_text(text, problems), problems.texts()
 
 
 def independently(text: str) -> dict[tuple[str, str], tuple[str, float]]:
@@ -166,9 +166,9 @@ def test_a_live_report_says_what_the_same_report_as_json_says(tmp_path, attack) 
     path.write_bytes(rawfiles.vegeta("report", stdin=attack.binary))
     (tmp_path / "1.summary.json").write_bytes(rawfiles.vegeta("report", "-type", "json", stdin=attack.binary))
     problems = Problems()
-    found = vegeta_text.report(path, problems)
+    found = vegeta_report.FORMATS["vegeta.txt"].report(path, problems)
     assert problems.texts() == []
-    told = vegeta_summary.report(tmp_path / "1.summary.json", problems).summary
+    told = vegeta_report.json_report(tmp_path / "1.summary.json", problems).summary
     assert set(found.summary) == set(told) - {"started_at"}
     for name, value in found.summary.items():
         assert value == (told[name] if name == "status_codes" else pytest.approx(told[name], rel=0.01)), name
@@ -193,7 +193,7 @@ def test_windows_line_ends_indentation_and_text_before_it(tmp_path, text) -> Non
     for changed in (text.replace("\n", "\r\n"), "    " + text.replace("\n", "\n    "), "Report of today:\n\n" + text):
         path.write_bytes(changed.encode())
         problems = Problems()
-        assert vegeta_text.report(path, problems).summary == expected
+        assert vegeta_report.FORMATS["vegeta.txt"].report(path, problems).summary == expected
         assert problems.texts() == []
 
 

@@ -25,7 +25,7 @@ MADE_BY: Mapping[str, tuple[str, ...]] = {
     "generators": ("readers/load_generators.py",),
     "histograms": (_READERS,),
     "history": ("sql/history_cells.sql", "analysis/history.py", "stats/history.py"),
-    "incidents": ("readers/run_record.py", "tables/convert.py"),
+    "incidents": ("archive/run_records.py", "tables/convert.py"),
     "interactions": (_REQUESTS, "analysis/layers.py", "stats/interaction.py"),
     "knee_shares": (_REQUESTS, "analysis/saturation.py", "stats/saturation.py"),
     "knees": (_REQUESTS, "analysis/saturation.py", "stats/saturation.py"),

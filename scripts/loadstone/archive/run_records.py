@@ -1,12 +1,42 @@
-"""What ``<run>.run.json`` says of how a run was collected. Only campaigns that Loadstone collected have it."""
+"""The record that collecting or importing leaves beside a run (``<run>.run.json``): what happened, where, and when."""
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _LARGEST = 1 << 20
+_MOST = 1e9  # far beyond any figure of an incident
+_CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
+_TEXTS = ("kind", "object", "container", "reason", "text")
+
+
+@dataclass(frozen=True)
+class Incident:
+    """What happened to a run's target during the attack: the columns of table ``incidents`` behind its key."""
+
+    kind: str
+    object: str | None
+    container: str | None
+    reason: str | None
+    text: str | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Sender:
+    """One of several generators that shared the load: where it ran, and its clock relative to the collecting machine's.
+
+    The fields are those of `loadstone.tables.schema_analysis.SENDER`.
+    """
+
+    generator: int
+    place: str | None
+    clock_offset_ns: int | None
+    clock_uncertainty_ns: int | None
+    clock_drift_ns: int | None
 
 
 @dataclass(frozen=True)
@@ -26,6 +56,10 @@ class RunRecord:
     pods: tuple[tuple[str, int], ...] = ()  # namespace and how many pods it had there
     in_cluster: bool = False
     watched: bool = False  # whether somebody looked at what happened to it during the attack
+    incidents: tuple[Incident, ...] = ()
+    generator_cpus: float | None = None  # how many processors the load generator could use
+    description: str | None = None
+    senders: tuple[Sender, ...] = ()
 
 
 def read(path: Path) -> RunRecord:
@@ -35,6 +69,11 @@ def read(path: Path) -> RunRecord:
             content = json.loads(file.read(_LARGEST))
     except (OSError, ValueError, RecursionError):
         return RunRecord()
+    return parse(content)
+
+
+def parse(content: Any) -> RunRecord:
+    """The same of a record's JSON."""
     return RunRecord(
         started=_text(content, "started"),
         ended=_text(content, "ended"),
@@ -49,7 +88,32 @@ def read(path: Path) -> RunRecord:
         pods=_pods(_at(content, "cluster", "pods")),
         in_cluster=isinstance(_at(content, "cluster"), dict),
         watched=isinstance(_at(content, "incidents"), list),
+        incidents=tuple(_incidents(_at(content, "incidents"))),
+        generator_cpus=_positive(_at(content, "sampling", "generator_cpus")),
+        description=_any_text(_at(content, "description")),
+        senders=tuple(_senders(_at(content, "generators"))),
     )
+
+
+def _incidents(listed: Any) -> Iterator[Incident]:
+    """Only what has a kind is one."""
+    for each in listed if isinstance(listed, list) else []:
+        if isinstance(each, dict) and isinstance(each.get("kind"), str):
+            kind, what, container, reason, text = map(_any_text, map(each.get, _TEXTS))
+            yield Incident(kind or "", what, container, reason, text, max(1, int(_positive(each.get("count")) or 1)))
+
+
+def _senders(listed: Any) -> Iterator[Sender]:
+    for each in listed if isinstance(listed, list) else []:
+        number = each.get("generator") if isinstance(each, dict) else None
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < _MOST:
+            continue
+        pod, node = _any_text(each.get("pod")), _any_text(each.get("node"))
+        # Of this machine's, which may share a process.
+        here = [f"{name} {each[name]}" for name in ("process", "processor") if type(each.get(name)) is int]
+        place = " on ".join(here) + (", not pinned" if here and "not_pinned" in each else "") or None
+        offset_ns, uncertainty_ns, drift_ns = map(_nanoseconds, map(each.get, _CLOCK))
+        yield Sender(number, f"{pod} on {node}" if pod and node else place, offset_ns, uncertainty_ns, drift_ns)
 
 
 def _pods(pods: Any) -> tuple[tuple[str, int], ...]:
@@ -83,3 +147,17 @@ def _number(content: Any, *keys: str) -> float | None:
     value = _at(content, *keys)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e15 else None
+
+
+def _positive(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 < value < _MOST else None
+
+
+def _nanoseconds(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62 else None
+
+
+def _any_text(value: Any) -> str | None:
+    """A text of any length as tables can hold it: half of a surrogate pair is no text."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else None

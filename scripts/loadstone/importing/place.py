@@ -10,7 +10,7 @@ from loadstone.archive.plan import rate_text
 from loadstone.importing.declared import Refusal
 from loadstone.importing.sources import Source
 from loadstone.readers import FORMATS
-from loadstone.readers.hdr import UNITS_NS
+from loadstone.readers.base import UNITS_NS
 
 # What is the same of all runs of a cell.
 FACTS = ("generator", "version", "load_model", "duration", "measured_phase", "zone", "unit")

@@ -13,7 +13,7 @@ from loadstone.importing.detect import MARKDOWN, detect
 from loadstone.readers import markdown, summary_table
 from loadstone.readers.base import Problems
 from loadstone.readers.markdown import Block
-from loadstone.readers.printed import read_bytes
+from loadstone.readers.stream import read_bytes
 
 ROWS = "summary.csv"  # each row of such a table is a run; only where the entry says so
 _SHOWN, _LONGEST = 5, 300  # texts that are shown, and characters of each

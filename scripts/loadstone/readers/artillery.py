@@ -8,18 +8,21 @@ the HTTP library's timings, since 1.7); that library's clock has whole milliseco
 got no response are in the counts of errors alone: they have no latency, and no row.
 """
 
+import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from loadstone.readers import artillery1, artillery2
-from loadstone.readers.artillery_json import Unit, number, parts
-from loadstone.readers.base import SCHEMA, Figure, Problems, Report
+from loadstone.readers.artillery_json import Unit, figure, mapping, parts, to_ns
+from loadstone.readers.base import SCHEMA, Figure, Format, Phase, Problems, Report, batch_of, json_number
 
 RESOLUTION_NS = 1_000_000
 ARTILLERY_SCHEMA = SCHEMA.append(pa.field("phase", pa.string()))
@@ -36,7 +39,7 @@ class _Outline:
     """All of a report but its latencies, in memory that hardly grows with it. The arrays have a value per period."""
 
     aggregate: dict[str, Any] = field(default_factory=dict)
-    is_second: bool | None = None  # 2.x; None: neither is to be seen
+    is_second: bool | None = None  # 2.x; None: nothing shows which
     ended_s: "array[float]" = field(default_factory=lambda: array("d"))
     codes: "array[int]" = field(default_factory=lambda: array("i"))  # the only code of its responses, or -1
     last_arrivals: int = -1  # the last period in which users arrived
@@ -49,14 +52,14 @@ class _Outline:
 def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     """Batches of `ARTILLERY_SCHEMA` from a report of 1.x, plain or ``.zst``; none from one of 2.x.
 
-    `sent_at` and `code` are null where the report does not tell them: since 1.7 it gives nothing but latencies, and a
+    `sent_at` and `code` are null where the report does not give them: since 1.7 it gives nothing but latencies, and a
     code is known only in a period whose responses all had the same. (Once, an entry was the time at which the response
-    came, the user's id, the latency and the code.) `phase` is what `artillery1.period_phases` tells; null: unknown.
+    came, the user's id, the latency and the code.) `phase` is what `period_phases` finds; null: unknown.
     """
     outline = _outline(path, Problems())
     if outline.is_second:
         return
-    phases = artillery1.period_phases(outline.aggregate, outline.ended_s, outline.last_arrivals)
+    phases = period_phases(outline.aggregate, outline.ended_s, outline.last_arrivals)
     period = seq = 0
     for unit in parts(path, problems):
         if unit.kind == "period":
@@ -74,7 +77,7 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
             seq += batch.num_rows
             if batch.num_rows:
                 yield batch
-    completed = number(outline.aggregate.get("requestsCompleted"))
+    completed = json_number(outline.aggregate.get("requestsCompleted"))
     if not problems.texts() and completed is not None and completed != seq:
         problems.damaged = f"it counts {completed} completed requests and holds {seq} latencies"
 
@@ -82,7 +85,7 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 def report(path: Path, problems: Problems) -> Report | None:
     """What Artillery reports of the run, and of each period (section: the period's time as the report gives it).
 
-    `said` holds ``load_model``, ``resolution_ns`` and, where the report tells them, ``started_at`` and ``duration_s``;
+    `said` holds ``load_model``, ``resolution_ns`` and, where the report has them, ``started_at`` and ``duration_s``;
     of 1.x also ``across_phases``: how many periods and responses are of no single phase.
     """
     outline = _outline(path, problems)
@@ -91,9 +94,9 @@ def report(path: Path, problems: Problems) -> Report | None:
             problems.damaged = problems.damaged or "it is no report of Artillery"
         return None
     if outline.is_second:
-        found = artillery2.report(outline.aggregate)
+        found = _second_report(outline.aggregate)
     else:
-        found = artillery1.report(outline.aggregate, outline.ended_s, outline.last_arrivals)
+        found = _first_report(outline.aggregate, outline.ended_s, outline.last_arrivals)
     found.figures += outline.figures
     found.said["load_model"] = "open"
     if outline.is_second or (outline.latencies and outline.whole_ms):
@@ -128,12 +131,12 @@ def _is_second(content: dict[str, Any], known: bool | None) -> bool | None:
 
 def _add_period(outline: _Outline, unit: Unit) -> None:
     content = unit.content
-    outline.ended_s.append(artillery1.instant_s(content.get("timestamp")))
-    outline.codes.append(artillery1.only_code(content))
-    if number(content.get("scenariosCreated")):
+    outline.ended_s.append(_instant_s(content.get("timestamp")))
+    outline.codes.append(_only_code(content))
+    if json_number(content.get("scenariosCreated")):
         outline.last_arrivals = len(outline.ended_s) - 1
-    tool = artillery2 if outline.is_second else artillery1
-    figures = list(tool.figures(tool.section(content), content))
+    find, section = (_second_figures, _period_begun) if outline.is_second else (_first_figures, _period_ended)
+    figures = list(find(section(content), content))
     room = max(0, MOST_FIGURES - len(outline.figures))
     outline.figures += figures[:room]
     outline.figures_left_out += len(figures[room:])
@@ -144,7 +147,7 @@ def _row(entry: object, only_code: int) -> _Row | None:
     if isinstance(entry, tuple):
         if len(entry) != 4:
             return None
-        ended_ms, latency_ns, code = number(entry[0]), _latency(entry[2]), number(entry[3])
+        ended_ms, latency_ns, code = json_number(entry[0]), _latency(entry[2]), json_number(entry[3])
         if ended_ms is None or latency_ns is None or code is None:
             return None
         sent_at = round(ended_ms * 1_000_000) - latency_ns
@@ -184,14 +187,272 @@ def _batch(entries: list[Any], only_code: int, first: int, phase: str | None) ->
         sent_at = pa.nulls(len(plain), pa.int64())
         code = pa.repeat(pa.scalar(None if only_code < 0 else only_code, pa.int64()), len(plain))
     count = len(latency_ns)
-    columns = [
-        pa.array(np.arange(first, first + count)),
-        sent_at.cast(pa.timestamp("ns")),
-        latency_ns,
-        code.cast(pa.int32()),
-        pa.repeat("", count),
-        pa.nulls(count, pa.int64()),
-        pa.nulls(count, pa.int64()),
-        pa.repeat(pa.scalar(phase, pa.string()), count),
+    columns = {
+        "seq": np.arange(first, first + count),
+        "sent_at": sent_at,
+        "latency_ns": latency_ns,
+        "code": code,
+        "error": pa.repeat("", count),
+        "phase": pa.repeat(pa.scalar(phase, pa.string()), count),
+    }
+    return batch_of(columns, ARTILLERY_SCHEMA)
+
+
+def _summary(
+    latency: Mapping[str, Any], columns: Mapping[str, str], codes: dict[str, int], requests: float | None
+) -> dict[str, Any]:
+    """Columns of ``summaries``: latencies under the names of `columns`, and what the responses' codes come to."""
+    summary: dict[str, Any] = {
+        column: to_ns(value)
+        for statistic, column in columns.items()
+        if (value := json_number(latency.get(statistic))) is not None
+    }
+    if requests is not None:
+        summary["requests"] = int(requests)
+        if requests and codes:
+            good = sum(count for code, count in codes.items() if code[:1] in ("2", "3") and len(code) == 3)
+            summary["success"] = min(1.0, good / int(requests))
+    return summary | {"status_codes": codes}
+
+
+# --- 1.x --------------------------------------------------------------------------------------------------------------
+
+# Percentiles are those of stats-lite: linear between order statistics at n * p - 0.5 (type 5 of Hyndman & Fan 1996), in
+# ms rounded to one decimal.
+_JITTER_S = 0.05  # of the timers that end periods
+
+_FIRST_COLUMNS = {"min": "min_ns", "median": "p50_ns", "p95": "p95_ns", "p99": "p99_ns", "max": "max_ns"}
+_FIRST_TIMES = ("latency", "scenarioDuration")
+_FIRST_COUNTS = (
+    "scenariosCreated",
+    "scenariosCompleted",
+    "scenariosAvoided",
+    "requestsCompleted",
+    "matches",
+    "concurrency",
+    "pendingRequests",
+)
+_FIRST_MAPS = ("scenarioCounts", "codes", "errors", "counters")
+
+
+def _first_report(aggregate: dict[str, Any], ended_s: Sequence[float], last_arrivals: int) -> Report:
+    """The whole run but for its periods' figures. `requests` counts those sent, where the report says it."""
+    sent = json_number(mapping(aggregate, "rps").get("count"))
+    requests = json_number(aggregate.get("requestsCompleted")) if sent is None else sent
+    latency = mapping(aggregate, "latency")
+    codes = {code: int(count) for code, value in mapping(aggregate, "codes").items() if (count := json_number(value))}
+    summary = _summary(latency, _FIRST_COLUMNS, codes, requests)
+    found = Report(summary=summary, figures=list(_first_figures("", aggregate)), phases=phases(aggregate))
+    if found.phases and all(phase.duration_s is not None for phase in found.phases):
+        found.said["duration_s"] = f"{sum(phase.duration_s or 0 for phase in found.phases):g}"
+    started = _started_s(ended_s)
+    if started is not None and started >= 0:
+        found.said["started_at"] = (datetime.fromtimestamp(0, UTC) + timedelta(seconds=started)).isoformat()
+    across = sum(" / " in (name or "") for name in period_phases(aggregate, ended_s, last_arrivals))
+    if len(found.phases) > 1:
+        found.said["across_phases"] = str(across)
+    return found
+
+
+def _first_figures(section: str, content: dict[str, Any]) -> Iterator[Figure]:
+    """Every figure of the aggregate or of a period, times in ns."""
+    for metric in _FIRST_TIMES:
+        yield from _statistics(section, metric, mapping(content, metric), "ns")
+    for statistic, value in mapping(content, "rps").items():
+        yield from figure(section, "rps", statistic, value, "requests/s" if statistic == "mean" else "")
+    for metric in _FIRST_COUNTS:
+        yield from figure(section, metric, "count", content.get(metric), "")
+    for metric in _FIRST_MAPS:
+        yield from _statistics(section, metric, mapping(content, metric), "")
+    for name, statistics in mapping(content, "customStats").items():
+        if isinstance(statistics, dict):
+            yield from _statistics(section, f"customStats.{name}", statistics, "")
+
+
+def _period_ended(content: dict[str, Any]) -> str:
+    """What a period's figures are filed under: the time at which it ended."""
+    ended = content.get("timestamp")
+    return ended if isinstance(ended, str) else ""
+
+
+def _statistics(section: str, metric: str, values: dict[str, Any], unit: str) -> Iterator[Figure]:
+    for statistic, value in values.items():
+        yield from figure(section, metric, statistic, value, unit)
+
+
+def _only_code(content: dict[str, Any]) -> int:
+    """The code of all responses of a period, -1 when they had several or it is not known."""
+    codes = [code for code, count in mapping(content, "codes").items() if json_number(count)]
+    known = len(codes) == 1 and codes[0].isascii() and codes[0].isdecimal() and len(codes[0]) < 10
+    return int(codes[0]) if known and int(codes[0]) < _MOST_CODE else -1
+
+
+# --- 1.x: phases ------------------------------------------------------------------------------------------------------
+
+
+def phases(aggregate: dict[str, Any]) -> list[Phase]:
+    """The phases as they were declared; one without a name is called as Artillery announces it (``phase 0``)."""
+    declared = aggregate.get("phases")
+    return [
+        Phase(
+            name=str(phase["name"]) if isinstance(phase.get("name"), str) and phase["name"] else f"phase {index}",
+            duration_s=_declared(phase.get("duration", phase.get("pause"))),
+            rate=_rate(phase),
+            to_rate=_declared(phase.get("rampTo")),
+        )
+        for index, phase in enumerate(declared if isinstance(declared, list) else [])
+        if isinstance(phase, dict)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=ARTILLERY_SCHEMA)
+
+
+def _rate(phase: dict[str, Any]) -> float | None:
+    if "pause" in phase:
+        return 0.0
+    count, duration_s = _declared(phase.get("arrivalCount")), _declared(phase.get("duration"))
+    return count / duration_s if count is not None and duration_s else _declared(phase.get("arrivalRate"))
+
+
+def _declared(value: object) -> float | None:
+    """A number of the declaration, which may have been written as a text."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    known = json_number(value)
+    return None if known is None or known < 0 else float(known)
+
+
+def period_phases(aggregate: dict[str, Any], ended_s: Sequence[float], last_arrivals: int) -> list[str | None]:
+    """The phase of each period; ``A / B`` of one in which A may have given way to B; None: nothing is known.
+
+    The report dates periods, not requests, and a phase begins when the one before has launched its last user, which is
+    later than declared. How much later is not told, but all of it together has an upper bound: by the end of the last
+    period in which users arrived, every phase had ended. So each change of phase lies between its declared time and
+    that much later, and every period that overlaps such a span may hold requests of both.
+    """
+    declared = phases(aggregate)
+    if len(declared) < 2:
+        return [declared[0].name if declared else None] * len(ended_s)
+    started = _started_s(ended_s)
+    if started is None or any(phase.duration_s is None for phase in declared):
+        return [None] * len(ended_s)
+    ends = [started]
+    for phase in declared:
+        ends.append(ends[-1] + (phase.duration_s or 0))
+    late_s = max(0.0, ended_s[last_arrivals] - ends[-1]) if last_arrivals >= 0 else 0.0
+    found: list[str | None] = []
+    for begin_s, end_s in pairwise([started, *ended_s]):
+        # Phase k was under way at some time between its declared begin and its declared end, made later.
+        names = [
+            phase.name
+            for k, phase in enumerate(declared)
+            if ends[k] < end_s - _JITTER_S and (k == len(declared) - 1 or ends[k + 1] + late_s > begin_s + _JITTER_S)
+        ]
+        found.append(" / ".join(names) if names else None)
+    return found
+
+
+def _started_s(ended_s: Sequence[float]) -> float | None:
+    """When the run began: periods are ended by a timer that starts with it.
+
+    None when there are too few to know its interval, or when they are out of order.
+    """
+    known = len(ended_s) >= 3 and all(map(math.isfinite, ended_s))
+    if not known or any(after <= before for before, after in pairwise(ended_s)):
+        return None
+    return ended_s[0] - median(after - before for before, after in pairwise(ended_s[:-1]))
+
+
+def _instant_s(value: object) -> float:
+    """A time of the report as seconds since 1970, not a number when it is none."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return math.nan if moment is None or moment.tzinfo is None else moment.timestamp()
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+# --- 2.x --------------------------------------------------------------------------------------------------------------
+
+# Its summaries are of sketches (DDSketch): percentiles are within 1 % of a latency that is itself in whole
+# milliseconds, ``min``, ``max`` and ``count`` are exact. The report does not give the phases.
+_RESPONSE_TIME = "http.response_time"
+_CODES = "http.codes."
+_SECOND_TIMES = ("response_time", "session_length", "step.")  # parts of names of what is in ms
+_SECOND_COLUMNS = {
+    "min": "min_ns",
+    "mean": "mean_ns",
+    "median": "p50_ns",
+    "p75": "p75_ns",
+    "p90": "p90_ns",
+    "p95": "p95_ns",
+    "p99": "p99_ns",
+    "p999": "p999_ns",
+    "max": "max_ns",
+}
+
+
+def _second_report(aggregate: dict[str, Any]) -> Report:
+    """The whole run, all its phases together, but for its periods' figures."""
+    counters = mapping(aggregate, "counters")
+    times = mapping(_summaries(aggregate), _RESPONSE_TIME)
+    codes = {
+        name.removeprefix(_CODES): int(count)
+        for name, value in counters.items()
+        if name.startswith(_CODES) and (count := json_number(value))
+    }
+    summary = _summary(times, _SECOND_COLUMNS, codes, json_number(counters.get("http.requests")))
+    found = Report(summary=summary, figures=list(_second_figures("", aggregate)))
+    first, last = json_number(aggregate.get("firstMetricAt")), json_number(aggregate.get("lastMetricAt"))
+    if first is not None and (started := _instant(first)):
+        found.said["started_at"] = started
+    if first is not None and last is not None and last > first:
+        found.said["duration_s"] = f"{float((last - first) / 1000):g}"
+    return found
+
+
+def _second_figures(section: str, content: dict[str, Any]) -> Iterator[Figure]:
+    """Every figure of the aggregate or of a period, times in ns."""
+    for name, value in mapping(content, "counters").items():
+        yield from figure(section, name, "count", value, "bytes" if name.endswith("_bytes") else "")
+    for name, value in mapping(content, "rates").items():
+        yield from figure(section, name, "rate", value, "requests/s" if name == "http.request_rate" else "1/s")
+    for name, statistics in _summaries(content).items():
+        is_time = any(part in name for part in _SECOND_TIMES)
+        for statistic, value in statistics.items() if isinstance(statistics, dict) else ():
+            yield from figure(section, name, statistic, value, "ns" if is_time and statistic != "count" else "")
+
+
+def _period_begun(content: dict[str, Any]) -> str:
+    """What a period's figures are filed under: the time at which it began."""
+    period = content.get("period")
+    if isinstance(period, str) and period.isascii() and period.isdecimal() and len(period) < 18:
+        period = int(period)
+    known = json_number(period)
+    return (_instant(known) if known is not None else None) or ""
+
+
+def _summaries(content: dict[str, Any]) -> dict[str, Any]:
+    return mapping(content, "summaries") or mapping(content, "histograms")
+
+
+def _instant(milliseconds: Any) -> str | None:
+    """Milliseconds since 1970 as ISO 8601 in UTC."""
+    try:
+        moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=float(milliseconds))
+    except OverflowError:
+        return None
+    return moment.isoformat(timespec="milliseconds")
+
+
+FORMATS = {
+    "artillery.json": Format(
+        "artillery",
+        requests=read,
+        report=report,
+        resolution_ns=RESOLUTION_NS,
+        begins=rb'\s*\{\s*"aggregate"\s*:',
+        phases=True,
+    ),
+}

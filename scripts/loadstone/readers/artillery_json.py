@@ -10,14 +10,13 @@ from typing import Any
 
 import ijson
 
-from loadstone.readers.base import Figure, Problems
+from loadstone.readers.base import NS_PER_MS, Figure, Problems, json_number
 from loadstone.readers.stream import explain, open_bytes
 
 _CHUNK_ENTRIES = 1 << 14
 _ENTRY_VALUES = 4
 _MOST_VALUES = 1_000_000  # of one period besides its latencies
 _LONGEST_TEXT_BYTES = 4 << 20  # the parser looks at all of a text again whenever more of it comes
-_MOST = 10**18  # far beyond any figure, within 64 bits
 _NUMBERS = b"0123456789.+-eE[]\n\r\t ,"
 
 _Event = tuple[str, Any]
@@ -42,16 +41,9 @@ class _RefusedError(Exception):
 _FAILURES = (OSError, ijson.JSONError, _RefusedError)
 
 
-def number(value: object) -> int | float | None:
-    """A number of the report, without one that no figure can be."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -_MOST < value < _MOST:
-        return None
-    return value
-
-
 def to_ns(milliseconds: float) -> float:
     """Nanoseconds of a figure in ms, in decimals as it is written: 64.96357 ms are 64963570 ns."""
-    return float(Decimal(str(milliseconds)) * 1_000_000)
+    return float(Decimal(str(milliseconds)) * NS_PER_MS)
 
 
 def mapping(content: dict[str, Any], key: str) -> dict[str, Any]:
@@ -62,7 +54,7 @@ def mapping(content: dict[str, Any], key: str) -> dict[str, Any]:
 
 def figure(section: str, metric: str, statistic: str, value: object, unit: str) -> Iterator[Figure]:
     """One figure, if the value is a number; in ms where the unit is to be ns."""
-    known = number(value)
+    known = json_number(value)
     if known is not None:
         yield Figure(section, metric, statistic, to_ns(known) if unit == "ns" else float(known), unit, str(known))
 

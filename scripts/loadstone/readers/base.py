@@ -1,7 +1,10 @@
-"""What every reader has in common: the columns it yields, and how it tells what it could not read."""
+"""What every reader has in common: the columns and figures it yields, how it says what it could not read, numbers."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timezone
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-# The same of tools that keep responses: who gave an answer that is no success, see `loadstone.readers.answered`.
+# The same of tools that keep responses: who gave an answer that is no success, see `vegeta_raw.answered_by`.
 ANSWERED_SCHEMA = SCHEMA.append(pa.field("answered_by", pa.string()))
 
 _NAMED_LINES = 5
@@ -44,6 +47,13 @@ class Problems:
         if len(self.corrupt_lines) < _NAMED_LINES:
             self.corrupt_lines.append(line)
 
+    def is_no(self, what: str) -> None:
+        """The file is none of its format, unless it is known already that it could not be read."""
+        self.corrupt_records = 0
+        self.corrupt_lines.clear()
+        if not self.texts():
+            self.damaged = f"it is no {what}"
+
     def texts(self) -> list[str]:
         """One sentence part per problem, to stand behind the file's name; empty when all was read."""
         found = []
@@ -58,6 +68,51 @@ class Problems:
             where = f" (line{plural} {lines}{more})" if lines else ""  # not every format has lines
             found.append(f"holds {self.corrupt_records} corrupt record{plural}{where}")
         return found
+
+
+def batch_of(columns: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Columns of equal length as a batch of `schema`; those that are not given are null."""
+    count = len(next(iter(columns.values())))
+    arrays = []
+    for each in schema:
+        column = columns.get(each.name)
+        if isinstance(column, pa.Array):
+            arrays.append(column.cast(each.type))
+        else:
+            arrays.append(pa.nulls(count, each.type) if column is None else pa.array(column, each.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+_BATCH_ROWS = 1 << 14
+_BATCH_TEXT = 32 << 20
+
+
+class Rows:
+    """Requests on their way into a batch of `schema`, as tuples of its first columns in the order of `names`."""
+
+    def __init__(self, names: Sequence[str], schema: pa.Schema) -> None:
+        self._names, self._schema = names, schema
+        self._rows: list[tuple[Any, ...]] = []
+        self._text = 0
+
+    def add(self, row: tuple[Any, ...], text: int) -> None:
+        """Append a row that holds so many characters of text."""
+        self._rows.append(row)
+        self._text += text
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time for a batch."""
+        return len(self._rows) >= _BATCH_ROWS or self._text >= _BATCH_TEXT
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def batch(self) -> pa.RecordBatch:
+        """The rows so far; there are none afterwards."""
+        columns = dict(zip(self._names, zip(*self._rows, strict=True), strict=True))
+        self._rows, self._text = [], 0
+        return batch_of(columns, self._schema)
 
 
 Reader = Callable[[Path, Problems], Iterator[pa.RecordBatch]]
@@ -105,7 +160,7 @@ class Report:
     """What one file of a tool says of a run besides single requests.
 
     `summary` holds columns of table ``summaries`` behind its key; what the tool does not say is absent. `samples` are
-    rows as `loadstone.readers.resources.read` yields them. `said` is what else the tables and checks need, by name:
+    rows as `resources.read` yields them. `said` is what else the tables and checks need, by name:
     ``load_model``, ``version``, ``started_at`` (ISO 8601 with offset), ``duration_s``, ``users``.
     """
 
@@ -119,3 +174,90 @@ class Report:
 
 # None when the file can't be read at all; `Problems` then says why.
 ReportReader = Callable[[Path, Problems], Report | None]
+# The unit is that of latencies which were written without one; None: nobody says it.
+UnitReader = Callable[[Path, Problems, str | None], Report | None]
+# The zone is that of times that a tool wrote without one; None: nobody says it.
+SampleReader = Callable[[Path, Problems, timezone | None], Iterator[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """What files of one name hold, how they are known, and who reads it.
+
+    `generator` is the tool that leaves such files; None: the metadata say. `requests` gives batches of `SCHEMA` within
+    bounded memory, which may have any of the further columns ``phase``, ``stream``, ``offset_ns``, ``answered_by`` and
+    ``generator``; `report` the tool's own figures, `unit_report` those of a file that may lack its unit, `samples` rows
+    of resources one by one. A file may hold several of these. Latencies are given in whole `resolution_ns`; None: not
+    known.
+
+    An import knows a file by a regular expression: `begins` fits where the file begins, `contains` anywhere in it (text
+    that may stand behind something else, as in a terminal or a Markdown document; ``^`` is any line's start).
+    `phases`: what it holds may be of a named phase of the run.
+    """
+
+    generator: str | None = None
+    requests: Reader | None = None
+    report: ReportReader | None = None
+    unit_report: UnitReader | None = None
+    samples: SampleReader | None = None
+    resolution_ns: float | None = None
+    begins: bytes = b""
+    contains: bytes = b""
+    phases: bool = False
+
+    def reading(self, unit: str | None) -> ReportReader | None:
+        """What reads such a file's report, if it has one; `unit` is that of latencies which were written without."""
+        read = self.unit_report
+        return self.report if read is None else lambda path, problems: read(path, problems, unit)
+
+
+# --- numbers and times as tools print them ----------------------------------------------------------------------------
+
+UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 1000, "\u00b5s": 1000, "\u03bcs": 1000, "ns": 1}  # micro sign, Greek mu
+DURATION_UNITS_NS = UNITS_NS | {"h": 3600 * 10**9, "m": 60 * 10**9}
+NS_PER_MS = 1_000_000
+LAST_NS = (1 << 63) - 1  # the last moment that nanoseconds since 1970 express, and Go's longest duration: 292 years
+
+_NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
+_PART = re.compile("([0-9]{1,19})(?:[.]([0-9]{0,18}))?(h|ms|us|\u00b5s|\u03bcs|ns|m|s)")
+
+
+def number(text: str, unit: str = "") -> Fraction | None:
+    """Exactly the number printed, without a sign and with `unit` right behind it; None when it is none."""
+    figure = text.removesuffix(unit)
+    if (unit and figure == text) or _NUMBER.fullmatch(figure) is None:
+        return None
+    return Fraction(figure)
+
+
+def duration_ns(text: str) -> Fraction | None:
+    """Exactly the nanoseconds of a duration as Go prints it (``1m0.043536637s``, ``588.001µs``); None when it is none.
+
+    Parts may repeat and be in any order, as Go's ParseDuration has it.
+    """
+    position, total = 0, Fraction(0)
+    while part := _PART.match(text, position):
+        whole, decimals, unit = part[1], part[2] or "", part[3]
+        total += Fraction(int(whole + decimals) * DURATION_UNITS_NS[unit], 10 ** len(decimals))
+        position = part.end()
+    return total if text and position == len(text) and total <= LAST_NS else None
+
+
+def json_number(value: object, most: float = 1e18) -> int | float | None:
+    """A finite number of a JSON document, nearer to 0 than `most`; None for anything else, truth values too."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -most < value < most:
+        return None
+    return value
+
+
+def json_text(value: str) -> str:
+    """A text of a JSON document as tables can hold it: half of a surrogate pair is no text."""
+    return value.encode("utf-8", "backslashreplace").decode()
+
+
+def instant(text: str) -> datetime:
+    """A time with its offset (ISO 8601), in UTC. Raises ValueError or OverflowError."""
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError("it has no offset")
+    return found.astimezone(UTC)

@@ -15,13 +15,11 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from loadstone.readers.base import Bin, Figure, Problems, Report
-from loadstone.readers.printed import number, read_text
+from loadstone.readers.base import UNITS_NS, Bin, Figure, Format, Problems, Report, number
+from loadstone.readers.stream import of_text
 
-UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 1000, "\u00b5s": 1000, "\u03bcs": 1000, "ns": 1}  # micro sign, Greek mu
 DEFAULT_UNIT = "ms"
 
 _VALUE = re.compile(r"Value(?:\((.{1,2})\))?")
@@ -54,20 +52,14 @@ class _Header:
     commas: bool
 
 
-def report(path: Path, problems: Problems, unit: str = DEFAULT_UNIT) -> Report | None:
-    """The table in a file, also compressed; see `parse`."""
-    text = read_text(path, problems)
-    return None if text is None else parse(text, problems, unit)
-
-
-def parse(text: str, problems: Problems, unit: str = DEFAULT_UNIT) -> Report | None:
-    """The table in a text, whatever stands before it. `unit` is that of values when the header has none.
+def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
+    """The table in a text, whatever stands before it. `unit` is that of values when the header has none: ms.
 
     `Report.said` has ``latency_unit``, and ``latency_unit_from``: ``header`` or ``default``. The summary has the
     percentiles that the table settles (see `bounds`); a table with a footer also has mean and deviation. A line that
     can't be understood, or is below the one before, is corrupt; a table that does not reach percentile 1 is truncated.
     """
-    lines = text.split("\n")
+    lines, unit = text.split("\n"), unit or DEFAULT_UNIT
     first, header = next(((line, said) for line, said in enumerate(map(_header, lines), 1) if said), (0, None))
     unit_ns = UNITS_NS.get(header.unit or unit) if header else None
     if header is None or unit_ns is None:
@@ -202,3 +194,8 @@ def _add_footer(footer: dict[str, str], unit_ns: int, found: Report, problems: P
             found.summary[column] = figure.value
         if name == "Total count" and found.summary.get("requests", value) != value:
             problems.damaged = problems.damaged or "its Total count is not that of its last line"
+
+
+FORMATS = {
+    "hdr.csv": Format(unit_report=of_text(parse), begins=rb'(?:#[^\n]*\n)*\s*"?Value[^\n]{0,20}Percentile'),
+}

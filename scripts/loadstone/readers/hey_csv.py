@@ -21,7 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loadstone.readers.base import SCHEMA, Problems
+from loadstone.readers.base import SCHEMA, Format, Problems, batch_of
 from loadstone.readers.stream import read_lines
 
 RESOLUTION_NS = 100_000
@@ -84,16 +84,13 @@ def _rows(chunk: bytes, pattern: re.Pattern[bytes], lines: int, seq: int, proble
 def _batch(rows: list[_Row]) -> pa.RecordBatch:
     seq, latency, code, offset = zip(*rows, strict=True)
     columns = {
-        "seq": pa.array(seq, pa.int64()),
+        "seq": seq,
         "latency_ns": _nanoseconds(latency),
-        "code": _numbers(code).cast(pa.int32()),
-        "error": pa.array([""] * len(rows), pa.string()),
+        "code": _numbers(code),
+        "error": pa.repeat("", len(rows)),
         "offset_ns": _nanoseconds(offset),
     }
-    for field in HEY_SCHEMA:
-        columns.setdefault(field.name, pa.nulls(len(rows), field.type))
-    arrays = [columns[name] for name in HEY_SCHEMA.names]
-    return pa.RecordBatch.from_arrays(arrays, schema=HEY_SCHEMA)
+    return batch_of(columns, HEY_SCHEMA)
 
 
 def _nanoseconds(seconds: tuple[bytes, ...]) -> pa.Array:
@@ -104,3 +101,8 @@ def _nanoseconds(seconds: tuple[bytes, ...]) -> pa.Array:
 def _numbers(texts: tuple[bytes, ...]) -> pa.Array:
     """Whole numbers; an empty text is null."""
     return pa.array([text or None for text in texts], pa.binary()).cast(pa.string()).cast(pa.int64())
+
+
+FORMATS = {
+    "hey.csv": Format("hey", requests=read, resolution_ns=RESOLUTION_NS, begins=rb"response-time,DNS\+dialup,"),
+}

@@ -10,16 +10,15 @@ never looked at: it may hold what nobody else should see.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from loadstone.readers.base import Figure, Problems, Report
-from loadstone.readers.k6_figures import NS_PER_MS, THRESHOLDS, check_metric, summary
+from loadstone.readers.base import NS_PER_MS, Figure, Format, Problems, Report, json_number, json_text
+from loadstone.readers.k6_raw import DURATION, REQUESTS
 from loadstone.readers.stream import read_object
 
-_MOST = 1e18  # far beyond any figure, within 64 bits
 _MOST_FIGURES = 100_000
 _DEEPEST = 100  # of groups in groups
 
@@ -80,7 +79,7 @@ def _read_results(content: dict[str, Any], found: Report) -> None:
         found.said["duration_s"] = f"{duration_s:.9g}"
     version = metadata.get("k6_version", metadata.get("k6Version")) if isinstance(metadata, dict) else None
     if isinstance(version, str):
-        found.said["version"] = _text(version)[:100]
+        found.said["version"] = json_text(version)[:100]
     results = content["results"]
     checks = results["checks"] if isinstance(results.get("checks"), dict) else {}
     for metric in [*_list(results.get("metrics")), *_list(checks.get("metrics"))]:
@@ -91,7 +90,7 @@ def _read_results(content: dict[str, Any], found: Report) -> None:
 
 
 def _name(part: dict[str, Any]) -> str:
-    return _text(part["name"]) if isinstance(part.get("name"), str) else ""
+    return json_text(part["name"]) if isinstance(part.get("name"), str) else ""
 
 
 def _list(value: object) -> list[dict[str, Any]]:
@@ -114,7 +113,7 @@ def _metric(name: str, values: dict[str, Any], contains: object) -> Iterator[Fig
         text = json.dumps(value)
         if of == "ns":
             number = float(Decimal(text) * NS_PER_MS)  # in decimals: 64.96357 ms are 64963570 ns
-        yield Figure("", _text(name), _text(called), number, of, text)
+        yield Figure("", json_text(name), json_text(called), number, of, text)
 
 
 def _unit_of(statistic: str, unit: str, *, is_rate: bool, name: str) -> str:
@@ -164,15 +163,71 @@ def _check(section: str, check: dict[str, Any]) -> Iterator[Figure]:
 
 
 def _truth(section: str, metric: str, statistic: str, truth: object) -> Figure:
-    return Figure(section, _text(metric), _text(statistic), float(bool(truth)), "", "✓" if truth else "✗")
+    return Figure(section, json_text(metric), json_text(statistic), float(bool(truth)), "", "✓" if truth else "✗")
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -_MOST < value < _MOST:
-        return None
-    return float(value)
+    known = json_number(value)
+    return None if known is None else float(known)
 
 
-def _text(value: str) -> str:
-    """Half of a surrogate pair is no text."""
-    return value.encode("utf-8", "backslashreplace").decode()
+# --- what k6's figures mean, printed or in JSON -----------------------------------------------------------------------
+
+_FAILED = "http_req_failed"
+THRESHOLDS = "THRESHOLDS"  # the section of thresholds: statistic is the expression, value 1 means that it was kept
+CHECK = "checks{check:"
+
+_COLUMNS = {
+    "avg": "mean_ns",
+    "min": "min_ns",
+    "med": "p50_ns",
+    "p(50)": "p50_ns",
+    "p(75)": "p75_ns",
+    "p(90)": "p90_ns",
+    "p90": "p90_ns",
+    "p(95)": "p95_ns",
+    "p95": "p95_ns",
+    "p(99)": "p99_ns",
+    "p99": "p99_ns",
+    "p(99.9)": "p999_ns",
+    "max": "max_ns",
+}
+
+
+def summary(figures: Sequence[Figure]) -> dict[str, Any]:
+    """The columns of ``summaries`` that k6 knows of all requests of a run, those of setup and teardown among them.
+
+    `success` is the share of responses that the script expected (codes 200 to 399 unless it says otherwise). k6 counts
+    neither codes nor successes per second.
+    """
+    whole = {(figure.metric, figure.statistic): figure.value for figure in figures if not figure.section}
+    found: dict[str, Any] = {
+        column: whole[DURATION, statistic] for statistic, column in _COLUMNS.items() if (DURATION, statistic) in whole
+    }
+    if (REQUESTS, "count") in whole:
+        found["requests"] = int(whole[REQUESTS, "count"])
+    success = _success(whole)
+    if success is not None:
+        found["success"] = success
+    return found
+
+
+def _success(whole: dict[tuple[str, str], float]) -> float | None:
+    """From counts, which are more exact than a rounded share. k6 calls a rate's ones passes."""
+    failed = next((whole[_FAILED, name] for name in ("passes", "matches") if (_FAILED, name) in whole), None)
+    total = whole.get((_FAILED, "total"))
+    if total is None and failed is not None and (_FAILED, "fails") in whole:
+        total = failed + whole[_FAILED, "fails"]
+    if failed is not None and total:
+        return min(1.0, max(0.0, 1 - failed / total))
+    return None
+
+
+def check_metric(name: str) -> str:
+    """A check's name among the metrics, as k6 calls the submetric of one check."""
+    return f"{CHECK}{name}}}"
+
+
+FORMATS = {
+    "k6.summary.json": Format("k6", report=report, resolution_ns=1, begins=rb'(?s)\s*\{.*"metrics"\s*:', phases=True),
+}

@@ -8,13 +8,162 @@ A figure's section is then such a title with the groups behind it (``SCENARIO: x
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
-from loadstone.readers.base import Figure, Problems, Report
-from loadstone.readers.k6_execution import Execution
-from loadstone.readers.k6_figures import CHECK, THRESHOLDS, check_metric, summary
-from loadstone.readers.k6_printed import KEY, SHARE, VALUE, value_of
+from loadstone.readers.base import DURATION_UNITS_NS, Figure, Format, Phase, Problems, Report
+from loadstone.readers.k6_summary import CHECK, THRESHOLDS, check_metric, summary
 from loadstone.readers.stream import read_lines
+
+# --- figures as k6 prints them: 1m3.5s, 624.15µs, 1.1 MB/s, 99.52% ----------------------------------------------------
+
+_KEY = r"(?:avg|min|med|max|count|p\([0-9.]{1,20}\))"
+
+_NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
+_TIME = r"(?:[0-9]{1,9}h)?(?:[0-9]{1,9}m)?" + _NUMBER + r"(?:ms|µs|μs|us|ns|s)"
+_BYTES = _NUMBER + r" [kMGTPEZY]?B"
+
+_SHARE = rf"{_NUMBER}%"
+
+# One printed figure, without the /s of a rate.
+_VALUE = rf"(?:{_BYTES}|{_TIME}|{_SHARE}|-?{_NUMBER}(?:e[+-]?[0-9]{{1,2}})?)"
+
+_PART = re.compile(rf"({_NUMBER})(h|ms|µs|μs|us|ns|m|s)")
+
+
+def value_of(text: str) -> tuple[float, str]:
+    """The value of a text that matches `_VALUE`, with ``/s`` or without, and its unit as `Figure` has them."""
+    figure, per_second = text.removesuffix("/s"), text.endswith("/s")
+    value, unit = _value(figure)
+    return float(value), (f"{unit or 1}/s" if per_second else unit)
+
+
+def _value(figure: str) -> tuple[Decimal, str]:
+    if figure.endswith("%"):
+        return Decimal(figure[:-1]) / 100, "share"
+    if figure.endswith("B"):
+        number, _, unit = figure.partition(" ")
+        return Decimal(number) * 1000 ** "BkMGTPEZY".index(unit[0]), "bytes"
+    if figure.endswith("s"):
+        return Decimal(sum(Decimal(part[1]) * DURATION_UNITS_NS[part[2]] for part in _PART.finditer(figure))), "ns"
+    return Decimal(figure), ""
+
+
+# --- the lines around them: scenarios before, their progress meanwhile ------------------------------------------------
+
+_LASTING = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
+_SECONDS = (86400, 3600, 60, 1)
+
+_RUNNING = re.compile(
+    r"running \(([0-9dhms.]{2,40})\), [0-9]{1,9}/[0-9]{1,9} VUs, "
+    r"([0-9]{1,18}) complete and ([0-9]{1,18}) interrupted iterations"
+)
+
+_SCENARIO_LINE = re.compile(r" +\* (\S.*?): ([0-9U].*) \(.*\)")
+_AMOUNT = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
+_OPEN = re.compile(rf"{_AMOUNT} iterations/s for (\S+)")
+_OPEN_RAMP = re.compile(rf"Up to {_AMOUNT} iterations/s for (\S+) over [0-9]+ stages")
+_CLOSED = re.compile(
+    r"[0-9]+ iterations (?:for each of|shared among) ([0-9]{1,9}) VUs|([0-9]{1,9}) looping VUs for (\S+)"
+)
+_CLOSED_RAMP = re.compile(r"Up to ([0-9]{1,9}) looping VUs for (\S+) over [0-9]+ stages")
+
+_PROGRESS = re.compile(r"(\S.{0,200}?) +(?:[✓✗•↓] )?\[[^\]]{0,100}\] +([0-9]{1,9})(?:/([0-9]{1,9}))? VUs +(\S.*)")
+_PROGRESS_OPEN = re.compile(r"\S+ +[0-9.]+ iters/s")
+_PROGRESS_CLOSED = re.compile(r"\S+(?: +[0-9]+/[0-9]+ (?:iters, [0-9]+ per VU|shared iters))?")
+
+_MOST_SCENARIOS = 1000
+
+
+@dataclass
+class _Scenario:
+    model: str = ""
+    users: int | None = None
+    phase: Phase | None = None
+
+
+@dataclass
+class _Execution:
+    """What the lines around the figures say; `read` takes them one by one."""
+
+    _scenarios: dict[str, _Scenario] = field(default_factory=dict)
+    _running: tuple[float, str, str] | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether any line was one of k6's."""
+        return bool(self._scenarios) or self._running is not None
+
+    def read(self, line: str) -> None:
+        """Take what a line says; most say nothing."""
+        if match := _RUNNING.fullmatch(line):
+            duration_s = _seconds(match[1])
+            if duration_s is not None:
+                self._running = duration_s, match[2], match[3]
+        elif match := _SCENARIO_LINE.fullmatch(line):
+            self._declared(match[1], match[2])
+        elif match := _PROGRESS.fullmatch(line):
+            self._progress(match)
+
+    def _scenario(self, name: str) -> _Scenario:
+        if len(self._scenarios) >= _MOST_SCENARIOS:
+            return self._scenarios.get(name) or _Scenario()
+        return self._scenarios.setdefault(name, _Scenario())
+
+    def _declared(self, name: str, text: str) -> None:
+        if match := _OPEN.fullmatch(text):
+            self._set(name, "open", None, Phase(name, _seconds(match[2]), float(match[1])))
+        elif match := _OPEN_RAMP.fullmatch(text):
+            self._set(name, "open", None, Phase(name, _seconds(match[2])))
+        elif match := _CLOSED.fullmatch(text):
+            users = int(match[1] or match[2])
+            self._set(name, "closed", users, Phase(name, _seconds(match[3] or ""), float(users)))
+        elif match := _CLOSED_RAMP.fullmatch(text):
+            self._set(name, "closed", None, Phase(name, _seconds(match[2])))
+        else:
+            self._set(name, "unknown", None, None)
+
+    def _set(self, name: str, model: str, users: int | None, phase: Phase | None) -> None:
+        scenario = self._scenario(name)
+        scenario.model, scenario.users, scenario.phase = model, users, phase
+
+    def _progress(self, match: re.Match[str]) -> None:
+        name, now, most, rest = match.groups()
+        if _PROGRESS_OPEN.fullmatch(rest):
+            self._scenario(name).model = "open"
+        elif _PROGRESS_CLOSED.fullmatch(rest):
+            scenario = self._scenario(name)
+            scenario.model = "closed"
+            if most is None:
+                scenario.users = int(now)
+
+    def phases(self) -> list[Phase]:
+        """A phase per scenario. k6 may run them at once or one after the other: the lines do not say which."""
+        return [scenario.phase or Phase(name) for name, scenario in self._scenarios.items()]
+
+    def said(self) -> dict[str, str]:
+        """What `report` says of it."""
+        found: dict[str, str] = {}
+        models = {scenario.model for scenario in self._scenarios.values()}
+        if len(models) == 1 and models <= {"open", "closed"}:
+            found["load_model"] = models.pop()
+        if len(self._scenarios) == 1 and (users := next(iter(self._scenarios.values())).users) is not None:
+            found["users"] = str(users)
+        if self._running is not None:
+            duration_s, complete, interrupted = self._running
+            found |= {"duration_s": f"{duration_s:g}", "iterations": complete, "interrupted_iterations": interrupted}
+        return found
+
+
+def _seconds(text: str) -> float | None:
+    """A duration as k6 prints it around its progress (``0d00h02m57.6s``, ``1m30s``)."""
+    match = _LASTING.fullmatch(text)
+    if match is None:
+        return None
+    return round(sum(float(part or 0) * seconds for part, seconds in zip(match.groups(), _SECONDS, strict=True)), 9)
+
+
+# --- the text ---------------------------------------------------------------------------------------------------------
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _LONGEST_LINE = 10_000
@@ -24,13 +173,13 @@ _METRIC = re.compile(r" *(?:([✓✗]) )? *(\S.*?) ?\.{3,}: (.*)")
 _TITLE = re.compile(r"( *)(?:█|↳ GROUP:) (\S.*?) *")
 _CHECK = re.compile(r" *([✓✗]) (\S.*?)")
 _CHECK_COUNTS = re.compile(r" *↳ +([0-9]{1,3}%) — ✓ ([0-9]{1,18}) / ✗ ([0-9]{1,18})")
-_THRESHOLD = re.compile(rf" *([✓✗]) '(.+)' ({KEY}|rate|value)=(.*)")
+_THRESHOLD = re.compile(rf" *([✓✗]) '(.+)' ({_KEY}|rate|value)=(.*)")
 
-_TREND = re.compile(rf"(?:{KEY}={VALUE}(?: +|$))+")
-_TREND_PART = re.compile(rf"({KEY})=({VALUE})(?= |$)")
-_GAUGE = re.compile(rf"({VALUE}) +min=({VALUE}) +max=({VALUE})")
-_RATE = re.compile(rf"({SHARE}) +(?:✓ ([0-9]{{1,18}}) +✗ ([0-9]{{1,18}})|([0-9]{{1,18}}) out of ([0-9]{{1,18}}))")
-_COUNTER = re.compile(rf"({VALUE}) +({VALUE}/s)")
+_TREND = re.compile(rf"(?:{_KEY}={_VALUE}(?: +|$))+")
+_TREND_PART = re.compile(rf"({_KEY})=({_VALUE})(?= |$)")
+_GAUGE = re.compile(rf"({_VALUE}) +min=({_VALUE}) +max=({_VALUE})")
+_RATE = re.compile(rf"({_SHARE}) +(?:✓ ([0-9]{{1,18}}) +✗ ([0-9]{{1,18}})|([0-9]{{1,18}}) out of ([0-9]{{1,18}}))")
+_COUNTER = re.compile(rf"({_VALUE}) +({_VALUE}/s)")
 
 _TOTAL = "TOTAL RESULTS"
 # The metrics that every run has and that stand near the end of each layout.
@@ -42,13 +191,13 @@ class _Text:
     """What has been found up to some line."""
 
     figures: list[Figure] = field(default_factory=list)
-    execution: Execution = field(default_factory=Execution)
+    execution: _Execution = field(default_factory=_Execution)
     titles: list[tuple[int, str]] = field(default_factory=list)  # that we are below, with their indents
     sectioned: bool = False
     metric: str = ""  # that submetrics and thresholds belong to
     check: str = ""
     trend: tuple[str, ...] = ()
-    seen: dict[tuple[str, str, str], Figure] = field(default_factory=dict)
+    known: dict[tuple[str, str, str], Figure] = field(default_factory=dict)
     totalled: bool = False
     repeated: bool = False  # another run begins: nothing of it is taken
 
@@ -67,16 +216,16 @@ class _Text:
 
     def put(self, figure: Figure) -> None:
         key = figure.section, figure.metric, figure.statistic
-        known = self.seen.get(key)
+        known = self.known.get(key)
         # Groups may have checks of the same name, which k6 lists without them.
         self.repeated = self.repeated or (known not in (None, figure) and not figure.metric.startswith(CHECK))
         if not self.repeated and known != figure and len(self.figures) < _MOST_FIGURES:
-            self.seen[key] = figure
+            self.known[key] = figure
             self.figures.append(figure)
 
 
 def report(path: Path, problems: Problems) -> Report | None:
-    """Every figure of the text with its printed form; ``said`` is what the lines around it tell.
+    """Every figure of the text with its printed form; ``said`` is what the lines around it say.
 
     `said` may hold ``load_model`` (when all scenarios have the same), ``users`` (of a closed run of one scenario),
     ``iterations``, ``interrupted_iterations`` and ``duration_s``. Of a text without its end the figures are kept.
@@ -91,7 +240,7 @@ def report(path: Path, problems: Problems) -> Report | None:
         if found.repeated:
             break
     metrics = {figure.metric for figure in found.figures if not figure.section}
-    if not found.figures and not found.execution.seen:
+    if not found.figures and not found.execution.found:
         if not problems.truncated:
             problems.damaged = problems.damaged or "it is no end-of-test text of k6"
         return None
@@ -196,7 +345,7 @@ def _read_threshold(found: _Text, line: str) -> bool:
     if match := _THRESHOLD.fullmatch(line):
         mark, expression, statistic, text = match.groups()
         found.put(Figure(THRESHOLDS, found.metric, expression, float(mark == "✓"), "", mark))
-        if re.fullmatch(f"{VALUE}(?:/s)?", text):
+        if re.fullmatch(f"{_VALUE}(?:/s)?", text):
             found.add(THRESHOLDS, found.metric, statistic, text)
         return True
     name = line.strip()
@@ -204,3 +353,14 @@ def _read_threshold(found: _Text, line: str) -> bool:
         return False
     found.metric = f"{found.metric.partition('{')[0]}{name}" if name.startswith("{") else name
     return True
+
+
+FORMATS = {
+    "k6.txt": Format(
+        "k6",
+        report=report,
+        resolution_ns=1,
+        contains=rb"(?:http_req_duration|iteration_duration)\.*\s*:",
+        phases=True,
+    ),
+}

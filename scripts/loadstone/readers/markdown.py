@@ -14,7 +14,7 @@ from pathlib import Path
 
 from loadstone.readers import summary_table
 from loadstone.readers.base import Problems
-from loadstone.readers.printed import read_bytes
+from loadstone.readers.stream import read_bytes
 
 _FENCE = re.compile(
     rb"((?:[ \t]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+)([ \t]*+)(?:(`{3,}+)[^`\r\n]*+|(~{3,}+)[^\r\n]*+)[\r\n]*+"

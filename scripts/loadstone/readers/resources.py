@@ -1,74 +1,300 @@
-"""Resource samples beside a run: CSV with the columns sampled_at, scope, name, cpu_millicores, memory_mib.
+"""CPU and memory around a run: samples, the log and the table of a script around ``kubectl top pods``, and notes.
 
-A further column asked_at may say when a round of samples was asked for by the clock of the one who asked: what is asked
-of a cluster is of a moment before, by the cluster's clock.
+``resources.csv``, Loadstone's own: columns sampled_at, scope, name, cpu_millicores, memory_mib. A further column
+asked_at may say when a round of samples was asked for by the clock of the one who asked: what is asked of a cluster is
+of a moment before, by the cluster's clock.
+
+``resource-usage.log`` has a header and a line per sample: local time, namespace, and the sums over its pods of CPU
+(millicores) and memory (MiB). Some of its rows also have the largest pod's CPU behind the sum, and memory likewise: six
+fields, whatever the header says. A time has no zone there, so it has to come from outside. The table that the script
+prints (``resource-summary.txt``) has least, most and mean of each. Its ``TOTAL`` is the sum of each column: of the
+means before they were rounded.
+
+``figures.csv``: CPU and memory before and after a run, or at any named moment, as people note them down. A header, then
+a line per figure or pair of figures:
+
+    label,scope,name,cpu_millicores,memory_mib,cpu_percent,sampled_at
+    before,pod,cattle-system/rancher-0,,812,,2023-09-27T14:35:00-07:00
+    during,node,playground,,,79,
+
+`label` says when or under what, `scope` is that of table ``resources`` (node, namespace, pod, process) and `name` what
+was measured. `cpu_percent` is of the whole node as its monitoring shows it, 0 to 100; it is never converted, as that
+would take the number of its processors. `sampled_at` is ISO 8601 with offset. A column may be missing (but label, scope
+and name), a field empty; a row has at least one figure.
 """
 
-import csv
+import io
 import math
-from collections.abc import Iterator
-from datetime import UTC, datetime
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timezone
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import ASKED_AT
-from loadstone.archive import RESOURCE_COLUMNS as COLUMNS
-from loadstone.readers.base import Problems
-from loadstone.readers.stream import read_lines
+from loadstone.archive import ASKED_AT, RESOURCE_COLUMNS
+from loadstone.readers.base import Figure, Format, Problems, Report, instant, number
+from loadstone.readers.stream import csv_records, of_text, read_text, text_lines
+
+_CPU, _MEMORY = RESOURCE_COLUMNS[3:]
 
 
 def read(path: Path, problems: Problems) -> Iterator[dict[str, Any]]:
-    """One dictionary per sample: `COLUMNS` (a UTC datetime, two texts, two numbers or None) and asked_at, or None."""
-    lines = (
-        line.decode("utf-8", "replace")
-        for buffer, end in read_lines(path, problems)
-        for line in bytes(buffer[:end]).splitlines(keepends=True)
-    )
-    records = csv.reader(lines)
-    header: list[str] | None = None
-    while True:
-        try:
-            record = next(records, None)
-        except csv.Error:
-            problems.corrupt(records.line_num)
-            continue
-        if record is None:
-            if header is None and not problems.damaged:
-                problems.truncated = problems.truncated or "it is empty"
-            return
-        if header is None:
-            header = record
-            if not set(COLUMNS) <= set(header):
-                problems.damaged = f"its first line does not name the columns {', '.join(COLUMNS)}"
-                return
-            continue
-        if record and (row := _row(header, record)) is not None:
+    """One dictionary per sample: the columns (a UTC datetime, two texts, two numbers or None) and asked_at, or None."""
+    records = csv_records(text_lines(path, problems), problems)
+    _, header = next(records, (0, None))
+    if header is None:
+        if not problems.damaged:
+            problems.truncated = problems.truncated or "it is empty"
+        return
+    if not set(RESOURCE_COLUMNS) <= set(header):
+        problems.damaged = f"its first line does not name the columns {', '.join(RESOURCE_COLUMNS)}"
+        return
+    for line, record in records:
+        row = _row(dict(zip(header, record, strict=True))) if len(record) == len(header) else None
+        if row is None:
+            problems.corrupt(line)
+        else:
             yield row
-        elif record:
-            problems.corrupt(records.line_num)
 
 
-def _row(header: list[str], record: list[str]) -> dict[str, Any] | None:
-    if len(record) != len(header):
-        return None
-    given = dict(zip(header, record, strict=True))
+def _row(given: dict[str, str]) -> dict[str, Any] | None:
     try:
-        found = {"sampled_at": _instant(given["sampled_at"]), "scope": given["scope"], "name": given["name"]}
-        found |= {name: _number(given[name]) for name in COLUMNS[3:]}
-        return found | {ASKED_AT: _instant(given[ASKED_AT]) if given.get(ASKED_AT) else None}
+        found = {"sampled_at": instant(given["sampled_at"]), "scope": given["scope"], "name": given["name"]}
+        found |= {name: _finite(given[name]) for name in (_CPU, _MEMORY)}
+        return found | {ASKED_AT: instant(given[ASKED_AT]) if given.get(ASKED_AT) else None}
     except (ValueError, OverflowError):
         return None
 
 
-def _instant(text: str) -> datetime:
-    instant = datetime.fromisoformat(text)
-    if instant.tzinfo is None:
-        raise ValueError
-    return instant.astimezone(UTC)
-
-
-def _number(text: str) -> float | None:
+def _finite(text: str) -> float | None:
     number = float(text) if text else None
     if number is not None and not math.isfinite(number):
         raise ValueError
     return number
+
+
+# --- a script around kubectl top --------------------------------------------------------------------------------------
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.:Z+-]*")
+
+# How many fields a row has -> where CPU and memory are.
+_PLACES = {4: (2, 3), 6: (2, 4)}
+_LARGEST_POD = {6: ((3, "m"), (5, "Mi"))}
+
+_HEADER = re.compile(r"[ \t]*Namespace[ \t,]+CPU_min\b.*")
+_TABLE_UNITS = {"CPU": ("m", "millicores"), "Mem": ("Mi", "MiB")}
+_COLUMNS = tuple(f"{metric}_{statistic}" for metric in _TABLE_UNITS for statistic in ("min", "max", "avg"))
+_TOTAL = "TOTAL"
+
+
+def read_log(path: Path, problems: Problems, zone: timezone | None = None) -> Iterator[dict[str, Any]]:
+    """One dictionary per sample, as `read` yields them, of scope ``namespace``.
+
+    `zone` is the offset of times that have none; without it a file of such times is damaged and gives no sample. A
+    last line without its end may lack digits: it is left out, and the file is truncated.
+    """
+    text = read_text(path, problems)
+    if text is None:
+        return
+    lines = io.StringIO(text, newline="\n")
+    for line, row in enumerate(lines, 1):
+        if not row.endswith("\n"):
+            problems.truncated = problems.truncated or "its last line has no end"
+            return
+        if line == 1 and not row.startswith("Timestamp, Namespace,"):
+            problems.damaged = problems.damaged or "its first line does not begin with Timestamp, Namespace"
+            return
+        if line == 1 or not row.strip():
+            continue
+        sample = _sample(row.rstrip("\n").split(","), zone)
+        if sample is None:
+            problems.corrupt(line)
+        elif sample["sampled_at"] is None:
+            problems.damaged = "its times have no zone, and none was given for them"
+            return
+        else:
+            yield sample
+
+
+def _sample(fields: list[str], zone: timezone | None) -> dict[str, Any] | None:
+    """One sample, without its time when that has no zone and none is given; None when the row is corrupt."""
+    fields = [field.strip() for field in fields]
+    if len(fields) not in _PLACES or not fields[1] or _TIME.fullmatch(fields[0]) is None:
+        return None
+    cpu, memory = (number(fields[place]) for place in _PLACES[len(fields)])
+    largest = [number(fields[place], unit) for place, unit in _LARGEST_POD.get(len(fields), ())]
+    if cpu is None or memory is None or None in largest:
+        return None
+    try:
+        noted = datetime.fromisoformat(fields[0])
+        noted = noted if noted.tzinfo else noted.replace(tzinfo=zone)
+        sampled_at = noted.astimezone(UTC) if noted.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
+    values = (sampled_at, "namespace", fields[1], float(cpu), float(memory))
+    return dict(zip(RESOURCE_COLUMNS, values, strict=True)) | {ASKED_AT: None}
+
+
+def printed_table(samples: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """The table of these samples as the script prints it: namespace or ``TOTAL`` -> the texts of its six columns.
+
+    The script is awk's: sums in double precision, rounded as C does. Namespaces are in the order of their first sample
+    (the script's own order is by chance). Empty without samples.
+    """
+    kept: dict[str, list[tuple[float, float]]] = {}
+    for sample in samples:
+        kept.setdefault(sample["name"], []).append((sample[_CPU], sample[_MEMORY]))
+    rows = {}
+    for name, pairs in kept.items():
+        cpus, memories = zip(*pairs, strict=True)
+        rows[name] = [f for values in (cpus, memories) for f in (min(values), max(values), sum(values) / len(values))]
+    if rows:
+        rows[_TOTAL] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    return {name: tuple(map(_cell_text, _COLUMNS, row)) for name, row in rows.items()}
+
+
+def _cell_text(column: str, value: float) -> str:
+    metric, statistic = column.split("_")
+    return f"{value:.2f}{_TABLE_UNITS[metric][0]}" if statistic == "avg" else f"{int(value)}{_TABLE_UNITS[metric][0]}"
+
+
+def parse_table(text: str, problems: Problems) -> Report | None:
+    """The table in a text, whatever stands before it: a figure per cell, with its namespace (or ``TOTAL``) as section.
+
+    A table in which TOTAL is not the sum of a column to the last digit printed, or a least, mean and most are not in
+    this order, is damaged; one without a TOTAL is truncated.
+    """
+    lines = text.split("\n")
+    first = next((line for line, content in enumerate(lines) if _HEADER.fullmatch(content)), None)
+    commas = first is not None and "," in lines[first]
+    columns = [] if first is None else _table_fields(lines[first], commas)[1:]
+    if first is None or not set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
+        problems.damaged = problems.damaged or "it is no table of namespaces (Namespace, CPU_min, ...)"
+        return None
+    rows: dict[str, list[Figure]] = {}
+    for line, content in enumerate(lines[first + 1 :], first + 2):
+        if not content.strip():
+            continue
+        name, *cells = _table_fields(content, commas)
+        row = _table_row(name, columns, cells)
+        if row is None or name in rows:
+            problems.corrupt(line)
+        else:
+            rows[name] = row
+        if name == _TOTAL:
+            break
+    else:
+        problems.truncated = problems.truncated or f"it has no line {_TOTAL}"
+    if not problems.corrupt_records:
+        _check_table(columns, rows, problems)
+    return Report(figures=[figure for row in rows.values() for figure in row])
+
+
+def _table_fields(line: str, commas: bool) -> list[str]:
+    return [field.strip() for field in line.split(",")] if commas else line.split()
+
+
+def _table_row(name: str, columns: list[str], cells: list[str]) -> list[Figure] | None:
+    if not name or len(cells) != len(columns):
+        return None
+    figures = []
+    for column, cell in zip(columns, cells, strict=True):
+        metric, _, statistic = column.partition("_")
+        suffix, unit = _TABLE_UNITS[metric]
+        value = number(cell, suffix)
+        if value is None:
+            return None
+        figures.append(Figure(name, metric, statistic, float(value), unit, cell))
+    return figures
+
+
+def _check_table(columns: list[str], rows: dict[str, list[Figure]], problems: Problems) -> None:
+    parts = [row for name, row in rows.items() if name != _TOTAL]
+    for place, total in enumerate(rows.get(_TOTAL, [])):
+        exact = sum(_exact(row[place]) for row in parts)
+        if abs(exact - _exact(total)) > _rounding(total.text) * (len(parts) + 1):
+            problems.damaged = f"its TOTAL is not the sum of its column {columns[place]}"
+    for row in parts:
+        values = dict(zip(columns, (figure.value for figure in row), strict=True))
+        for metric in _TABLE_UNITS:
+            in_turn = [values.get(f"{metric}_{statistic}") for statistic in ("min", "avg", "max")]
+            in_order = [value for value in in_turn if value is not None]
+            if in_order != sorted(in_order):
+                problems.damaged = f"its {metric}_min, {metric}_avg and {metric}_max contradict each other"
+
+
+def _exact(figure: Figure) -> Fraction:
+    return Fraction(figure.text.rstrip("Mim"))
+
+
+def _rounding(text: str) -> Fraction:
+    """How far a figure may be from what was rounded to it; nothing for one that is printed without decimals."""
+    decimals = text.rstrip("Mim").partition(".")[2]
+    return Fraction(1, 2 * 10 ** len(decimals)) if decimals else Fraction(0)
+
+
+# --- notes ------------------------------------------------------------------------------------------------------------
+
+_NAMES = ("label", "scope", "name")
+_NOTE_UNITS = {"cpu_millicores": "millicores", "memory_mib": "MiB", "cpu_percent": "share"}
+_SAMPLED_AT = "sampled_at"
+_SCOPES = ("node", "namespace", "pod", "process")
+
+
+def parse_notes(text: str, problems: Problems) -> Report | None:
+    """Every figure, with the label as section and ``<scope> <name>`` as statistic.
+
+    Those with a time are samples too, which have the key ``label`` besides the usual ones. A line that can't be
+    understood is corrupt; None when the header does not name the columns.
+    """
+    records = csv_records(io.StringIO(text, newline="\n"), problems)
+    _, names = next(records, (0, None))
+    if names is None:
+        problems.damaged = problems.damaged or "it has no first line that names its columns"
+        return None
+    header = [name.strip() for name in names]
+    if not set(_NAMES) <= set(header) <= {*_NAMES, *_NOTE_UNITS, _SAMPLED_AT} or len(set(header)) < len(header):
+        problems.damaged = f"its first line does not name the columns {', '.join(_NAMES)} and figures"
+        return None
+    found = Report()
+    for line, record in records:
+        if len(record) != len(header) or not _add(dict(zip(header, map(str.strip, record), strict=True)), found):
+            problems.corrupt(line)
+    return found
+
+
+def _add(given: dict[str, str], found: Report) -> bool:
+    """Whether the record was understood."""
+    if given["scope"] not in _SCOPES or not given["name"]:
+        return False
+    figures = []
+    what = f"{given['scope']} {given['name']}"
+    for metric, unit in _NOTE_UNITS.items():
+        text = given.get(metric, "")
+        value = number(text)
+        if value is not None and metric == "cpu_percent":
+            value = value / 100 if value <= 100 else None
+        if value is not None:
+            figures.append(Figure(given["label"], metric, what, float(value), unit, text))
+        elif text:
+            return False
+    try:
+        sampled_at = instant(given[_SAMPLED_AT]) if given.get(_SAMPLED_AT) else None
+    except (ValueError, OverflowError):
+        return False
+    found.figures += figures
+    by_metric = {figure.metric: figure.value for figure in figures}
+    values = (sampled_at, given["scope"], given["name"], *(by_metric.get(column) for column in RESOURCE_COLUMNS[3:]))
+    if sampled_at is not None and values[3:] != (None, None):
+        sample: dict[str, Any] = dict(zip(RESOURCE_COLUMNS, values, strict=True))
+        found.samples.append(sample | {ASKED_AT: None, "label": given["label"]})
+    return bool(figures)
+
+
+FORMATS = {
+    "resources.csv": Format(samples=lambda path, problems, _: read(path, problems), begins=b"sampled_at,scope,name,"),
+    "resource-usage.log": Format(samples=read_log, begins=rb"Timestamp, ?Namespace,"),
+    "resource-summary.txt": Format(report=of_text(parse_table), contains=rb"^[ \t]*Namespace[ \t,]+CPU_min\b"),
+    "figures.csv": Format(report=of_text(parse_notes), begins=b"label,scope,name,"),
+}

@@ -1,22 +1,26 @@
 """Raw bytes as whole lines within bounded memory, compressed or not, with every way in which a file can end early."""
 
+import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import FileIO, RawIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import pyarrow as pa
 
 from loadstone.archive.durable import open_raw
-from loadstone.readers.base import Problems
+from loadstone.readers.base import Problems, Report
 
 # A megabyte stays in the processor's cache between decompressing and parsing.
 _CHUNK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 64 << 20
-_LARGEST_OBJECT_BYTES = 16 << 20
+LARGEST_BYTES = 16 << 20  # of a small file
+_BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # as PowerShell redirects
 
 ReadInto = Callable[[memoryview], int | None]
+_More = ParamSpec("_More")
+_OfText = Callable[Concatenate[Path, Problems, _More], Report | None]
 
 
 def open_bytes(path: Path) -> RawIOBase:
@@ -100,23 +104,6 @@ def explain(error: OSError, problems: Problems) -> None:
         problems.damaged = str(error)
 
 
-def read_object(path: Path, problems: Problems, what: str) -> dict[str, Any] | None:
-    """A file that holds one JSON object, `what` it is to be; None, with the reason in `problems`, when it does not."""
-    try:
-        with open_bytes(path) as stream:
-            content = json.loads(stream.read(_LARGEST_OBJECT_BYTES))
-    except OSError as error:
-        explain(error, problems)
-        return None
-    except (ValueError, RecursionError):
-        problems.damaged = "it is not JSON"
-        return None
-    if not isinstance(content, dict):
-        problems.damaged = f"it is no {what}"
-        return None
-    return content
-
-
 def whole_lines(read_into: ReadInto, problems: Problems) -> Iterator[tuple[bytearray, int]]:
     """Yield (buffer, end): ``buffer[:end]`` holds whole lines, each with its line feed. Valid until the next step.
 
@@ -140,21 +127,87 @@ def whole_lines(read_into: ReadInto, problems: Problems) -> Iterator[tuple[bytea
         yield buffer, filled + 1
 
 
-class TextLines:
-    """Text lines out of what `read_lines` yields, each with its line feed; `read` counts them, for a corrupt record.
+def text_lines(path: Path, problems: Problems, errors: str = "replace") -> Iterator[str]:
+    """The lines of a file as text, each with its line feed; `errors`: how bytes that are no UTF-8 are decoded."""
+    for buffer, end in read_lines(path, problems):
+        for line in bytes(buffer[: end - 1]).split(b"\n"):
+            yield line.decode("utf-8", errors) + "\n"
 
-    `errors` is how bytes that are no UTF-8 are decoded, as `bytes.decode` has it.
+
+def csv_records(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """Every record of comma-separated values that is not empty, with the line in which it ends (from 1).
+
+    What is no record is corrupt; reading goes on behind it.
     """
+    csv.field_size_limit(LONGEST_LINE_BYTES)
+    records = csv.reader(lines, strict=True)
+    while True:
+        try:
+            record = next(records, None)
+        except csv.Error:
+            problems.corrupt(records.line_num)
+            continue
+        if record is None:
+            return
+        if record:
+            yield records.line_num, record
 
-    def __init__(self, chunks: Iterator[tuple[bytearray, int]], errors: str) -> None:
-        self.read = 0
-        self._errors = errors
-        self._lines = (line for buffer, end in chunks for line in bytes(buffer[: end - 1]).split(b"\n"))
 
-    def __iter__(self) -> "TextLines":
-        return self
+# --- small files ------------------------------------------------------------------------------------------------------
 
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self.read += 1
-        return line.decode("utf-8", self._errors) + "\n"
+
+def read_bytes(path: Path, problems: Problems, largest_bytes: int = LARGEST_BYTES) -> bytes | None:
+    """A file's bytes, decompressed, up to where they can be read. None when there is nothing to look at."""
+    content = bytearray()
+    try:
+        with open_bytes(path) as stream:
+            while len(content) <= largest_bytes and (chunk := stream.read(_CHUNK_BYTES)):
+                content += chunk
+    except OSError as error:
+        explain(error, problems)
+    if not content:
+        problems.truncated = problems.truncated or ("" if problems.damaged else "it is empty")
+        return None
+    if len(content) > largest_bytes:
+        problems.damaged = f"it is larger than {largest_bytes >> 20} MiB"
+        return None
+    return bytes(content)
+
+
+def read_text(path: Path, problems: Problems) -> str | None:
+    """The same as text with line feeds only: UTF-8, or UTF-16 with its mark. What is neither becomes U+FFFD."""
+    content = read_bytes(path, problems)
+    return None if content is None else decode(content)
+
+
+def of_text(parse: Callable[Concatenate[str, Problems, _More], Report | None]) -> "_OfText[_More]":
+    """What reads a report out of a small text file, by what reads it out of the text."""
+
+    def report(path: Path, problems: Problems, /, *more: _More.args, **named: _More.kwargs) -> Report | None:
+        text = read_text(path, problems)
+        return None if text is None else parse(text, problems, *more, **named)
+
+    return report
+
+
+def decode(content: bytes) -> str:
+    """The text of these bytes, as `read_text` gives it."""
+    text = content.decode(_BYTE_ORDER_MARKS.get(content[:2], "utf-8-sig"), "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_object(path: Path, problems: Problems, what: str) -> dict[str, Any] | None:
+    """A file that holds one JSON object, `what` it is to be; None, with the reason in `problems`, when it does not."""
+    try:
+        with open_bytes(path) as stream:
+            content = json.loads(stream.read(LARGEST_BYTES))
+    except OSError as error:
+        explain(error, problems)
+        return None
+    except (ValueError, RecursionError):
+        problems.damaged = "it is not JSON"
+        return None
+    if not isinstance(content, dict):
+        problems.damaged = f"it is no {what}"
+        return None
+    return content

@@ -14,11 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
-from pathlib import Path
 
-from loadstone.readers.base import Figure, Problems, Report
-from loadstone.readers.hdr import UNITS_NS
-from loadstone.readers.printed import decode, duration_ns, number, read_text
+from loadstone.readers.base import UNITS_NS, Figure, Format, Problems, Report, duration_ns, number
+from loadstone.readers.stream import decode, of_text
 
 _LONGEST_NAME = 60
 _LEAST = 2  # statistics of latency that make a line the one of names
@@ -126,12 +124,6 @@ def _is_rule(line: str) -> bool:
     return "-" in line and "|" in line and _RULE.fullmatch(line.strip()) is not None
 
 
-def report(path: Path, problems: Problems, unit: str | None = None) -> Report | None:
-    """The one row of a file; see `parse`."""
-    text = read_text(path, problems)
-    return None if text is None else parse(text, problems, unit)
-
-
 def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
     """The one row of a text. `unit` is that of latencies which have none, neither behind them nor in their column.
 
@@ -181,3 +173,6 @@ def _check(read: Report, problems: Problems) -> None:
     least, most = read.summary.get("min_ns", mean), read.summary.get("max_ns", mean)
     if values != sorted(values) or (mean is not None and not least <= mean <= most):
         problems.damaged = problems.damaged or "its figures contradict each other: one is beyond a greater percentile"
+
+
+FORMATS = {"summary.csv": Format(unit_report=of_text(parse))}

@@ -3,10 +3,12 @@
 Also which incidents of a run put its figures in doubt: they exclude nothing by themselves, but a tag is proposed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
+
+from loadstone.archive.run_records import Incident
 
 # A run may differ by this share from rate x duration; at high rates a tool sends a few requests more or fewer.
 TOLERANCE = 0.01
@@ -114,30 +116,29 @@ DOUBTFUL = {
 _NAMED = 3
 
 
-def trouble(incidents: Sequence[Mapping[str, Any]]) -> str | None:
+def trouble(incidents: Sequence[Incident]) -> str | None:
     """``containers killed for lack of memory: 3 (shop/web-1, container app)``; None when nothing of that kind happened.
 
-    `incidents` are rows of the table of that name, of one run.
+    `incidents` are those of one run.
     """
     found = []
     for kind, words in DOUBTFUL.items():
-        if own := [incident for incident in incidents if incident["kind"] == kind]:
-            found.append(f"{words}: {sum(incident['count'] for incident in own)} ({_named(own)})")
+        if own := [incident for incident in incidents if incident.kind == kind]:
+            found.append(f"{words}: {sum(incident.count for incident in own)} ({_named(own)})")
     return "; ".join(found) or None
 
 
-def unknown(incidents: Iterable[Mapping[str, Any]]) -> list[str]:
+def unknown(incidents: Sequence[Incident]) -> list[str]:
     """What could not be found out."""
-    texts = [incident["text"] for incident in incidents if incident["kind"] == "unknown"]
+    texts = [incident.text for incident in incidents if incident.kind == "unknown"]
     return [text or "it is not known what happened" for text in texts]
 
 
-def _named(incidents: Sequence[Mapping[str, Any]]) -> str:
+def _named(incidents: Sequence[Incident]) -> str:
     names = list(dict.fromkeys(map(_name, incidents)))
     more = f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return "; ".join(names[:_NAMED]) + more
 
 
-def _name(incident: Mapping[str, Any]) -> str:
-    container = incident["container"]
-    return (incident["object"] or "unknown") + (f", container {container}" if container else "")
+def _name(incident: Incident) -> str:
+    return (incident.object or "unknown") + (f", container {incident.container}" if incident.container else "")

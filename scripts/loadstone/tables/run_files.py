@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loadstone.archive import FOREIGN, MAIN_STREAM, RawFile, metadata, parse_timestamp
+from loadstone.archive import FOREIGN, MAIN_STREAM, RawFile, metadata, parse_timestamp, run_records
 from loadstone.archive.metadata import Metadata
-from loadstone.readers import FORMATS, RANKS, Problems, Reader, Report, load_generators, run_record
+from loadstone.archive.run_records import RunRecord
+from loadstone.readers import FORMATS, RANKS, Problems, Reader, Report, load_generators
 from loadstone.readers.base import Figure
-from loadstone.readers.run_record import RunRecord
+from loadstone.readers.stream import read_object
 from loadstone.tables import contradictions, layout, schema
 from loadstone.tables.cell import CellTables, Reading
 from loadstone.tables.contradictions import Tally
@@ -48,7 +49,7 @@ class _RunReader:
         self.measured: str | None = None  # the main stream's measured phase, as the tool calls it
         self.measured_rows = self.bordering = 0  # requests of that phase; those that may be of it or of another
         self.tally = Tally()
-        self.record = RunRecord([], None)
+        self.record = RunRecord()
 
     def read(self, output: CellTables) -> None:
         for file in self.files:
@@ -257,12 +258,13 @@ class _RunReader:
             if file.kind != "run":
                 continue
             problems = Problems()
-            record = run_record.read(self.reading.path(file), problems)
-            if record is not None:
-                self.record = record
-                self.reading.record.incidents += [self.key | row for row in record.incidents]
-                told = trouble(record.incidents)
-                for text in [*([f"tells of {told}"] if told else []), *unknown(record.incidents)]:
+            content = read_object(self.reading.path(file), problems, "record of a run")
+            if content is not None:
+                self.record = run_records.parse(content)
+                incidents = self.record.incidents
+                self.reading.record.incidents += [self.key | vars(incident) for incident in incidents]
+                doubtful = trouble(incidents)
+                for text in [*([f"tells of {doubtful}"] if doubtful else []), *unknown(incidents)]:
                     self._problem(file.name, text)
             for text in problems.texts():
                 self._problem(file.name, text)
@@ -302,7 +304,7 @@ class _RunReader:
             "timeout_s": metadata.parse_duration(described.timeout),
             "generators": described.generators,
             "sent_by": described.sent_by if generator == described.generator else generator,
-            "senders": list(self.record.senders) or None,
+            "senders": [vars(sender) for sender in self.record.senders] or None,
             "plan_order": described.order,
             "results_sha256": self.reading.sha256(counting if counting and counting.format != _OWN_REPORT else None),
             "source": self.reading.source(counting.name if counting else ""),

@@ -1,6 +1,6 @@
-"""Vegeta's report as text (``vegeta report``): what the tool itself says of a run.
+"""Vegeta's own report of a run, as JSON (``vegeta report -type json``) or as text (``vegeta report``).
 
-A line is a name, the names of its figures in brackets, and the figures:
+A line of the text is a name, the names of its figures in brackets, and the figures:
 
     Latencies     [mean, 50, 95, 99, max]    44.431828ms, 50.783723ms, 59.100058ms, 107.767342ms, 448.815162ms
 
@@ -14,15 +14,71 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from loadstone.readers.base import Figure, Problems, Report
-from loadstone.readers.printed import duration_ns, number, read_text
+from loadstone.readers.base import Figure, Format, Problems, Report, duration_ns, instant, json_number, number
+from loadstone.readers.stream import of_text, read_object
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+_JSON_LATENCIES = {
+    "mean_ns": "mean",
+    "min_ns": "min",
+    "p50_ns": "50th",
+    "p90_ns": "90th",
+    "p95_ns": "95th",
+    "p99_ns": "99th",
+    "max_ns": "max",
+}
+
+
+def json_report(path: Path, problems: Problems) -> Report | None:
+    """What vegeta reports of a run; None when the file can't be read.
+
+    Latencies in ns as estimated by vegeta, `throughput` in successes/s, `success` as a share. What is absent is None.
+    `said` may hold ``duration_s``, from the first request's start to the last's.
+    """
+    found = read_object(path, problems, "report of vegeta")
+    if found is None:
+        return None
+    if not isinstance(found.get("latencies"), dict):
+        problems.damaged = "it is no report of vegeta"
+        return None
+    duration_ns = json_number(found.get("duration"))
+    said = {} if duration_ns is None else {"duration_s": repr(duration_ns / 1e9)}
+    return Report(summary=_json_summary(found), said=said)
+
+
+def _json_summary(report: dict[str, Any]) -> dict[str, Any]:
+    codes = report.get("status_codes")
+    requests = json_number(report.get("requests"))
+    return {
+        "requests": None if requests is None else int(requests),
+        "success": json_number(report.get("success")),
+        **{column: json_number(report["latencies"].get(key)) for column, key in _JSON_LATENCIES.items()},
+        "throughput": json_number(report.get("throughput")),
+        "status_codes": {str(code): int(count) for code, count in codes.items() if json_number(count) is not None}
+        if isinstance(codes, dict)
+        else {},
+        "started_at": _instant(report.get("earliest")),
+    }
+
+
+def _instant(value: object) -> str | None:
+    """The time as ISO 8601 in UTC; vegeta reports year 1 when there was no request."""
+    try:
+        started = instant(str(value))
+    except (ValueError, OverflowError):
+        return None
+    return started.isoformat() if started.year > 1 else None
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
 
 _LINE = re.compile(r"[ \t]*([A-Z][a-z]+(?: [A-Z][a-z]+)?)[ \t]++\[([^\[\]]{1,200})\][ \t]*+(.*)")
 _CODE = re.compile(r"([0-9]{1,3}):([0-9]{1,18})")
 _ERRORS = "Error Set:"
 _DIGITS = 0.001  # of a duration, which is printed in few
 _NAMES = ("Requests", "Duration", "Latencies", "Bytes In", "Bytes Out", "Success", "Status Codes")
-_LATENCIES = {
+_TEXT_LATENCIES = {
     "mean": "mean_ns",
     "min": "min_ns",
     "50": "p50_ns",
@@ -35,13 +91,7 @@ _LATENCIES = {
 }
 
 
-def report(path: Path, problems: Problems) -> Report | None:
-    """The report in ``.txt`` or ``.txt.zst``; see `parse`."""
-    text = read_text(path, problems)
-    return None if text is None else parse(text, problems)
-
-
-def parse(text: str, problems: Problems) -> Report | None:
+def parse_text(text: str, problems: Problems) -> Report | None:
     """The one report in a text, whatever stands before it; lines may be indented.
 
     `Report.said` has ``duration_s`` (from the first request's start to the last's) and ``errors``, the texts of the
@@ -68,8 +118,8 @@ def parse(text: str, problems: Problems) -> Report | None:
         if read is None:
             problems.corrupt(line)
         figures += read or []
-    summary = _summary(figures, "Status Codes" in names)
-    _check(summary, problems)
+    summary = _text_summary(figures, "Status Codes" in names)
+    _check_codes(summary, problems)
     _check_rate(figures, problems)
     return Report(summary=summary, figures=figures, said=_said(figures, lines))
 
@@ -107,12 +157,12 @@ def _value(metric: str, statistic: str, text: str) -> tuple[Fraction | None, str
     return value, "bytes"
 
 
-def _summary(figures: list[Figure], has_codes: bool) -> dict[str, Any]:
+def _text_summary(figures: list[Figure], has_codes: bool) -> dict[str, Any]:
     by_name = {(figure.metric, figure.statistic): figure.value for figure in figures}
     columns = {
         "requests": ("Requests", "total"),
         "success": ("Success", "ratio"),
-        **{column: ("Latencies", statistic) for statistic, column in _LATENCIES.items()},
+        **{column: ("Latencies", statistic) for statistic, column in _TEXT_LATENCIES.items()},
         "throughput": ("Requests", "throughput"),
     }
     summary: dict[str, Any] = {column: by_name[name] for column, name in columns.items() if name in by_name}
@@ -124,7 +174,7 @@ def _summary(figures: list[Figure], has_codes: bool) -> dict[str, Any]:
     return summary
 
 
-def _check(summary: dict[str, Any], problems: Problems) -> None:
+def _check_codes(summary: dict[str, Any], problems: Problems) -> None:
     """Every request has one code, and those from 200 to 399 are its successes; a cut figure shows by that.
 
     Codes that bear the printed ratio out take its place.
@@ -164,3 +214,11 @@ def _said(figures: list[Figure], lines: list[str]) -> dict[str, str]:
     if errors:
         said["errors"] = "\n".join(errors)
     return said
+
+
+FORMATS = {
+    "summary.json": Format(report=json_report, resolution_ns=1, begins=rb'\s*\{\s*"latencies"\s*:'),
+    "vegeta.txt": Format(
+        "vegeta", report=of_text(parse_text), resolution_ns=1, contains=rb"^[ \t]*Requests[ \t]+\[total"
+    ),
+}

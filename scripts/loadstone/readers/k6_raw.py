@@ -1,0 +1,280 @@
+"""k6's raw outputs: JSON lines (``k6 run --out json=FILE``) and CSV (``k6 run --out csv=FILE``).
+
+Both have nine and more points of every request; one of ``http_req_duration`` is a request. k6 stamps all points of a
+request when it has ended (EndTime, lib/netext/httpext/tracer.go), so `sent_at` is that time less the latency. The
+latency is k6's own: sending, waiting and receiving the whole body, without waiting for a connection, connecting and TLS
+handshake. k6 counts bytes per iteration only; per request they are null.
+
+Of the JSON only the lines that name `DURATION` are decoded; all others are looked at from outside, which is many times
+faster. In the CSV times are in whole seconds unless K6_CSV_TIME_FORMAT asked for more. A request's start is then known
+to the second only: `sent_at` may be up to `csv_report`'s ``clock_resolution_ns`` earlier than it was.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from loadstone.readers.base import LAST_NS, NS_PER_MS, SCHEMA, Format, Problems, Report, Rows
+from loadstone.readers.stream import csv_records, read_lines, text_lines
+
+DURATION = "http_req_duration"
+REQUESTS = "http_reqs"
+
+K6_SCHEMA = SCHEMA.append(pa.field("phase", pa.string()))
+_COLUMNS = ("seq", "sent_at", "latency_ns", "code", "error", "phase")
+
+# k6 runs these functions of a script once, before and after all scenarios.
+_OUTSIDE = ("setup", "teardown")
+
+_STATUS = re.compile(r"[0-9]{1,9}")
+_TIME = re.compile(
+    r"((?:19|20|21)[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+class _Tags(msgspec.Struct):
+    """The tags of a point that matter here; those that are absent are empty."""
+
+    status: str = ""
+    error: str = ""
+    error_code: str = ""
+    scenario: str = ""
+    group: str = ""
+
+
+class _Requests:
+    """Requests on their way into a batch. `count` is how many there were so far, in the file's order: that of ends."""
+
+    def __init__(self) -> None:
+        self.rows = Rows(_COLUMNS, K6_SCHEMA)
+        self.count = 0
+
+    def add(self, ended_ns: int | None, value_ms: float, tags: _Tags) -> bool:
+        """False when it can't be understood."""
+        if ended_ns is None or not math.isfinite(value_ms) or not 0 <= value_ms * NS_PER_MS <= ended_ns <= LAST_NS:
+            return False
+        if tags.status and _STATUS.fullmatch(tags.status) is None:
+            return False
+        # A status from 400 on sets error_code too (1000 more), without a text: the status says it better.
+        code = int(tags.status) if tags.status else None
+        error = tags.error or (f"error_code {tags.error_code}" if tags.error_code and not code else "")
+        latency_ns = round(value_ms * NS_PER_MS)
+        self.rows.add((self.count, ended_ns - latency_ns, latency_ns, code, error, _phase(tags)), len(error))
+        self.count += 1
+        return True
+
+
+def _phase(tags: _Tags) -> str | None:
+    """The scenario; ``setup`` or ``teardown``, which are of none; None of a k6 that has no scenarios."""
+    if tags.scenario:
+        return tags.scenario
+    name = tags.group.removeprefix("::").partition("::")[0]
+    return name if name in _OUTSIDE else None
+
+
+def _compare(counted: int, requests: _Requests, problems: Problems) -> None:
+    """Every request is counted by one point and measured by another: say when one of them was lost."""
+    if counted and counted != requests.count and not problems.texts():
+        problems.damaged = f"it counts {counted} requests and holds the durations of {requests.count}"
+
+
+def _instant_ns(text: str) -> int | None:
+    """A time as Go writes it (RFC 3339 with up to nine decimals) in nanoseconds since 1970."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    second = _second(match[1] + match[3])
+    return None if second is None else second * 1_000_000_000 + int((match[2] or "").ljust(9, "0"))
+
+
+@lru_cache(maxsize=16)
+def _second(text: str) -> int | None:
+    try:
+        return round(datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        return None
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+_NAME = f'"{DURATION}"'.encode()
+_POINT = b'"type":"Point"'
+_COUNTED = f'{{"metric":"{REQUESTS}",'.encode() + _POINT  # as since 0.40; before, the name stood last
+_LINE_FEED, _CARRIAGE_RETURN, _OPEN, _CLOSE = b"\n\r{}"
+
+
+class _Kind(msgspec.Struct):
+    type: str
+
+
+class _Data(msgspec.Struct):
+    time: str
+    value: float
+    tags: _Tags | None = None
+
+
+class _Line(msgspec.Struct):
+    type: str
+    metric: str
+    data: _Data
+
+
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+_decode = msgspec.json.Decoder(_Line).decode
+_decode_any = msgspec.json.Decoder().decode
+
+
+def read_json(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
+    """Batches of `K6_SCHEMA` from ``.k6.json``, plain or ``.zst``, in the file's order."""
+    requests = _Requests()
+    lines = points = counted = 0
+    for buffer, end in read_lines(path, problems):
+        lines += _read_chunk(buffer, end, requests, lines, problems)
+        points += buffer.count(_POINT, 0, end)
+        counted += buffer.count(_COUNTED, 0, end)
+        if requests.rows.full:
+            yield requests.rows.batch()
+    if len(requests.rows):
+        yield requests.rows.batch()
+    if lines and not points and not requests.count:
+        problems.damaged = problems.damaged or "it is no JSON output of k6"
+    _compare(counted, requests, problems)
+
+
+def _read_chunk(buffer: bytearray, end: int, requests: _Requests, lines_before: int, problems: Problems) -> int:
+    """Add the requests of ``buffer[:end]``; returns how many lines it holds."""
+    line_feeds, suspects = _outline(buffer, end)
+    corrupt = {start for start, stop in suspects if not _is_object(bytes(buffer[start:stop]))}
+    position = buffer.find(_NAME, 0, end)
+    while position >= 0:
+        start = buffer.rfind(b"\n", 0, position) + 1
+        stop = buffer.find(b"\n", position, end)
+        if not _read_line(bytes(buffer[start:stop]), requests):
+            corrupt.add(start)
+        position = buffer.find(_NAME, stop, end)
+    for start in sorted(corrupt):
+        problems.corrupt(lines_before + 1 + int(np.searchsorted(line_feeds, start)))
+    return len(line_feeds)
+
+
+def _outline(buffer: bytearray, end: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Where the lines end, and the begin and end of those that are not from one brace to another."""
+    content = np.frombuffer(buffer, np.uint8, end)
+    line_feeds = np.flatnonzero(content == _LINE_FEED)
+    starts = np.concatenate(([0], line_feeds[:-1] + 1))
+    last = content[np.maximum(line_feeds - 1, starts)]
+    last = np.where(last == _CARRIAGE_RETURN, content[np.maximum(line_feeds - 2, starts)], last)
+    odd = np.flatnonzero((content[starts] != _OPEN) | (last != _CLOSE))
+    return line_feeds, [(int(starts[line]), int(line_feeds[line])) for line in odd]
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line that looks odd is fine, or empty."""
+    try:
+        return not line.strip() or isinstance(_decode_any(line), dict)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+
+
+def _read_line(line: bytes, requests: _Requests) -> bool:
+    """Add the request of a line that names `DURATION` somewhere; False when it is corrupt."""
+    try:
+        if _decode_kind(line).type == "Metric":
+            return True
+        point = _decode(line)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+    if point.type != "Point" or point.metric != DURATION:
+        return True
+    return requests.add(_instant_ns(point.data.time), point.data.value, point.data.tags or _Tags())
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------------
+
+_BEGIN = ["metric_name", "timestamp", "metric_value"]
+_VALUE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_SOUGHT = 10_000  # lines in which a time is looked for
+
+# The digits of a Unix time show what it counts; these ranges are of 1973 to 2262.
+_UNITS_NS = {9: 10**9, 10: 10**9, 12: 10**6, 13: 10**6, 15: 1000, 16: 1000, 18: 1, 19: 1}
+
+
+def read_csv(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
+    """Batches of `K6_SCHEMA` from ``.k6.csv``, plain or ``.zst``, in the file's order."""
+    requests = _Requests()
+    counted = 0
+    for line, record, columns in _records(path, problems):
+        if record[0] == REQUESTS:
+            counted += 1
+        elif record[0] == DURATION:
+            if not _add(record, columns, requests):
+                problems.corrupt(line)
+            if requests.rows.full:
+                yield requests.rows.batch()
+    if len(requests.rows):
+        yield requests.rows.batch()
+    _compare(counted, requests, problems)
+
+
+def csv_report(path: Path, problems: Problems) -> Report | None:
+    """Nothing but `said`: ``clock_resolution_ns``, how finely the file gives times."""
+    for _, record, _ in islice(_records(path, problems), _SOUGHT):
+        if (known := _time(record[1])) is not None:
+            return Report(said={"clock_resolution_ns": str(known[1])})
+    return None
+
+
+def _records(path: Path, problems: Problems) -> Iterator[tuple[int, list[str], dict[str, int]]]:
+    """Every record behind the header with its line and where each tag stands."""
+    records = csv_records(text_lines(path, problems, "backslashreplace"), problems)
+    _, header = next(records, (0, [""]))
+    header[0] = header[0].removeprefix("\ufeff")
+    if problems.corrupt_records or header[:3] != _BEGIN:
+        problems.is_no("CSV output of k6")
+        return
+    columns = {name: index for index, name in enumerate(header) if name in _Tags.__struct_fields__}
+    for line, record in records:
+        if len(record) == len(header):
+            yield line, record, columns
+        else:
+            problems.corrupt(line)
+
+
+def _add(record: list[str], columns: dict[str, int], requests: _Requests) -> bool:
+    known = _time(record[1])
+    if known is None or _VALUE.fullmatch(record[2]) is None:
+        return False
+    tags = _Tags(**{name: record[index] for name, index in columns.items()})
+    return requests.add(known[0], float(record[2]), tags)
+
+
+def _time(text: str) -> tuple[int, int] | None:
+    """A time in nanoseconds since 1970, and how many of them its last digit stands for."""
+    if text.isascii() and text.isdecimal():
+        unit_ns = _UNITS_NS.get(len(text))
+        return None if unit_ns is None else (int(text) * unit_ns, unit_ns)
+    ended_ns = _instant_ns(text)
+    # Go drops zeros at the end, so that decimals only show that there are some.
+    return None if ended_ns is None else (ended_ns, 1 if "." in text else 10**9)
+
+
+FORMATS = {
+    "k6.json": Format(
+        "k6",
+        requests=read_json,
+        resolution_ns=1,
+        begins=rb'\s*\{"(?:type|metric|data)":[^\n]*"(?:Metric|Point)"',
+        phases=True,
+    ),
+    "k6.csv": Format(
+        "k6", requests=read_csv, report=csv_report, resolution_ns=1, begins=rb"metric_name,timestamp,", phases=True
+    ),
+}

@@ -1,0 +1,373 @@
+"""Vegeta's results: JSON lines (also as the predecessor's serial mode wrote them), CSV, and its binary form (gob).
+
+The only module that knows vegeta's line format. Nearly every JSON line is read by a regular expression over the fields
+before ``body``, in the order in which vegeta writes them, and a look at what follows the body; any line of another form
+is decoded as JSON. That is several times faster than decoding megabytes of bodies that nobody needs. Binary results are
+decoded by vegeta itself, then read as its JSON lines.
+"""
+
+import base64
+import binascii
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from subprocess import PIPE
+from typing import IO, Annotated, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from loadstone.process import Minder, Program
+from loadstone.readers.base import ANSWERED_SCHEMA, LAST_NS, Format, Problems, Rows, batch_of
+from loadstone.readers.stream import csv_records, explain, open_bytes, read_lines, text_lines, whole_lines
+
+_FAILED = 400  # the codes that say who failed
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+_BATCH_ROWS = 1 << 14
+_BATCH_INPUT_BYTES = 32 << 20  # bounds a batch whose records are all long
+
+# RFC 3339 with 0 to 9 decimals, within the years that nanoseconds can express. The days are those that every such
+# month has, so that a time that matches converts for certain (29 February takes the other path).
+_TIME = (
+    rb"(?:19|20|21)[0-9]{2}-"
+    rb"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    rb"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+_PLAIN = rb"[ !#-\[\]-~]*"  # ASCII without quote and backslash: text that JSON writes as it is
+_HEAD = re.compile(
+    rb'\{"attack":"(?:generator-([0-9]{1,6})|'
+    + _PLAIN
+    + rb')","seq":([0-9]{1,18}),"code":([0-9]{1,9}),"timestamp":"('
+    + _TIME
+    + rb')",'
+    rb'"latency":([0-9]{1,18}),"bytes_out":([0-9]{1,18}),"bytes_in":([0-9]{1,18}),"error":"(' + _PLAIN + rb')",'
+    rb'"body":"(\x00)?'  # the last group never matches: it keeps a place for who gave the answer
+)
+_GENERATOR = re.compile(r"generator-([0-9]{1,6})")
+_SHARED_SCHEMA = ANSWERED_SCHEMA.append(pa.field("generator", pa.int32()))
+_BEHIND_BODY = b',"method":"'
+_LEAP_DAY = re.compile(_TIME.replace(rb"(?:0[13-9]|1[0-2])-(?:29|30)", rb"(?:0[1-9]|1[0-2])-(?:29|30)"))
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_CODE_GROUP = 2  # of the fields that _HEAD finds
+_Fields = tuple[bytes | None, ...]
+
+
+class _Line(msgspec.Struct):
+    seq: _Count
+    code: Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+    timestamp: str
+    latency: Annotated[float, msgspec.Meta(ge=0, lt=1 << 53)]  # exact up to 104 days
+    bytes_out: _Count = 0
+    bytes_in: _Count = 0
+    error: str | None = None
+    attack: object = None
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
+def read_json(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
+    """Batches of `ANSWERED_SCHEMA` from ``.json`` or ``.json.zst``, in the file's order (that of completion).
+
+    Where requests name one of several generators, as ``generator-3``, its number is the column ``generator``.
+    """
+    return parse_json(read_lines(path, problems), problems)
+
+
+def parse_json(chunks: Iterator[tuple[bytearray, int]], problems: Problems) -> Iterator[pa.RecordBatch]:
+    """The same from chunks of whole lines as `loadstone.readers.stream.whole_lines` yields them."""
+    rows: list[_Fields] = []
+    lines, consumed_bytes = 0, 0
+    for buffer, end in chunks:
+        lines += _parse_chunk(buffer, end, rows, lines, problems)
+        consumed_bytes += end
+        if len(rows) >= _BATCH_ROWS or consumed_bytes >= _BATCH_INPUT_BYTES:
+            yield _json_batch(rows)
+            rows, consumed_bytes = [], 0
+    if rows:
+        yield _json_batch(rows)
+
+
+def _parse_chunk(buffer: bytearray, end: int, rows: list[_Fields], lines_before: int, problems: Problems) -> int:
+    """Append the rows of ``buffer[:end]``; returns how many lines it holds."""
+    match, find, starts_with = _HEAD.match, buffer.find, buffer.startswith
+    position, others, rows_before = 0, 0, len(rows)
+    while position < end:
+        head = match(buffer, position)
+        if head is not None:
+            # -1 (no quote) gives 0, where the chunk's first line starts: with a brace, not with what follows a body.
+            behind_body = find(b'"', head.end(), end) + 1
+            line_end = find(b"\n", behind_body, end)
+            if starts_with(_BEHIND_BODY, behind_body) and starts_with(b"}}", line_end - 2):
+                row = head.groups()
+                if (
+                    row[_CODE_GROUP] >= b"4"
+                ):  # as text, so perhaps; `_answered` looks closer, at all but most of the body
+                    start = buffer[position : min(head.end() + _BODY_START, behind_body - 1)]
+                    row = _answered(row, bytes(start + buffer[behind_body - 1 : line_end]))
+                rows.append(row)
+                position = line_end + 1
+                continue
+        line_end = find(b"\n", position, end)
+        line = bytes(buffer[position:line_end])
+        position = line_end + 1
+        decoded = _decode_line(line)
+        if decoded is not None:
+            rows.append(_answered(decoded, line))
+            continue
+        others += 1
+        if line.strip():
+            problems.corrupt(lines_before + len(rows) - rows_before + others)
+    return len(rows) - rows_before + others
+
+
+def _decode_line(line: bytes) -> _Fields | None:
+    """The fields of any JSON object with vegeta's keys as texts in the order of `SCHEMA`'s regex; None if corrupt."""
+    try:
+        record = _decode(line)
+        stamp = record.timestamp.encode()
+        if _LEAP_DAY.fullmatch(stamp) is None:
+            return None
+        datetime.fromisoformat(record.timestamp)
+        error = (record.error or "").encode()
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    numbers = (record.seq, record.code, round(record.latency), record.bytes_out, record.bytes_in)
+    seq, code, latency_ns, bytes_out, bytes_in = (str(number).encode() for number in numbers)
+    named = _GENERATOR.fullmatch(record.attack) if isinstance(record.attack, str) else None
+    return named and named[1].encode(), seq, code, stamp, latency_ns, bytes_out, bytes_in, error, None
+
+
+def _answered(row: _Fields, line: bytes) -> _Fields:
+    """A row with who gave the answer, when that is no success and the line says it."""
+    answered = _answered_in_line(line) if int(row[_CODE_GROUP] or 0) >= _FAILED else None
+    return (*row[:-1], answered.encode()) if answered else row
+
+
+def _json_batch(rows: list[_Fields]) -> pa.RecordBatch:
+    names = ("generator", "seq", "code", "sent_at", "latency_ns", "bytes_out", "bytes_in", "error", "answered_by")
+    columns = {
+        name: pa.array(column, pa.binary()).cast(pa.string())
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    columns["sent_at"] = pc.cast(columns["sent_at"], pa.timestamp("ns", "UTC"))
+    # Nearly all runs are of one generator, and name none.
+    schema = ANSWERED_SCHEMA if columns["generator"].null_count == len(rows) else _SHARED_SCHEMA
+    return batch_of(columns, schema)
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------------
+
+_COLUMNS = (9, 12)
+_SENT_AT, _CODE, _LATENCY, _BYTES_OUT, _BYTES_IN, _ERROR, _BODY, _SEQ, _HEADERS = 0, 1, 2, 3, 4, 5, 6, 8, 11
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_UNIX_NS = re.compile(r"[0-9]{1,19}")
+_BYTES = "surrogateescape"  # what is no UTF-8 comes through as it is
+
+
+def read_csv(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
+    """Batches of `ANSWERED_SCHEMA` from ``.csv`` or ``.csv.zst``, in the file's order.
+
+    Columns, without a header line: Unix nanoseconds, code, latency, bytes out, bytes in, error, body, attack, seq, and
+    since v12.8 method, url, headers. Windows line ends are accepted.
+    """
+    rows = Rows(ANSWERED_SCHEMA.names, ANSWERED_SCHEMA)
+    columns = 0
+    for line, record in csv_records(text_lines(path, problems, _BYTES), problems):
+        columns = columns or len(record)
+        row = _csv_row(record) if len(record) == columns else None
+        if row is None:
+            problems.corrupt(line)
+            continue
+        rows.add(row, len(record[_ERROR]))
+        if rows.full:
+            yield rows.batch()
+    if len(rows):
+        yield rows.batch()
+
+
+def _csv_row(record: list[str]) -> tuple[Any, ...] | None:
+    """The fields in the order of `ANSWERED_SCHEMA`, or None when the record is corrupt."""
+    if len(record) not in _COLUMNS or _UNIX_NS.fullmatch(record[_SENT_AT]) is None:
+        return None
+    numbers = [record[column] for column in (_SEQ, _LATENCY, _CODE, _BYTES_OUT, _BYTES_IN)]
+    if any(_NUMBER.fullmatch(number) is None for number in numbers):
+        return None
+    sent_at_ns, error = int(record[_SENT_AT]), record[_ERROR]
+    seq, latency_ns, code, bytes_out, bytes_in = map(int, numbers)
+    if sent_at_ns > LAST_NS or code >= 1 << 31 or not _is_text(error):
+        return None
+    answered = _answered_in_record(record) if code >= _FAILED else None
+    return seq, sent_at_ns, latency_ns, code, error, bytes_out, bytes_in, answered
+
+
+def _answered_in_record(record: list[str]) -> str | None:
+    body, headers = record[_BODY], record[_HEADERS] if len(record) > _HEADERS else ""
+    return answered_by(_decoded(body.encode(errors=_BYTES)), _decoded(headers.encode(errors=_BYTES), whole=True))
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# --- the binary form --------------------------------------------------------------------------------------------------
+
+_COPY_BYTES = 1 << 18
+
+# A message of gob is at most 1 GiB. What is none, vegeta tries as lines of any length: that must end somewhere.
+MOST_BYTES = 3 << 30
+
+
+def read_gob(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
+    """Batches of `SCHEMA` from ``.bin`` or ``.bin.zst``. Raises LoadstoneError when there is no vegeta.
+
+    A consumer that stops early ends the program too.
+    """
+    with tempfile.TemporaryDirectory() as folder, Minder() as minder:
+        feeder = _Feeder(path)
+        with feeder.output:
+            command = ["vegeta", "encode", "--to", "json"]
+            log = Path(folder) / "log"
+            program = Program(command, minder, log, stdin=feeder.output, stdout=PIPE, most_bytes=MOST_BYTES)
+        feeder.start()
+        try:
+            yield from parse_json(whole_lines(partial(_read_into, program.stdout), problems), problems)
+            code = program.wait()
+            feeder.join()
+            if code and lacked_memory(_first_line(log)):
+                problems.damaged = f"it takes more than {MOST_BYTES / (1 << 30):g} GiB of memory to decode"
+            else:
+                _judge(code, program.tail(1), feeder, problems)
+        finally:
+            program.stop(grace_s=0)
+            program.stdout.close()
+            feeder.join()
+
+
+def _read_into(stream: IO[bytes], buffer: memoryview) -> int:
+    return os.readv(stream.fileno(), [buffer])
+
+
+def lacked_memory(said: bytes) -> bool:
+    """By the first line of a Go program's last words; one in a hundred uses what it was refused and crashes."""
+    return b"memory" in said or said.startswith(b"SIGSEGV")
+
+
+def _first_line(log: Path) -> bytes:
+    with log.open("rb") as file:
+        return file.readline(1000)
+
+
+def _judge(code: int, printed: str, feeder: "_Feeder", problems: Problems) -> None:
+    """What vegeta's end says of the file. What is wrong with the compressed bytes comes first: the rest follows."""
+    if feeder.problems.texts():
+        problems.truncated = feeder.problems.truncated
+        problems.damaged = feeder.problems.damaged
+    elif feeder.copied_bytes == 0:
+        problems.truncated = "it is empty"
+    elif "unexpected EOF" in printed:
+        problems.truncated = "it ends in the middle of a record"
+    elif code or "can't detect" in printed:
+        problems.damaged = f"vegeta can't decode it ({printed.strip() or f'exit code {code}'})"
+
+
+class _Feeder(threading.Thread):
+    """Copies a file's decompressed content into a pipe and closes that, whether or not all of it was taken."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        readable, self._pipe = os.pipe()
+        self.output = os.fdopen(readable, "rb")
+        self.problems = Problems()
+        self.copied_bytes = 0
+        self._path = path
+
+    def run(self) -> None:
+        with os.fdopen(self._pipe, "wb", buffering=0) as pipe:
+            try:
+                with open_bytes(self._path) as stream:
+                    while chunk := stream.read(_COPY_BYTES):
+                        self.copied_bytes += len(chunk)
+                        pipe.write(chunk)
+            except BrokenPipeError:
+                pass
+            except OSError as error:
+                explain(error, self.problems)
+
+
+# --- who answered -----------------------------------------------------------------------------------------------------
+
+# Who answered a request that failed with an HTTP status: a proxy by itself, or the service behind it. Only what a
+# response says of itself counts. Envoy's own replies (also as a service mesh's sidecar) have texts of their own, and a
+# response that it passes on carries how long the upstream took; Linkerd names its own errors in a header.
+# (Envoy: source/common/router/router.cc and source/common/http/conn_manager_impl.cc, texts of sendLocalReply;
+# https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_filters/router_filter.)
+
+_PROXY, _SERVICE = "proxy", "service"
+
+# How the bodies of Envoy's own replies begin.
+_OWN_REPLIES = (
+    b"upstream connect error or disconnect/reset before headers",
+    b"no healthy upstream",
+    b"upstream request timeout",
+    b"upstream max stream duration reached",
+    b"stream timeout",
+    b"downstream duration timeout",
+    b"local_rate_limited",
+    b"RBAC: access denied",
+    b"fault filter abort",
+    b"envoy overloaded",
+)
+_PROXY_HEADER = b"l5d-proxy-error"
+_PASSED_ON = b"x-envoy-upstream-service-time"
+
+_BODY_START = 128  # characters of base64 that are looked at: 96 bytes of a body
+_BODY_KEY = b'"body":"'
+
+
+def answered_by(body: bytes, headers: bytes) -> str | None:
+    """``proxy``, ``service``, or None where nothing says it.
+
+    `body` is the start of the response's body, `headers` holds their names in any writing.
+    """
+    if body.startswith(_OWN_REPLIES):
+        return _PROXY
+    headers = headers.lower()
+    if _PROXY_HEADER in headers:
+        return _PROXY
+    return _SERVICE if _PASSED_ON in headers else None
+
+
+def _answered_in_line(line: bytes) -> str | None:
+    """The same for a line of vegeta's JSON. No text within it can hold an unescaped quote, as the keys have."""
+    start = line.find(_BODY_KEY) + len(_BODY_KEY)
+    end = line.find(b'"', start)
+    return answered_by(_decoded(line[start:end]), line[end:])
+
+
+def _decoded(encoded: bytes, *, whole: bool = False) -> bytes:
+    """The start of what base64 holds, or the `whole`; empty when that is none."""
+    try:
+        return base64.b64decode(encoded if whole else encoded[:_BODY_START], validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+FORMATS = {
+    "results.json": Format(requests=read_json, resolution_ns=1, begins=rb'\s*\{"attack":'),
+    "results.bin": Format(requests=read_gob, resolution_ns=1, begins=rb"(?s).{0,64}Result.{0,200}Attack.{0,20}Seq"),
+    "results.csv": Format(requests=read_csv, resolution_ns=1, begins=rb"\d{16,19},\d{1,3},\d+,\d+,\d+,"),
+}
