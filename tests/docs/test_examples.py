@@ -15,7 +15,7 @@ from loadstone import config
 from loadstone.collect.targets.kubernetes.settings import Declared
 from loadstone.config import comparisons
 from loadstone.config.catalogue import load_catalogue
-from loadstone.importing import declared
+from loadstone.importing import declaration
 from support.checkout import Checkout
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -24,7 +24,7 @@ _LOADERS: dict[str, Callable[[Path], object]] = {
     "config/variants.yaml": config.load_variants,
     "config/catalogue.yaml": load_catalogue,
     "config/comparisons.yaml": comparisons.load,
-    "config/imports.yaml": declared.load,
+    "config/imports.yaml": declaration.load_entries,
 }
 
 

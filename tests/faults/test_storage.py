@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from loadstone.archive import scan_cell
 from loadstone.archive.durable import give_name
-from loadstone.collect.staging import Staging
+from loadstone.archive.staging import Staging
 from loadstone.errors import LoadstoneError
 from support.bench import Bench
 from support.faulty_storage import Storage, faulty_storage

@@ -12,7 +12,7 @@ from loadstone import config
 from loadstone.config import comparisons
 from loadstone.config.catalogue import load_catalogue
 from loadstone.errors import LoadstoneError
-from loadstone.importing import declared as imports
+from loadstone.importing import declaration as imports
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -29,7 +29,7 @@ READERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "catalogue.yaml": (load_catalogue, "config/catalogue.yaml"),
     "comparisons.yaml": (comparisons.load, "config/**/comparisons.yaml"),
     "variants.yaml": (config.load_variants, "config/**/variants.yaml"),
-    "imports.yaml": (imports.load, "config/**/imports.yaml"),
+    "imports.yaml": (imports.load_entries, "config/**/imports.yaml"),
 }
 
 

@@ -257,7 +257,7 @@ def test_a_hostile_name_of_a_source_stays_on_one_line(imports, entry):
         ("- {files: x, app: a, host: h, timestamp: t, variant: v, rate: 1, load_model: fast}", "load_model"),
         (
             "- {files: x, app: a, host: h, timestamp: t, variant: v, rate: 1, format: exe}",
-            "the name that such a file has",
+            "the format .exe. is none of markdown, results.json",
         ),
     ],
 )

@@ -20,9 +20,9 @@ from loadstone.archive import Cell, metadata
 from loadstone.archive.locks import exclusive
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.stages import Attack, Stage
+from loadstone.archive.staging import Staging
 from loadstone.collect.generators import GENERATORS, Generator
 from loadstone.collect.sampling import Sampler
-from loadstone.collect.staging import Staging
 from loadstone.collect.targets import local
 from loadstone.collect.targets.base import Job, OnPhase, RunFailedError, Target, Up, ignore
 from loadstone.collect.targets.kubernetes import session

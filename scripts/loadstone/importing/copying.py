@@ -6,7 +6,6 @@ comes before its checksums, which come last and say that all of it is there. Wha
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 
 from loadstone import __version__, archive
 from loadstone.archive import Campaign
-from loadstone.archive.durable import give_name, open_raw, sha256_of, sync, write_new
+from loadstone.archive.durable import open_raw, sha256_of, sync, write_new
+from loadstone.archive.staging import Staging, checksums
 from loadstone.errors import LoadstoneError
 from loadstone.importing.plan import IMPORTED, Plan, PlannedCell, PlannedFile, PlannedRun
 
@@ -59,25 +59,26 @@ def _close(campaign: Campaign) -> None:
 class _Run:
     def __init__(self, planned: PlannedRun) -> None:
         self.planned, self.cell = planned, planned.cell
-        self.staging = planned.cell.path / f".{planned.run}.part"
+        self.staging = Staging(planned.cell, planned.run)
 
     def write(self, log: Log) -> int:
         """Bring a run into the archive; how many of its files were not there."""
-        shutil.rmtree(self.staging, ignore_errors=True)
-        self.staging.mkdir()
+        self.staging.prepare()
         try:
             lacking = [file for file in self.planned.files if not file.is_there]
             for file in lacking:
-                _copy(file, self.staging / file.name)
-            sync(self.staging)
+                _copy(file, self.staging.path / file.name)
+            sync(self.staging.path)
             self._keep_documents()
             for file in lacking:
-                _link(self.staging / file.name, self.cell.path / file.name, file.sha256)
+                final = self.cell.path / file.name
+                if not self.staging.link(file.name) and sha256_of(final) != file.sha256:
+                    raise LoadstoneError(f"{final} has come there meanwhile with another content; it stays")
                 log(f"{self.cell}/{file.name} from {file.source}")
             sync(self.cell.path)
             self._write_records()
         finally:
-            shutil.rmtree(self.staging, ignore_errors=True)
+            self.staging.discard()
         return len(lacking)
 
     def _keep_documents(self) -> None:
@@ -101,10 +102,8 @@ class _Run:
     def _write_records(self) -> None:
         record = self.cell.path / f"{self.planned.run}.run.json"
         write_new(record, _json(self._record()))
-        files = [(file.sha256, file.name) for file in self.planned.files]
-        files.append((hashlib.sha256(record.read_bytes()).hexdigest(), record.name))
-        lines = "".join(f"{digest}  {name}\n" for digest, name in sorted(files, key=lambda each: each[1]))
-        write_new(self.cell.path / f"{self.planned.run}.sha256", lines.encode())
+        sums = {file.name: file.sha256 for file in self.planned.files} | {record.name: sha256_of(record)}
+        write_new(self.cell.path / f"{self.planned.run}.sha256", checksums(dict(sorted(sums.items()))).encode())
 
     def _record(self) -> dict[str, Any]:
         found: dict[str, Any] = {"run": self.planned.run, "loadstone": __version__}
@@ -142,15 +141,6 @@ def _chunks(file: PlannedFile) -> Iterable[bytes]:
     with open_raw(file.source.path) as source:
         while chunk := source.read(_CHUNK_BYTES):
             yield chunk
-
-
-def _link(staged: Path, final: Path, sha256: str) -> None:
-    """Give a staged file its name. One that has come there meanwhile wins, and must be the same."""
-    try:
-        give_name(staged, final)
-    except FileExistsError:
-        if sha256_of(final) != sha256:
-            raise LoadstoneError(f"{final} has come there meanwhile with another content; it stays") from None
 
 
 def _json(content: dict[str, Any]) -> bytes:

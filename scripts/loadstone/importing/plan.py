@@ -2,6 +2,9 @@
 
 Metadata are written once: a cell's `metadata.json` holds what all of its runs share and `<run>.run.json` the rest, so
 that a later run changes no file. `<run>.sha256` is written last and completes the run.
+
+In: the declaration and the archive. Out: a `Plan`: cells with their metadata, runs and files, names that can't lead
+elsewhere, and what the archive holds of them already.
 """
 
 import hashlib
@@ -15,12 +18,11 @@ from typing import Any
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, metadata
 from loadstone.archive.durable import sha256_of
+from loadstone.archive.plan import rate_text
 from loadstone.errors import LoadstoneError
-from loadstone.importing import declared, phases, sources
-from loadstone.importing.declared import DECLARATION, Refusal
-from loadstone.importing.place import FACTS, Placed, place
-from loadstone.importing.sources import Source, refusal
-from loadstone.readers import load_generators
+from loadstone.importing.declaration import DECLARATION, Refusal, Source, find, load_entries, refusal
+from loadstone.readers import FORMATS, Problems, load_generators
+from loadstone.readers.base import UNITS_NS
 
 IMPORTED = "_imported"  # folder of a campaign with the documents whose blocks are runs of it
 _KNOWN_AT_ONCE = {"records": ".run.json"}  # says in metadata.json that runs were imported, and where it says from where
@@ -85,9 +87,10 @@ def make(root: Path, declaration: Path = DECLARATION) -> Plan:
 
     Raises LoadstoneError that lists everything that is refused. Writes nothing.
     """
-    entries = declared.load(declaration)
-    sources.need_any(entries)
-    found = sources.find(entries)
+    entries = load_entries(declaration)
+    if not entries:
+        raise LoadstoneError(f"{DECLARATION} declares nothing to import (see docs/importing.md)")
+    found = find(entries)
     planner = _Planner(root, found.refusals)
     for source in found.sources:
         planner.place(source)
@@ -98,10 +101,126 @@ def make(root: Path, declaration: Path = DECLARATION) -> Plan:
     return Plan(cells, [*found.left, *planner.notices])
 
 
+# --- the place of one source ------------------------------------------------------------------------------------------
+
+# What is the same of all runs of a cell.
+_FACTS = ("generator", "version", "load_model", "duration", "measured_phase", "zone", "unit")
+_LONGEST_NAME_BYTES = 200
+_LARGEST_RUN = 10**9
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """One source with its place. `facts` are its declared keys besides those of the place and the labels."""
+
+    source: Source
+    cell: Cell
+    run: int
+    facts: Mapping[str, str]
+    labels: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.run}.{self.source.format}{self.source.suffix}"
+
+
+def _place(source: Source, root: Path) -> _Placed:
+    """A source's place below the archive `root`, by what its entry says. Raises Refusal."""
+
+    def value(key: str) -> str | None:
+        return source.entry.expand(key, source.groups)
+
+    timestamp = _name("timestamp", value("timestamp") or "")
+    if archive.parse_timestamp(timestamp) is None:
+        raise Refusal(f"the timestamp {timestamp!r} is no time with an offset; write it like 2023-09-27T14:43:27-07:00")
+    campaign = Campaign(root, _name("app", value("app") or ""), _name("host", value("host") or ""), timestamp)
+    cell = Cell(campaign, _rate(value("rate") or ""), _name("variant", value("variant") or ""))
+    facts = {key: text for key in (*_FACTS, "started", "description") if (text := value(key)) is not None}
+    _check_facts(facts)
+    if tool := FORMATS[source.format].generator:
+        if facts.setdefault("generator", tool) != tool:
+            raise Refusal(f"the generator is {facts['generator']!r}, but the file is one of {tool}")
+    elif source.format == "summary.json" or source.format.startswith("results."):
+        facts.setdefault("generator", "vegeta")
+    return _Placed(source, cell, _run(value("run") or "1"), facts, source.entry.expand_labels(source.groups))
+
+
+def _name(key: str, text: str) -> str:
+    """A folder's name in the archive: one that can't lead elsewhere, and that nobody has to fear."""
+    why = ""
+    if not text or text.strip() != text:
+        why = "is empty, or begins or ends with a space"
+    elif "/" in text or text in (".", ".."):
+        why = "leads to another folder"
+    elif text[0] in "._":
+        why = "begins with a dot or an underscore; such folders are no part of an archive"
+    elif not text.isprintable():
+        why = "holds characters that can't be printed"
+    elif len(text.encode("utf-8", "surrogateescape")) > _LONGEST_NAME_BYTES:
+        why = f"is longer than {_LONGEST_NAME_BYTES} bytes"
+    if why:
+        raise Refusal(f"{key}: the name {text!r} {why}")
+    return text
+
+
+def _rate(text: str) -> str:
+    rate = archive.parse_rate(text)
+    if rate is None or rate > 1e12:
+        raise Refusal(f"the rate {text!r} is no positive number: requests/s, or users of closed load")
+    return rate_text(rate)
+
+
+def _run(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < _LARGEST_RUN):
+        raise Refusal(f"the run {text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def _check_facts(facts: Mapping[str, str]) -> None:
+    if "duration" in facts and not metadata.parse_duration(facts["duration"]):
+        raise Refusal(f"the duration {facts['duration']!r} is none; write it like 60s, 5m or 1m30s")
+    if "started" in facts and archive.parse_timestamp(facts["started"]) is None:
+        raise Refusal(f"started: {facts['started']!r} is no time with an offset, like 2023-09-27T14:43:27-07:00")
+    if "unit" in facts and facts["unit"] not in UNITS_NS:
+        raise Refusal(f"the unit {facts['unit']!r} is none of latencies; it is one of s, ms, us, ns")
+    if "zone" in facts and archive.parse_timestamp(f"2000-01-01T00:00:00{facts['zone']}") is None:
+        raise Refusal(f"the zone {facts['zone']!r} is none; write the offset, like -07:00")
+
+
+def _is_of_resources(source: Source) -> bool:
+    """Whether it holds other tools' CPU and memory, and no requests."""
+    return archive.FOREIGN.get(source.format) == "resources"
+
+
+# --- which phase counts -----------------------------------------------------------------------------------------------
+
+_NAMES_PHASES = "artillery.json"  # before its requests are read
+
+
+def _phase_notice(placed: _Placed) -> str | None:
+    """A sentence for people where the last of several phases will count because none was declared. Raises Refusal."""
+    declared, kind = placed.facts.get("measured_phase"), placed.source.format
+    may_have = FORMATS[kind].phases or FORMATS[kind].samples or _is_of_resources(placed.source)
+    if declared is not None and not may_have:
+        raise Refusal(f"measured_phase is {declared!r}, but such a file ({kind}) knows no phases; leave it out")
+    report = FORMATS[kind].report if kind == _NAMES_PHASES else None
+    read = report(placed.source.path, Problems()) if report else None
+    names = [phase.name for phase in read.phases] if read else []
+    listed = ", ".join(map(repr, names))
+    if declared is not None and names and declared not in names:
+        raise Refusal(f"measured_phase is {declared!r}, but its phases are {listed}")
+    if declared is None and len(names) > 1:
+        return f"{placed.source}: of its phases {listed} the last counts; if another does, say it: measured_phase"
+    return None
+
+
+# --- all sources ------------------------------------------------------------------------------------------------------
+
+
 class _Planner:
     def __init__(self, root: Path, refusals: list[str]) -> None:
         self.root, self.refusals = root, refusals
-        self.placed: dict[Cell, list[Placed]] = {}
+        self.placed: dict[Cell, list[_Placed]] = {}
         self.campaigns: dict[Campaign, str | None] = {}
         self.notices: list[str] = []
 
@@ -111,7 +230,7 @@ class _Planner:
     def place(self, source: Source) -> None:
         """Find a source's place by what its entry says."""
         try:
-            placed = place(source, self.root)
+            placed = _place(source, self.root)
         except Refusal as why:
             self._refuse(source, why)
             return
@@ -124,7 +243,7 @@ class _Planner:
                 )
                 return
         try:
-            self.notices += filter(None, [phases.notice(placed)])
+            self.notices += filter(None, [_phase_notice(placed)])
         except Refusal as why:
             self._refuse(source, why)
         self.placed[placed.cell].append(placed)
@@ -157,9 +276,9 @@ class _Planner:
                 where = "declared too" if other in declared_too else "in the archive"
                 raise Refusal(f"{campaign.timestamp} is the moment of {other}, which is {where}; write it the same way")
 
-    def _runs(self, cell: Cell, placed: Iterable[Placed]) -> list[PlannedRun]:
+    def _runs(self, cell: Cell, placed: Iterable[_Placed]) -> list[PlannedRun]:
         runs: dict[int, PlannedRun] = {}
-        for each in sorted(placed, key=lambda each: (each.run, archive.FOREIGN.get(each.source.format) == "resources")):
+        for each in sorted(placed, key=lambda each: (each.run, _is_of_resources(each.source))):
             run = runs.setdefault(each.run, PlannedRun(cell, each.run))
             heading = each.source.block.headings[-1:] if each.source.block else ()
             run.description = run.description or each.facts.get("description") or next(iter(heading), None)
@@ -192,13 +311,13 @@ class _Planner:
 # --- one cell --------------------------------------------------------------------------------------------------------
 
 
-def _metadata(cell: Cell, placed: Iterable[Placed]) -> dict[str, Any]:
+def _metadata(cell: Cell, placed: Iterable[_Placed]) -> dict[str, Any]:
     """Version 5 metadata from what all files of the cell are declared to be; they must not contradict one another."""
     facts: dict[str, str] = {}
     labels: dict[str, str] = {}
     for each in placed:
         for known, said in (
-            (facts, {key: each.facts[key] for key in FACTS if key in each.facts}),
+            (facts, {key: each.facts[key] for key in _FACTS if key in each.facts}),
             (labels, each.labels),
         ):
             for key, value in said.items():
@@ -208,7 +327,7 @@ def _metadata(cell: Cell, placed: Iterable[Placed]) -> dict[str, Any]:
                         "needs a variant, rate or timestamp of its own"
                     )
     generator = facts.get("generator")
-    if generator is None and all(archive.FOREIGN.get(each.source.format) == "resources" for each in placed):
+    if generator is None and all(_is_of_resources(each.source) for each in placed):
         raise Refusal(f"{cell}: no results of this run are imported; only samples")
     if generator is None:
         raise Refusal(f"{cell}: nobody says which load generator sent the requests; say it: generator: wrk2")
@@ -299,7 +418,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     return content
 
 
-def _file(cell: Cell, placed: Placed) -> PlannedFile:
+def _file(cell: Cell, placed: _Placed) -> PlannedFile:
     source, path = placed.source, cell.path / placed.name
     block = source.block
     digest = _sha256(source.path) if block is None else hashlib.sha256(block.content).hexdigest()

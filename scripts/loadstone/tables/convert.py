@@ -1,6 +1,5 @@
 """Raw results of one campaign -> its Parquet tables; cells whose files did not change are not read again."""
 
-import re
 import sys
 import time
 import types
@@ -28,6 +27,7 @@ from loadstone.archive import (
 )
 from loadstone.archive.durable import open_raw
 from loadstone.archive.stages import load_text
+from loadstone.archive.staging import read_checksums
 from loadstone.errors import LoadstoneError
 from loadstone.process import end_with_parents
 from loadstone.tables import layout, schema
@@ -219,8 +219,6 @@ def _cell_key(campaign: Campaign, record: CellRecord) -> dict[str, Any]:
 
 # --- one cell ---------------------------------------------------------------------------------------------------------
 
-_CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
-
 
 def read_cell(listing: CellListing, variant: str, tables: Path) -> CellRecord:
     """Read a cell's raw files and write its own tables below `tables`, replacing what was there.
@@ -321,19 +319,20 @@ class _CellReader:
         """Compare the files with what ``<run>.sha256`` recorded when they were collected."""
         for file in (file for file in self.listing.files if file.kind == "sha256"):
             try:
-                with open_raw(self.cell.path / file.name) as sums:
-                    lines = sums.read(1 << 20).decode("utf-8", "surrogateescape").splitlines()
+                sums = read_checksums(self.cell.path / file.name)
             except OSError as error:
                 self._problem(file.run, file.name, f"cannot be read: {error.strerror or error}")
                 continue
-            for line in lines:
-                if (match := _CHECKSUM.fullmatch(line)) is None:
+            for line in sums:
+                if line is None:
                     self._problem(file.run, file.name, "holds a line that is no checksum")
-                elif (source := self.record.sources.get(match[2])) is None or source.sha256 is None:
-                    self._problem(file.run, file.name, f"names {layout.text(match[2])}, which is not there")
-                elif source.sha256 != match[1].lower():
+                    continue
+                name, digest = line
+                if (source := self.record.sources.get(name)) is None or source.sha256 is None:
+                    self._problem(file.run, file.name, f"names {layout.text(name)}, which is not there")
+                elif source.sha256 != digest:
                     text = f"has changed since it was collected (its checksum differs from {file.name})"
-                    self._problem(file.run, match[2], text, fault=True)
+                    self._problem(file.run, name, text, fault=True)
 
     # --- all the rest -------------------------------------------------------------------------------------------------
 

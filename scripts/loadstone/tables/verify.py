@@ -18,7 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from loadstone.archive import Campaign, encode
-from loadstone.archive.durable import open_raw, replace
+from loadstone.archive.durable import replace
+from loadstone.archive.staging import read_checksums
 from loadstone.errors import LoadstoneError
 from loadstone.tables.cell import load_records, sha256_or_none
 from loadstone.tables.layout import prepare_folder, text
@@ -28,8 +29,6 @@ _PROGRESS = "unfinished.json"
 _ABOVE = "above"  # name of the record of files that lie above the campaigns; campaigns lie in folders
 _LONGEST_PAUSE_S = 24 * 3600
 _SAY_EVERY_S = 10.0
-_LARGEST_SUMS_BYTES = 1 << 20
-CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
 Log = Callable[[str], None]
@@ -292,14 +291,13 @@ class _Verifier:
             if not _SUMS.fullmatch(file.name):
                 continue
             try:
-                with open_raw(file) as content:
-                    lines = content.read(_LARGEST_SUMS_BYTES).decode("utf-8", "surrogateescape").splitlines()
+                found = [line for line in read_checksums(file) if line is not None]
             except OSError:
                 continue  # named as unreadable when it is judged itself
             folder = PurePosixPath(path).parent
-            for line in lines:
-                if (match := CHECKSUM.fullmatch(line)) and "/" not in match[2]:
-                    sums[str(folder / match[2])] = match[1].lower(), file.name
+            for name, digest in found:
+                if "/" not in name:
+                    sums[str(folder / name)] = digest, file.name
         return sums
 
     def _is_being_collected(self, path: str) -> bool:

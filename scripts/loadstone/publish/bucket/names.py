@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from loadstone import archive
 from loadstone.archive import MAIN_STREAM, RawFile, decode, encode, parse_rate, trace_dumps
+from loadstone.archive.staging import parse_checksums
 from loadstone.importing.plan import IMPORTED
-from loadstone.tables.verify import CHECKSUM
 
 Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for what lies above
 
@@ -152,10 +152,9 @@ def _raw(path: str) -> RawFile:
 def checksums(content: bytes, unit: Unit) -> dict[str, str]:
     """What a run's checksums say: path -> SHA-256. Raises ValueError when that is not about the run's own files."""
     found = {}
-    for line in content.decode("utf-8", "surrogateescape").splitlines():
-        match = CHECKSUM.fullmatch(line)
-        raw = _parsed(match[2]) if match else None
-        if match is None or raw is None or raw.run != unit.run:
+    for line in parse_checksums(content):
+        raw = _parsed(line[0]) if line else None
+        if line is None or raw is None or raw.run != unit.run:
             raise ValueError(line)
-        found[f"{unit.folder}/{match[2]}"] = match[1].lower()
+        found[f"{unit.folder}/{line[0]}"] = line[1]
     return found

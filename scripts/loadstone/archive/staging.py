@@ -1,19 +1,23 @@
-"""How a run's files get into the archive: staged beside their final names, sealed, then given these.
+"""How a run's files get into the archive: staged beside their final names, flushed to the disk, then given these.
 
-A sealed staging folder holds a complete run; if the job dies before all links are made, the next one finishes them.
-An unsealed one is what an interrupted attack left, and is thrown away. The main results are linked last: they are
-what makes a run collected.
+A collected run is sealed first: a sealed staging folder holds a complete run; if the job dies before all links are
+made, the next one finishes them. An unsealed one is what an interrupted attack left, and is thrown away. The main
+results are linked last: they are what makes a run collected. (An import links single files: what is interrupted is
+planned again.)
 """
 
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.archive import MAIN_STREAM, Cell, parse_name, scan_cell
-from loadstone.archive.durable import give_name, sha256_of, sync
+from loadstone.archive.durable import give_name, open_raw, sha256_of, sync
 
 _SEAL = "SEALED"
+_CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+_LARGEST_BYTES = 1 << 20
 
 
 class Staging:
@@ -36,8 +40,8 @@ class Staging:
         for leftover in self.path.iterdir():
             if parse_name(leftover.name) is None:
                 leftover.unlink()
-        lines = [f"{sha256_of(file)}  {file.name}\n" for file in sorted(self.path.iterdir())]
-        (self.path / f"{self.run}.sha256").write_text("".join(lines))
+        sums = {file.name: sha256_of(file) for file in sorted(self.path.iterdir())}
+        (self.path / f"{self.run}.sha256").write_text(checksums(sums))
         for file in self.path.iterdir():
             sync(file)
         sync(self.path)
@@ -63,6 +67,14 @@ class Staging:
             sync(self.cell.path)
         self.discard()
 
+    def link(self, name: str) -> bool:
+        """Give one staged file its final name; False when that is taken: an existing file wins."""
+        try:
+            give_name(self.path / name, self.cell.path / name)
+        except FileExistsError:
+            return False
+        return True
+
     def discard(self) -> None:
         """Remove the staging folder; what was linked stays."""
         shutil.rmtree(self.path, ignore_errors=True)
@@ -74,6 +86,23 @@ class Staging:
         kept = folder / f"{leftover.name}.{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
         leftover.rename(kept)
         log(f"{leftover.name} belonged to results that are gone; kept as {kept.relative_to(self.cell.path)}")
+
+
+def checksums(sums: Mapping[str, str]) -> str:
+    """What ``<run>.sha256`` holds of files with these SHA-256, by name."""
+    return "".join(f"{digest}  {name}\n" for name, digest in sums.items())
+
+
+def read_checksums(path: Path) -> list[tuple[str, str] | None]:
+    """Name and SHA-256 of each line of such a file, None for a line that is no checksum. Raises OSError."""
+    with open_raw(path) as file:
+        return parse_checksums(file.read(_LARGEST_BYTES))
+
+
+def parse_checksums(content: bytes) -> list[tuple[str, str] | None]:
+    """The same of its bytes."""
+    lines = map(_CHECKSUM.fullmatch, content.decode("utf-8", "surrogateescape").splitlines())
+    return [line and (line[2], line[1].lower()) for line in lines]
 
 
 def _is_main(file: Path) -> bool:

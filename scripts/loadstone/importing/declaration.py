@@ -1,19 +1,127 @@
-"""The files, and blocks of Markdown documents, that the declaration means."""
+"""What config/imports.yaml declares, entry by entry, and the files and blocks of Markdown documents that it means.
+
+In: the declaration. Out: every `Source`, with the name of its format in the archive: as declared, or as detected by the
+file's name or else by how it begins.
+"""
 
 import glob
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from loadstone import config
+from loadstone.archive import parse_name
 from loadstone.archive.durable import open_raw
 from loadstone.errors import LoadstoneError
-from loadstone.importing.declared import DECLARATION, Entry, Refusal
-from loadstone.importing.detect import MARKDOWN, detect
-from loadstone.readers import markdown, summary_table
+from loadstone.readers import FORMATS, markdown, summary_table
 from loadstone.readers.base import Problems
 from loadstone.readers.markdown import Block
-from loadstone.readers.stream import read_bytes
+from loadstone.readers.stream import open_bytes, read_bytes
+
+MARKDOWN = "markdown"
+DECLARATION = Path("config/imports.yaml")
+_GROUP = re.compile(r"\{(\w+)\}")
+
+
+class Refusal(Exception):  # noqa: N818 - it becomes one line of a LoadstoneError
+    """Why a file is not imported, and what to do; it becomes a line behind the file's name."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry, the `number`th from 1. `files` are patterns; `values` may hold ``{name}`` for a group of `match`."""
+
+    number: int
+    files: tuple[str, ...]
+    format: str | None
+    match: re.Pattern[str] | None
+    values: Mapping[str, str]
+    labels: Mapping[str, str]
+
+    def expand(self, key: str, groups: Mapping[str, str | None]) -> str | None:
+        """A declared value for one file, by the groups that `match` found; None when the entry has no such key."""
+        return None if key not in self.values else _expanded(key, self.values[key], groups)
+
+    def expand_labels(self, groups: Mapping[str, str | None]) -> dict[str, str]:
+        """The same for all labels."""
+        return {name: _expanded(f"labels.{name}", value, groups) for name, value in self.labels.items()}
+
+
+def load_entries(path: Path = DECLARATION) -> list[Entry]:
+    """All entries in their order; none when there is no such file. Raises LoadstoneError."""
+    if not path.exists():
+        return []
+    content = config.read_yaml(path) or []
+    config.validate(content, "imports.schema.json", str(path))
+    return [_entry(number, entry, path) for number, entry in enumerate(content, 1)]
+
+
+def _entry(number: int, entry: Mapping[str, Any], path: Path) -> Entry:
+    if (named := entry.get("format")) not in (None, MARKDOWN, *FORMATS) or str(named).startswith("warmups."):
+        known = ", ".join(name for name in FORMATS if not name.startswith("warmups."))
+        raise LoadstoneError(f"{path}, entry {number}: the format {named!r} is none of {MARKDOWN}, {known}")
+    files = [entry["files"]] if isinstance(entry["files"], str) else entry["files"]
+    match = None
+    if "match" in entry:
+        try:
+            match = re.compile(entry["match"])
+        except re.error as error:
+            raise LoadstoneError(
+                f"{path}, entry {number}: match is no regular expression: {error}. Groups are written (?P<name>...)"
+            ) from None
+    others = {key: _text(value) for key, value in entry.items() if key not in ("files", "format", "match", "labels")}
+    labels = {str(name): _text(value) for name, value in entry.get("labels", {}).items()}
+    return Entry(number, tuple(files), entry.get("format"), match, others, labels)
+
+
+def _text(value: object) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _expanded(key: str, text: str, groups: Mapping[str, str | None]) -> str:
+    def group(found: re.Match[str]) -> str:
+        if found[1] not in groups:
+            known = ", ".join(f"{{{name}}}" for name in groups) or "none"
+            raise Refusal(f"{key} names {found[0]}, which is no group of match; there is {known}")
+        value = groups[found[1]]
+        if value is None:
+            raise Refusal(f"{key} names {found[0]}, and that group of match took no part here")
+        return value
+
+    return _GROUP.sub(group, text)
+
+
+# --- the format of a file ---------------------------------------------------------------------------------------------
+
+_MARKDOWN_NAMES = (".md", ".markdown")
+_LOOKED_AT_BYTES = 1 << 18
+_FENCE = re.compile(rb"(?m)^[ \t]*(?:```|~~~)")
+
+
+def detect(path: Path) -> str | None:
+    """The name that such a file has in the archive behind its run, `MARKDOWN`, or None. Raises OSError."""
+    name = path.name.removesuffix(".zst").lower()
+    if name.endswith(_MARKDOWN_NAMES):
+        return MARKDOWN
+    for start in [0, *(found.end() for found in re.finditer(r"\.", name))]:
+        parsed = parse_name(f"1.{name[start:]}")
+        if parsed is not None and parsed.kind in ("results", "summary", "resources"):
+            return parsed.format
+    with open_bytes(path) as file:
+        beginning = file.read(_LOOKED_AT_BYTES)
+    beginning = beginning.removeprefix(b"\xef\xbb\xbf")
+    for name, known in FORMATS.items():
+        if known.begins and re.match(known.begins, beginning):
+            return name
+    for name, known in FORMATS.items():
+        if known.contains and re.search(known.contains, beginning, re.MULTILINE):
+            return MARKDOWN if _FENCE.search(beginning) else name
+    return None
+
+
+# --- the files that entries mean --------------------------------------------------------------------------------------
 
 ROWS = "summary.csv"  # each row of such a table is a run; only where the entry says so
 _SHOWN, _LONGEST = 5, 300  # texts that are shown, and characters of each
@@ -65,17 +173,17 @@ def _shown(place: object) -> str:
 def find(entries: list[Entry]) -> Found:
     """Everything that the entries mean, in their order. Opens files only as far as their format asks for it."""
     found = Found([], [], [])
-    seen: dict[Path, list[Block]] = {}
+    documents: dict[Path, list[Block]] = {}
     taken: set[tuple[Path, int]] = set()
     for entry in entries:
         before = len(found.sources), len(found.refusals)
         passed: list[str] = []
         for pattern in entry.files:
             for path in _matching(entry, pattern, found.refusals):
-                for source in _sources(entry, path, seen, found.refusals):
+                for source in _sources(entry, path, documents, found.refusals):
                     if isinstance(source, Source):
                         found.sources.append(source)
-                        if source.block is not None and path in seen:
+                        if source.block is not None and path in documents:
                             taken.add((path, source.block.start))
                     else:
                         passed.append(source)
@@ -83,7 +191,7 @@ def find(entries: list[Entry]) -> Found:
             what = f"match fits none of {len(passed)}" if passed else "none of them holds a result of that format"
             what += f" (it is applied to {_some(passed)})" if passed else ""
             found.refusals.append(refusal(entry, ", ".join(entry.files), f"{what}; nothing would be imported"))
-    for path, blocks in seen.items():
+    for path, blocks in documents.items():
         left = [block for block in blocks if (path, block.start) not in taken]
         if left:
             lines = ", ".join(str(block.line) for block in left)
@@ -116,7 +224,9 @@ def _matching(entry: Entry, pattern: str, refusals: list[str]) -> Iterator[Path]
         yield Path(pattern)
 
 
-def _sources(entry: Entry, path: Path, seen: dict[Path, list[Block]], refusals: list[str]) -> Iterator[Source | str]:
+def _sources(
+    entry: Entry, path: Path, documents: dict[Path, list[Block]], refusals: list[str]
+) -> Iterator[Source | str]:
     """What an entry takes of one file; of each that its `match` does not fit, the text it was applied to."""
     try:
         open_raw(path).close()
@@ -131,12 +241,12 @@ def _sources(entry: Entry, path: Path, seen: dict[Path, list[Block]], refusals: 
             groups = _groups(entry, str(path))
             yield str(path) if groups is None else Source(entry, path, kind, groups)
             return
-        if path not in seen:
+        if path not in documents:
             problems = Problems()
-            seen[path] = markdown.blocks(path, problems)
+            documents[path] = markdown.blocks(path, problems)
             if texts := problems.texts():
                 raise Refusal("; ".join(texts))
-        for block in seen[path]:
+        for block in documents[path]:
             if entry.format in (None, MARKDOWN, block.kind):
                 groups = _groups(entry, _subject(block))
                 yield _subject(block) if groups is None else Source(entry, path, block.kind, groups, block)
@@ -171,9 +281,3 @@ def _groups(entry: Entry, subject: str) -> dict[str, str | None] | None:
         return {}
     found = entry.match.search(subject)
     return None if found is None else found.groupdict()
-
-
-def need_any(entries: list[Entry]) -> None:
-    """Raise LoadstoneError when nothing is declared."""
-    if not entries:
-        raise LoadstoneError(f"{DECLARATION} declares nothing to import (see docs/importing.md)")
