@@ -63,7 +63,7 @@ def check_report(found: Report | None) -> None:
     for figure in found.figures if found else []:
         assert math.isfinite(figure.value)
         (figure.section + figure.metric + figure.statistic + figure.text).encode()
-    for value in found.said.values() if found else []:
+    for value in found.facts.values() if found else []:
         value.encode()
 
 

@@ -127,7 +127,7 @@ def test_the_sustained_phase_stands_apart_from_what_came_before(shared):
         ("Ramp up load", 120, 5, 50),
         ("Sustained load", 600, 50, None),
     ]
-    assert said.said == {
+    assert said.facts == {
         "load_model": "open",
         "resolution_ns": "1000000",
         "duration_s": "780",
@@ -175,8 +175,8 @@ def test_a_run_of_2_with_every_figure(tmp_path):
         assert {key: figure.text for key, figure in figures.items()} == {k: str(v) for k, v in expected.items()}
         ns = {key for key, figure in figures.items() if figure.unit == "ns"}
         assert {name for name, _ in ns} == {*part["summaries"]}
-    assert said.said["load_model"] == "open"
-    assert said.said["started_at"].endswith("+00:00")
+    assert said.facts["load_model"] == "open"
+    assert said.facts["started_at"].endswith("+00:00")
 
 
 def test_entries_of_before_1_7_tell_time_and_code(tmp_path):
@@ -187,7 +187,7 @@ def test_entries_of_before_1_7_tell_time_and_code(tmp_path):
         {"sent_at": 1520869181315000000 - 87685426, "latency_ns": 87685426, "code": 200},
     ]
     assert problems.texts() == ["holds 2 corrupt records"]
-    assert "resolution_ns" not in report(written(tmp_path, periods(entries[:2]))).said
+    assert "resolution_ns" not in report(written(tmp_path, periods(entries[:2]))).facts
 
 
 def test_a_code_is_known_where_a_period_had_only_one(tmp_path):
@@ -364,4 +364,4 @@ def test_figures_of_very_many_periods_are_bounded_and_counted(tmp_path, monkeypa
     monkeypatch.setattr(artillery, "MOST_FIGURES", 10)
     said = report(written(tmp_path, periods(*([[1000000]] * 20))))
     assert len([figure for figure in said.figures if figure.section]) == 10
-    assert int(said.said["figures_left_out"]) > 10
+    assert int(said.facts["figures_left_out"]) > 10

@@ -114,7 +114,7 @@ def test_a_group_of_a_scenario_that_is_called_setup_is_of_its_scenario(tmp_path)
 
 def test_the_resolution_of_a_csvs_clock(tmp_path):
     def said(path: Path) -> dict:
-        return k6_raw.csv_report(path, Problems()).said
+        return k6_raw.csv_report(path, Problems()).facts
 
     assert said(sample(tmp_path, "closed.k6.csv")) == {"clock_resolution_ns": "1000000000"}
     assert said(sample(tmp_path, "micro.k6.csv")) == {"clock_resolution_ns": "1000"}
@@ -138,7 +138,7 @@ def test_every_form_of_time_is_the_same_instant(tmp_path, stamp, resolution_ns):
         tmp_path, f"metric_name,timestamp,metric_value,status\nhttp_req_duration,{stamp},0.5,200\n".encode(), "csv"
     )
     assert arrow.rows(whole(path))[0]["sent_at"] == 1795262400 * 10**9 - 500_000
-    assert k6_raw.csv_report(path, Problems()).said["clock_resolution_ns"] == str(resolution_ns)
+    assert k6_raw.csv_report(path, Problems()).facts["clock_resolution_ns"] == str(resolution_ns)
 
 
 # --- other shapes of the same ----------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def test_what_handle_summary_was_given(tmp_path):
         },
     }
     found = report(written(tmp_path, data))
-    assert found.said == {"duration_s": "5.06103222"}
+    assert found.facts == {"duration_s": "5.06103222"}
     assert found.summary == {"mean_ns": 64_963_570, "requests": 4}
     figures = by_key(found)
     assert figures["", "waiting", "avg"] == Figure("", "waiting", "avg", 1_250_000, "ns", "1.25")
@@ -108,7 +108,7 @@ def test_what_handle_summary_was_given(tmp_path):
 def test_the_machine_readable_form(tmp_path):
     found = report(written(tmp_path, samples.content("full.k6.summary.json")))
     original = json.loads(samples.content("full.k6.summary.json"))
-    assert found.said == {"duration_s": f"{original['config']['duration']:.9g}", "version": "1.8.1"}
+    assert found.facts == {"duration_s": f"{original['config']['duration']:.9g}", "version": "1.8.1"}
     figures = by_key(found)
     for metric in original["results"]["metrics"] + original["results"]["checks"]["metrics"]:
         for statistic, value in metric["values"].items():
@@ -117,7 +117,7 @@ def test_the_machine_readable_form(tmp_path):
     assert found.summary["p95_ns"] == pytest.approx(duration["p95"] * 1e6)
     assert 0 < found.summary["success"] < 1
     assert not any("import http" in str(figure) for figure in found.figures)
-    assert "script" not in found.said
+    assert "script" not in found.facts
 
 
 def test_windows_line_ends_and_compression(tmp_path):

@@ -113,7 +113,7 @@ def test_one_real_text_figure_by_figure(shared):
         "p95_ns": 616_580_000,
         "max_ns": 34_590_000_000,
     }
-    assert found.said == {
+    assert found.facts == {
         "load_model": "closed",
         "users": "3",
         "iterations": "90",
@@ -127,7 +127,7 @@ def test_a_real_text_with_p99_and_count(shared):
     assert found.summary["p99_ns"] == 219_730_000
     assert "p90_ns" not in found.summary
     assert of(found, "http_req_duration")["count"] == Figure("", "http_req_duration", "count", 1801, "", "1801")
-    assert found.said["users"] == "10"
+    assert found.facts["users"] == "10"
     assert [phase.name for phase in found.phases] == ["list"]
 
 
@@ -216,13 +216,13 @@ END = """
     ],
 )
 def test_the_load_model_by_what_the_executor_says(tmp_path, line, model, users):
-    said = report(written(tmp_path, f"{line}\n{END}")).said
+    said = report(written(tmp_path, f"{line}\n{END}")).facts
     assert (said.get("load_model"), said.get("users")) == (model, users)
 
 
 def test_scenarios_of_several_models_have_none_in_common(tmp_path):
     lines = "a   [ 1% ] 3 VUs  1s/2s\nb   [ 1% ] 1/5 VUs  1s/5s  20.00 iters/s\n"
-    said = report(written(tmp_path, lines + END)).said
+    said = report(written(tmp_path, lines + END)).facts
     assert "load_model" not in said
     assert "users" not in said
 
@@ -303,7 +303,7 @@ def test_a_run_that_was_ended_before_its_figures(tmp_path):
     text = samples.content("open.k6.txt").decode().partition("  █ THRESHOLDS")[0]
     found = k6_text.report(written(tmp_path, text), problems := Problems())
     assert problems.texts() == ["is truncated: it ends before the figures of the whole run"]
-    assert found.said["load_model"] == "open"
+    assert found.facts["load_model"] == "open"
     assert found.summary == {}
 
 

@@ -20,7 +20,7 @@ def parse(text: str, unit=None):
 
 def test_every_row_of_a_table_is_one_with_its_names_and_what_it_says_of_itself():
     first, second = summary_table.rows(CSV)
-    assert first.said == {"tag": "base", "count": "100"} and second.line == 4
+    assert first.labels == {"tag": "base", "count": "100"} and second.line == 4
     assert CSV[second.start :] == second.text and second.head == CSV.splitlines(keepends=True)[1]
     report, problems = parse((second.head + second.text).decode(), "ms")
     assert report.summary == {
@@ -37,7 +37,7 @@ def test_every_row_of_a_table_is_one_with_its_names_and_what_it_says_of_itself()
 
 def test_rows_of_markdown_tables_know_their_headings():
     (block,) = markdown.rows(TABLE, "summary.csv")
-    assert (block.headings, block.number, block.line, block.said) == (("Results", "Second"), 1, 7, {"Name": "a"})
+    assert (block.headings, block.number, block.line, block.labels) == (("Results", "Second"), 1, 7, {"Name": "a"})
     assert TABLE[block.start :] == block.text and block.content.startswith(b"| Name")
     report, problems = parse(block.content.decode())
     assert report.summary == {"min_ns": 1e6, "p50_ns": 2e6, "p99_ns": 3e6} and problems == Problems()

@@ -87,7 +87,7 @@ def test_the_layout_before_12_8() -> None:
         "throughput": 199.85,
         "status_codes": {"200": 12000},
     }
-    assert found.said == {"duration_s": "59.994951818"}
+    assert found.facts == {"duration_s": "59.994951818"}
     check_every_figure(OLD)
 
 
@@ -120,7 +120,7 @@ def test_the_layout_since_12_8() -> None:
         "throughput": 89.63,
         "status_codes": {"0": 40, "200": 900, "503": 60},
     }
-    assert found.said["errors"] == (
+    assert found.facts["errors"] == (
         '503 Service Unavailable\nGet "http://x/": dial tcp <script>: connect: connection refused'
     )
     check_every_figure(NEW)
@@ -172,7 +172,7 @@ def test_a_live_report_says_what_the_same_report_as_json_says(tmp_path, attack) 
     assert set(found.summary) == set(told) - {"started_at"}
     for name, value in found.summary.items():
         assert value == (told[name] if name == "status_codes" else pytest.approx(told[name], rel=0.01)), name
-    assert set(found.said["errors"].split("\n")) == {" ".join(error.split()) for error in attack.report["errors"]}
+    assert set(found.facts["errors"].split("\n")) == {" ".join(error.split()) for error in attack.report["errors"]}
     check_every_figure(path.read_text())
 
 

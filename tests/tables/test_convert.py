@@ -148,7 +148,7 @@ def test_two_formats_of_one_run_count_once(project, attack):
     write_cell(project.archive, {"1.results.bin": attack.binary, "1.results.json": attack.json})
     project.make()
     assert project.row("SELECT count(*) n FROM requests")["n"] == 100
-    assert (1, "1.results.bin", "is left aside: 1.results.json holds the same") in problems(project)
+    assert (1, "1.results.bin", "is not used: 1.results.json holds the same") in problems(project)
 
 
 def test_what_a_file_lacks_is_named(project):

@@ -1,4 +1,4 @@
-"""What a run's record tells of its target: rows, problems of the run, and tags that are proposed."""
+"""What a run's record says of its target: rows, problems of the run, and tags that are proposed."""
 
 import json
 from typing import Any
@@ -41,7 +41,7 @@ def test_incidents_are_rows_and_the_bad_ones_problems_and_suggestions(project) -
         "containers restarted: 1 (shop/web-2, container app)"
     )
     problems = {row["run"]: row["problems"] for row in project.rows("SELECT run, problems FROM runs")}
-    assert f"1.run.json tells of {text}" in problems[1]
+    assert f"1.run.json reports {text}" in problems[1]
     assert not any("run.json" in problem for run in (2, 3) for problem in problems[run])
     assert project.row("SELECT count(*) AS n FROM runs WHERE excluded") == {"n": 0}
     ((run, tag, evidence, line),) = told(project)

@@ -1,6 +1,6 @@
 """Doing what a plan says. Every file appears complete or not at all; what was interrupted is finished by the next call.
 
-A run's files are copied into a hidden folder beside their final names, flushed to the disk and given these; its record
+A run's files are copied into a hidden folder next to their final names, flushed to the disk and given these; its record
 comes before its checksums, which come last and say that all of it is there. What has a name keeps it.
 """
 
@@ -24,7 +24,7 @@ Log = Callable[[str], None]
 
 
 def carry_out(plan: Plan, log: Log) -> None:
-    """Copy what the archive lacks, and close every campaign. Raises LoadstoneError when that fails half-way."""
+    """Copy what is missing in the archive, and close every campaign. Raises LoadstoneError when that fails half-way."""
     for notice in plan.notices:
         log(notice)
     copied = there = 0
@@ -32,8 +32,8 @@ def carry_out(plan: Plan, log: Log) -> None:
         for cell in plan.cells:
             _write_cell(cell)
             for run in cell.runs:
-                lacking = 0 if run.is_done else _Run(run).write(log)
-                copied, there = copied + lacking, there + len(run.files) - lacking
+                new = 0 if run.is_done else _Run(run).write(log)
+                copied, there = copied + new, there + len(run.files) - new
         for campaign in dict.fromkeys(cell.cell.campaign for cell in plan.cells):
             _close(campaign)
     except OSError as error:
@@ -65,12 +65,12 @@ class _Run:
         """Bring a run into the archive; how many of its files were not there."""
         self.staging.prepare()
         try:
-            lacking = [file for file in self.planned.files if not file.is_there]
-            for file in lacking:
+            missing = [file for file in self.planned.files if not file.is_there]
+            for file in missing:
                 _copy(file, self.staging.path / file.name)
             sync(self.staging.path)
             self._keep_documents()
-            for file in lacking:
+            for file in missing:
                 final = self.cell.path / file.name
                 if not self.staging.link(file.name) and sha256_of(final) != file.sha256:
                     raise LoadstoneError(f"{final} has come there meanwhile with another content; it stays")
@@ -79,7 +79,7 @@ class _Run:
             self._write_records()
         finally:
             self.staging.discard()
-        return len(lacking)
+        return len(missing)
 
     def _keep_documents(self) -> None:
         """The whole document of which a block is a run."""

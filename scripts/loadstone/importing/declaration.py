@@ -263,8 +263,8 @@ def _rows(entry: Entry, path: Path, in_markdown: bool) -> Iterator[Source | str]
         raise Refusal("; ".join(problems.texts()))
     found = list(markdown.rows(content, ROWS)) if in_markdown else list(_plain_rows(content))
     for block in found:
-        columns = {_NO_NAME.sub("_", name): text for name, text in block.said.items()}
-        words = ", ".join(f"{name}={text}" for name, text in block.said.items())
+        columns = {_NO_NAME.sub("_", name): text for name, text in block.labels.items()}
+        words = ", ".join(f"{name}={text}" for name, text in block.labels.items())
         subject = f"{' > '.join(block.headings) or path} #{block.number}: {words}"
         groups = _groups(entry, subject)
         yield subject if groups is None else Source(entry, path, ROWS, columns | groups, block)
@@ -272,7 +272,7 @@ def _rows(entry: Entry, path: Path, in_markdown: bool) -> Iterator[Source | str]
 
 def _plain_rows(content: bytes) -> Iterator[Block]:
     for number, row in enumerate(summary_table.rows(content), 1):
-        yield Block(ROWS, (), number, row.text, row.start, row.line, row.head, row.said)
+        yield Block(ROWS, (), number, row.text, row.start, row.line, row.head, row.labels)
 
 
 def _groups(entry: Entry, subject: str) -> dict[str, str | None] | None:

@@ -1,7 +1,7 @@
-"""Artillery's report (``artillery run --output``), of 1.x or 2.x: told apart by what it holds.
+"""Artillery's report (``artillery run --output``), of 1.x or 2.x: recognized by what it holds.
 
-Both are one JSON object: ``aggregate`` of the whole run and ``intermediate``, one object per period (10 s unless told
-otherwise). 1.x keeps the latency of every response in ``intermediate[].latencies``, 2.x only summaries per period.
+Both are one JSON object: ``aggregate`` of the whole run and ``intermediate``, one object per period (10 s by
+default). 1.x keeps the latency of every response in ``intermediate[].latencies``, 2.x only summaries per period.
 
 Latency is the time from the request's last byte sent to the response's first byte, without connecting (``firstByte`` of
 the HTTP library's timings, since 1.7); that library's clock has whole milliseconds (`RESOLUTION_NS`). Requests that
@@ -85,7 +85,7 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 def report(path: Path, problems: Problems) -> Report | None:
     """What Artillery reports of the run, and of each period (section: the period's time as the report gives it).
 
-    `said` holds ``load_model``, ``resolution_ns`` and, where the report has them, ``started_at`` and ``duration_s``;
+    `facts` holds ``load_model``, ``resolution_ns`` and, where the report has them, ``started_at`` and ``duration_s``;
     of 1.x also ``across_phases``: how many periods and responses are of no single phase.
     """
     outline = _outline(path, problems)
@@ -98,11 +98,11 @@ def report(path: Path, problems: Problems) -> Report | None:
     else:
         found = _first_report(outline.aggregate, outline.ended_s, outline.last_arrivals)
     found.figures += outline.figures
-    found.said["load_model"] = "open"
+    found.facts["load_model"] = "open"
     if outline.is_second or (outline.latencies and outline.whole_ms):
-        found.said["resolution_ns"] = str(RESOLUTION_NS)
+        found.facts["resolution_ns"] = str(RESOLUTION_NS)
     if outline.figures_left_out:
-        found.said["figures_left_out"] = str(outline.figures_left_out)
+        found.facts["figures_left_out"] = str(outline.figures_left_out)
     return found
 
 
@@ -244,13 +244,13 @@ def _first_report(aggregate: dict[str, Any], ended_s: Sequence[float], last_arri
     summary = _summary(latency, _FIRST_COLUMNS, codes, requests)
     found = Report(summary=summary, figures=list(_first_figures("", aggregate)), phases=phases(aggregate))
     if found.phases and all(phase.duration_s is not None for phase in found.phases):
-        found.said["duration_s"] = f"{sum(phase.duration_s or 0 for phase in found.phases):g}"
+        found.facts["duration_s"] = f"{sum(phase.duration_s or 0 for phase in found.phases):g}"
     started = _started_s(ended_s)
     if started is not None and started >= 0:
-        found.said["started_at"] = (datetime.fromtimestamp(0, UTC) + timedelta(seconds=started)).isoformat()
+        found.facts["started_at"] = (datetime.fromtimestamp(0, UTC) + timedelta(seconds=started)).isoformat()
     across = sum(" / " in (name or "") for name in period_phases(aggregate, ended_s, last_arrivals))
     if len(found.phases) > 1:
-        found.said["across_phases"] = str(across)
+        found.facts["across_phases"] = str(across)
     return found
 
 
@@ -327,7 +327,7 @@ def period_phases(aggregate: dict[str, Any], ended_s: Sequence[float], last_arri
     """The phase of each period; ``A / B`` of one in which A may have given way to B; None: nothing is known.
 
     The report dates periods, not requests, and a phase begins when the one before has launched its last user, which is
-    later than declared. How much later is not told, but all of it together has an upper bound: by the end of the last
+    later than declared. How much later is not known, but all of it together has an upper bound: by the end of the last
     period in which users arrived, every phase had ended. So each change of phase lies between its declared time and
     that much later, and every period that overlaps such a span may hold requests of both.
     """
@@ -406,9 +406,9 @@ def _second_report(aggregate: dict[str, Any]) -> Report:
     found = Report(summary=summary, figures=list(_second_figures("", aggregate)))
     first, last = json_number(aggregate.get("firstMetricAt")), json_number(aggregate.get("lastMetricAt"))
     if first is not None and (started := _instant(first)):
-        found.said["started_at"] = started
+        found.facts["started_at"] = started
     if first is not None and last is not None and last > first:
-        found.said["duration_s"] = f"{float((last - first) / 1000):g}"
+        found.facts["duration_s"] = f"{float((last - first) / 1000):g}"
     return found
 
 

@@ -147,7 +147,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase as the tool was told it: requests/s (or users) at its start and at its end; None: not said."""
+    """A phase as it was declared to the tool: requests/s (or users) at its start and at its end; None: not known."""
 
     name: str
     duration_s: float | None = None
@@ -160,7 +160,7 @@ class Report:
     """What one file of a tool says of a run besides single requests.
 
     `summary` holds columns of table ``summaries`` behind its key; what the tool does not say is absent. `samples` are
-    rows as `resources.read` yields them. `said` is what else the tables and checks need, by name:
+    rows as `resources.read` yields them. `facts` is what else the tables and checks need, by name:
     ``load_model``, ``version``, ``started_at`` (ISO 8601 with offset), ``duration_s``, ``users``.
     """
 
@@ -169,7 +169,7 @@ class Report:
     histogram: list[Bin] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
-    said: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
 
 
 # None when the file can't be read at all; `Problems` then says why.

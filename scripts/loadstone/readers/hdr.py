@@ -55,7 +55,7 @@ class _Header:
 def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
     """The table in a text, whatever stands before it. `unit` is that of values when the header has none: ms.
 
-    `Report.said` has ``latency_unit``, and ``latency_unit_from``: ``header`` or ``default``. The summary has the
+    `Report.facts` has ``latency_unit``, and ``latency_unit_from``: ``header`` or ``default``. The summary has the
     percentiles that the table settles (see `bounds`); a table with a footer also has mean and deviation. A line that
     can't be understood, or is below the one before, is corrupt; a table that does not reach percentile 1 is truncated.
     """
@@ -73,7 +73,7 @@ def parse(text: str, problems: Problems, unit: str | None = None) -> Report | No
         summary=_summary(table, counted=not header.unit),
         figures=[figure for line in table for figure in _figures(line)],
         histogram=_histogram(table),
-        said={"latency_unit": header.unit or unit, "latency_unit_from": "header" if header.unit else "default"},
+        facts={"latency_unit": header.unit or unit, "latency_unit_from": "header" if header.unit else "default"},
     )
     _add_footer(footer, unit_ns, found, problems)
     if table[-1].percentile != 1:
@@ -169,7 +169,7 @@ def bounds(table: list[Line], share: Fraction, *, counted: bool) -> tuple[Fracti
 
 
 def _summary(table: list[Line], *, counted: bool) -> dict[str, Any]:
-    """Columns of the summary. Only a table that reaches percentile 1 tells how many requests there were."""
+    """Columns of the summary. Only a table that reaches percentile 1 says how many requests there were."""
     summary: dict[str, Any] = {}
     if reaches_end := table[-1].percentile == 1:
         summary |= {"requests": table[-1].count, "max_ns": float(table[-1].value_ns)}

@@ -2,16 +2,17 @@
 
 Times are in seconds with four decimals: the resolution is 0.1 ms (`RESOLUTION_NS`). ``response-time`` is from before
 the connection is asked for to the end of the body; ``offset``, the start since hey's own, stands for the absolute time
-that hey does not tell. hey 0.1.1 and before write neither ``status-code`` nor ``offset``; both are then null. Bytes are
-never told. (hey's source, requester/requester.go and report.go.)
+that hey does not write. hey 0.1.1 and before write neither ``status-code`` nor ``offset``; both are then null. Bytes
+are never known. (hey's source, requester/requester.go and report.go.)
 
-What is not in the file, nor in any way to be seen in it:
+What is not in the file, and leaves no trace in it:
 
 - a request that failed without an answer (refused, reset, timed out). A run in which all failed is a header only.
 - all behind the first `MOST_ROWS` answers.
 - requests that were never sent: ``-c`` workers send ``n // c`` each, the rest of the division is dropped.
 
-So a table can tell only by comparing rows with ``n // c * c``, where the declaration says it, or with rate x duration.
+So what is missing shows only by comparing rows with ``n // c * c``, where the declaration says it, or with rate x
+duration.
 """
 
 import re

@@ -98,7 +98,7 @@ _decode = msgspec.json.Decoder(_Trace).decode
 
 
 def read(path: Path, problems: Problems) -> Iterator[Trace]:
-    """Every trace of ``.json`` or ``.json.zst``. What can't be read is told in `problems`; the rest is kept."""
+    """Every trace of ``.json`` or ``.json.zst``. What can't be read is named in `problems`; the rest is kept."""
     try:
         with open_bytes(path) as stream:
             if path.stat().st_size == 0:

@@ -225,10 +225,10 @@ def read_csv(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 
 
 def csv_report(path: Path, problems: Problems) -> Report | None:
-    """Nothing but `said`: ``clock_resolution_ns``, how finely the file gives times."""
+    """Nothing but `facts`: ``clock_resolution_ns``, how finely the file gives times."""
     for _, record, _ in islice(_records(path, problems), _SOUGHT):
         if (known := _time(record[1])) is not None:
-            return Report(said={"clock_resolution_ns": str(known[1])})
+            return Report(facts={"clock_resolution_ns": str(known[1])})
     return None
 
 

@@ -38,7 +38,7 @@ _COUNTS = ("count", "passes", "fails", "matches", "total")
 
 
 def report(path: Path, problems: Problems) -> Report | None:
-    """Every figure of the file; ``said`` may hold ``duration_s`` and ``version``. None when it is none of k6's."""
+    """Every figure of the file; ``facts`` may hold ``duration_s`` and ``version``. None when it is none of k6's."""
     content = read_object(path, problems, "summary of k6")
     if content is None:
         return None
@@ -68,7 +68,7 @@ def _read_metrics(content: dict[str, Any], found: Report) -> None:
     state = content.get("state")
     duration_ms = _number(state.get("testRunDurationMs")) if isinstance(state, dict) else None
     if duration_ms is not None:
-        found.said["duration_s"] = f"{duration_ms / 1000:.9g}"
+        found.facts["duration_s"] = f"{duration_ms / 1000:.9g}"
 
 
 def _read_results(content: dict[str, Any], found: Report) -> None:
@@ -76,10 +76,10 @@ def _read_results(content: dict[str, Any], found: Report) -> None:
     config, metadata = content.get("config"), content.get("metadata")
     duration_s = _number(config.get("duration")) if isinstance(config, dict) else None
     if duration_s is not None:
-        found.said["duration_s"] = f"{duration_s:.9g}"
+        found.facts["duration_s"] = f"{duration_s:.9g}"
     version = metadata.get("k6_version", metadata.get("k6Version")) if isinstance(metadata, dict) else None
     if isinstance(version, str):
-        found.said["version"] = json_text(version)[:100]
+        found.facts["version"] = json_text(version)[:100]
     results = content["results"]
     checks = results["checks"] if isinstance(results.get("checks"), dict) else {}
     for metric in [*_list(results.get("metrics")), *_list(checks.get("metrics"))]:

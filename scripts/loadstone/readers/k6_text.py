@@ -141,7 +141,7 @@ class _Execution:
         """A phase per scenario. k6 may run them at once or one after the other: the lines do not say which."""
         return [scenario.phase or Phase(name) for name, scenario in self._scenarios.items()]
 
-    def said(self) -> dict[str, str]:
+    def facts(self) -> dict[str, str]:
         """What `report` says of it."""
         found: dict[str, str] = {}
         models = {scenario.model for scenario in self._scenarios.values()}
@@ -225,9 +225,9 @@ class _Text:
 
 
 def report(path: Path, problems: Problems) -> Report | None:
-    """Every figure of the text with its printed form; ``said`` is what the lines around it say.
+    """Every figure of the text with its printed form; ``facts`` is what the lines around it say.
 
-    `said` may hold ``load_model`` (when all scenarios have the same), ``users`` (of a closed run of one scenario),
+    `facts` may hold ``load_model`` (when all scenarios have the same), ``users`` (of a closed run of one scenario),
     ``iterations``, ``interrupted_iterations`` and ``duration_s``. Of a text without its end the figures are kept.
     """
     found = _Text()
@@ -254,7 +254,7 @@ def report(path: Path, problems: Problems) -> Report | None:
         summary=summary(found.figures),
         figures=found.figures,
         phases=found.execution.phases(),
-        said=found.execution.said(),
+        facts=found.execution.facts(),
     )
 
 

@@ -1,6 +1,6 @@
 """Load generators: what the latency of each means, by which clock, how finely. Table `generators`.
 
-Figures of two of them may be shown side by side only with these differences beside them: a response that takes long
+Figures of two of them may be compared only with these differences stated: a response that takes long
 to arrive costs vegeta, hey and k6 all of its time, Artillery none of it; a new connection costs vegeta and hey, but
 neither k6 nor Artillery.
 """
@@ -126,7 +126,7 @@ def is_timed(generator: str | None) -> bool:
 
 
 def is_paced(generator: str | None) -> bool:
-    """Whether request number n of an open load is due at n / rate, so that the lag of its sending can be told."""
+    """Whether request number n of an open load is due at n / rate, so that the lag of its sending is known."""
     return generator == "vegeta"
 
 

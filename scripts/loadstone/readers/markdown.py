@@ -42,7 +42,7 @@ class Block:
     `kind` is ``vegeta.txt``, ``k6.txt`` or ``resource-summary.txt``; `headings` are those above it, the highest first.
     `number` counts the document's blocks of this kind under these headings from 1, so the three name a block. `text` is
     the document's bytes from `start` on, without the fences; its first line is line `line` of the document (from 1).
-    A row of a table has its line of names in `head`, and in `said` its texts in the columns that are no figures.
+    A row of a table has its line of names in `head`, and in `labels` its texts in the columns that are no figures.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Block:
     start: int
     line: int
     head: bytes = b""
-    said: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def content(self) -> bytes:
@@ -67,7 +67,7 @@ def blocks(path: Path, problems: Problems) -> list[Block]:
 
 
 def cut(content: bytes, problems: Problems) -> list[Block]:
-    """The same of a document's bytes. A block with a result whose fence is never closed is told in `problems`."""
+    """The same of a document's bytes. A block with a result whose fence is never closed is named in `problems`."""
     numbers: Counter[tuple[str, tuple[str, ...]]] = Counter()
     found = []
     for code in _Document(content).codes():
@@ -98,7 +98,7 @@ def rows(content: bytes, kind: str) -> Iterator[Block]:
         for row in summary_table.rows(table):
             numbers[headings] += 1
             place = start + row.start, line + row.line - 1
-            yield Block(kind, headings, numbers[headings], row.text, *place, row.head, row.said)
+            yield Block(kind, headings, numbers[headings], row.text, *place, row.head, row.labels)
 
 
 class _Document:

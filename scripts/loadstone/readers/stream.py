@@ -62,7 +62,7 @@ class _Decompressed(RawIOBase):
         return count
 
     def _salvage(self, buffer: Any) -> int:
-        """What a failed read had decompressed before it failed; Arrow does not tell, so read again byte by byte."""
+        """What a failed read had decompressed before it failed; Arrow does not say, so read again byte by byte."""
         self._file.close()
         self._file, self._stream = self._open()
         skipped = 0

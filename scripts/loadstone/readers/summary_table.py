@@ -54,14 +54,14 @@ class Column:
 class Row:
     """One row: its bytes from `start` of the table's bytes on, in line `line` (from 1), behind the line(s) of names.
 
-    `said` are its texts in the columns that are no statistics, by their names.
+    `labels` are its texts in the columns that are no statistics, by their names.
     """
 
     head: bytes
     text: bytes
     start: int
     line: int
-    said: Mapping[str, str]
+    labels: Mapping[str, str]
 
 
 def columns(names: Sequence[str]) -> dict[int, Column]:
@@ -100,8 +100,8 @@ def rows(content: bytes) -> Iterator[Row]:
         elif _is_rule(decode(raw)):
             head += raw
         elif any(fields):
-            said = {name: text for place, (name, text) in enumerate(_pairs(names, fields)) if place not in known}
-            yield Row(head, raw, start, line, said)
+            labels = {name: text for place, (name, text) in enumerate(_pairs(names, fields)) if place not in known}
+            yield Row(head, raw, start, line, labels)
         start += len(raw)
 
 

@@ -34,7 +34,7 @@ def json_report(path: Path, problems: Problems) -> Report | None:
     """What vegeta reports of a run; None when the file can't be read.
 
     Latencies in ns as estimated by vegeta, `throughput` in successes/s, `success` as a share. What is absent is None.
-    `said` may hold ``duration_s``, from the first request's start to the last's.
+    `facts` may hold ``duration_s``, from the first request's start to the last's.
     """
     found = read_object(path, problems, "report of vegeta")
     if found is None:
@@ -43,8 +43,8 @@ def json_report(path: Path, problems: Problems) -> Report | None:
         problems.damaged = "it is no report of vegeta"
         return None
     duration_ns = json_number(found.get("duration"))
-    said = {} if duration_ns is None else {"duration_s": repr(duration_ns / 1e9)}
-    return Report(summary=_json_summary(found), said=said)
+    facts = {} if duration_ns is None else {"duration_s": repr(duration_ns / 1e9)}
+    return Report(summary=_json_summary(found), facts=facts)
 
 
 def _json_summary(report: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +94,7 @@ _TEXT_LATENCIES = {
 def parse_text(text: str, problems: Problems) -> Report | None:
     """The one report in a text, whatever stands before it; lines may be indented.
 
-    `Report.said` has ``duration_s`` (from the first request's start to the last's) and ``errors``, the texts of the
+    `Report.facts` has ``duration_s`` (from the first request's start to the last's) and ``errors``, the texts of the
     error set, one per line. A line that can't be understood is corrupt; its figures are absent. A report whose lines
     contradict each other is damaged. None when there is no report, or more than one.
     """
@@ -121,7 +121,7 @@ def parse_text(text: str, problems: Problems) -> Report | None:
     summary = _text_summary(figures, "Status Codes" in names)
     _check_codes(summary, problems)
     _check_rate(figures, problems)
-    return Report(summary=summary, figures=figures, said=_said(figures, lines))
+    return Report(summary=summary, figures=figures, facts=_facts(figures, lines))
 
 
 def _figures(metric: str, statistics: str, printed: str) -> list[Figure] | None:
@@ -204,16 +204,16 @@ def _check_rate(figures: list[Figure], problems: Problems) -> None:
         problems.damaged = problems.damaged or "its rate is not that of its requests and duration"
 
 
-def _said(figures: list[Figure], lines: list[str]) -> dict[str, str]:
-    said = {}
+def _facts(figures: list[Figure], lines: list[str]) -> dict[str, str]:
+    facts = {}
     for figure in figures:
         if (figure.metric, figure.statistic) == ("Duration", "attack"):
-            said["duration_s"] = repr(figure.value / 1e9)
+            facts["duration_s"] = repr(figure.value / 1e9)
     start = next((position for position, line in enumerate(lines, 1) if line.strip() == _ERRORS), len(lines))
     errors = [line.strip() for line in lines[start:] if line.strip()]
     if errors:
-        said["errors"] = "\n".join(errors)
-    return said
+        facts["errors"] = "\n".join(errors)
+    return facts
 
 
 FORMATS = {

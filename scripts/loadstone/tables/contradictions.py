@@ -1,4 +1,4 @@
-"""What a tool's report says, held against itself, the run's requests, and what was declared."""
+"""What a tool's report says, compared with itself, the run's requests, and what was declared."""
 
 import math
 import re
@@ -78,7 +78,7 @@ def impossible(summary: Mapping[str, Any], resolution_ns: float | None) -> Itera
 
 
 def against_rows(report: Report, rows: Tally, file_format: str, resolution_ns: float | None) -> Iterator[str]:
-    """What a report of as many requests as `rows` says otherwise than they do, beyond the digits that it prints.
+    """Where a report of as many requests as `rows` differs from them, beyond the digits that it prints.
 
     A printed table without a number of requests is taken to be of all of them.
     """
@@ -142,7 +142,7 @@ def expected_by(described: Metadata, said_s: float) -> int | None:
 def of_phase(described: Metadata, report: Report, measured: str | None, certain: int, possible: int) -> Iterator[str]:
     """The declared load against Artillery's measured phase, in users per second or in their requests.
 
-    `certain` requests are of that phase; up to `possible` with those that may be of the one beside it.
+    `certain` requests are of that phase; up to `possible` with those that may be of the one next to it.
     """
     phase = next((each for each in report.phases if each.name == measured), None)
     if described.rate is not None and phase is not None and phase.rate is not None and phase.to_rate is None:
@@ -151,7 +151,7 @@ def of_phase(described: Metadata, report: Report, measured: str | None, certain:
             came = f"says that {phase.rate:g} users came a second in {phase.name!r}"
             yield f"{came}, the metadata say that the rate is {described.rate:g}"
     expected = described.expected_requests
-    if report.said.get("across_phases", "0") == "0" or expected is None:  # else its requests are simply counted
+    if report.facts.get("across_phases", "0") == "0" or expected is None:  # else its requests are simply counted
         return
     if not certain - TOLERANCE * expected - 1 <= expected <= possible + TOLERANCE * expected + 1:
         yield f"holds {certain:,} to {possible:,} requests of the measured phase instead of {expected:,}"

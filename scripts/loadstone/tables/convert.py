@@ -188,8 +188,8 @@ def _requests_file(campaign: Campaign, record: CellRecord, tables: Path) -> str 
 def _facts(record: CellRecord, requests_file: str | None) -> Iterator[dict[str, Any]]:
     """A cell's runs with what was found wrong with each; a problem of the whole cell is one of every run."""
     for run in record.runs:
-        told = [problem for problem in record.problems if problem.run in (None, run["run"])]
-        texts = [(problem.fault, f"{problem.source.rpartition('/')[2]} {problem.problem}".strip()) for problem in told]
+        own = [problem for problem in record.problems if problem.run in (None, run["run"])]
+        texts = [(problem.fault, f"{problem.source.rpartition('/')[2]} {problem.problem}".strip()) for problem in own]
         faults = [text for fault, text in texts if fault]
         problems = [text for _, text in texts]
         yield run | {"faults": faults, "problems": problems, "requests_file": requests_file}

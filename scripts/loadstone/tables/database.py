@@ -53,7 +53,7 @@ def add_view(
 
 
 def damaged(error: duckdb.Error) -> LoadstoneError:
-    """What people are told of a table's file that is none any more; none is ever removed by itself."""
+    """The error for a table's file that can't be read any more; none is ever removed by itself."""
     said = str(error).partition(" Error: ")[2] or str(error)
     return LoadstoneError(
         f"a table cannot be read: {said.splitlines()[0]}. Remove that file, and the next command makes it again "

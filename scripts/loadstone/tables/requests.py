@@ -65,7 +65,7 @@ def _phases(named: pa.Array, measured: str | None) -> pa.Array:
 
 
 def bordering(batch: pa.RecordBatch, measured: str | None) -> int:
-    """Requests of a reader's batch that are of the measured phase or of one beside it (``A / B``), unknown which."""
+    """Requests of a reader's batch that are of the measured phase or of one next to it (``A / B``), unknown which."""
     if measured is None or "phase" not in batch.schema.names:
         return 0
     named = batch.column("phase").cast(pa.string())
@@ -120,7 +120,7 @@ _LONGEST = 1000  # of an error text that is looked at; a server can send megabyt
 
 @lru_cache(maxsize=4096)
 def error_class(code: int | None, error: str, answered_by: str | None = None) -> str | None:
-    """The class of one response, None for success, and where the tool does not tell its code.
+    """The class of one response, None for success, and where the tool does not give its code.
 
     ``http_503``, ``http_5xx``, each with ``_by_proxy`` or ``_by_service`` where the answer says so; ``http_4xx``, also
     ``http_4xx_by_proxy``; ``http_other``. For code 0 ``timeout``, ``refused``, ``reset``, ``dns``, ``tls``,

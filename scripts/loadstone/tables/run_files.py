@@ -1,4 +1,4 @@
-"""The files of one run -> its rows of every table. One of them counts; what the others say is held against it."""
+"""The files of one run -> its rows of every table. One of them counts; what the others say is compared with it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, timezone
@@ -56,16 +56,16 @@ class _RunReader:
             known = FORMATS.get(file.format)
             if file.kind in ("summary", "resources") and (known is None or not (known.reading(None) or known.samples)):
                 self._problem(file.name, _NO_FORMAT)
-        told = self._read_reports()
+        faults = self._read_reports()
         for file, reader in self._choose():
             self._read_requests(file, reader, output)
         self._read_samples(output)
         for name, text in self._compare():
-            told[name].append(text)
-        for name, texts in told.items():
+            faults[name].append(text)
+        for name, texts in faults.items():
             for text in texts:
                 self._problem(name, text, fault=not self.main_rows and name == self._preferred(MAIN_STREAM))
-        self._write_reports(output, told)
+        self._write_reports(output, faults)
         self._check_declared()
         self._read_run_record()
         self.reading.record.runs.append(self.description())
@@ -85,7 +85,7 @@ class _RunReader:
             if known is None or known.requests is None:
                 self._problem(file.name, _NO_FORMAT)
             elif (file.stream, file.kind) in best:
-                self._problem(file.name, f"is left aside: {best[file.stream, file.kind][0].name} holds the same")
+                self._problem(file.name, f"is not used: {best[file.stream, file.kind][0].name} holds the same")
             else:
                 best[file.stream, file.kind] = file, known.requests
         self.main, _ = best.get((MAIN_STREAM, "results"), (None, None))
@@ -135,7 +135,7 @@ class _RunReader:
 
     def _read_reports(self) -> dict[str, list[str]]:
         """Read every report; what is wrong with each, by the file's name."""
-        told = {}
+        faults = {}
         for file in self.files:
             known = FORMATS.get(file.format)
             read = known.reading(self.reading.metadata.unit) if known else None
@@ -145,18 +145,18 @@ class _RunReader:
             report = read(self.reading.path(file), problems)
             if report is not None:
                 self.reports[file.name] = report
-            # What is wrong with a file of requests too is told when these are read.
-            told[file.name] = [] if known.requests else problems.texts()
+            # What is wrong with a file of requests too is named when these are read.
+            faults[file.name] = [] if known.requests else problems.texts()
             if report is not None:
-                told[file.name] += contradictions.impossible(report.summary, known.resolution_ns)
-        return told
+                faults[file.name] += contradictions.impossible(report.summary, known.resolution_ns)
+        return faults
 
     def _preferred(self, stream: str) -> str | None:
         """The file whose summary of a stream counts."""
         names = (file.name for file in self.files if file.stream == stream)
         return next((name for name in names if name in self.reports and self.reports[name].summary), None)
 
-    def _write_reports(self, output: CellTables, told: Mapping[str, list[str]]) -> None:
+    def _write_reports(self, output: CellTables, faults: Mapping[str, list[str]]) -> None:
         for file in self.files:
             report = self.reports.get(file.name)
             if report is None:
@@ -164,7 +164,7 @@ class _RunReader:
             of = {"stream": file.stream, "source": self.reading.source(file.name)}
             if report.summary:
                 known = {name: value for name, value in report.summary.items() if name in _SUMMARY_COLUMNS}
-                chosen = {"preferred": file.name == self._preferred(file.stream), "problems": told[file.name]}
+                chosen = {"preferred": file.name == self._preferred(file.stream), "problems": faults[file.name]}
                 row = self.key | known | of | chosen
                 if self._batch(file, schema.SUMMARIES, layout.arrow_rows([row], schema.SUMMARIES)) is not None:
                     self.reading.record.summaries.append(row)
@@ -222,7 +222,7 @@ class _RunReader:
                 yield file.name, text
 
     def _check_declared(self) -> None:
-        """The load that the counting file tells of against the one that was declared."""
+        """The load that the counting file names against the one that was declared."""
         name = self.main.name if self.main else self._preferred(MAIN_STREAM)
         report = self.reports.get(name or "")
         described, texts = self.reading.metadata, list[str]()
@@ -239,11 +239,11 @@ class _RunReader:
         summary = self._file(self._preferred(MAIN_STREAM))
         if self.main is not None or summary is None or not self._is_foreign(summary):
             return None
-        told = self.reading.metadata
-        open_load = told.load_model == "open" and told.measured is None
-        if not open_load or (FORMATS[summary.format].generator or told.generator) != "vegeta":
+        described = self.reading.metadata
+        open_load = described.load_model == "open" and described.measured is None
+        if not open_load or (FORMATS[summary.format].generator or described.generator) != "vegeta":
             return None
-        return contradictions.number(self.reports[summary.name].said.get("duration_s"))
+        return contradictions.number(self.reports[summary.name].facts.get("duration_s"))
 
     def _is_foreign(self, file: RawFile) -> bool:
         """Whether it is a file that Loadstone did not collect."""
@@ -264,7 +264,7 @@ class _RunReader:
                 incidents = self.record.incidents
                 self.reading.record.incidents += [self.key | vars(incident) for incident in incidents]
                 doubtful = trouble(incidents)
-                for text in [*([f"tells of {doubtful}"] if doubtful else []), *unknown(incidents)]:
+                for text in [*([f"reports {doubtful}"] if doubtful else []), *unknown(incidents)]:
                     self._problem(file.name, text)
             for text in problems.texts():
                 self._problem(file.name, text)
@@ -273,13 +273,13 @@ class _RunReader:
 
     def description(self) -> dict[str, Any]:
         """The run's row of `facts`, but for what is found wrong."""
-        described, said = self.reading.metadata, self._said()
-        generator, load_model, inferred = self._generator(said)
+        described, facts = self.reading.metadata, self._facts()
+        generator, load_model, inferred = self._generator(facts)
         summary = self._preferred(MAIN_STREAM)
         evidence = self._evidence()
         # Requests that may be of the measured phase or of the one before count in neither.
         paced = load_model in metadata.PACED or described.measured is not None
-        cannot_tell = not paced or said.get("across_phases", "0") != "0"
+        cannot_tell = not paced or facts.get("across_phases", "0") != "0"
         if self.main is None and not (summary and any(map(self._is_foreign, self.files))):
             # What the tool reported of such a run can be compared with what it reported of others.
             self._problem("", "has no results", fault=summary is None)
@@ -295,11 +295,11 @@ class _RunReader:
             "labels": described.labels,
             "inferred": inferred,
             "resolution_ns": self._resolution_ns(counting, generator),
-            "users": self._users(said, load_model),
+            "users": self._users(facts, load_model),
             "generator_cpus": self.record.generator_cpus,
             "trouble": trouble(self.record.incidents),
             "expected_requests": None if cannot_tell else self._expected_requests(),
-            "started_at": self._started_at(said),
+            "started_at": self._started_at(facts),
             "description": self.record.description,
             "timeout_s": metadata.parse_duration(described.timeout),
             "generators": described.generators,
@@ -333,14 +333,14 @@ class _RunReader:
     def _file(self, name: str | None) -> RawFile | None:
         return next((file for file in self.files if file.name == name), None)
 
-    def _said(self) -> dict[str, str]:
-        """What else the tools said; the preferred report's word goes first."""
-        said: dict[str, str] = {}
+    def _facts(self) -> dict[str, str]:
+        """What else the tools report; the preferred report's word goes first."""
+        facts: dict[str, str] = {}
         for report in reversed(self._main_reports().values()):
-            said |= report.said
-        return said
+            facts |= report.facts
+        return facts
 
-    def _generator(self, said: Mapping[str, str]) -> tuple[str | None, str | None, dict[str, str]]:
+    def _generator(self, facts: Mapping[str, str]) -> tuple[str | None, str | None, dict[str, str]]:
         """Load generator and load model, and why, where the metadata do not name them."""
         described, inferred = self.reading.metadata, dict(self.reading.metadata.inferred)
         generator = described.generator
@@ -353,27 +353,27 @@ class _RunReader:
         for name, tool in tools.items():
             if tool not in (None, generator):
                 self._problem(name, f"is of {tool}, the run is one of {generator}", fault=True)
-        told = said.get("load_model")
+        named = facts.get("load_model")
         if "load_model" in inferred and generator != described.generator:
-            load_model = told or load_generators.only_load_model(generator)
-            why = "the tool says so" if told else "the tool knows no other" if load_model else "nobody says it"
+            load_model = named or load_generators.only_load_model(generator)
+            why = "the tool says so" if named else "the tool knows no other" if load_model else "nobody says it"
             inferred["load_model"] = f"no metadata name a load model; {why}"
-        elif told and told != load_model:
-            name = next(name for name, report in self._main_reports().items() if "load_model" in report.said)
-            self._problem(name, f"tells of {told} load, the metadata of {load_model} load", fault=True)
+        elif named and named != load_model:
+            name = next(name for name, report in self._main_reports().items() if "load_model" in report.facts)
+            self._problem(name, f"says that the load is {named}, the metadata that it is {load_model}", fault=True)
         return generator, load_model, inferred
 
-    def _users(self, said: Mapping[str, str], load_model: str | None) -> int | None:
+    def _users(self, facts: Mapping[str, str], load_model: str | None) -> int | None:
         if load_model != "closed":
             return None
         if self.reading.metadata.users is not None:
             return self.reading.metadata.users
-        text = said.get("users", "")
+        text = facts.get("users", "")
         return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
-    def _started_at(self, said: Mapping[str, str]) -> str | None:
+    def _started_at(self, facts: Mapping[str, str]) -> str | None:
         """ISO 8601 in UTC."""
-        for text in (said.get("started_at"), self.record.started):
+        for text in (facts.get("started_at"), self.record.started):
             if text and (instant := parse_timestamp(text)) is not None:
                 return instant.astimezone(UTC).isoformat()
         return None

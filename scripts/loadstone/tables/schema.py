@@ -56,13 +56,13 @@ REQUESTS = pa.schema(
         ("bytes_out", _INT),
         ("bytes_in", _INT),
         ("offset_ns", _INT),  # start since that of the run, where the tool gives no time of day (`sent_at` is null)
-        ("answered_by", _TEXT),  # of an answer that is no success: proxy or service, where the answer tells
+        ("answered_by", _TEXT),  # of an answer that is no success: proxy or service, where the answer says it
         ("generator", pa.int32()),  # which of several that shared the load, from 0; null where there was one
     ]
 )
 
 # What a tool itself reported of one run's stream. `preferred`: of several reports the one that statistics take.
-# `problems` say what is wrong with it, by itself or by the requests beside it.
+# `problems` say what is wrong with it, by itself or by the run's requests.
 SUMMARIES = pa.schema(
     [
         *KEY,
@@ -228,7 +228,7 @@ FACTS = pa.schema(
         ("started_at", _INSTANT),  # as people or the tool said; what requests say goes before it
         ("requests_file", _TEXT),
         ("results_sha256", _TEXT),  # of its main results as they lie in the archive
-        ("senders", pa.list_(SENDER)),  # as its record tells of each of several generators
+        ("senders", pa.list_(SENDER)),  # as its record describes each of several generators
     ]
 )
 
@@ -240,7 +240,7 @@ RUNS = pa.schema(
         ("requests", _INT),
         ("complete", _BOOL),
         ("send_lag_p99_ns", _FLOAT),
-        ("clock_set_back_s", _FLOAT),  # during the run, by so much: nothing that rests on its times is told then
+        ("clock_set_back_s", _FLOAT),  # during the run, by so much: nothing that rests on its times is given then
         ("tags", _TEXTS),
         ("excluded", _BOOL),
         ("exclusion_reason", _TEXT),

@@ -170,7 +170,7 @@ SENDING = pa.schema(
     ]
 )
 
-# What a run's record says of one of several generators: where it ran, and its clock beside ours.
+# What a run's record says of one of several generators: where it ran, and its clock relative to ours.
 SENDER = pa.struct(
     [
         ("generator", pa.int32()),

@@ -254,14 +254,14 @@ class _Verifier:
     def verify(self) -> Findings:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             now = dict(zip(self.files, pool.map(sha256_or_none, self.files.values()), strict=True))
-        beside = self._beside()
-        for path in sorted({*now, *self.known, *beside}):
-            self._judge(path, now.get(path), beside.get(path))
+        recorded = self._recorded_at_collection()
+        for path in sorted({*now, *self.known, *recorded}):
+            self._judge(path, now.get(path), recorded.get(path))
         prepare_folder(self.tables, self.record.parent)
         replace(self.record, json.dumps({"group": self.group, "files": self.known}, indent=0).encode())
         return self.found
 
-    def _judge(self, path: str, now: str | None, beside: tuple[str, str] | None) -> None:
+    def _judge(self, path: str, now: str | None, recorded: tuple[str, str] | None) -> None:
         known, shown = self.known.get(path), text(path)
         if now is None:
             if not os.path.lexists(self.root / path):
@@ -272,19 +272,19 @@ class _Verifier:
             return
         self.found.checked += 1
         self.found.checked_bytes += self._size(path)
-        if beside is not None and beside[0] != now:
-            self.found.changed.append(f"{shown} (not what {text(beside[1])} says)")
+        if recorded is not None and recorded[0] != now:
+            self.found.changed.append(f"{shown} (not what {text(recorded[1])} says)")
         elif known is not None and known != now:
-            why = "and its checksum file with it: was the run replaced?" if beside else "since it was first seen"
+            why = "and its checksum file with it: was the run replaced?" if recorded else "since it was first seen"
             self.found.changed.append(f"{shown} ({why})")
         elif known is None and self.is_first:
             self.found.recorded += 1
         elif known is None:
             self.found.appeared.append(shown)
         if known is None:
-            self.known[path] = beside[0] if beside else now
+            self.known[path] = recorded[0] if recorded else now
 
-    def _beside(self) -> dict[str, tuple[str, str]]:
+    def _recorded_at_collection(self) -> dict[str, tuple[str, str]]:
         """Path -> (hash, name of the checksum file) for all files that a ``<run>.sha256`` names."""
         sums: dict[str, tuple[str, str]] = {}
         for path, file in self.files.items():
