@@ -9,8 +9,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from loadstone import sql
 from loadstone.analysis import (
     campaign_checks,
@@ -70,8 +68,8 @@ def analyse_campaign(
     with database.open_memory() as connection:
         for table, columns in (("facts", schema.FACTS), *((name, schema.TABLES[name]) for name in _READ)):
             database.add_view(connection, tables, table, columns, [campaign])
-        facts = _rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
-        planned = _rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
+        facts = database.rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
+        planned = database.rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
         answers = Answers(tables, layout.answers_file(tables, campaign))
         source = Source(connection, tables, answers)
         measured = _measured(source, facts)
@@ -124,11 +122,6 @@ def analyse_campaign(
     return suggestions
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[_Row]:
-    rows: list[_Row] = connection.sql(query, params=values).to_arrow_table().to_pylist()
-    return rows
-
-
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
@@ -166,7 +159,7 @@ def _judged(
             causes[row["variant_dir"], row["rate"], row["run"]].append(row)
     reported = {
         (row["variant_dir"], row["rate"], row["run"]): row
-        for row in _rows(source.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
+        for row in database.rows(source.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
     }
     named = Counter((fact["variant_dir"], fact["rate"], fact["run"]) for fact in facts)
     loads: dict[tuple[float, str], set[str]] = {}

@@ -102,7 +102,7 @@ def compare(
 def select(comparison: Comparison, connection: duckdb.DuckDBPyConnection) -> Selection:
     """The comparison's runs among those that the connection's `runs` hold."""
     selection = Selection()
-    for run in _rows(connection, "comparison_runs"):
+    for run in database.rows(connection, sql.load("comparison_runs")):
         if not comparison.takes(run["variant"], run["rate"]):
             continue
         if pattern := comparison.excluding(run["source"]):
@@ -133,11 +133,6 @@ def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
         )
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[_Row]:
-    rows: list[_Row] = connection.sql(sql.load(query), params=values).to_arrow_table().to_pylist()
-    return rows
-
-
 class _Comparing:
     def __init__(
         self,
@@ -160,12 +155,12 @@ class _Comparing:
         self.source = Source(connection, tables, self.answers)
         self.confidence = settings.confidence
         self.files: dict[tuple[Any, ...], list[str]] = {}
-        for row in _rows(connection, "comparison_files"):
+        for row in database.rows(connection, sql.load("comparison_files")):
             key = row["host"], row["timestamp"], row["variant"], row["rate"]
             self.files.setdefault(key, []).append(row["requests_file"])
         self.cells = {
             (cell["host"], cell["timestamp"], cell["variant"], cell["rate"]): cell
-            for cell in _rows(connection, "comparison_cells")
+            for cell in database.rows(connection, sql.load("comparison_cells"))
         }
         self.drawn: dict[tuple[Any, ...], list[_Row]] = {}
         for row in connection.sql("FROM replicates").to_arrow_table().to_pylist():
@@ -204,19 +199,19 @@ class _Comparing:
         counting = [run for runs in self.series for run in runs]
         self.connection.register("counting", pa.table({name: [run[name] for run in counting] for name in keys}))
         self.connection.register("derived", pa.Table.from_pylist(self._derived(), schema.SUMMARIES))
-        return _rows(self.connection, "comparison_summaries")
+        return database.rows(self.connection, sql.load("comparison_summaries"))
 
     def _derived(self) -> list[_Row]:
         """What a summary would say of each run that has none, if the comparison allows that."""
         if "evidence" not in self.comparison.allow:
             return []
-        unreported = _rows(self.connection, "comparison_unreported")
+        unreported = database.rows(self.connection, sql.load("comparison_unreported"))
         found = []
         for _, group in groupby(unreported, key=lambda run: run["series"]):
             runs = list(group)
             if files := self._requests(runs):
                 run_requests.select(self.connection, runs)
-                found += _rows(self.connection, "comparison_derived", files=self._patterns(files))
+                found += database.rows(self.connection, sql.load("comparison_derived"), files=self._patterns(files))
         return found
 
     # --- all-raw-data, and ours ---------------------------------------------------------------------------------------

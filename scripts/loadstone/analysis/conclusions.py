@@ -36,11 +36,11 @@ def of_campaign(campaign: Campaign, tables: Path, settings: Settings) -> None:
     """Write the conclusions from one campaign. Raises LoadstoneError when `tables` can't be written."""
     with database.connect(tables, [campaign]) as connection:
         database.add_view(connection, tables, "replicates", schema.REPLICATES, [campaign])
-        all_runs = _rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
+        all_runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
         runs = [run for run in all_runs if not run["excluded"]]
         left_out = [run for run in all_runs if run["excluded"]]
         drawn: dict[tuple[float, str], list[_Row]] = {}
-        for row in _rows(connection, "FROM replicates"):
+        for row in database.rows(connection, "FROM replicates"):
             drawn.setdefault((row["rate"], row["variant"]), []).append(row)
         series = list(grouped(runs))
         found = {}
@@ -78,11 +78,6 @@ def of_comparison(
         _write(scope, tables, comparison.id)
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[_Row]:
-    rows: list[_Row] = connection.sql(query).to_arrow_table().to_pylist()
-    return rows
-
-
 def _write(scope: Scope, tables: Path, of: Campaign | str) -> None:
     for table, draw in _DRAWN.items():
         rows = list(draw(scope))
@@ -101,7 +96,7 @@ def _scope(
 ) -> Scope:
     reported = {
         _run(row): row
-        for row in _rows(connection, "SELECT * FROM summaries WHERE preferred AND stream = 'main' ORDER BY ALL")
+        for row in database.rows(connection, "SELECT * FROM summaries WHERE preferred AND stream = 'main' ORDER BY ALL")
     }
     names = {run["variant_dir"]: run["variant"] for runs in series for run in runs}
     variants = _in_order(names, settings, campaigns)

@@ -8,13 +8,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import duckdb
-
 from loadstone import sql, stats
 from loadstone.analysis import replicates, run_requests
 from loadstone.analysis.run_requests import Source, key
 from loadstone.analysis.scope import grouped
-from loadstone.tables import layout
+from loadstone.tables import database, layout
 
 _Row = dict[str, Any]
 
@@ -98,17 +96,12 @@ def _computed(source: Source, files: Sequence[str], runs: Sequence[_Row]) -> Ite
     run_requests.select(connection, runs)
     patterns = [layout.pattern(source.tables / file) for file in files]
     connection.execute(sql.load("distribution_requests"), {"files": patterns})
-    for row in _rows(connection, "run_figures", shares=SHARES):
+    for row in database.rows(connection, sql.load("run_figures"), shares=SHARES):
         yield {"table": "run_figures", **dict(zip(_PLACE, _place(runs[row.pop("series")]), strict=True))} | _run(row)
-    for row in _rows(connection, "percentile_curves", shares=SHARES):
+    for row in database.rows(connection, sql.load("percentile_curves"), shares=SHARES):
         yield {"table": "percentile_curves"} | _curve(row)
-    for row in _rows(connection, "time_bins", bins=BINS):
+    for row in database.rows(connection, sql.load("time_bins"), bins=BINS):
         yield {"table": "time_bins"} | _bin(row)
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[_Row]:
-    rows: list[_Row] = connection.sql(sql.load(query), params=values).to_arrow_table().to_pylist()
-    return rows
 
 
 def _censored(row: _Row, share: float) -> bool:

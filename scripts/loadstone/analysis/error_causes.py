@@ -185,7 +185,7 @@ def reported(connection: duckdb.DuckDBPyConnection, tables: Path, campaign: Camp
     """Rows of errors of which only a tool's counts tell (Artillery)."""
     database.add_view(connection, tables, "figures", schema.FIGURES, [campaign])
     connection.register("patterns", _patterns())
-    return _asked(connection, sql.load("error_causes_reported"), {"most": MOST_TEXTS})
+    return database.rows(connection, sql.load("error_causes_reported"), most=MOST_TEXTS)
 
 
 def exhausted(rows: Sequence[dict[str, Any]], requests: int | None) -> str | None:
@@ -201,11 +201,6 @@ def exhausted(rows: Sequence[dict[str, Any]], requests: int | None) -> str | Non
         return None
     parts = (f"{BY_NAME[cause].words} ({count:,})" for cause, count in counts.most_common())
     return f"{counts.total():,} of its {requests:,} requests failed at the client: {', '.join(parts)}"
-
-
-def _asked(connection: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = connection.sql(query, params=values).to_arrow_table().to_pylist()
-    return found
 
 
 def _patterns() -> pa.Table:

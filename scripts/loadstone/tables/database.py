@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -50,6 +51,12 @@ def add_view(
             raise damaged(error) from None
     elif columns is not None:
         connection.from_arrow(columns.empty_table()).create_view(table)
+
+
+def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[dict[str, Any]]:
+    """The rows of a query, to which `values` are bound as its parameters."""
+    found: list[dict[str, Any]] = connection.sql(query, params=values).to_arrow_table().to_pylist()
+    return found
 
 
 def damaged(error: duckdb.Error) -> LoadstoneError:
