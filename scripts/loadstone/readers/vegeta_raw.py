@@ -226,6 +226,7 @@ def _is_text(text: str) -> bool:
 # --- the binary form --------------------------------------------------------------------------------------------------
 
 _COPY_BYTES = 1 << 18
+_LOG_TIME = re.compile(r"[0-9/]{10} [0-9:]{8} ")
 
 # A message of gob is at most 1 GiB. What is none, vegeta tries as lines of any length: that must end somewhere.
 MOST_BYTES = 3 << 30
@@ -281,7 +282,8 @@ def _judge(code: int, printed: str, feeder: "_Feeder", problems: Problems) -> No
     elif "unexpected EOF" in printed:
         problems.truncated = "it ends in the middle of a record"
     elif code or "can't detect" in printed:
-        problems.damaged = f"vegeta can't decode it ({printed.strip() or f'exit code {code}'})"
+        why = _LOG_TIME.sub("", printed.strip())  # else a table would differ each time that it is made
+        problems.damaged = f"vegeta can't decode it ({why or f'exit code {code}'})"
 
 
 class _Feeder(threading.Thread):
