@@ -17,23 +17,23 @@ LIMIT_MIB = 400
 SIZE = 1 << 30
 
 _CHILD = """
-import importlib, sys
+import sys
 from pathlib import Path
-from loadstone.readers.base import Problems
-reader = importlib.import_module(f"loadstone.readers.{sys.argv[1]}")
+from loadstone.readers import FORMATS, Problems
+known = FORMATS[sys.argv[1]]
 problems = Problems()
-rows = sum(batch.num_rows for batch in reader.read(Path(sys.argv[2]), problems))
-report = getattr(reader, "report", lambda *_: None)(Path(sys.argv[2]), Problems())
+rows = sum(batch.num_rows for batch in known.requests(Path(sys.argv[2]), problems))
+report = known.report and known.report(Path(sys.argv[2]), Problems())
 print(rows)
 print("; ".join(problems.texts()))
 print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 """
 
 
-def read(reader: str, path: Path) -> tuple[int, str, float]:
+def read(name: str, path: Path) -> tuple[int, str, float]:
     """Rows, problems and peak memory in MiB of a process that reads a file and its report."""
     environment = os.environ | {"PYTHONPATH": str(Path(loadstone.__file__).parents[1])}
-    command = [sys.executable, "-c", _CHILD, reader, str(path)]
+    command = [sys.executable, "-c", _CHILD, name, str(path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     rows, problems, peak_kib = done.stdout.splitlines()
     return int(rows), problems, int(peak_kib) / 1024
@@ -57,7 +57,7 @@ def test_a_gigabyte_of_k6(tmp_path, suffix):
     head, _, block = samples.content(f"open.k6.{suffix}").partition(b"\n")
     requests = block.count(b'"http_req_duration","type":"Point"' if suffix == "json" else b"\nhttp_req_duration,")
     times = write(path, head + b"\n", block, b"")
-    rows, problems, peak_mib = read(f"k6_{suffix}", path)
+    rows, problems, peak_mib = read(f"k6.{suffix}", path)
     assert (rows, problems) == (requests * times, "")
     assert peak_mib < LIMIT_MIB
 
@@ -73,7 +73,7 @@ def test_a_gigabyte_of_artillery(tmp_path):
     path = tmp_path / "1.artillery.json.zst"
     block = period(50_000)
     times = write(path, b'{"aggregate": {"latency": {}}, "intermediate": [', block + b",\n", block + b"]}")
-    rows, problems, peak_mib = read("artillery", path)
+    rows, problems, peak_mib = read("artillery.json", path)
     assert (rows, problems) == (50_000 * (times + 1), "")
     assert peak_mib < LIMIT_MIB
 
@@ -82,7 +82,7 @@ def test_very_many_periods(tmp_path):
     path = tmp_path / "1.artillery.json.zst"
     block = period(1)
     times = write(path, b'{"aggregate": {"latency": {}}, "intermediate": [', block + b",\n", block + b"]}", 8 << 20)
-    rows, problems, peak_mib = read("artillery", path)
+    rows, problems, peak_mib = read("artillery.json", path)
     assert (rows, problems) == (times + 1, "")
     assert peak_mib < LIMIT_MIB
 
@@ -98,19 +98,19 @@ def test_one_period_of_a_quarter_of_a_gigabyte(tmp_path):
         b"]}]}",
         size=SIZE // 4,
     )
-    rows, problems, peak_mib = read("artillery", path)
+    rows, problems, peak_mib = read("artillery.json", path)
     assert (rows, problems) == (times * 1000 + 1, "")
     assert peak_mib < LIMIT_MIB
 
 
-@pytest.mark.parametrize("reader", ["artillery", "k6_json", "k6_csv"])
+@pytest.mark.parametrize("name", ["artillery.json", "k6.json", "k6.csv"])
 @pytest.mark.parametrize(
     "head", [b"", b'{"aggregate": "', b'{"aggregate": {"x": "', b'{"intermediate": [{"latencies": ["']
 )
-def test_a_text_without_end(tmp_path, reader, head):
+def test_a_text_without_end(tmp_path, name, head):
     path = tmp_path / "1.endless.zst"
     write(path, head, b"x" * (1 << 20), b"")
-    rows, problems, peak_mib = read(reader, path)
+    rows, problems, peak_mib = read(name, path)
     assert rows == 0
     assert problems
     assert peak_mib < LIMIT_MIB
@@ -120,7 +120,7 @@ def test_a_text_without_end(tmp_path, reader, head):
 def test_nothing_else_without_end(tmp_path, block):
     path = tmp_path / "1.endless.zst"
     write(path, b'{"intermediate": [{"x": ', block, b"")
-    rows, problems, peak_mib = read("artillery", path)
+    rows, problems, peak_mib = read("artillery.json", path)
     assert (rows, bool(problems)) == (0, True)
     assert peak_mib < LIMIT_MIB
 
@@ -130,7 +130,7 @@ def test_requests_that_all_have_long_errors(tmp_path):
     data = {"time": "2026-11-21T12:00:00Z", "value": 1, "tags": {"error": "e" * 100_000}}
     line = json.dumps({"metric": "http_req_duration", "type": "Point", "data": data}).encode()
     times = write(path, b"", line + b"\n", b"", 700 << 20)
-    rows, problems, peak_mib = read("k6_json", path)
+    rows, problems, peak_mib = read("k6.json", path)
     assert (rows, problems) == (times, "")
     assert peak_mib < LIMIT_MIB
 
