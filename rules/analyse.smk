@@ -97,7 +97,10 @@ rule database:
 
 
 rule gate:
-    """Judge the newest complete campaign of each app and host against earlier ones. Never attacks."""
+    """Judge the newest complete campaign of each app and host against earlier ones. Never attacks.
+
+    gate.json is no output: Snakemake would remove it when the gate says no.
+    """
     input:
         every_table,
     log:

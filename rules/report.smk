@@ -41,7 +41,11 @@ rule shared_assets:
 
 
 rule variant_pages:
-    """The history of cells -> the page of every variant, in one job, for each takes less than starting one does."""
+    """The history of cells -> the page of every variant, in one job, for each takes less than starting one does.
+
+    Its outputs are known from the archive's folders before any job runs: a variant without figures has a page that says
+    so. It reads the history alone, so a new campaign costs these pages one look at it.
+    """
     input:
         HISTORY,
         lost("variants"),

@@ -2,6 +2,10 @@
 
 Intervals become columns of `cells` and `comparisons`; replicates of the main stream go into the internal table
 `replicates`, from which `analysis/conclusions.py` draws conclusions without reading a request again.
+
+Runs are drawn with a seed of campaigns and rate, blocks with one of the variant too, and runs are sorted before: so
+replicates of two variants whose runs are paired may be subtracted one by one. Another use of a random number in between
+would break the pairs.
 """
 
 import base64

@@ -1,4 +1,8 @@
-"""What every entry point of a rule has around its one call: a log, errors for people instead of tracebacks, folders."""
+"""What every entry point of a rule has around its one call: a log, errors for people instead of tracebacks, folders.
+
+For the sake of a job's start pandas is hidden, set-up compiles all modules, and scipy is imported where an interval is
+computed.
+"""
 
 import signal
 import sys
