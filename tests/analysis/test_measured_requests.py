@@ -11,7 +11,7 @@ QUERIES = sorted(path.name.removesuffix(".sql") for path in files(sql).iterdir()
 # What only the relation may say. `requests` is the table with what tools wrote.
 ITS_OWN = (r"phase\s*=\s*'test'", r"=\s*'timeout'", r"timeout_s\b.*1e9", r"\bFROM requests\b", r"\bJOIN requests\b")
 # Queries of Parquet files that are no requests, or give a table as it is.
-OTHER_FILES = {"view", "view_empty", "view_plain", "trace_shares"}
+OTHER_FILES = {"view", "view_plain", "trace_shares"}
 
 
 def statements(name: str) -> str:

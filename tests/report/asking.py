@@ -6,7 +6,6 @@ import http.server
 import threading
 from pathlib import Path
 
-from loadstone import sql
 from loadstone.report import query_page
 from report.conftest import Watched
 
@@ -80,4 +79,4 @@ class Asking(Watched):
 
 
 def examples() -> list[str]:
-    return [sql.load(f"ask_example_{name}").strip() for name in query_page.EXAMPLES]
+    return list(query_page.EXAMPLES)

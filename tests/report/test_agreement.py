@@ -6,12 +6,12 @@ figure of a cell. The raw numbers of this module are all that is expected of a p
 
 import numpy as np
 import pytest
-from loadstone import archive, sql, stats
+from loadstone import archive, stats
 from loadstone.analysis import history
 from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
-from loadstone.report import rate_data, reported_section, run_findings
+from loadstone.report import query_page, rate_data, reported_section, run_findings
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.queries import asking
 from loadstone.tables import database
@@ -295,7 +295,7 @@ def _from_requests(project: Project, campaign: archive.Campaign) -> list[dict]:
 
 
 def test_an_example_of_the_query_page(project) -> None:
-    found = project.rows(sql.load("ask_example_p99"))
+    found = project.rows(query_page.EXAMPLES[0])
     assert len(found) == len(VARIANTS)
     for row in found:
         assert row["p99_ms"] == pytest.approx(np.quantile(of_cell(LATE, row["variant"]), 0.99) / 1e6, abs=1e-3)

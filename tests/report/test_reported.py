@@ -90,8 +90,8 @@ def test_a_campaign_of_reports_alone_has_a_page_without_an_empty_chart(project, 
         "All cells",
         "Errors by class",
         BAD,
-        "page_run_cdf.sql",
-        "page_time_bins.sql",
+        "page_run_numbers.sql",
+        "scope_rows.sql",
     ):
         assert absent not in html
     assert html.count('<td class="n">18.509</td>') == 4

@@ -159,7 +159,7 @@ def _judged(
             causes[row["variant_dir"], row["rate"], row["run"]].append(row)
     reported = {
         (row["variant_dir"], row["rate"], row["run"]): row
-        for row in database.rows(source.connection, sql.load("main_summaries"), stream=MAIN_STREAM)
+        for row in database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
     }
     named = Counter((fact["variant_dir"], fact["rate"], fact["run"]) for fact in facts)
     loads: dict[tuple[float, str], set[str]] = {}

@@ -154,21 +154,21 @@ def add_open_percentiles(
     Where a percentile may fall among requests that timed out, `loadstone.stats.replicate` stores its lower limit.
     `connection` has a view `cells` of these campaigns; after it, a view `replicates` too.
     """
-    found = connection.sql(sql.load("gate_unbounded")).to_arrow_table()
+    found = connection.sql(sql.load("percentiles_without_interval")).to_arrow_table()
     keys = set(zip(*(found[name].to_pylist() for name in ("app", "host", "timestamp")), strict=True))
     if not keys:
         return
     with_open = [each for each in campaigns if tuple(layout.campaign_key(each).values()) in keys]
     database.add_view(connection, tables, "replicates", schema.REPLICATES, with_open)
-    connection.register("unbounded", found)
+    connection.register("percentiles_without_interval", found)
     by_key = {_key(cell): cell for cell in cells}
-    for row in connection.sql(sql.load("gate_draws")).to_arrow_table().to_pylist():
+    for row in connection.sql(sql.load("percentile_replicates")).to_arrow_table().to_pylist():
         if (cell := by_key.get(_key(row))) and (known := open_percentile(row)):
             cell.setdefault(OPEN_PERCENTILES, {})[row["statistic"]] = known
 
 
 def open_percentile(row: Mapping[str, Any]) -> OpenPercentile | None:
-    """From a row of `gate_draws.sql`. None for a latency of 0, which has no logarithm."""
+    """From a row of `percentile_replicates.sql`. None for a latency of 0, which has no logarithm."""
     draws, within = (np.asarray(row[name], np.float64) for name in ("draws", "within"))
     if row["value"] <= 0 or not (np.all(draws > 0) and np.all(within > 0)):
         return None

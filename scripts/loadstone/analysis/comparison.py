@@ -160,7 +160,7 @@ class _Comparing:
             self.files.setdefault(key, []).append(row["requests_file"])
         self.cells = {
             (cell["host"], cell["timestamp"], cell["variant"], cell["rate"]): cell
-            for cell in database.rows(connection, sql.load("comparison_cells"))
+            for cell in connection.table("cells").filter("stream = 'main'").to_arrow_table().to_pylist()
         }
         self.drawn: dict[tuple[Any, ...], list[_Row]] = {}
         for row in connection.sql("FROM replicates").to_arrow_table().to_pylist():

@@ -56,7 +56,7 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
         cells = history.measured(connection, tables, campaigns)
         add_open_percentiles(connection, tables, campaigns, cells)
         database.add_view(connection, tables, "planned", schema.PLANNED, campaigns)
-        places: list[_Place] = connection.sql(sql.load("gate_places")).fetchall()
+        places: list[_Place] = connection.sql(sql.load("planned_cells")).fetchall()
     findings = judge_cells(cells, places, judged, options)
     findings += _no_longer_measured(places, judged, options)
     without_runs = judged - {_campaign(row) for row in cells} - {place[:3] for place in places}

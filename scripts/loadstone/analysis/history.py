@@ -71,7 +71,7 @@ def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Seq
     for table in ("runs", "cells", "sending"):
         database.add_view(connection, tables, table, schema.TABLES[table], campaigns)
     # Of most campaigns every request is known: their reports need not be looked at.
-    lacking = set(connection.sql(sql.load("history_lacking")).fetchall())
+    lacking = set(connection.sql(sql.load("campaigns_without_cells")).fetchall())
     reported = [each for each in campaigns if tuple(layout.campaign_key(each).values()) in lacking]
     database.add_view(connection, tables, "summaries", schema.TABLES["summaries"], reported)
     cells: list[_Row] = connection.sql(sql.load("history_cells")).to_arrow_table().to_pylist()

@@ -114,7 +114,7 @@ def gather(
     selection = select(comparison, questions.connection)
     counting = [] if selection.refusals else selection.counting
     naming = _Naming(counting)
-    rows = clock_resolution.rounded(map(naming.named, questions.rows("page_comparison", comparison=comparison.id)))
+    rows = clock_resolution.rounded(map(naming.named, questions.of_scope("comparisons", comparison.id)))
     keys = {_run(run) for run in counting}
     reported = reported_section.gather(questions, lambda run: _run(run) in keys, naming.named)
     present = {run["variant"] for run in counting}

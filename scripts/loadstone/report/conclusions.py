@@ -57,20 +57,20 @@ def gather(
     what texts of tables call variants instead, by their canonical names.
     """
 
-    def asked(query: str, *others: str) -> list[Row]:
-        return named(questions.rows(query, comparison=comparison), *others)
+    def asked(table: str, *others: str) -> list[Row]:
+        return named(questions.of_scope(table, comparison), *others)
 
     def named(rows: Sequence[Row], *others: str) -> list[Row]:
         return [_named(_retold(row, labels or {}), others, name) for row in rows]
 
-    claims = [_retold(row, labels or {}) for row in questions.rows("page_claims", comparison=comparison)]
-    effects = caveat_marks.weakened(questions.rows("page_effects", comparison=comparison), claims)
+    claims = [_retold(row, labels or {}) for row in questions.of_scope("claims", comparison)]
+    effects = caveat_marks.weakened(questions.of_scope("effects", comparison), claims)
     return Conclusions(
         named(effects, "variant", "baseline"),
-        asked("page_layers", "variant", "below"),
-        asked("page_interactions", "bottom", "left", "right", "top"),
-        asked("page_knees", "variant"),
-        asked("page_knee_shares", "variant", "baseline"),
+        asked("layers", "variant", "below"),
+        asked("interactions", "bottom", "left", "right", "top"),
+        asked("knees", "variant"),
+        [row for row in asked("knee_shares", "variant", "baseline") if row["value_ns"] is not None],
         claims,
         confidence,
     )

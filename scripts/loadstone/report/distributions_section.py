@@ -42,10 +42,9 @@ def gather(
     named: Callable[[Row], Row] = lambda row: row,
 ) -> Pictured:
     """Ask the tables; `counts` says of a run whether the page rests on it, `named` gives a row its series' name."""
-    asked = {"comparison": comparison}
     return Pictured(
-        bins=[named(row) for row in questions.rows("page_time_bins", **asked)],
-        curves=[named(row) for row in questions.rows("page_percentile_curves", **asked)],
+        bins=[named(row) for row in questions.of_scope("time_bins", comparison)],
+        curves=[named(row) for row in questions.of_scope("percentile_curves", comparison)],
         runs=[named(row) for row in questions.rows("page_run_figures") if counts(row)],
     )
 

@@ -44,7 +44,7 @@ def use(questions: Questions, takes: Callable[[Row], bool], shown: int) -> dict[
         "run_use_labels": sorted({name for run in listed for name in dict(run["labels"] or {})}),
         "noted": [
             row | {"unit": _NOTED.get(row["metric"], row["metric"])}
-            for row in questions.rows("page_noted", shown=shown)
+            for row in questions.rows("page_noted_figures", shown=shown)
             if takes(row)
         ],
     }

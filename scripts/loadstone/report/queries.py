@@ -13,6 +13,19 @@ from loadstone.tables.database import connect, table_files
 
 Row = dict[str, Any]
 
+# Tables about scopes, with the columns by which their rows are ordered; claims are in the order in which they weigh.
+_SCOPED_BY = {
+    "claims": (),
+    "comparisons": ("rate", "variant"),
+    "effects": ("rate", "load_model", "generator", "variant", "statistic"),
+    "interactions": ("rate", "load_model", "generator", "bottom", "top", "statistic"),
+    "knee_shares": ("share", "statistic", "load_model", "generator", "variant"),
+    "knees": ("load_model", "generator", "variant"),
+    "layers": ("rate", "load_model", "generator", "below", "variant", "statistic"),
+    "percentile_curves": ("rate", "load_model", "generator", "variant"),
+    "time_bins": ("rate", "load_model", "generator", "variant", "from_s"),
+}
+
 
 class Questions:
     """An open connection to the tables of some campaigns."""
@@ -31,6 +44,15 @@ class Questions:
         cursor = self._connection.execute(sql.load(name), values)
         columns = [column[0] for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    def of_scope(self, table: str, comparison: str | None) -> list[Row]:
+        """The rows of a table about a comparison or, without one, about the campaign asked about."""
+        columns = _SCOPED_BY[table]
+
+        def place(row: Row) -> list[tuple[bool, Any]]:
+            return [(row[column] is None, row[column]) for column in columns]
+
+        return sorted(self.rows("scope_rows", table=table, comparison=comparison), key=place)
 
     def rows_of_requests(self, name: str, **values: Any) -> list[Row]:
         """The same for a query over requests (``$files``); none where the campaigns have none."""

@@ -89,7 +89,7 @@ def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConne
     with open_memory() as source:  # one for all: opening one takes longer than reading a small table
         for name in (name for name in ASKED if name in TABLES):
             add_view(source, tables, name, TABLES[name], campaigns)
-            rows = source.sql(sql.load("ask_table"), params={"name": name}).to_arrow_table()
+            rows = source.sql(sql.load("table_rows"), params={"name": name}).to_arrow_table()
             connection.from_arrow(_without_zones(rows)).create(name)
     return connection
 
@@ -115,7 +115,7 @@ def _write(connection: duckdb.DuckDBPyConnection, name: str, reports: Path) -> P
         for number, piece in enumerate(pieces(sink.getvalue().to_pybytes()))
     )
     write_text(path, "".join(calls))
-    columns = [(row[0], row[1]) for row in connection.execute(sql.load("ask_columns"), {"name": name}).fetchall()]
+    columns = [(row[0], row[1]) for row in connection.execute(sql.load("table_columns"), {"name": name}).fetchall()]
     return Published(name, ASKED[name], columns, rows.num_rows, f"ask/{name}.js", path.stat().st_size)
 
 

@@ -15,22 +15,9 @@ from loadstone.report.query_engine import Part, licenses, write_engine
 NAME = "ask.html"
 SHOWN = 1000  # rows of a result on the page
 DOWNLOADED = 200_000  # and in the file that it gives
-# Each is the file sql/ask_example_<name>.sql; on the page are those that have an answer. The first is in the box.
-EXAMPLES = (
-    "p99",
-    "left_out",
-    "spread",
-    "slowest",
-    "beside_fastest",
-    "layers",
-    "effects",
-    "knees",
-    "shapes",
-    "errors",
-    "causes",
-    "send_lag",
-    "campaigns",
-    "problems",
+# Queries with their titles, in the order in which they are offered.
+EXAMPLES = tuple(
+    text.strip() for text in sql.load("query_examples").partition("\n\n")[2].split("\n;\n") if text.strip()
 )
 _ANY = "FROM runs"
 
@@ -71,14 +58,13 @@ def build_ask(
 def examples(connection: duckdb.DuckDBPyConnection) -> list[dict[str, str]]:
     """The examples that have an answer here, each with its title, which is its first line."""
     found = []
-    for name in EXAMPLES:
-        text = sql.load(f"ask_example_{name}").strip()
+    for text in EXAMPLES:
         try:
             answered = connection.execute(text).fetchone() is not None
         except duckdb.CatalogException:  # of a table that this site does not have
             continue
         if answered:
-            found.append({"name": name, "title": text.partition("\n")[0].removeprefix("-- "), "sql": text})
+            found.append({"title": text.partition("\n")[0].removeprefix("-- "), "sql": text})
     return found
 
 

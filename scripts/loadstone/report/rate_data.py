@@ -32,7 +32,6 @@ _QUERIES = (
     "page_requests",
     "page_over_time",
     "page_run_numbers",
-    "page_run_cdf",
     "page_run_points",
     "page_run_bins",
     "page_run_histogram",
@@ -82,7 +81,7 @@ def _runs(
     questions: Questions, rate: float, unit: Unit, known: Mapping[tuple[str, str, int], Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
-    for row in questions.rows("page_run_numbers", rate=rate):
+    for row in questions.rows("page_run_numbers", rate=rate, shares=SHARES):
         found[_key(row)] = {
             "variant": row["variant"],
             "folder": row["variant_dir"],
@@ -93,9 +92,8 @@ def _runs(
             "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES if _supported(name, row["n_requests"])},
             "bins": [],
             **_known(known.get(_key(row), {}), row["n_requests"]),
+            "cdf": [unit.of(latency) for latency in row["latencies_ns"]],
         }
-    for row in questions.rows("page_run_cdf", shares=SHARES):
-        found[_key(row)]["cdf"] = [unit.of(latency) for latency in row["latencies_ns"]]
     for row in questions.rows("page_run_points", points=POINTS):
         found[_key(row)]["points"] = {
             "seq": _sequence(row["seqs"]),

@@ -1,5 +1,6 @@
--- One row per run at one rate (measured requests of page_requests): the figures that the run inspector prints, and why the
--- run is left out of the statistics, if it is.
+-- One row per run at one rate (measured requests of page_requests): the figures that the run inspector prints,
+-- latencies_ns (its percentiles at the given $shares, the empirical distribution at so many points), and why the run is
+-- excluded from statistics, if it is.
 SELECT
     variant, variant_dir, run,
     count(*) AS n_requests,
@@ -12,6 +13,7 @@ SELECT
     quantile_cont(latency_ns, 0.99) AS p99_ns,
     quantile_cont(latency_ns, 0.999) AS p999_ns,
     max(latency_ns) AS max_ns,
+    quantile_cont(latency_ns, $shares) AS latencies_ns,
     any_value(exclusion_reason) AS exclusion_reason
 FROM page_requests
 JOIN (

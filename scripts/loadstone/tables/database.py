@@ -79,7 +79,7 @@ def open_memory() -> duckdb.DuckDBPyConnection:
 def left_out(tables: Path, campaigns: Sequence[Campaign]) -> list[str]:
     """A sentence for every campaign some of whose runs no statistic counts."""
     with connect(tables, campaigns) as connection:
-        rows = connection.execute(sql.load("left_out")).fetchall()
+        rows = connection.execute(sql.load("excluded_runs")).fetchall()
     return [f"{app}/{host}/{time}: {out} of {runs} runs left out ({why})" for app, host, time, out, runs, why in rows]
 
 
@@ -102,7 +102,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
                 if found := table_files(shown, table, None):
                     files, query = found, _query(table)
                 else:
-                    files, query = [layout.pattern(_write_empty(shown, table, columns))], "view_empty"
+                    files, query = [layout.pattern(_write_empty(shown, table, columns))], "view_plain"
                 connection.sql(sql.load(query), params={"files": files}).create_view(table)
             for view in VIEWS:
                 connection.execute(sql.load(view))
