@@ -49,7 +49,7 @@ def running(program: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def read(path: Path) -> list[dict[str, Any]]:
     problems = Problems()
-    rows = list(resources.read(path, problems))
+    rows = list(map(vars, resources.read(path, problems)))
     assert problems.texts() == []
     return rows
 

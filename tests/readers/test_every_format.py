@@ -49,7 +49,7 @@ def rows_of(path: Path, name: str, problems: Problems) -> Iterator[dict[str, Any
     for batch in known.requests(path, problems) if known.requests else ():
         batch.validate(full=True)
         yield from batch.to_pylist()
-    yield from known.samples(path, problems, UTC) if known.samples else ()
+    yield from map(vars, known.samples(path, problems, UTC) if known.samples else ())
 
 
 def read(folder: Path, name: str, content: bytes, suffix: str = "") -> tuple[list[dict], dict[str, Any], list[str]]:
@@ -62,7 +62,11 @@ def read(folder: Path, name: str, content: bytes, suffix: str = "") -> tuple[lis
     report = reading(path, told) if reading else None
     texts = [*problems.texts(), *told.texts()]
     assert all(text.isprintable() for text in texts)
-    reported = {"figures": report.figures, "summary": report.summary, "samples": report.samples} if report else {}
+    reported = (
+        {"figures": report.figures, "summary": report.summary, "samples": list(map(vars, report.samples))}
+        if report
+        else {}
+    )
     return rows, reported, texts
 
 

@@ -34,7 +34,7 @@ def test_every_figure_with_its_label() -> None:
 
 def test_figures_of_a_moment_are_samples() -> None:
     found, _ = parsed(TEXT)
-    assert found.samples == [
+    assert list(map(vars, found.samples)) == [
         {
             "sampled_at": datetime(2023, 9, 27, 21, 35, tzinfo=UTC),
             "scope": "pod",

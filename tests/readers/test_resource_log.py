@@ -47,13 +47,14 @@ def test_samples_are_of_namespaces_in_utc(tmp_path) -> None:
     found, problems = sampled(tmp_path / "1.resource-usage.log", LOG, timezone(timedelta(hours=-7)))
     assert problems == []
     assert len(found) == 4
-    assert found[0] == {
+    assert vars(found[0]) == {
         "sampled_at": datetime(2025, 3, 11, 3, 44, 24, tzinfo=UTC),
         "scope": "namespace",
         "name": "nginx",
         "cpu_millicores": 50.0,
         "memory_mib": 451.0,
         "asked_at": None,
+        "label": None,
     }
 
 
@@ -61,7 +62,7 @@ def test_six_fields_have_the_largest_pod_between_whatever_the_header_says(tmp_pa
     text = LOG.replace("20:44:24,nginx,50,451", "20:44:24,nginx,50,9m,451,46Mi")
     found, problems = sampled(tmp_path / "log", text)
     assert problems == []
-    assert [(sample["cpu_millicores"], sample["memory_mib"]) for sample in found[:2]] == [(50, 451), (5, 107)]
+    assert [(sample.cpu_millicores, sample.memory_mib) for sample in found[:2]] == [(50, 451), (5, 107)]
 
 
 def test_times_without_zone_are_never_guessed(tmp_path) -> None:
@@ -73,7 +74,7 @@ def test_times_without_zone_are_never_guessed(tmp_path) -> None:
         tmp_path / "log", LOG.replace(",nginx", "+02:00,nginx").replace(",istio", "Z,istio"), None
     )
     assert problems == []
-    assert [sample["sampled_at"].hour for sample in found] == [18, 20, 18, 20]
+    assert [sample.sampled_at.hour for sample in found] == [18, 20, 18, 20]
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -225,7 +226,7 @@ def test_windows_line_ends_and_hostile_names(tmp_path) -> None:
     text = LOG.replace("istio-system", "<script>\u2028'\x1b[2J").replace("\n", "\r\n")
     found, problems = sampled(tmp_path / "log", text)
     assert (len(found), problems) == (4, [])
-    assert found[1]["name"] == "<script>\u2028'\x1b[2J"
+    assert found[1].name == "<script>\u2028'\x1b[2J"
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"\x00" * 100 + b"\n", b"a,b\n1,2\n", LOG[60:].encode()])

@@ -146,6 +146,22 @@ class Bin:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """CPU and memory of one thing at one moment: the columns of table ``resources`` behind its key, and a note's label.
+
+    Times are in UTC; `asked_at` is when a round of samples was asked for. What is not known is None.
+    """
+
+    sampled_at: datetime
+    scope: str
+    name: str
+    cpu_millicores: float | None
+    memory_mib: float | None
+    asked_at: datetime | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True)
 class Phase:
     """A phase as it was declared to the tool: requests/s (or users) at its start and at its end; None: not known."""
 
@@ -159,15 +175,15 @@ class Phase:
 class Report:
     """What one file of a tool says of a run besides single requests.
 
-    `summary` holds columns of table ``summaries`` behind its key; what the tool does not say is absent. `samples` are
-    rows as `resources.read` yields them. `facts` is what else the tables and checks need, by name:
-    ``load_model``, ``version``, ``started_at`` (ISO 8601 with offset), ``duration_s``, ``users``.
+    `summary` holds columns of table ``summaries`` behind its key; what the tool does not say is absent.
+    `facts` is what else the tables and checks need, by name: ``load_model``, ``version``, ``started_at`` (ISO 8601 with
+    offset), ``duration_s``, ``users``.
     """
 
     summary: dict[str, Any] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
     histogram: list[Bin] = field(default_factory=list)
-    samples: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
 
@@ -177,7 +193,7 @@ ReportReader = Callable[[Path, Problems], Report | None]
 # The unit is that of latencies which were written without one; None: nobody says it.
 UnitReader = Callable[[Path, Problems, str | None], Report | None]
 # The zone is that of times that a tool wrote without one; None: nobody says it.
-SampleReader = Callable[[Path, Problems, timezone | None], Iterator[dict[str, Any]]]
+SampleReader = Callable[[Path, Problems, timezone | None], Iterator[Sample]]
 
 
 @dataclass(frozen=True)

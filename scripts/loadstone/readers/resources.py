@@ -26,21 +26,20 @@ and name), a field empty; a row has at least one figure.
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timezone
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from loadstone.archive import ASKED_AT, RESOURCE_COLUMNS
-from loadstone.readers.base import Figure, Format, Problems, Report, instant, number
+from loadstone.readers.base import Figure, Format, Problems, Report, Sample, instant, number
 from loadstone.readers.stream import csv_records, of_text, read_text, text_lines
 
 _CPU, _MEMORY = RESOURCE_COLUMNS[3:]
 
 
-def read(path: Path, problems: Problems) -> Iterator[dict[str, Any]]:
-    """One dictionary per sample: the columns (a UTC datetime, two texts, two numbers or None) and asked_at, or None."""
+def read(path: Path, problems: Problems) -> Iterator[Sample]:
+    """Every sample of a file of Loadstone's own."""
     records = csv_records(text_lines(path, problems), problems)
     _, header = next(records, (0, None))
     if header is None:
@@ -51,18 +50,19 @@ def read(path: Path, problems: Problems) -> Iterator[dict[str, Any]]:
         problems.damaged = f"its first line does not name the columns {', '.join(RESOURCE_COLUMNS)}"
         return
     for line, record in records:
-        row = _row(dict(zip(header, record, strict=True))) if len(record) == len(header) else None
-        if row is None:
+        sample = _sample(dict(zip(header, record, strict=True))) if len(record) == len(header) else None
+        if sample is None:
             problems.corrupt(line)
         else:
-            yield row
+            yield sample
 
 
-def _row(given: dict[str, str]) -> dict[str, Any] | None:
+def _sample(given: dict[str, str]) -> Sample | None:
     try:
-        found = {"sampled_at": instant(given["sampled_at"]), "scope": given["scope"], "name": given["name"]}
-        found |= {name: _finite(given[name]) for name in (_CPU, _MEMORY)}
-        return found | {ASKED_AT: instant(given[ASKED_AT]) if given.get(ASKED_AT) else None}
+        sampled_at, asked_at = instant(given["sampled_at"]), given.get(ASKED_AT)
+        cpu_millicores, memory_mib = _finite(given[_CPU]), _finite(given[_MEMORY])
+        at = instant(asked_at) if asked_at else None
+        return Sample(sampled_at, given["scope"], given["name"], cpu_millicores, memory_mib, at)
     except (ValueError, OverflowError):
         return None
 
@@ -88,8 +88,8 @@ _COLUMNS = tuple(f"{metric}_{statistic}" for metric in _TABLE_UNITS for statisti
 _TOTAL = "TOTAL"
 
 
-def read_log(path: Path, problems: Problems, zone: timezone | None = None) -> Iterator[dict[str, Any]]:
-    """One dictionary per sample, as `read` yields them, of scope ``namespace``.
+def read_log(path: Path, problems: Problems, zone: timezone | None = None) -> Iterator[Sample]:
+    """Every sample of the script's log, of scope ``namespace``.
 
     `zone` is the offset of times that have none; without it a file of such times is damaged and gives no sample. A
     last line without its end may lack digits: it is left out, and the file is truncated.
@@ -107,18 +107,18 @@ def read_log(path: Path, problems: Problems, zone: timezone | None = None) -> It
             return
         if line == 1 or not row.strip():
             continue
-        sample = _sample(row.rstrip("\n").split(","), zone)
+        sample = _logged(row.rstrip("\n").split(","), zone)
         if sample is None:
             problems.corrupt(line)
-        elif sample["sampled_at"] is None:
+        elif sample.sampled_at.tzinfo is None:
             problems.damaged = "its times have no zone, and none was given for them"
             return
         else:
             yield sample
 
 
-def _sample(fields: list[str], zone: timezone | None) -> dict[str, Any] | None:
-    """One sample, without its time when that has no zone and none is given; None when the row is corrupt."""
+def _logged(fields: list[str], zone: timezone | None) -> Sample | None:
+    """One sample, its time without a zone when none is given; None when the row is corrupt."""
     fields = [field.strip() for field in fields]
     if len(fields) not in _PLACES or not fields[1] or _TIME.fullmatch(fields[0]) is None:
         return None
@@ -129,14 +129,13 @@ def _sample(fields: list[str], zone: timezone | None) -> dict[str, Any] | None:
     try:
         noted = datetime.fromisoformat(fields[0])
         noted = noted if noted.tzinfo else noted.replace(tzinfo=zone)
-        sampled_at = noted.astimezone(UTC) if noted.tzinfo else None
+        sampled_at = noted.astimezone(UTC) if noted.tzinfo else noted
     except (ValueError, OverflowError):
         return None
-    values = (sampled_at, "namespace", fields[1], float(cpu), float(memory))
-    return dict(zip(RESOURCE_COLUMNS, values, strict=True)) | {ASKED_AT: None}
+    return Sample(sampled_at, "namespace", fields[1], float(cpu), float(memory))
 
 
-def printed_table(samples: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+def printed_table(samples: Iterable[Sample]) -> dict[str, tuple[str, ...]]:
     """The table of these samples as the script prints it: namespace or ``TOTAL`` -> the texts of its six columns.
 
     The script is awk's: sums in double precision, rounded as C does. Namespaces are in the order of their first sample
@@ -144,7 +143,7 @@ def printed_table(samples: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, 
     """
     kept: dict[str, list[tuple[float, float]]] = {}
     for sample in samples:
-        kept.setdefault(sample["name"], []).append((sample[_CPU], sample[_MEMORY]))
+        kept.setdefault(sample.name, []).append((sample.cpu_millicores or 0.0, sample.memory_mib or 0.0))
     rows = {}
     for name, pairs in kept.items():
         cpus, memories = zip(*pairs, strict=True)
@@ -245,7 +244,7 @@ _SCOPES = ("node", "namespace", "pod", "process")
 def parse_notes(text: str, problems: Problems) -> Report | None:
     """Every figure, with the label as section and ``<scope> <name>`` as statistic.
 
-    Those with a time are samples too, which have the key ``label`` besides the usual ones. A line that can't be
+    Those with a time are samples too. A line that can't be
     understood is corrupt; None when the header does not name the columns.
     """
     records = csv_records(io.StringIO(text, newline="\n"), problems)
@@ -285,10 +284,10 @@ def _add(given: dict[str, str], found: Report) -> bool:
         return False
     found.figures += figures
     by_metric = {figure.metric: figure.value for figure in figures}
-    values = (sampled_at, given["scope"], given["name"], *(by_metric.get(column) for column in RESOURCE_COLUMNS[3:]))
-    if sampled_at is not None and values[3:] != (None, None):
-        sample: dict[str, Any] = dict(zip(RESOURCE_COLUMNS, values, strict=True))
-        found.samples.append(sample | {ASKED_AT: None, "label": given["label"]})
+    cpu_millicores, memory_mib = by_metric.get(_CPU), by_metric.get(_MEMORY)
+    if sampled_at is not None and (cpu_millicores, memory_mib) != (None, None):
+        sample = Sample(sampled_at, given["scope"], given["name"], cpu_millicores, memory_mib, label=given["label"])
+        found.samples.append(sample)
     return bool(figures)
 
 

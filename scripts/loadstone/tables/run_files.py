@@ -170,7 +170,7 @@ class _RunReader:
                     self.reading.record.summaries.append(row)
             figures = (self.key | {"source": of["source"]} | _figure(figure) for figure in report.figures)
             bins = (self.key | of | vars(each) for each in report.histogram)
-            samples = (self.key | sample for sample in report.samples)
+            samples = (self.key | vars(sample) for sample in report.samples)
             for table, rows in (("figures", figures), ("histograms", bins), ("resources", samples)):
                 for some in _chunks(rows):
                     if (batch := self._batch(file, schema.TABLES[table], some)) is not None:
@@ -190,8 +190,9 @@ class _RunReader:
             if known is None or known.samples is None:
                 continue
             problems = Problems()
-            for some in _chunks(known.samples(self.reading.path(file), problems, self._zone())):
-                output.add_rows("resources", [self.key | row for row in some])
+            samples = known.samples(self.reading.path(file), problems, self._zone())
+            for some in _chunks(self.key | vars(sample) for sample in samples):
+                output.add_rows("resources", some)
             for text in problems.texts():
                 self._problem(file.name, text)
 
