@@ -228,7 +228,7 @@ MUTANTS = (
         "groups that disagree are compared two by two, with Bonferroni's factor",
         "    return float(min(1.0, found.min() * found.size))\n",
         "    return float(min(1.0, found.min()))\n",
-        ("stats/test_homogeneity.py::test_several_groups_are_compared_two_by_two",),
+        ("stats/test_shares.py::test_several_groups_are_compared_two_by_two",),
     ),
     # --- Raw formats --------------------------------------------------------------------------------------------------
     Mutant(
