@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from loadstone import process
-from loadstone.analysis import error_causes
-from loadstone.analysis.error_causes import BY_NAME, CAUSES
+from loadstone import process, sql
+from loadstone.analysis.cache import Cache
+from loadstone.analysis.error_causes import BY_NAME, CAUSES, MOST_TEXTS
 from support import misbehaving, rawfiles
 from support.checkout import free_ports
 from support.misbehaving import answering, envoy_before, not_accepting, serving
@@ -294,7 +294,7 @@ def test_a_server_that_says_something_else_each_time_fills_no_table(project):
     project.make()
     rows = project.rows("SELECT * FROM error_causes")
     named = [row for row in rows if row["error"] is not None]
-    assert len(named) == error_causes.MOST_TEXTS
+    assert len(named) == MOST_TEXTS
     assert len(rows) - len(named) <= len(CAUSES)
     assert sum(row["count"] for row in rows) == 5009
     assert sum(row["n_texts"] for row in rows) == 5001
@@ -316,22 +316,26 @@ def test_runs_and_streams_apart_and_no_warm_up(project):
     assert [tuple(row.values()) for row in rows] == [(1, "main", 3), (2, "main", 1), (2, "presidio", 2)]
 
 
-def test_one_run_more_asks_its_own_cell_alone(project, monkeypatch):
+def test_one_run_more_costs_its_own_cell_alone(project, monkeypatch):
     fail = rawfiles.line(0, code=0, error="EOF")
     for variant in ("plain", "istio"):
         rawfiles.write_cell(project.archive, {"1.results.json": fail}, variant=variant)
     project.make()
-    asked: list[str] = []
-    real = error_causes._asked
+    computed: list[str] = []
+    rows = Cache.rows
 
-    def noting(connection, query, values):
-        asked.extend(Path(file).stem for file in values.get("files", ()))
-        return real(connection, query, values)
+    def noting(self, depends_on, files, compute):
+        def noted():
+            if depends_on[0] == sql.load("error_causes"):
+                computed.extend(Path(file).stem for file in files)
+            return compute()
 
-    monkeypatch.setattr(error_causes, "_asked", noting)
+        return rows(self, depends_on, files, noted)
+
+    monkeypatch.setattr(Cache, "rows", noting)
     rawfiles.write_cell(project.archive, {"2.results.json": fail}, variant="istio")
     project.make()
-    assert asked == ["100_istio"]
+    assert computed == ["100_istio"]
     assert len(project.rows("SELECT * FROM error_causes")) == 3
 
 

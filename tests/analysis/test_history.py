@@ -132,7 +132,7 @@ def test_other_ways_of_measuring_are_series_of_their_own_and_named(project):
     assert "replicas: 1 before, 10 here" in rows[2]["differs"]
     assert rows[3]["differs"] == [
         "replicas: 10 before, 1 here",
-        "label commit: nothing before, abc here",
+        "label commit: none before, abc here",
         "label pods: 10 before, 20 here",
     ]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from loadstone.analysis import distributions
-from loadstone.analysis.cache import Answers
+from loadstone.analysis.cache import Cache
 from loadstone.analysis.run_requests import Source
 from loadstone.archive import Campaign, Cell
 from loadstone.tables import database, layout
@@ -88,7 +88,7 @@ def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, A
     """What charts show besides figures, by the real code, from the requests that were written."""
     drawn: dict[str, list[dict[str, Any]]] = {table: [] for table in distributions.TABLES}
     with database.open_memory() as connection:
-        source = Source(connection, tables, Answers(tables, layout.answers_file(tables, campaign)))
+        source = Source(connection, tables, Cache(tables, layout.cache_file(tables, campaign)))
         for (rate, variant), group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             file = layout.cell_file(tables, "requests", Cell(campaign, f"{rate:g}", variant)).relative_to(tables)
             own = [run | {"timeout_s": None, "requests_file": str(file)} for run in group]

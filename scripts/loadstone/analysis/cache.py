@@ -1,7 +1,7 @@
-"""Answers of an earlier analysis that are still true, so that one run more costs its own cell and not the campaign.
+"""A cache of rows computed from the requests of cells, so that one more run costs its own cell, not the campaign.
 
-An answer is a list of rows computed from Parquet files of one cell; it is known by a hash over all that it was computed
-from. Kept beside the tables, per campaign and per comparison; removing them costs time and changes nothing.
+The key of an entry is a hash over all that its rows depend on: queries, values and the Parquet files. There is one file
+per campaign and per comparison, next to the tables; removing it costs time and changes nothing.
 """
 
 import hashlib
@@ -19,48 +19,48 @@ from loadstone.tables import database, layout
 _Row = dict[str, Any]
 
 
-class Answers:
-    """What the file at `path` knows; `save` keeps those that were asked for since."""
+class Cache:
+    """The entries of the file at `path`; `save` keeps those that were used since."""
 
     def __init__(self, tables: Path, path: Path) -> None:
         self._tables = tables
         self._path = path
-        self._asked: dict[str, list[_Row]] = {}
+        self._used: dict[str, list[_Row]] = {}
         try:
             content = json.loads(self._path.read_bytes())
-            self._known: dict[str, Any] = content if isinstance(content, dict) else {}
+            self._entries: dict[str, Any] = content if isinstance(content, dict) else {}
         except (OSError, ValueError):
-            self._known = {}
+            self._entries = {}
 
-    def rows(self, question: object, files: Iterable[str], compute: Callable[[], Iterable[_Row]]) -> list[_Row]:
-        """What `compute` gives, or gave when it was last asked.
+    def rows(self, depends_on: object, files: Iterable[str], compute: Callable[[], Iterable[_Row]]) -> list[_Row]:
+        """What `compute` gives, from the cache where it has it.
 
-        `question` holds the text of the queries and every value besides `files`, which are relative to the tables'
-        folder and told apart by size and mtime (they are only ever replaced as a whole).
+        `depends_on` holds the text of the queries and every value besides `files`, which are relative to the tables'
+        folder and identified by size and mtime (they are only ever replaced as a whole).
         """
-        stated = []
+        versions = []
         for file in sorted(files):
             status = (self._tables / file).stat()
-            stated.append((file, status.st_size, status.st_mtime_ns))
-        key = hashlib.sha256(repr((question, stated)).encode("utf-8", "backslashreplace")).hexdigest()[:32]
-        if key in self._known:
-            self._asked[key] = self._known[key]
-            return [_decoded(row) for row in self._known[key]]
+            versions.append((file, status.st_size, status.st_mtime_ns))
+        key = hashlib.sha256(repr((depends_on, versions)).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+        if key in self._entries:
+            self._used[key] = self._entries[key]
+            return [_decoded(row) for row in self._entries[key]]
         try:
             found = list(compute())
         except (duckdb.InvalidInputException, duckdb.IOException, duckdb.SerializationException) as error:
             raise database.damaged(error) from None
-        self._asked[key] = [_encoded(row) for row in found]
+        self._used[key] = [_encoded(row) for row in found]
         return found
 
     def save(self) -> None:
-        """Write down what was asked for; the rest is no longer true of anything."""
+        """Write the entries that were used; the others depend on something that has changed."""
         layout.prepare_folder(self._tables, self._path.parent)
-        replace(self._path, json.dumps(self._asked, separators=(",", ":")).encode())
+        replace(self._path, json.dumps(self._used, separators=(",", ":")).encode())
 
 
 def _encoded(row: _Row) -> _Row:
-    """Times as text under a name that says so; maps are lists of pairs already."""
+    """As JSON: times as text, under a name with a mark; maps are lists of pairs already."""
     return {
         f"{name}@" if isinstance(value, datetime) else name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in row.items()

@@ -1,4 +1,4 @@
-"""Tables of one campaign -> its `runs`, judged, its `cells`, computed, and what follows. Reads no raw file."""
+"""Tables of one campaign -> which of its `runs` are excluded, its `cells`, and what follows. Reads no raw file."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from loadstone.analysis import (
     run_behaviour,
     run_requests,
 )
-from loadstone.analysis.cache import Answers
+from loadstone.analysis.cache import Cache
 from loadstone.analysis.campaign_checks import Declared, Profile, Suggestion, suggest, suggestion_row
 from loadstone.analysis.run_behaviour import RunBehaviour
 from loadstone.analysis.run_requests import Source
@@ -31,12 +31,12 @@ from loadstone.tables.exclusion import Verdict, judge
 _Row = dict[str, Any]
 
 _READ = ("summaries", "planned")
-_PROBLEMS = "judged.parquet"  # beside what converting found
+_PROBLEMS = "judged.parquet"  # next to those that converting found
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One run with its verdict; `profile` is what suggestions are made from."""
+class _JudgedRun:
+    """A row of `runs`; `profile` is what suggestions are made from."""
 
     row: _Row
     profile: Profile
@@ -57,7 +57,7 @@ def analyse_campaign(
     """Write all tables of one campaign that are computed from what `convert_campaign` wrote, conclusions too.
 
     `tags` are the catalogue's rows for this campaign (see `exclusion.matches`), each with a ``tag`` and a ``reason``; a
-    run with a tag in `excluding` is left out. What does not fit together becomes rows of `problems`: a campaign that is
+    run with a tag in `excluding` is excluded. Mismatches become rows of `problems`: a campaign that is
     not `listed` in the catalogue, a variant's folder that is not one of `folders` (None: any may be), tags of no run.
     `completion_file` is False where none is to be expected; `lag_limit` holds fields of `LagLimit`. Returns the
     suggestions.
@@ -70,8 +70,8 @@ def analyse_campaign(
             database.add_view(connection, tables, table, columns, [campaign])
         facts = database.rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
         planned = database.rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
-        answers = Answers(tables, layout.answers_file(tables, campaign))
-        source = Source(connection, tables, answers)
+        cache = Cache(tables, layout.cache_file(tables, campaign))
+        source = Source(connection, tables, cache)
         measured = _measured(source, facts)
         links = campaign_checks.links(campaign.root, facts)
         behaviours = run_behaviour.find(source, facts, lag_limit or {})
@@ -84,19 +84,19 @@ def analyse_campaign(
         runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
-        kept: list[_Row] = []
-        drawn: dict[str, list[_Row]] = {table: [] for table in distributions.TABLES}
+        replicate_rows: list[_Row] = []
+        charts: dict[str, list[_Row]] = {table: [] for table in distributions.TABLES}
         for group in _groups(runs):
-            counting = [run for run in group if not run["excluded"]]
-            found = list(_cells(source, group, counting, settings.confidence, kept))
+            valid = [run for run in group if not run["excluded"]]
+            found = list(_cells(source, group, valid, settings.confidence, replicate_rows))
             cells += found
-            for table, shown in distributions.of_cell(source, group).items():
-                drawn[table] += shown
-            alike = len({_load(run) for run in group}) == 1
+            for table, rows_of_cell in distributions.of_cell(source, group).items():
+                charts[table] += rows_of_cell
+            one_load = len({_load(run) for run in group}) == 1
             cells_all += (
-                found if len(counting) == len(group) or not alike else _cells(source, group, group, settings.confidence)
+                found if len(valid) == len(group) or not one_load else _cells(source, group, group, settings.confidence)
             )
-        answers.save()
+        cache.save()
     suggestions = suggest((each.profile for each in judged), campaign_checks.unfinished(campaign, planned, declared))
     key = layout.campaign_key(campaign)
     rows = {
@@ -108,13 +108,13 @@ def analyse_campaign(
         "cells_all": cells_all,
         "suggestions": [suggestion_row(each, key) for each in suggestions],
         "error_causes": failed,
-        **drawn,
+        **charts,
     }
     for table, content in rows.items():
         path = layout.partition(tables, table, campaign) / layout.PART
         layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)
     path = layout.scope_file(tables, "replicates", campaign)
-    layout.write_rows(tables, path, kept, schema.REPLICATES, keep_empty=True)
+    layout.write_rows(tables, path, replicate_rows, schema.REPLICATES, keep_empty=True)
     problems = [key | problem for problem in campaign_checks.problems(campaign, facts, planned, declared)]
     path = layout.partition(tables, "problems", campaign) / _PROBLEMS
     layout.write_rows(tables, path, problems, schema.PROBLEMS)
@@ -148,7 +148,7 @@ def _judged(
     measured: Mapping[tuple[str, int], _Row],
     behaviours: Sequence[RunBehaviour],
     failed: Sequence[_Row],
-) -> list[Judged]:
+) -> list[_JudgedRun]:
     """`links` and `copies` name by the source of a run that of the other whose file or content it has.
 
     `measured` is that of `_measured`, `failed` are rows of `error_causes`.
@@ -191,7 +191,7 @@ def _judged(
             "exclusion_reason": "; ".join(verdict.reasons) or None,
         }
         runs.append(
-            Judged(
+            _JudgedRun(
                 row,
                 _profile(fact, counted, verdict, copies.get(fact["source"]), behaviour=behaviour, causes=causes[key]),
             )
@@ -238,24 +238,24 @@ def _groups(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
 def _cells(
     source: Source,
     runs: Sequence[_Row],
-    counting: Sequence[_Row],
+    valid: Sequence[_Row],
     confidence: float,
-    kept: list[_Row] | None = None,
+    replicate_rows: list[_Row] | None = None,
 ) -> Iterator[_Row]:
-    """One row per stream, over those of a cell's `runs` that are `counting`. Rows of `replicates` go into `kept`."""
-    included = replicates.ordered([run for run in counting if run["requests_file"]])
+    """One row per stream, over the `valid` ones of a cell's `runs`. Those of `replicates` are added."""
+    included = replicates.ordered([run for run in valid if run["requests_file"]])
     if not included:
         return
     key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
     files = {run["requests_file"] for run in included}
     of_runs = [tuple(run[name] for name in _DESCRIBED) for run in included]
-    question = replicates.CELL_CODE, key, of_runs, confidence
+    depends_on = replicates.CELL_CODE, key, of_runs, confidence
     compute = partial(replicates.cells, source, files, included, confidence)
-    for cell in source.answers.rows(question, files, compute):
+    for cell in source.cache.rows(depends_on, files, compute):
         resolution_ns = max((run["resolution_ns"] for run in included if run["resolution_ns"]), default=None)
-        drawn = cell.pop("replicates")
-        if kept is not None and cell["stream"] == MAIN_STREAM:
-            kept += replicates.rows(key, replicates.from_text(drawn))
+        text = cell.pop("replicates")
+        if replicate_rows is not None and cell["stream"] == MAIN_STREAM:
+            replicate_rows += replicates.rows(key, replicates.from_text(text))
         yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs), "resolution_ns": resolution_ns}
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from loadstone import sql
 from loadstone.analysis import conclusions, distributions, fits, replicates, run_requests
-from loadstone.analysis.cache import Answers
+from loadstone.analysis.cache import Cache
 from loadstone.analysis.run_requests import Source
 from loadstone.analysis.scope import Settings, grouped, way
 from loadstone.archive import MAIN_STREAM, Campaign
@@ -79,7 +79,7 @@ def compare(
             settings=settings,
         )
         rows, drawn = list(comparing.rows()), comparing.pictured()
-        comparing.answers.save()
+        comparing.cache.save()
         fitted = list(fits.rows(comparison, list(fits.fit_all(comparison, counting, connection, settings.confidence))))
     path = layout.comparison_file(tables, comparison.id, "fits")
     layout.write_rows(tables, path, fitted, schema.FITS, keep_empty=True)
@@ -151,8 +151,8 @@ class _Comparing:
         self.replicates: dict[int, Replicates] = {}  # by that number, of those with requests; filled by `rows`
         self.connection = connection
         self.tables = tables
-        self.answers = Answers(tables, layout.comparison_answers_file(tables, comparison.id))
-        self.source = Source(connection, tables, self.answers)
+        self.cache = Cache(tables, layout.comparison_cache_file(tables, comparison.id))
+        self.source = Source(connection, tables, self.cache)
         self.confidence = settings.confidence
         self.files: dict[tuple[Any, ...], list[str]] = {}
         for row in database.rows(connection, sql.load("comparison_files")):
@@ -246,9 +246,9 @@ class _Comparing:
         if not (files := self._requests(included)):
             return None
         columns = ("app", "host", "timestamp", "rate", "variant", "variant_dir", "run", *_HEEDED)
-        question = replicates.CELL_CODE, [tuple(run[name] for name in columns) for run in included], self.confidence
+        depends_on = replicates.CELL_CODE, [tuple(run[name] for name in columns) for run in included], self.confidence
         compute = partial(replicates.cells, self.source, files, included, self.confidence, MAIN_STREAM)
-        rows = self.answers.rows(question, files, compute)
+        rows = self.cache.rows(depends_on, files, compute)
         if not rows:
             return None
         self.replicates[runs[0]["series"]] = replicates.from_text(rows[0].pop("replicates"))

@@ -75,14 +75,14 @@ def _series(comparison: str | None, runs: Sequence[_Row]) -> _Row:
 
 def _of_runs(source: Source, files: Iterable[str], runs: Sequence[_Row]) -> dict[str, list[_Row]]:
     files = sorted(files)
-    question = (
+    depends_on = (
         _CODE,
         SHARES,
         BINS,
         run_requests.identity(runs),
     )
     found: dict[str, list[_Row]] = {table: [] for table in TABLES}
-    for row in source.answers.rows(question, files, lambda: _computed(source, files, runs)):
+    for row in source.cache.rows(depends_on, files, lambda: _computed(source, files, runs)):
         found[row.pop("table")].append(row)
     return found
 

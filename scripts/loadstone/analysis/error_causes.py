@@ -1,8 +1,8 @@
-"""Why requests failed, by what code, text and answer tell: table `error_causes`. The one list of causes.
+"""Why requests failed, by code, text and answer: table `error_causes`. The one list of causes.
 
 `side` says where to look first: at the ``client`` (the load generator and its machine), at the ``server`` (all that is
-attacked), at a ``proxy`` before the service, or ``unknown`` where nothing tells. A cause rests on texts alone that its
-tool is known to write: Go's standard library (vegeta, hey and, in its own words, k6: lib/netext/httpext/error_codes.go
+attacked), at a ``proxy`` before the service, or ``unknown``. A cause is recognised only by texts that its tool is known
+to write: Go's standard library (vegeta, hey and, in its own words, k6: lib/netext/httpext/error_codes.go
 of v1.8.1) and Node.js (Artillery). Go says "while awaiting headers" too while it still connects, so that such a
 timeout has no side. An HTTP status is the proxy's or the service's only where the answer said so
 (`requests.answered_by`); what remains is told as it is.
@@ -25,7 +25,7 @@ from loadstone.tables import database, schema
 
 CLIENT, SERVER, PROXY, UNKNOWN = "client", "server", "proxy", "unknown"
 
-# How many different causes and texts of a run and stream are told apart; the rest is summed up by cause.
+# How many different causes and texts of a run and stream are listed; the rest is summed up by cause.
 MOST_TEXTS = 40
 _NO_ANSWER = (0, 1)  # the code of a request without a complete answer: from, below
 _LAST = 1 << 31
@@ -33,9 +33,9 @@ _LAST = 1 << 31
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause, and what tells it: a code from `codes` (first, below), any of `texts` (of SQL's LIKE), and who answered.
+    """A cause, and how it is recognised: a code from `codes` (first, below), any of `texts` (SQL's LIKE), who answered.
 
-    Without `texts`, any text; without `answered_by`, anybody. `words` are for people.
+    Without `texts`, any text; without `answered_by`, anybody. `words` are for readers.
     """
 
     cause: str
@@ -46,7 +46,7 @@ class Cause:
     answered_by: str | None = None
 
 
-# The first that fits counts.
+# The first match applies.
 CAUSES = (
     Cause(
         "file_descriptors",
@@ -165,14 +165,14 @@ CAUSES = (
 )
 BY_NAME = {each.cause: each for each in CAUSES}
 
-# Of what the load generator's machine has too little; a share of a run's requests from which that limited the run: p99
+# Resources that the load generator ran out of; the share of a run's requests from which that limited the run: p99
 # may then be of requests that were never sent.
 EXHAUSTED = ("file_descriptors", "ports", "buffers")
 EXHAUSTED_SHARE = 0.01
 
 
 def rows(source: Source, facts: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Rows of `error_causes` for the runs of a campaign (rows of `facts`), also those that statistics leave out."""
+    """Rows of `error_causes` for the runs of a campaign (rows of `facts`), excluded ones too."""
     patterns = _patterns()
     source.connection.register("patterns", patterns)
     for file, runs in sorted(run_requests.by_file(facts), key=lambda each: each[0]):
@@ -182,14 +182,14 @@ def rows(source: Source, facts: Sequence[dict[str, Any]]) -> Iterator[dict[str, 
 
 
 def reported(connection: duckdb.DuckDBPyConnection, tables: Path, campaign: Campaign) -> list[dict[str, Any]]:
-    """Rows of errors of which only a tool's counts tell (Artillery)."""
+    """Rows of errors that only a tool's counts report (Artillery)."""
     database.add_view(connection, tables, "figures", schema.FIGURES, [campaign])
     connection.register("patterns", _patterns())
     return database.rows(connection, sql.load("error_causes_reported"), most=MOST_TEXTS)
 
 
 def exhausted(rows: Sequence[dict[str, Any]], requests: int | None) -> str | None:
-    """That a run of so many requests was limited by what its load generator lacked, in words; None where it was not.
+    """That a run of so many requests was limited by a resource of its load generator; None where it was not.
 
     `rows` are those of `error_causes` of its main stream.
     """
@@ -204,7 +204,7 @@ def exhausted(rows: Sequence[dict[str, Any]], requests: int | None) -> str | Non
 
 
 def _patterns() -> pa.Table:
-    """A row per text of each cause, in the order in which they count."""
+    """A row per text of each cause; the first match applies."""
     found = [
         {
             "rank": rank,

@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fit with its points. Without a `line` there is a `problem`; `n_left_out` runs lack a number for x, or a y."""
+    """A fit with its points. Without a `line` there is a `problem`; `n_left_out` runs have no number for x, or no y."""
 
     fit: Fit
     points: Sequence[Point]
@@ -44,7 +44,7 @@ class Fitted:
 def fit_all(
     comparison: Comparison, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float
 ) -> Iterator[Fitted]:
-    """Every fit that the comparison asks for, over its runs that are `counting`; `confidence` is of intervals."""
+    """Every fit that the comparison asks for, over its valid runs (`counting`); `confidence` is that of intervals."""
     for fit in comparison.fits:
         yield _fitted(fit, counting, connection, confidence)
 
@@ -72,7 +72,7 @@ def rows(comparison: Comparison, fitted: Sequence[Fitted]) -> Iterator[_Row]:
 
 def _fitted(fit: Fit, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float) -> Fitted:
     if not counting:
-        return Fitted(fit, [], 0, None, "no run counts")
+        return Fitted(fit, [], 0, None, "there is no valid run")
     connection.register("counting", pa.table({name: [run[name] for run in counting] for name in _RUN}))
     query = sql.load("comparison_points")
     found = connection.sql(query, params={"of": fit.of, "name": fit.name or ""}).to_arrow_table().to_pylist()
@@ -107,13 +107,13 @@ def _x(fit: Fit, run: Mapping[str, Any]) -> float | None:
 
 
 def _problem(fit: Fit, points: Sequence[Point], used: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why there is no line. What was measured in another way is never of one line."""
+    """Why there is no line. Runs measured in different ways never share one."""
     models = sorted({str(run["load_model"]) for run in used})
     tools = sorted({str(run["generator"]) for run in used})
     if len(models) > 1:
         return f"its runs are of different load models ({', '.join(models)}), which never share a statistic"
     if fit.unit == "ms" and len({load_generators.meaning(tool) for tool in tools}) > 1:
-        return f"its runs are of different load generators ({', '.join(tools)}), whose latencies do not mean the same"
+        return f"its runs are of different load generators ({', '.join(tools)}), whose latencies are not comparable"
     if len(points) < lines.LEAST_POINTS:
         have = "1 run has" if len(points) == 1 else f"{len(points)} runs have"
         return f"{have} both a number for {fit.x} and this figure; it takes {lines.LEAST_POINTS}"

@@ -32,7 +32,7 @@ _Row = dict[str, Any]
 Notes = Mapping[tuple[str, str, str], str]
 
 NAME = "history"
-_LEAST_ERRORS = 0.01  # steps of the share of errors below it are none
+_LEAST_ERRORS = 0.01  # smaller steps of the share of errors are ignored
 _SERIES = ("app", "host", "variant", "rate")
 _NAMED = {
     "load_model": "load model",
@@ -47,9 +47,9 @@ _NAMED = {
 def write(
     campaigns: Sequence[Campaign], tables: Path, notes: Notes, *, margin: float = 0.05, confidence: float = 0.95
 ) -> None:
-    """Write table `history` over these campaigns. `notes` are what people say of a campaign, by app, host, timestamp.
+    """Write table `history` over these campaigns. `notes` are annotations of campaigns, by app, host, timestamp.
 
-    Steps of latencies below `margin` (a share) are none. Raises LoadstoneError when `tables` can't be written.
+    Steps of latencies below `margin` (a share) are ignored. Raises LoadstoneError when `tables` can't be written.
     """
     with database.open_memory() as connection:
         cells = measured(connection, tables, campaigns)
@@ -58,21 +58,21 @@ def write(
 
 
 def file_of(tables: Path) -> Path:
-    """Where it lies."""
+    """The file of the table."""
     return tables / NAME / layout.PART
 
 
 def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Sequence[Campaign]) -> list[_Row]:
     """`history_cells.sql`, each with `started_at`, its `way`, and how it `differs` from the campaign before it.
 
-    That its runs were sent late is among the latter. `connection` is empty before; after it, it has views of `runs`,
+    Runs that were sent late are among the latter. `connection` is empty before; after it, it has views of `runs`,
     `cells` and `sending`.
     """
     for table in ("runs", "cells", "sending"):
         database.add_view(connection, tables, table, schema.TABLES[table], campaigns)
-    # Of most campaigns every request is known: their reports need not be looked at.
-    lacking = set(connection.sql(sql.load("campaigns_without_cells")).fetchall())
-    reported = [each for each in campaigns if tuple(layout.campaign_key(each).values()) in lacking]
+    # Most campaigns have all requests: their reports are not needed.
+    without_cells = set(connection.sql(sql.load("campaigns_without_cells")).fetchall())
+    reported = [each for each in campaigns if tuple(layout.campaign_key(each).values()) in without_cells]
     database.add_view(connection, tables, "summaries", schema.TABLES["summaries"], reported)
     cells: list[_Row] = connection.sql(sql.load("history_cells")).to_arrow_table().to_pylist()
     for cell in cells:
@@ -114,35 +114,35 @@ def way_text(cell: Mapping[str, Any]) -> str:
 
 def _order(cell: _Row) -> tuple[Any, ...]:
     started: datetime | None = cell["started_at"]
-    # A folder that is named after no time comes last: nobody knows when it was.
+    # A folder whose name is no timestamp comes last: when it was measured is unknown.
     moment = (1, 0.0) if started is None else (0, started.timestamp())
     return *(cell[name] for name in _SERIES), moment, cell["timestamp"]
 
 
 def _differences(before: _Row, cell: _Row) -> Iterator[str]:
     for name, words in _NAMED.items():
-        is_told = name == "sent_by" and before["generator"] != cell["generator"]
-        if before[name] != cell[name] and not is_told:
-            yield f"{words}: {_said(before[name])} before, {_said(cell[name])} here"
+        is_named = name == "sent_by" and before["generator"] != cell["generator"]
+        if before[name] != cell[name] and not is_named:
+            yield f"{words}: {_or_none(before[name])} before, {_or_none(cell[name])} here"
     labels = dict(before["labels"] or ()), dict(cell["labels"] or ())
     for name in sorted(labels[0].keys() | labels[1].keys()):
         old, new = (each.get(name) for each in labels)
         if old != new:
-            yield f"label {name}: {_said(old)} before, {_said(new)} here"
+            yield f"label {name}: {_or_none(old)} before, {_or_none(new)} here"
 
 
-def _said(value: str | None) -> str:
-    return value or "nothing"
+def _or_none(value: str | None) -> str:
+    return value or "none"
 
 
 def _rows(group: Sequence[_Row], notes: Notes, margin: float, confidence: float) -> Iterator[_Row]:
     for statistic in STATISTICS:
-        told = [(cell, found) for cell in group if (found := figure(cell, statistic, confidence)) is not None]
-        if not told:
+        figures = [(cell, found) for cell in group if (found := figure(cell, statistic, confidence)) is not None]
+        if not figures:
             continue
-        numbers = history.levels(as_series([found for _, found in told]), least_step(statistic, margin))
+        numbers = history.levels(as_series([found for _, found in figures]), least_step(statistic, margin))
         before = 1
-        for (cell, found), number in zip(told, numbers.tolist(), strict=True):
+        for (cell, found), number in zip(figures, numbers.tolist(), strict=True):
             key = {name: cell[name] for name in (*_SERIES, "timestamp", "started_at", "way", "evidence", "differs")}
             yield key | {
                 "statistic": statistic,
@@ -160,11 +160,11 @@ def _rows(group: Sequence[_Row], notes: Notes, margin: float, confidence: float)
 
 
 def least_step(statistic: str, margin: float) -> float:
-    """The least step that counts, on the scale of comparison."""
+    """The smallest step between levels, on the scale of comparison."""
     return _LEAST_ERRORS if statistic == ERRORS else float(np.log1p(margin))
 
 
 def as_series(figures: Sequence[Figure]) -> Series:
-    """Figures of one statistic as statistics take them."""
+    """Figures of one statistic as arrays."""
     columns = ([getattr(each, name) for each in figures] for name in ("scaled", "error", "freedom"))
     return Series(*(np.array(column, float) for column in columns))

@@ -115,7 +115,7 @@ def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> 
 
 
 def to_text(found: Replicates) -> str:
-    """As one text, for answers that are kept. Draws have seven digits."""
+    """As one text, for the cache. Draws have seven digits."""
     parts = [",".join([*(str(getattr(found, name)) for name in _COUNTS), *_hex(found)])]
     for name, value in found.values.items():
         parts.append(",".join((name, value.hex(), *(_packed(each.get(name)) for each in (found.draws, found.within)))))

@@ -97,8 +97,8 @@ def _shapes_of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Ro
             times_ns = None if undated[part].any() or number in set_back else np.asarray(sent_ns[part])
             yield {"run": number} | _shape_row(found, seq[part], times_ns)
 
-    question = (run_shape.CODE, query, run_requests.identity(runs), identity, sorted(resolutions_ns.items()))
-    return source.answers.rows(question, [file], compute)
+    depends_on = (run_shape.CODE, query, run_requests.identity(runs), identity, sorted(resolutions_ns.items()))
+    return source.cache.rows(depends_on, [file], compute)
 
 
 def unsettled_text(row: _Row) -> str | None:

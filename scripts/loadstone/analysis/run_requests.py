@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from loadstone import sql
-from loadstone.analysis.cache import Answers
+from loadstone.analysis.cache import Cache
 from loadstone.tables import layout
 
 _Row = dict[str, Any]
@@ -35,14 +35,14 @@ CODE = sql.load("measured_requests")
 
 @dataclass(frozen=True)
 class Source:
-    """Where requests come from, and what was computed from them before."""
+    """Where requests come from, with a cache of what was computed from them."""
 
     connection: duckdb.DuckDBPyConnection
     tables: Path
-    answers: Answers
+    cache: Cache
 
     def of_cell(self, query: str, file: str, runs: Sequence[_Row], *, also: object = None, **values: Any) -> list[_Row]:
-        """The rows that ``sql/<query>.sql`` gives of the requests of a cell's `runs`, which lie in `file`.
+        """The rows of ``sql/<query>.sql`` over the requests of a cell's `runs`, which lie in `file`.
 
         `values` are bound to the query's parameters besides `$files`; `also` is what else the rows depend on.
         """
@@ -53,7 +53,7 @@ class Source:
             rows: list[_Row] = self.connection.sql(sql.load(query), params=bound).to_arrow_table().to_pylist()
             return rows
 
-        return self.answers.rows((sql.load(query), identity(runs), also, values), [file], compute)
+        return self.cache.rows((sql.load(query), identity(runs), also, values), [file], compute)
 
 
 def select(connection: duckdb.DuckDBPyConnection, runs: Sequence[_Row]) -> None:

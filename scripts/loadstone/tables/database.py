@@ -122,7 +122,7 @@ def _generators() -> pa.Table:
 def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
     """Remove the rows of comparisons that are no longer made; `comparisons` are the ids of those that are."""
     for path in (tables / layout.ANSWERS).glob("*.json"):
-        if path not in {layout.comparison_answers_file(tables, comparison) for comparison in comparisons}:
+        if path not in {layout.comparison_cache_file(tables, comparison) for comparison in comparisons}:
             path.unlink()
     for table in COMPARED:
         wanted = {layout.comparison_file(tables, comparison, table) for comparison in comparisons}
@@ -134,7 +134,7 @@ def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
 def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
     """Remove partitions and records of campaigns that the archive no longer holds. Only `tables` is touched."""
     kept_manifests = {layout.manifest_file(tables, campaign) for campaign in campaigns}
-    kept = kept_manifests | {layout.answers_file(tables, campaign) for campaign in campaigns}
+    kept = kept_manifests | {layout.cache_file(tables, campaign) for campaign in campaigns}
     for records in (layout.MANIFESTS, layout.ANSWERS):
         for path in tables.glob(f"{records}/*/*/*.json"):
             if path not in kept:

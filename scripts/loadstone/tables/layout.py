@@ -81,13 +81,13 @@ def manifest_file(tables: Path, campaign: Campaign) -> Path:
     return tables / MANIFESTS / app / host / f"{timestamp}.json"
 
 
-def answers_file(tables: Path, campaign: Campaign) -> Path:
+def cache_file(tables: Path, campaign: Campaign) -> Path:
     """Where the last analysis of a campaign keeps what it computed per cell."""
     app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
     return tables / ANSWERS / app / host / f"{timestamp}.json"
 
 
-def comparison_answers_file(tables: Path, comparison: str) -> Path:
+def comparison_cache_file(tables: Path, comparison: str) -> Path:
     """The same for a comparison."""
     return tables / ANSWERS / f"{comparison}.json"
 
