@@ -48,10 +48,10 @@ def test_a_machine_that_dies_costs_its_own_jobs_and_tables_are_those_made_here(s
 def test_runs_are_collected_here_and_nowhere_else(slurm, checkout) -> None:
     sweep = checkout(variants=["plain"], runs=1)
     sweep.run("--cores", "1", "open")
-    before = slurm.ask("squeue", "-h", "--states=all", "-o", "%i")
+    before = set(slurm.ask("squeue", "-h", "--states=all", "-o", "%i").split())
     sweep.run(*SLURM, "--cores", "2", "attacks")
     assert len(sweep.results()) == 1
-    assert slurm.ask("squeue", "-h", "--states=all", "-o", "%i") == before
+    assert set(slurm.ask("squeue", "-h", "--states=all", "-o", "%i").split()) == before
 
 
 def test_a_job_elsewhere_can_not_attack(slurm, checkout) -> None:
