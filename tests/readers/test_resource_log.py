@@ -1,10 +1,12 @@
 """Samples of ``kubectl top`` in a log, and the table printed of them."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from loadstone.readers import Problems, markdown, resources
+from loadstone.readers.base import Sample
 
 LOG = """\
 Timestamp, Namespace, Total CPU(mCPU), Total Memory(MiB)
@@ -21,6 +23,31 @@ TOTAL          15m       55m       35.00m    179Mi     558Mi     368.50Mi
 """
 COMMAS = "\n".join(", ".join(line.split()) for line in ALIGNED.splitlines()) + "\n"
 RUNS = ["20_1", "50_1", "20_10", "50_10", "20_50", "50_50", "20_90", "50_90"]
+UNITS = {"CPU": "m", "Mem": "Mi"}
+COLUMNS = [f"{metric}_{statistic}" for metric in UNITS for statistic in ("min", "max", "avg")]
+
+
+def printed_table(samples: Iterable[Sample]) -> dict[str, tuple[str, ...]]:
+    """The table of samples as the script prints it: namespace or ``TOTAL`` -> the texts of its six columns.
+
+    The script is awk's: sums in double precision, rounded as C does. Namespaces are in the order of their first sample
+    (the script's own order is by chance). Empty without samples.
+    """
+    kept: dict[str, list[tuple[float, float]]] = {}
+    for sample in samples:
+        kept.setdefault(sample.name, []).append((sample.cpu_millicores or 0.0, sample.memory_mib or 0.0))
+    rows = {}
+    for name, pairs in kept.items():
+        cpus, memories = zip(*pairs, strict=True)
+        rows[name] = [f for values in (cpus, memories) for f in (min(values), max(values), sum(values) / len(values))]
+    if rows:
+        rows["TOTAL"] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    return {name: tuple(map(cell_text, COLUMNS, row)) for name, row in rows.items()}
+
+
+def cell_text(column: str, value: float) -> str:
+    metric, statistic = column.split("_")
+    return f"{value:.2f}{UNITS[metric]}" if statistic == "avg" else f"{int(value)}{UNITS[metric]}"
 
 
 def sampled(path: Path, content: str | bytes, zone: timezone | None = UTC):
@@ -81,7 +108,7 @@ def test_times_without_zone_are_never_guessed(tmp_path) -> None:
 def test_the_published_tables_come_out_to_the_last_digit(shared: Path, run: str) -> None:
     folder = shared / "uds/sidecar-k3d" / run
     problems = Problems()
-    computed = resources.printed_table(resources.read_log(folder / "resource-usage.log", problems, UTC))
+    computed = printed_table(resources.read_log(folder / "resource-usage.log", problems, UTC))
     told = resources.FORMATS["resource-summary.txt"].report(folder / "namespace-metrics-summary.txt", problems)
     assert problems.texts() == []
     assert computed == cells(told)
@@ -95,7 +122,7 @@ def test_the_log_that_was_cut_short(shared: Path) -> None:
     told = resources.FORMATS["resource-summary.txt"].report(folder / "namespace-metrics-summary.txt", problems)
     assert problems.texts() == []
     assert len(samples) == 6
-    assert resources.printed_table(samples) == cells(told)
+    assert printed_table(samples) == cells(told)
 
 
 def test_every_table_of_the_published_document(shared: Path) -> None:
@@ -109,7 +136,7 @@ def test_every_table_of_the_published_document(shared: Path) -> None:
         expected = {line.split()[0]: tuple(line.split()[1:]) for line in block.text.decode().splitlines()[1:]}
         assert cells(told) == expected
         raw = resources.read_log(shared / "uds/sidecar-k3d" / run / "resource-usage.log", problems, UTC)
-        assert resources.printed_table(raw) == expected
+        assert printed_table(raw) == expected
     assert problems.texts() == []
 
 
@@ -134,8 +161,8 @@ def test_columns_may_be_missing() -> None:
 
 def test_the_table_of_samples(tmp_path) -> None:
     samples, _ = sampled(tmp_path / "log", LOG)
-    assert resources.printed_table(samples) == cells(parsed(ALIGNED)[0])
-    assert resources.printed_table([]) == {}
+    assert printed_table(samples) == cells(parsed(ALIGNED)[0])
+    assert printed_table([]) == {}
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ HEY_SCHEMA = SCHEMA.append(pa.field("offset_ns", pa.int64()))
 
 _HEADER = b"response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
 _HEADERS = {_HEADER: False, _HEADER + b",status-code,offset": True}
-_LONGEST_HEADER = 200
 
 _SECONDS = rb"([0-9]{1,9}\.[0-9]{4})"
 _PARTS = rb"(?:,-?[0-9]{1,9}\.[0-9]{4}){5}"

@@ -26,7 +26,7 @@ and name), a field empty; a row has at least one figure.
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timezone
 from fractions import Fraction
 from pathlib import Path
@@ -133,29 +133,6 @@ def _logged(fields: list[str], zone: timezone | None) -> Sample | None:
     except (ValueError, OverflowError):
         return None
     return Sample(sampled_at, "namespace", fields[1], float(cpu), float(memory))
-
-
-def printed_table(samples: Iterable[Sample]) -> dict[str, tuple[str, ...]]:
-    """The table of these samples as the script prints it: namespace or ``TOTAL`` -> the texts of its six columns.
-
-    The script is awk's: sums in double precision, rounded as C does. Namespaces are in the order of their first sample
-    (the script's own order is by chance). Empty without samples.
-    """
-    kept: dict[str, list[tuple[float, float]]] = {}
-    for sample in samples:
-        kept.setdefault(sample.name, []).append((sample.cpu_millicores or 0.0, sample.memory_mib or 0.0))
-    rows = {}
-    for name, pairs in kept.items():
-        cpus, memories = zip(*pairs, strict=True)
-        rows[name] = [f for values in (cpus, memories) for f in (min(values), max(values), sum(values) / len(values))]
-    if rows:
-        rows[_TOTAL] = [sum(column) for column in zip(*rows.values(), strict=True)]
-    return {name: tuple(map(_cell_text, _COLUMNS, row)) for name, row in rows.items()}
-
-
-def _cell_text(column: str, value: float) -> str:
-    metric, statistic = column.split("_")
-    return f"{value:.2f}{_TABLE_UNITS[metric][0]}" if statistic == "avg" else f"{int(value)}{_TABLE_UNITS[metric][0]}"
 
 
 def parse_table(text: str, problems: Problems) -> Report | None:
