@@ -6,6 +6,9 @@ default). 1.x keeps the latency of every response in ``intermediate[].latencies`
 Latency is the time from the request's last byte sent to the response's first byte, without connecting (``firstByte`` of
 the HTTP library's timings, since 1.7); that library's clock has whole milliseconds (`RESOLUTION_NS`). Requests that
 got no response are in the counts of errors alone: they have no latency, and no row.
+
+Artillery dates periods, not requests, so phases are uncertain: a period on the border of a phase counts in neither.
+Such a run has no number of expected requests, and the declared number must lie between the two counts.
 """
 
 import math
