@@ -63,7 +63,7 @@ def of_comparison(
 ) -> None:
     """The same from one comparison: its `series` of runs, and the replicates of those with requests by their number.
 
-    `left_out` are those of its runs that do not count.
+    `left_out` are its excluded runs.
     """
     with database.connect(tables, campaigns) as connection:
         scope = _scope(
@@ -122,9 +122,9 @@ def _series(runs: Sequence[_Row], found: Replicates | None, reported: Mapping[tu
     raw = [run for run in replicates.ordered(runs) if run["evidence"] == "raw"]
     if found is not None:
         return Series(**described, evidence="requests", runs=raw, replicates=found, reported=[])
-    told = [run for run in replicates.ordered(runs) if _run(run) in reported]
-    rows = [reported[_run(run)] for run in told]
-    return Series(**described, evidence="reports", runs=told, replicates=_NONE, reported=rows)
+    known = [run for run in replicates.ordered(runs) if _run(run) in reported]
+    rows = [reported[_run(run)] for run in known]
+    return Series(**described, evidence="reports", runs=known, replicates=_NONE, reported=rows)
 
 
 def _run(row: _Row) -> tuple[Any, ...]:

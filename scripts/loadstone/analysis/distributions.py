@@ -60,16 +60,16 @@ def of_series(source: Source, comparison: str, files: Iterable[str], runs: Seque
 def _series(comparison: str | None, runs: Sequence[_Row]) -> _Row:
     """The columns that say what pooled rows are about."""
 
-    def told(name: str) -> str:
+    def joined(name: str) -> str:
         return ", ".join(sorted({str(run[name]) for run in runs}))
 
     return {
         "comparison": comparison,
         "app": runs[0]["app"],
-        "host": told("host"),
+        "host": joined("host"),
         "timestamps": sorted({run["timestamp"] for run in runs}),
         **{name: runs[0][name] for name in ("rate", "variant")},
-        **{name: told(name) for name in ("load_model", "generator")},
+        **{name: joined(name) for name in ("load_model", "generator")},
     }
 
 
@@ -128,8 +128,8 @@ def _curve(row: _Row) -> _Row:
     ]
     least_from = next((share for share, _ in points if _censored(row, share)), None)
     del row["known"]
-    told = {"shares": [share for share, _ in points], "latencies_ns": [value for _, value in points]}
-    return row | told | {"least_from_share": least_from}
+    curve = {"shares": [share for share, _ in points], "latencies_ns": [value for _, value in points]}
+    return row | curve | {"least_from_share": least_from}
 
 
 def _run(row: _Row) -> _Row:

@@ -5,7 +5,7 @@ attacked), at a ``proxy`` before the service, or ``unknown``. A cause is recogni
 to write: Go's standard library (vegeta, hey and, in its own words, k6: lib/netext/httpext/error_codes.go
 of v1.8.1) and Node.js (Artillery). Go says "while awaiting headers" too while it still connects, so that such a
 timeout has no side. An HTTP status is the proxy's or the service's only where the answer said so
-(`requests.answered_by`); what remains is told as it is.
+(`requests.answered_by`); the rest is listed as it is.
 """
 
 from collections import Counter
@@ -101,13 +101,13 @@ CAUSES = (
     Cause(
         "timeout_before_headers",
         UNKNOWN,
-        "no headers in time; whether still connecting, in the TLS handshake or waiting for them is not told",
+        "no headers in time, while connecting, in the TLS handshake or waiting for them",
         ("%while awaiting headers%",),
     ),
     Cause(
         "timeout",
         CLIENT,
-        "the client's own limit of time; in which phase is not told",
+        "the client's own limit of time; the phase is unknown",
         (
             *("%deadline exceeded%", "%Client.Timeout%", "%timeout%", "%timed out%", "%ETIMEDOUT%"),
             *("%ESOCKETTIMEDOUT%", "error_code 1050"),

@@ -1,4 +1,4 @@
-"""Requests of a variant at one rate -> what is told of them by resampling: intervals, and replicates that are kept.
+"""Requests of a variant at one rate -> resampled: intervals, and replicates that are stored.
 
 Intervals become columns of `cells` and `comparisons`; replicates of the main stream go into the internal table
 `replicates`, from which `analysis/conclusions.py` draws conclusions without reading a request again.
@@ -25,8 +25,8 @@ from loadstone.tables import layout, schema
 _Row = dict[str, Any]
 
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts")
-_UNSURE = ("offered", "limit_ns")  # None where nothing tells them
-_TOLD, _FAILED, _CENSORED = 1, 2, 4
+_UNSURE = ("offered", "limit_ns")  # None where they are unknown
+_KNOWN, _FAILED, _CENSORED = 1, 2, 4
 
 # All that replicates depend on besides requests.
 CODE = (run_requests.CODE, sql.load("series_requests"), stats.CODE, schema.PERCENTILES)
@@ -68,7 +68,7 @@ def samples(
 
 def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray) -> Sample:
     paced = run["load_model"] == "open"  # whether answers come or not, so that the attack ends with the last interval
-    told, failed, censored = ((outcome & bit) > 0 for bit in (_TOLD, _FAILED, _CENSORED))
+    known, failed, censored = ((outcome & bit) > 0 for bit in (_KNOWN, _FAILED, _CENSORED))
     size, ends_ns, answered = sent_ns.size, sent_ns + latencies_ns, ~failed
     span_ns = 0.0
     if sent_ns.min() >= 0 and not run["clock_set_back_s"]:
@@ -78,7 +78,7 @@ def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: n
     if paced and answered.any():
         completed &= ends_ns <= ends_ns[answered].min() + span_ns
     limit_ns = None if run["timeout_s"] is None else run["timeout_s"] * 1e9
-    return Sample(latencies_ns, told, failed, censored, completed, span_ns / 1e9 or None, limit_ns)
+    return Sample(latencies_ns, known, failed, censored, completed, span_ns / 1e9 or None, limit_ns)
 
 
 def replicate(runs: Sequence[_Row], sampled: Sequence[Sample]) -> Replicates:
