@@ -94,7 +94,7 @@ def compare(
         settings,
         series=comparing.series,
         found=comparing.replicates,
-        left_out=[*selection.excluded, *selection.left_out],
+        excluded=[*selection.excluded, *selection.left_out],
     )
     return selection
 

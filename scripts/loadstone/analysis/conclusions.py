@@ -1,7 +1,7 @@
 """Draws conclusions from one scope, a campaign or a comparison, and writes their tables. Reads no request.
 
-Called at the end of `analyse` and of `compare`, when all their tables are written. Whoever adds a table of conclusions
-adds a function from `Scope` to rows to `_DRAWN`, its name to `schema.SCOPED` and its columns to `schema_findings`.
+Called at the end of `analyse` and of `compare`, when all their tables are written. To add a table of conclusions, add a
+function from `Scope` to rows to `_CONCLUSIONS`, its name to `schema.SCOPED` and its columns to `schema_analysis`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from loadstone.tables import database, layout, schema
 
 _Row = dict[str, Any]
 
-_DRAWN: Mapping[str, Callable[[Scope], Iterable[_Row]]] = {
+_CONCLUSIONS: Mapping[str, Callable[[Scope], Iterable[_Row]]] = {
     "effects": effects.effects,
     "knees": saturation.knees,
     "knee_shares": saturation.shares,
@@ -38,16 +38,16 @@ def of_campaign(campaign: Campaign, tables: Path, settings: Settings) -> None:
         database.add_view(connection, tables, "replicates", schema.REPLICATES, [campaign])
         all_runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
         runs = [run for run in all_runs if not run["excluded"]]
-        left_out = [run for run in all_runs if run["excluded"]]
-        drawn: dict[tuple[float, str], list[_Row]] = {}
+        excluded = [run for run in all_runs if run["excluded"]]
+        by_cell: dict[tuple[float, str], list[_Row]] = {}
         for row in database.rows(connection, "FROM replicates"):
-            drawn.setdefault((row["rate"], row["variant"]), []).append(row)
+            by_cell.setdefault((row["rate"], row["variant"]), []).append(row)
         series = list(grouped(runs))
         found = {}
         for number, group in enumerate(series):
-            if rows := drawn.get((group[0]["rate"], group[0]["variant"])):
+            if rows := by_cell.get((group[0]["rate"], group[0]["variant"])):
                 found[number] = replicates.from_rows(rows)
-        scope = _scope(None, [campaign], settings, series=series, found=found, left_out=left_out, connection=connection)
+        scope = _scope(None, [campaign], settings, series=series, found=found, excluded=excluded, connection=connection)
         _write(scope, tables, campaign)
 
 
@@ -59,11 +59,11 @@ def of_comparison(
     *,
     series: Sequence[Sequence[_Row]],
     found: Mapping[int, Replicates],
-    left_out: Sequence[_Row],
+    excluded: Sequence[_Row],
 ) -> None:
     """The same from one comparison: its `series` of runs, and the replicates of those with requests by their number.
 
-    `left_out` are its excluded runs.
+    `excluded` are its excluded runs.
     """
     with database.connect(tables, campaigns) as connection:
         scope = _scope(
@@ -72,15 +72,15 @@ def of_comparison(
             settings,
             series=series,
             found=found,
-            left_out=left_out,
+            excluded=excluded,
             connection=connection,
         )
         _write(scope, tables, comparison.id)
 
 
 def _write(scope: Scope, tables: Path, of: Campaign | str) -> None:
-    for table, draw in _DRAWN.items():
-        rows = list(draw(scope))
+    for table, conclude in _CONCLUSIONS.items():
+        rows = list(conclude(scope))
         layout.write_rows(tables, layout.scope_file(tables, table, of), rows, schema.TABLES[table], keep_empty=True)
 
 
@@ -91,7 +91,7 @@ def _scope(
     *,
     series: Sequence[Sequence[_Row]],
     found: Mapping[int, Replicates],
-    left_out: Sequence[_Row],
+    excluded: Sequence[_Row],
     connection: duckdb.DuckDBPyConnection,
 ) -> Scope:
     reported = {
@@ -112,8 +112,8 @@ def _scope(
         series=[_series(runs, found.get(number), reported) for number, runs in enumerate(series)],
         connection=connection,
         over=settings.over,
-        left_out=left_out,
-        **({"asks": comparison.takes} if comparison else {}),
+        excluded=excluded,
+        **({"includes": comparison.takes} if comparison else {}),
     )
 
 
@@ -134,7 +134,7 @@ def _run(row: _Row) -> tuple[Any, ...]:
 def _in_order(canonical: Mapping[str, str], settings: Settings, campaigns: Sequence[Campaign]) -> list[str]:
     """Variants as pages order them: as declared, then as the newest sweeps planned them, then by name.
 
-    `canonical` names are by the folders of all that have runs.
+    `canonical` has the names by the folders of those with runs.
     """
     names = set(canonical.values())
     known = list(settings.order)

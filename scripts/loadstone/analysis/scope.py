@@ -140,8 +140,8 @@ class Scope:
     `variants` are those that have runs here, in the order in which pages show them; `baseline` is the one that the
     comparison names, else the first of them. `margin` and `confidence` are shares. `connection` has a view per table,
     limited to the `campaigns`, with everything written that `conclude` comes after (runs, cells, ...). `over` is what
-    variants are built upon, `left_out` are rows of `runs` that would belong to it and do not count. `asks`
-    tells by its variant and rate whether a cell of these campaigns belongs to it, were there a result.
+    variants are built upon, `excluded` are rows of `runs` that are. `includes` says by its variant and
+    rate whether a cell of these campaigns would belong to the scope, if it had a result.
     """
 
     comparison: str | None
@@ -154,8 +154,8 @@ class Scope:
     series: Sequence[Series]
     connection: duckdb.DuckDBPyConnection
     over: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    left_out: Sequence[_Row] = ()
-    asks: Callable[[str, float], bool] = _everything
+    excluded: Sequence[_Row] = ()
+    includes: Callable[[str, float], bool] = _everything
 
     @property
     def key(self) -> _Row:

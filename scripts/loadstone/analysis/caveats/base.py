@@ -96,7 +96,7 @@ class Evidence:
     def planned(self) -> list[_Row]:
         """Rows of ``claims_missing.sql`` that the scope includes, also of cells without any result."""
         rows = self.scope.connection.sql(sql.load("claims_missing")).to_arrow_table().to_pylist()
-        return [row for row in rows if self.scope.asks(row["variant"], row["rate"])]
+        return [row for row in rows if self.scope.includes(row["variant"], row["rate"])]
 
     @cached_property
     def rates(self) -> list[float]:

@@ -122,7 +122,7 @@ def unfinished(evidence: Evidence) -> Iterator[Occurrence]:
     "look at why they were excluded, remove the cause and measure them again",
 )
 def excluded(evidence: Evidence) -> Iterator[Occurrence]:
-    out = Counter(run["variant"] for run in evidence.scope.left_out)
+    out = Counter(run["variant"] for run in evidence.scope.excluded)
     valid = Counter(run["variant"] for run in evidence.runs)
     n, n_of = out.total(), out.total() + valid.total()
     shares = {name: out[name] / (out[name] + valid[name]) for name in (out | valid)}
@@ -142,7 +142,7 @@ def excluded(evidence: Evidence) -> Iterator[Occurrence]:
 
 def _unequally_excluded(evidence: Evidence) -> list[_Row] | None:
     """Cells with a clearly different share of excluded runs than their baseline, measured the same way."""
-    out = Counter((run["variant"], way(run)) for run in evidence.scope.left_out)
+    out = Counter((run["variant"], way(run)) for run in evidence.scope.excluded)
     valid = Counter((run["variant"], way(run)) for run in evidence.runs)
     shares = {place: out[place] / (out[place] + valid[place]) for place in out | valid}
 
