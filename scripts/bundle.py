@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from loadstone.workflow.deterministic import Folders, job
-from loadstone.publish.bundle import bag, contents
+from loadstone.publish import bundle
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
     folders = Folders.of(params.folders)
     campaigns, dumps = folders.campaigns(params.campaigns), [folders.dump(fields) for fields in params.dumps]
     compared = {name: folders.campaigns(keys) for name, keys in params.comparisons.items()}
-    selection = contents.select(campaigns, compared, dumps, params.declared)
-    members = contents.gather(selection, folders.archive, folders.tables, folders.reports, params.settings)
-    log(bag.write(Path(params.declared["path"]), members).line())
+    selection = bundle.select(campaigns, compared, dumps, params.declared)
+    members = bundle.gather(selection, folders.archive, folders.tables, folders.reports, params.settings)
+    log(bundle.write(Path(params.declared["path"]), members).line())

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from loadstone.workflow.deterministic import Folders, job
-from loadstone.publish.bundle.rebuild import verify_bundle
+from loadstone.publish.bundle_check import verify_bundle
 from loadstone.tables.verify import verify_archive
 
 with job(snakemake.log[0]) as log:

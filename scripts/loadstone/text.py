@@ -1,4 +1,4 @@
-"""Loads in words, for texts of tables and of pages alike: ``at 100, 200 and 1,000 requests/s``, ``at 5 users``."""
+"""Text for people: loads (``at 100, 200 and 1,000 requests/s``, ``at 5 users``), counts, sizes, lists."""
 
 from collections.abc import Iterable, Sequence
 
@@ -50,3 +50,13 @@ def listed(texts: Iterable[str], last_by: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     *first, last = texts
     return f"{', '.join(first)} {last_by} {last}" if first else last
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``1,350 files``."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def megabytes(size: int) -> str:
+    """A size in bytes as text: ``1,350.0 MB``."""
+    return f"{size / 1e6:,.1f} MB"

@@ -11,7 +11,7 @@ from loadstone import archive
 from loadstone.analysis.campaign import analyse_campaign
 from loadstone.config.variants import Variants
 from loadstone.errors import LoadstoneError
-from loadstone.publish.site import completeness, files
+from loadstone.publish.site import files
 from loadstone.report import crate, site
 from loadstone.report.shared_files import write_assets
 from loadstone.tables.convert import convert_campaign
@@ -163,7 +163,7 @@ def test_crates_of_pages_that_went_away_go_too(project, tmp_path) -> None:
 def test_a_site_that_lost_something_is_not_whole(project, tmp_path, lost) -> None:
     reports = built(project, OPTIONS, tmp_path / "site")
     write_assets(reports)
-    completeness.check(files.of_site(reports))
+    files.check_complete(files.of_site(reports))
     path = min(reports.glob(lost))
     content = path.read_bytes()
     path.unlink()
@@ -175,7 +175,7 @@ def test_a_site_that_lost_something_is_not_whole(project, tmp_path, lost) -> Non
 
 def not_whole(reports: Path, path: Path) -> None:
     with pytest.raises(LoadstoneError, match="nothing was published") as told:
-        completeness.check(files.of_site(reports))
+        files.check_complete(files.of_site(reports))
     name = path.relative_to(reports).as_posix()
     assert name in str(told.value)
     assert "Run `snakemake" in str(told.value) or f"Remove {name} from the reports folder" in str(told.value)

@@ -2,7 +2,7 @@
 
 import pytest
 from loadstone.publish.site import publish
-from loadstone.publish.site.folder import Folder
+from loadstone.publish.site.destinations import Folder
 from report.asking import Served
 from report.conftest import POLICY
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from loadstone.publish.bundle import contents
+from loadstone.publish import bundle
 from scheduler.slurm import Slurm, missing
 from support import mixed
 from support.checkout import PROJECT, Checkout
@@ -27,7 +27,7 @@ def require(why: str | None) -> None:
 def tables_of(checkout: Checkout) -> dict[str, bytes]:
     """Every table by its name below the tables' folder."""
     tables = checkout.path / "results/tables"
-    return {path.relative_to(tables).as_posix(): path.read_bytes() for path in contents.of_tables(tables)}
+    return {path.relative_to(tables).as_posix(): path.read_bytes() for path in bundle.table_files(tables)}
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from cluster.api import wait_until
-from loadstone.publish.bundle import contents
+from loadstone.publish import bundle
 from scheduler.conftest import tables_of
 from support.checkout import Checkout
 
@@ -16,7 +16,7 @@ SLURM += ("--slurm-init-seconds-before-status-checks", "1")
 def times(checkout: Checkout) -> dict[Path, int]:
     """When each table was written, and each record that one was."""
     tables = checkout.path / "results/tables"
-    found = [*contents.of_tables(tables), *(path for path in tables.glob(".done/*/*/*/*") if path.name.isdigit())]
+    found = [*bundle.table_files(tables), *(path for path in tables.glob(".done/*/*/*/*") if path.name.isdigit())]
     return {path: path.stat().st_mtime_ns for path in found}
 
 

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from loadstone.publish.site import settings
-from loadstone.publish.site.destination import Destination
+from loadstone.publish.site.destinations import Destination
+from loadstone.publish.site.publish import configured_destination
 from pyarrow import fs
 
 from support.storage import Storage
@@ -136,7 +136,7 @@ Reader = FolderReader | BranchReader | BucketReader
 
 
 def destination(reader: Reader) -> Destination:
-    return settings.destination(reader.declared)
+    return configured_destination(reader.declared)
 
 
 def git(folder: Path, *arguments: object) -> str:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from loadstone import archive
 from loadstone.archive import scan_campaign
-from loadstone.publish.bundle.contents import of_tables
+from loadstone.publish.bundle import table_files
 from loadstone.tables import VERSION, cell, layout
 from loadstone.workflow import snapshot
 from support import mixed
@@ -36,7 +36,7 @@ def test_an_older_version_is_made_again_and_gives_what_a_new_one_gives(project, 
     (campaign,) = archive.campaigns(project.archive)
     older = snapshot.source_fingerprint(scan_campaign(campaign))
     project.make()
-    for path in of_tables(project.tables):  # as if that version had known fewer columns and another compression
+    for path in table_files(project.tables):  # as if that version had known fewer columns and another compression
         table = pq.read_table(path, partitioning=None)
         pq.write_table(table.select(table.column_names[:-1]), path, compression="snappy")
     monkeypatch.undo()
@@ -47,10 +47,10 @@ def test_an_older_version_is_made_again_and_gives_what_a_new_one_gives(project, 
     fresh = Project(tmp_path / "fresh")
     shutil.copytree(project.archive, fresh.archive)
     fresh.make()
-    assert {path.relative_to(project.tables) for path in of_tables(project.tables)} == {
-        path.relative_to(fresh.tables) for path in of_tables(fresh.tables)
+    assert {path.relative_to(project.tables) for path in table_files(project.tables)} == {
+        path.relative_to(fresh.tables) for path in table_files(fresh.tables)
     }
-    for path in of_tables(project.tables):
+    for path in table_files(project.tables):
         assert path.read_bytes() == (fresh.tables / path.relative_to(project.tables)).read_bytes(), path
     assert contents_of(project.archive) == raw
     assert project.convert() == []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from loadstone.publish.bundle import contents
+from loadstone.publish import bundle
 from loadstone.tables.schema import TABLES, VIEWS
 from support import mixed
 from support.checkout import copy_project
@@ -70,7 +70,7 @@ class Machine:
     def made(self) -> dict[str, bytes]:
         """Tables and site by name."""
         tables = self.path / "results/tables"
-        found = {path.relative_to(self.path).as_posix(): path for path in contents.of_tables(tables)}
+        found = {path.relative_to(self.path).as_posix(): path for path in bundle.table_files(tables)}
         site = self.path / "reports"
         found |= {path.relative_to(self.path).as_posix(): path for path in site.rglob("*") if path.is_file()}
         return {name: path.read_bytes() for name, path in found.items() if path.name not in EXPECTED_TO_DIFFER}
@@ -156,11 +156,11 @@ def _bundle_as_it_is(machine: Machine, path: Path) -> None:
 import sys
 from pathlib import Path
 from loadstone import archive
-from loadstone.publish.bundle import bag, contents
+from loadstone.publish import bundle
 root = Path("results/archive")
-whole = contents.Selection(tuple(archive.campaigns(root)), (), (), whole=True)
+whole = bundle.BundleSelection(tuple(archive.campaigns(root)), (), (), whole=True)
 settings = {"analysis": {"margin": "5%", "confidence": 0.95}, "tags": {}}
-bag.write(Path(sys.argv[1]), contents.gather(whole, root, Path("results/tables"), Path("reports"), settings))
+bundle.write(Path(sys.argv[1]), bundle.gather(whole, root, Path("results/tables"), Path("reports"), settings))
 """
     subprocess.run([machine.path / ".venv/bin/python", "-c", script, path], cwd=machine.path, check=True)
 

@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pytest
 from conftest import PROJECT
-from loadstone.publish.bundle.contents import of_tables
+from loadstone.publish.bundle import table_files
 from support.buckets import Bucket, contents
 from support.checkout import Checkout
 from support.rawfiles import compress, lines, write_cell
@@ -56,7 +56,7 @@ def machines(storage, pristine, tmp_path_factory):
 
 def tables_of(machine: Checkout) -> dict[str, bytes]:
     tables = machine.path / "results/tables"
-    return {path.relative_to(tables).as_posix(): path.read_bytes() for path in of_tables(tables)}
+    return {path.relative_to(tables).as_posix(): path.read_bytes() for path in table_files(tables)}
 
 
 def test_the_other_machine_makes_the_same_tables(machines) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.errors import LoadstoneError, printable
-from loadstone.publish.site import settings
+from loadstone.publish.site.publish import configured_destination
 
 _TITLES = {
     "import": "Would import into the archive:",
@@ -25,7 +25,7 @@ def check(targets: Set[str], config: Mapping[str, Any]) -> None:
         # They were planned from what is here, and might collect again what comes.
         raise LoadstoneError("`pull` is a command of its own: give other targets after it")
     if "publish" in targets:
-        settings.destination(config.get("publish"))
+        configured_destination(config.get("publish"))
     if targets & {"push", "pull"}:
         from loadstone.publish.bucket import store  # noqa: PLC0415 - most commands need no bucket
 
@@ -47,7 +47,7 @@ def preview(target: str, config: Mapping[str, Any]) -> list[str]:
     if target == "publish":
         from loadstone.publish.site import publish  # noqa: PLC0415
 
-        to = settings.destination(config.get("publish"))
+        to = configured_destination(config.get("publish"))
         return publish.preview(reports, to, keep=config["publish"].get("keep"))
     from loadstone.publish.bucket import pull, push  # noqa: PLC0415
 

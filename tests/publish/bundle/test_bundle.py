@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loadstone.errors import LoadstoneError
-from loadstone.publish.bundle import bag, check, rebuild
-from loadstone.publish.bundle.contents import Member, as_json
+from loadstone.publish import bundle_check
+from loadstone.publish.bundle import Member, as_json, write
 
 PROVENANCE = {"format": 1, "tables": 1, "software": {"loadstone": "0"}, "settings": {}, "whole": True}
 RAW = "archive/app/host/2026-11-21T12:00:00+00:00/100/plain"
@@ -31,7 +31,7 @@ def members(**more: bytes) -> list[Member]:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    return bag.write(tmp_path / "bundle.zip", members()).path
+    return write(tmp_path / "bundle.zip", members()).path
 
 
 def rewrite(path: Path, change=lambda entries: entries) -> Path:
@@ -53,13 +53,13 @@ def info(name: str, mode: int = 0o100644) -> zipfile.ZipInfo:
 
 def refused(path: Path, words: str) -> None:
     with pytest.raises(LoadstoneError, match=words):
-        check.check(path)
+        bundle_check.check(path)
 
 
 def test_what_is_written_is_whole_and_the_same_every_time(bundle, tmp_path) -> None:
-    checked = check.check(bundle)
+    checked = bundle_check.check(bundle)
     assert set(checked.sums) == {member.name for member in members()}
-    again = bag.write(tmp_path / "elsewhere.zip", members())
+    again = write(tmp_path / "elsewhere.zip", members())
     assert again.path.read_bytes() == bundle.read_bytes()
     assert again.sha256 == hashlib.sha256(bundle.read_bytes()).hexdigest()
 
@@ -77,18 +77,18 @@ def test_other_tools_can_check_it(bundle, tmp_path) -> None:
 
 def test_raw_results_get_their_names_back(tmp_path) -> None:
     odd = "archive/a%2Fb is no path/%FF/x"
-    path = bag.write(tmp_path / "b.zip", [*members(), Member(f"{RAW}/ü%25{{}}.txt", b"1")]).path
-    check.unpack(check.check(path), tmp_path / "out")
+    path = write(tmp_path / "b.zip", [*members(), Member(f"{RAW}/ü%25{{}}.txt", b"1")]).path
+    bundle_check.unpack(bundle_check.check(path), tmp_path / "out")
     assert (tmp_path / "out" / RAW / "ü%{}.txt").read_bytes() == b"1"
     assert not (tmp_path / "out/tables").exists()
     with pytest.raises(LoadstoneError, match="leads out"):
-        check.check(bag.write(tmp_path / "odd.zip", [*members(), Member(odd, b"1")]).path)
+        bundle_check.check(write(tmp_path / "odd.zip", [*members(), Member(odd, b"1")]).path)
 
 
 def test_a_file_that_changes_meanwhile_stops_it_and_leaves_the_former_bundle(bundle, tmp_path) -> None:
     before, growing = bundle.read_bytes(), Path("/proc/self/status")  # has a size of 0 and content
     with pytest.raises(LoadstoneError, match="changed while"):
-        bag.write(bundle, [*members(), Member("site/x.html", growing)])
+        write(bundle, [*members(), Member("site/x.html", growing)])
     assert bundle.read_bytes() == before and sorted(os.listdir(tmp_path)) == ["bundle.zip"]
 
 
@@ -99,8 +99,8 @@ def test_a_full_disk_leaves_the_former_bundle(bundle, tmp_path) -> None:
     script = (
         "import resource, signal, sys; from pathlib import Path; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, 1 << 19));"
-        "from loadstone.publish.bundle import bag; from loadstone.publish.bundle.contents import Member;"
-        "bag.write(Path(sys.argv[1]), [Member('archive/big', Path(sys.argv[2]))])"
+        "from loadstone.publish import bundle; from loadstone.publish.bundle import Member;"
+        "bundle.write(Path(sys.argv[1]), [Member('archive/big', Path(sys.argv[2]))])"
     )
     done = subprocess.run([sys.executable, "-c", script, bundle, big], capture_output=True, text=True, check=False)
     assert "LoadstoneError: the bundle" in done.stderr and "cannot be written" in done.stderr
@@ -111,15 +111,16 @@ def test_memory_does_not_grow_with_the_files(tmp_path) -> None:
     big = tmp_path / "big"
     with big.open("wb") as file:
         file.truncate(600 << 20)
-    path, names = tmp_path / "b.zip", "from pathlib import Path; from loadstone.publish.bundle import bag, check"
+    path, names = tmp_path / "b.zip", "from pathlib import Path; from loadstone.publish import bundle, bundle_check"
     script = (
-        f"import sys; {names}; from loadstone.publish.bundle.contents import Member;"
-        "from bundling_members import members; bag.write(Path(sys.argv[1]), [Member('archive/big', Path(sys.argv[2])),"
-        "*members()]); check.check(Path(sys.argv[1]));"
+        f"import sys; {names}; from loadstone.publish.bundle import Member;"
+        "from bundling_members import members;"
+        "bundle.write(Path(sys.argv[1]), [Member('archive/big', Path(sys.argv[2])),"
+        "*members()]); bundle_check.check(Path(sys.argv[1]));"
         "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
     )
     (tmp_path / "bundling_members.py").write_text(
-        "from loadstone.publish.bundle.contents import Member, as_json\n"
+        "from loadstone.publish.bundle import Member, as_json\n"
         f"def members(): return [Member('provenance.json', as_json({PROVENANCE!r}))]\n"
     )
     done = subprocess.run(
@@ -137,7 +138,7 @@ def test_only_a_bundle_is_replaced(tmp_path) -> None:
     with zipfile.ZipFile(mine, "w") as other:
         other.writestr("thesis.txt", "mine")
     with pytest.raises(LoadstoneError, match="no bundle"):
-        bag.write(mine, members())
+        write(mine, members())
     assert zipfile.ZipFile(mine).namelist() == ["thesis.txt"]
 
 
@@ -151,18 +152,18 @@ def test_every_cut_is_noticed(bundle) -> None:
 @given(data=st.data())
 def test_no_changed_byte_of_a_file_goes_unnoticed(data, tmp_path_factory) -> None:
     content = [*members(), Member(f"{RAW}/ü.txt", b"1")]
-    path = bag.write(tmp_path_factory.mktemp("fuzz") / "b.zip", content).path
+    path = write(tmp_path_factory.mktemp("fuzz") / "b.zip", content).path
     altered = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(altered) - 1))
     altered[place] ^= data.draw(st.integers(1, 255))
     path.write_bytes(altered)
     try:
-        checked = check.check(path)
+        checked = bundle_check.check(path)
     except LoadstoneError:
         return
     # Bytes of the zip file itself that mean nothing here (times, comments): all that is in it is what it was.
-    original = bag.write(path.with_name("original.zip"), content).path
-    assert checked.sums == check.check(original).sums
+    original = write(path.with_name("original.zip"), content).path
+    assert checked.sums == bundle_check.check(original).sums
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_a_list_of_members_that_claims_to_be_huge_is_refused(bundle) -> None:
 
 @pytest.mark.parametrize("find", [bytearray.find, bytearray.rfind], ids=["of the member", "of the list of members"])
 def test_a_name_that_is_no_text_is_refused(tmp_path, find) -> None:
-    path = bag.write(tmp_path / "b.zip", [*members(), Member(f"{RAW}/ü.txt", b"1")]).path
+    path = write(tmp_path / "b.zip", [*members(), Member(f"{RAW}/ü.txt", b"1")]).path
     content = bytearray(path.read_bytes())
     content[find(content, "ü.txt".encode())] = 0xFF
     path.write_bytes(content)
@@ -235,9 +236,9 @@ def test_a_name_that_is_no_text_is_refused(tmp_path, find) -> None:
     ids=["two that are one", "file and folder", "long", "deep"],
 )
 def test_files_that_can_not_lie_side_by_side_are_refused_in_words(tmp_path, names, words) -> None:
-    path = bag.write(tmp_path / "b.zip", [*members(), *(Member(name, b"1") for name in names)]).path
+    path = write(tmp_path / "b.zip", [*members(), *(Member(name, b"1") for name in names)]).path
     with pytest.raises(LoadstoneError, match=f"cannot be unpacked into .*{words}") as raised:
-        check.unpack(check.check(path), tmp_path / "out")
+        bundle_check.unpack(bundle_check.check(path), tmp_path / "out")
     assert len(str(raised.value)) < 1000
 
 
@@ -246,7 +247,7 @@ def test_what_is_no_file_is_named_and_waits_for_nobody(bundle, tmp_path) -> None
     os.mkfifo(tmp_path / "pipe")
     for name, words in (("pipe", "no regular file"), ("gone", "No such file")):
         with pytest.raises(LoadstoneError, match=f"{name} cannot be read, and is not bundled: .*{words}"):
-            bag.write(bundle, [*members(), Member("archive/x", tmp_path / name)])
+            write(bundle, [*members(), Member("archive/x", tmp_path / name)])
     assert bundle.read_bytes() == before
 
 
@@ -276,13 +277,13 @@ def test_what_is_no_bundle_says_so(tmp_path) -> None:
         as_json(PROVENANCE | {"format": 2}),
         as_json(PROVENANCE | {"software": 1}),
     ):
-        path = bag.write(tmp_path / "b.zip", members(**{"provenance.json": provenance})).path
+        path = write(tmp_path / "b.zip", members(**{"provenance.json": provenance})).path
         refused(path, "provenance.json|another Loadstone")
 
 
 def test_tables_that_were_not_checked_are_not_called_sound(bundle, tmp_path) -> None:
     """Whoever forges tables may also say that another version of DuckDB made them."""
     said: list[str] = []
-    rebuild.verify_bundle(bundle, tmp_path / "tables", [sys.executable, "-c", ""], said.append)
+    bundle_check.verify_bundle(bundle, tmp_path / "tables", [sys.executable, "-c", ""], said.append)
     assert any(line.startswith("not checked: 1 of 1 table files, which were made with") for line in said)
     assert said[-1].endswith("but whether its tables come from its raw results was not checked")

@@ -19,15 +19,14 @@ from support.sites import BranchReader, destination, files_of, read_as_reader, w
 PUBLISHER = """
 import json, sys
 from pathlib import Path
-from loadstone.publish.site import settings
-from loadstone.publish.site.publish import publish
+from loadstone.publish.site.publish import configured_destination, publish
 given = json.loads(sys.argv[1])
 if "repository" in given:
     given["repository"] = Path(given["repository"])
 if given["to"] == "s3":
     import pyarrow.fs
 print("begins", flush=True)
-publish(Path(sys.argv[2]), settings.destination(given), keep=2, log=lambda text: None)
+publish(Path(sys.argv[2]), configured_destination(given), keep=2, log=lambda text: None)
 """
 MOMENTS = {"folder": 20, "branch": 8, "bucket": 12}
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from loadstone.errors import LoadstoneError
-from loadstone.publish.site import layout
+from loadstone.publish.site import publications
 from loadstone.publish.site.publish import preview, publish
 from support.sites import destination, files_of, led_to, read_as_reader, write_site
 
@@ -133,8 +133,8 @@ def test_of_all_publications_the_last_few_stay_if_so_declared(reader, tmp_path) 
 def test_a_mark_that_says_nothing_known_is_no_leave_to_write(reader, tmp_path) -> None:
     reports = tmp_path / "reports"
     write_site(reports, says="first")
-    hostile = layout.write_mark(layout.Mark(removing=("../..",)))
-    climbing = layout.write_mark(layout.Mark(ended=("../../a.html",)))
+    hostile = publications.write_record(publications.Mark(removing=("../..",)))
+    climbing = publications.write_record(publications.Mark(ended=("../../a.html",)))
     for content in (b"{", b'{"made_by":"Loadstone","format":2}', b"[]", hostile, climbing):
         reader.put("loadstone-publication.json", content)
         before = reader.state()

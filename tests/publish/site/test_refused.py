@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from loadstone.errors import LoadstoneError
-from loadstone.publish.site import settings
-from loadstone.publish.site.publish import preview, publish
+from loadstone.publish.site.publish import configured_destination, preview, publish
 from support.sites import BranchReader, FolderReader, destination, files_of, git, read_as_reader, write_site
 from support.storage import SECRET
 
@@ -27,7 +26,7 @@ def reports(tmp_path: Path) -> Path:
 
 def test_no_destination_and_no_site(tmp_path) -> None:
     with pytest.raises(LoadstoneError, match="does not say where to publish"):
-        settings.destination(None)
+        configured_destination(None)
     assert "there is no site" in said_of(tmp_path, destination(FolderReader(tmp_path)))
 
 
@@ -99,12 +98,12 @@ def test_storage_with_the_credentials_of_a_profile(bucket, reports, tmp_path, mo
 
 def test_storage_that_is_away_or_has_no_such_bucket(bucket, reports) -> None:
     reader = bucket()
-    away = settings.destination({**reader.declared, "endpoint": "http://127.0.0.1:1"})
+    away = configured_destination({**reader.declared, "endpoint": "http://127.0.0.1:1"})
     assert "connect" in said_of(reports, away)
-    missing = settings.destination({**reader.declared, "bucket": "no-such-bucket"})
+    missing = configured_destination({**reader.declared, "bucket": "no-such-bucket"})
     assert "no-such-bucket" in said_of(reports, missing)
     assert "no-such-bucket" in said_of(
-        reports, settings.destination({**reader.declared, "bucket": "no-such-bucket", "prefix": ""})
+        reports, configured_destination({**reader.declared, "bucket": "no-such-bucket", "prefix": ""})
     )
 
 
@@ -127,12 +126,12 @@ def test_servers_are_told_what_files_are_and_how_long_they_last(bucket, reports)
 
 def test_a_remote_that_is_away(tmp_path, reports) -> None:
     reader = BranchReader(tmp_path)
-    where = settings.destination({**reader.declared, "remote": "http://user:hunter2@127.0.0.1:1/x.git"})
+    where = configured_destination({**reader.declared, "remote": "http://user:hunter2@127.0.0.1:1/x.git"})
     text = said_of(reports, where)
     assert "127.0.0.1" in text and "hunter2" not in text
-    text = said_of(reports, settings.destination({**reader.declared, "remote": "upstream"}))
+    text = said_of(reports, configured_destination({**reader.declared, "remote": "upstream"}))
     assert "upstream" in text
-    elsewhere = settings.destination({"to": "branch", "repository": tmp_path / "reports"})
+    elsewhere = configured_destination({"to": "branch", "repository": tmp_path / "reports"})
     assert "needs a git repository" in said_of(reports, elsewhere)
 
 
@@ -181,7 +180,7 @@ def test_a_prefix_leaves_the_rest_of_a_branch_alone(tmp_path, reports) -> None:
     reader = BranchReader(tmp_path)
     reader.put("index.html", b"the project's own")
     reader.put("docs/a.md", b"too")
-    assert publish(reports, settings.destination({**reader.declared, "prefix": "results"}), log=lambda _: None)
+    assert publish(reports, configured_destination({**reader.declared, "prefix": "results"}), log=lambda _: None)
     files = reader.files()
     assert files["index.html"] == b"the project's own" and files["docs/a.md"] == b"too"
     below = {name.removeprefix("results/"): text for name, text in files.items() if name.startswith("results/")}

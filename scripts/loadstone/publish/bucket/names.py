@@ -19,7 +19,7 @@ _DOCUMENT = re.compile(r"[0-9a-f]{16}\.(?:csv|md)")
 
 
 @dataclass(frozen=True)
-class Unit:
+class TransferUnit:
     """Files that go together, in the order in which they go; paths relative to the archive.
 
     Those of a run begin with its checksums, which name the others, and end with its main results, which make it one.
@@ -116,17 +116,17 @@ def groups(paths: Iterable[str]) -> dict[Group, list[str]]:
     return dict(sorted(found.items()))
 
 
-def units(paths: Iterable[str]) -> list[Unit]:
+def units(paths: Iterable[str]) -> list[TransferUnit]:
     """The files of one campaign by what goes together, in order."""
     runs: dict[tuple[str, int], list[str]] = {}
     single = []
     for path in sorted(paths):
         raw = _parsed(path.rpartition("/")[2]) if path.count("/") == 5 else None
         if raw is None or raw.kind == "failure":
-            single.append(Unit((path,)))
+            single.append(TransferUnit((path,)))
         else:
             runs.setdefault((path.rpartition("/")[0], raw.run), []).append(path)
-    whole = [Unit(tuple(sorted(found, key=_rank)), run) for (_, run), found in sorted(runs.items())]
+    whole = [TransferUnit(tuple(sorted(found, key=_rank)), run) for (_, run), found in sorted(runs.items())]
     return [*whole, *single]
 
 
@@ -149,7 +149,7 @@ def _raw(path: str) -> RawFile:
     return raw
 
 
-def checksums(content: bytes, unit: Unit) -> dict[str, str]:
+def checksums(content: bytes, unit: TransferUnit) -> dict[str, str]:
     """What a run's checksums say: path -> SHA-256. Raises ValueError when that is not about the run's own files."""
     found = {}
     for line in parse_checksums(content):

@@ -17,13 +17,11 @@ from loadstone.archive import locks
 from loadstone.archive.durable import give_name, sha256_of, sync
 from loadstone.errors import LoadstoneError
 from loadstone.publish.bucket import names, store
-from loadstone.publish.bucket.compared import Known
-from loadstone.publish.bucket.names import MARKS, PLAN, RESULTS, Group, Unit
-from loadstone.publish.bucket.store import ARCHIVE, Held, Store
-from loadstone.publish.bucket.tally import Log, Tally
+from loadstone.publish.bucket.names import MARKS, PLAN, RESULTS, Group, TransferUnit
+from loadstone.publish.bucket.store import ARCHIVE, ComparedFiles, Log, ObjectInfo, Store, TransferLog
 from loadstone.publish.s3 import each
-from loadstone.publish.site.publish import counted
 from loadstone.tables.layout import text
+from loadstone.text import counted
 
 _LOCK = ".pull.lock"
 _SHOWN = 20
@@ -31,10 +29,11 @@ _LARGEST_SUMS_BYTES = 1 << 20
 
 
 def pull(archive: Path, tables: Path, declared: Mapping[str, Any] | None, log: Log) -> int:
-    """Bring into the archive what it lacks; how many files were transferred. What was compared is noted below `tables`.
+    """Pull into the archive what is missing; returns how many files were transferred.
 
-    An object that differs from its file here, or is not what its run's checksums say, is named and its run left out,
-    and all else is done; then LoadstoneError is raised, as for whatever else goes wrong.
+    What was compared is noted below `tables`. An object that differs from its file here, or is not what its run's
+    checksums say, is named and its run left out, and all else is done; then LoadstoneError is raised, as for whatever
+    else goes wrong.
     """
     with store.opened(declared) as place:
         there = _listing(place)
@@ -51,11 +50,11 @@ def pull(archive: Path, tables: Path, declared: Mapping[str, Any] | None, log: L
         if done.tally.files or done.tally.problems:
             log(f"{place.name}: {done.tally.moves()} transferred, {counted(done.tally.same, 'file')} already here")
         else:
-            log(f"all {counted(done.tally.same, 'file')} of {place.name} are here: nothing was transferred")
+            log(f"all {counted(done.tally.same, 'file')} of {place.name} are already here: nothing was transferred")
         if done.tally.problems:
             raise LoadstoneError(
-                f"{counted(len(done.tally.problems), 'part')} of {place.name} could not be taken, and are named above; "
-                "all others are here. Nothing here was replaced"
+                f"{counted(len(done.tally.problems), 'part')} of {place.name} could not be pulled (named above); all "
+                "others are here, and nothing here was replaced"
             )
         return done.tally.files
 
@@ -73,20 +72,20 @@ def preview(archive: Path, tables: Path, declared: Mapping[str, Any] | None) -> 
         ]
 
 
-def _listing(place: Store) -> dict[str, Held]:
+def _listing(place: Store) -> dict[str, ObjectInfo]:
     """All objects of the archive there, by their names; one that is there is no empty bucket."""
     if not (there := place.listing(ARCHIVE)):
-        raise LoadstoneError(f"{place.name} holds no archive: push one, or mend `storage.to`")
+        raise LoadstoneError(f"{place.name} holds no archive: push one, or correct `storage.to`")
     return there
 
 
 class _Pull:
     def __init__(
-        self, archive: Path, tables: Path, place: Store, there: Mapping[str, Held], log: Log, *, dry: bool = False
+        self, archive: Path, tables: Path, place: Store, there: Mapping[str, ObjectInfo], log: Log, *, dry: bool = False
     ) -> None:
         self.root, self.tables, self.place, self.dry = archive, tables, place, dry
-        self.tally = Tally(log)
-        self.there: dict[str, Held] = {}
+        self.tally = TransferLog(log)
+        self.there: dict[str, ObjectInfo] = {}
         strange = []
         for name, held in there.items():
             if (path := names.archive_path(name)) is None:
@@ -95,25 +94,25 @@ class _Pull:
                 self.there[path] = held
         if strange:
             shown = ", ".join(map(text, sorted(strange)[:_SHOWN])) + (", ..." if len(strange) > _SHOWN else "")
-            self.tally.notice(f"{counted(len(strange), 'object')} belong to no campaign and stay there: {shown}")
+            self.tally.notice(f"{counted(len(strange), 'object')} belong to no campaign and are not pulled: {shown}")
 
     def all(self) -> None:
         """Campaign after campaign, what lies above them first."""
         for group, paths in names.groups(self.there).items():
-            _Campaign(self, group).pull(names.units(paths))
+            _CampaignPull(self, group).pull(names.units(paths))
 
 
-class _Campaign:
+class _CampaignPull:
     def __init__(self, pull: _Pull, group: Group) -> None:
         self._pull, self._place, self._tally, self._there = pull, pull.place, pull.tally, pull.there
-        self._known = Known(pull.tables, pull.place.address, group)
+        self._compared = ComparedFiles(pull.tables, pull.place.address, group)
         self._incomplete: set[str] = set()  # cells of which a run was not taken
         self._prefix = "/".join(group)
         self._final = self._base = pull.root.joinpath(*group)
         if group and not os.path.lexists(self._final):
             self._base = self._final.with_name(f".{group[-1]}.pull")
 
-    def pull(self, units: list[Unit]) -> None:
+    def pull(self, units: list[TransferUnit]) -> None:
         """Bring what is not here; a new campaign appears at the end."""
         is_closed = any(unit.stage == MARKS for unit in units)
         try:
@@ -125,26 +124,26 @@ class _Campaign:
                 sync(self._final.parent)
         finally:
             if not self._pull.dry:
-                self._known.save()
+                self._compared.save()
 
-    def _is_due(self, unit: Unit, is_closed: bool) -> bool:
+    def _is_due(self, unit: TransferUnit, is_closed: bool) -> bool:
         """Not when all of it is here as it was compared before; and no plan by which a run would be asked for again."""
         if unit.stage == PLAN and not is_closed and unit.folder in self._incomplete:
             return False
         for path in unit.paths:
             try:
-                if not self._known.is_same(path, self._at(path).stat(), self._there[path]):
+                if not self._compared.is_same(path, self._at(path).stat(), self._there[path]):
                     return True
             except OSError:
                 return True
         self._tally.was_there(len(unit.paths))
         return False
 
-    def _take(self, unit: Unit) -> None:
+    def _take(self, unit: TransferUnit) -> None:
         missing = [path for path in unit.paths if not os.path.lexists(self._at(path))]
         for path in unit.paths:
             if path not in missing and not self._is_same(path):
-                self._leave(unit, f"{text(path)} is here with another content than in the bucket; ours stays")
+                self._leave(unit, f"{text(path)} differs from the object in the bucket; the file here was kept")
                 return
         self._tally.was_there(len(unit.paths) - len(missing))
         if self._pull.dry:
@@ -158,34 +157,34 @@ class _Campaign:
     def _is_same(self, path: str) -> bool:
         file, held = self._at(path), self._there[path]
         status = file.stat()
-        if self._known.is_same(path, status, held):
+        if self._compared.is_same(path, status, held):
             return True
         if status.st_size != held.size or not self._place.is_same(self._object(path), file):
             return False
-        self._known.note(path, status, held)
+        self._compared.note(path, status, held)
         return True
 
-    def _fetch(self, unit: Unit, missing: list[str]) -> None:
+    def _fetch(self, unit: TransferUnit, missing: list[str]) -> None:
         folder = self._at(unit.paths[0]).parent
         if unit.run is not None and (folder / f".{unit.run}.part").exists():
-            self._tally.notice(f"{text(unit.name)} is being collected here, and was left there")
+            self._tally.notice(f"{text(unit.name)} is being collected here and was not pulled")
             return
         staging = self._staging(unit)
         staging.mkdir(parents=True)
         try:
-            if self._is_sound(unit, missing, staging):
+            if self._is_valid(unit, missing, staging):
                 self._appear(missing, staging)
                 sync(folder)
         except store.DamagedError:
-            self._leave(unit, f"{text(unit.name)} is damaged in the bucket, whose storage says so itself")
+            self._leave(unit, f"{text(unit.name)} is damaged in the bucket, as the storage itself reports")
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def _staging(self, unit: Unit) -> Path:
+    def _staging(self, unit: TransferUnit) -> Path:
         first = self._at(unit.paths[0])
         return first.with_name(f".{unit.run or first.name}.pull")
 
-    def _is_sound(self, unit: Unit, missing: Collection[str], staging: Path) -> bool:
+    def _is_valid(self, unit: TransferUnit, missing: Collection[str], staging: Path) -> bool:
         """Fetch what is missing; whether all of it is what the run's checksums say."""
         sums: dict[str, str] = {}
         for path in missing if unit.sums is None else (unit.sums, *(path for path in missing if path != unit.sums)):
@@ -196,30 +195,33 @@ class _Campaign:
                 try:
                     sums = self._sums(unit, file if path in missing else self._at(path))
                 except ValueError:
-                    self._leave(unit, f"{text(path)} is damaged in the bucket: it holds something else than checksums")
+                    self._leave(unit, f"{text(path)} is damaged in the bucket: it does not hold checksums")
                     return False
                 if absent := sorted(
                     named for named in sums if named not in unit.paths and not self._at(named).exists()
                 ):
-                    self._lacks(unit, absent)
+                    self._report_missing(unit, absent)
                     return False
             elif path in sums and sha256_of(file) != sums[path]:
-                self._leave(unit, f"{text(path)} is damaged in the bucket: it is not what {text(unit.sums or '')} says")
+                self._leave(
+                    unit,
+                    f"{text(path)} is damaged in the bucket: it does not match its checksum in {text(unit.sums or '')}",
+                )
                 return False
         return True
 
-    def _sums(self, unit: Unit, file: Path) -> dict[str, str]:
+    def _sums(self, unit: TransferUnit, file: Path) -> dict[str, str]:
         if file.stat().st_size > _LARGEST_SUMS_BYTES:
             raise ValueError(file)
         return names.checksums(file.read_bytes(), unit)
 
-    def _lacks(self, unit: Unit, absent: list[str]) -> None:
+    def _report_missing(self, unit: TransferUnit, absent: list[str]) -> None:
         """A push brings main results last; without them it has not ended."""
         if any(map(names.is_main, absent)) or not any(map(names.is_main, unit.paths)):
             self._incomplete.add(unit.folder)
-            self._tally.notice(f"{text(unit.name)} is not whole in the bucket: a push of it has not ended")
+            self._tally.notice(f"{text(unit.name)} is incomplete in the bucket: its push has not ended")
         else:
-            self._leave(unit, f"{text(unit.name)} is damaged in the bucket: {text(absent[0])} is not there")
+            self._leave(unit, f"{text(unit.name)} is damaged in the bucket: {text(absent[0])} is missing")
 
     def _copy(self, path: str, file: Path) -> None:
         with file.open("xb") as target:
@@ -230,18 +232,18 @@ class _Campaign:
             raise OSError(f"{text(path)} was replaced in the bucket while it was fetched")
 
     def _appear(self, missing: list[str], staging: Path) -> None:
-        """In the order of `Unit`: main results last. What has taken a name meanwhile stays."""
+        """In the order of `TransferUnit`: main results last. What has taken a name meanwhile stays."""
         for path in missing:
             final = self._at(path)
             try:
                 give_name(staging / final.name, final)
             except FileExistsError:
-                self._tally.problem(f"{text(path)} has come here meanwhile; it stays")
+                self._tally.problem(f"{text(path)} appeared here during the pull and was kept")
                 return
-            self._known.note(path, final.stat(), self._there[path])
+            self._compared.note(path, final.stat(), self._there[path])
             self._tally.moved(self._there[path].size)
 
-    def _leave(self, unit: Unit, why: str) -> None:
+    def _leave(self, unit: TransferUnit, why: str) -> None:
         self._incomplete.add(unit.folder)
         self._tally.problem(why)
 

@@ -1,7 +1,7 @@
 """A branch of a git repository as destination, such as ``gh-pages``: one commit and one push per publication.
 
-Everything happens in the repository of the checkout, whose settings and credentials for the remote apply, but beside
-what its user works with: no working tree, index or branch is touched, only objects and ``refs/loadstone/``.
+Everything happens in the repository of the checkout, whose settings and credentials for the remote apply, but without
+touching what its user works with: no working tree, index or branch changes, only objects and ``refs/loadstone/``.
 
 `git fast-import` writes the commit, not `ghp-import`: that replaces the branch's tree, so that all former publications
 would have to be checked out, commits when nothing changed, and moves the user's own branch of that name.
@@ -18,7 +18,7 @@ from typing import IO
 from loadstone import process
 from loadstone.config import redact
 from loadstone.errors import LoadstoneError
-from loadstone.publish.site.destination import Write
+from loadstone.publish.site.destinations import Write
 
 # What was published last: it keeps the objects here, so that the next publication fetches none.
 _PUBLISHED = "refs/loadstone/published"
@@ -39,17 +39,17 @@ class Branch:
         return f"the branch {self._branch} of {redact.text(self._remote)}{below}"
 
     @contextmanager
-    def opened(self, *, looking: bool) -> Iterator["_BranchPlace"]:
-        if not self._git.tells("rev-parse", "--git-dir"):
+    def opened(self, *, dry_run: bool) -> Iterator["_BranchPlace"]:
+        if not self._git.succeeds("rev-parse", "--git-dir"):
             raise LoadstoneError(
-                f"publishing to a branch needs a git repository, and {Path.cwd()} is none (`git init`)"
+                f"publishing to a branch needs a git repository, which {Path.cwd()} is not (see `git init`)"
             )
         with tempfile.TemporaryDirectory(prefix="loadstone") as folder:
-            if looking:
+            if dry_run:
                 self._git.keep_objects_in(Path(folder))
             head = self._git.head_of(self._remote, self._branch)
-            if head and not self._git.tells("cat-file", "-e", f"{head}^{{commit}}"):
-                fetched = f"+refs/heads/{self._branch}" + ("" if looking else f":{_PUBLISHED}")
+            if head and not self._git.succeeds("cat-file", "-e", f"{head}^{{commit}}"):
+                fetched = f"+refs/heads/{self._branch}" + ("" if dry_run else f":{_PUBLISHED}")
                 self._git.answer("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._remote, fetched)
             yield _BranchPlace(self._git, self._remote, self._branch, self._prefix, head)
 
@@ -81,7 +81,7 @@ class _Git:
         listed = self.answer("ls-remote", remote, f"refs/heads/{branch}").split()
         return listed[0].decode() if listed else None
 
-    def tells(self, *arguments: str) -> bool:
+    def succeeds(self, *arguments: str) -> bool:
         """Whether it succeeds."""
         return process.ask([*self._command, *arguments], environment=self._environment).code == 0
 
@@ -117,9 +117,9 @@ class _BranchPlace:
         if self._head is None:
             return []
         where = (self._prefix + below).rstrip("/")
-        told = self._git.answer("ls-tree", "-l", "-z", *options, self._head, *([where] if where else []))
+        output = self._git.answer("ls-tree", "-l", "-z", *options, self._head, *([where] if where else []))
         found = []
-        for line in filter(None, told.split(b"\0")):
+        for line in filter(None, output.split(b"\0")):
             about, _, path = line.partition(b"\t")
             _, kind, blob, size = about.split()
             if kind == b"blob":
@@ -141,14 +141,14 @@ class _BranchPlace:
         # A name of its own, for a killed git may leave a lock at its name.
         ref = f"refs/loadstone/{uuid.uuid4().hex}"
         with tempfile.TemporaryFile() as stream:
-            self._tell(stream, ref, message)
+            self._write_import(stream, ref, message)
             stream.seek(0)
             self._git.answer("fast-import", "--quiet", "--date-format=now", stdin=stream)
         try:
             self._push(ref)
-            self._git.tells("update-ref", _PUBLISHED, ref)
+            self._git.succeeds("update-ref", _PUBLISHED, ref)
         finally:
-            self._git.tells("update-ref", "-d", ref)
+            self._git.succeeds("update-ref", "-d", ref)
 
     def _push(self, ref: str) -> None:
         try:
@@ -158,9 +158,11 @@ class _BranchPlace:
                 raise
             raise LoadstoneError(f"somebody else has just published to the branch {self._branch}; try again") from None
 
-    def _tell(self, stream: IO[bytes], ref: str, message: str) -> None:
+    def _write_import(self, stream: IO[bytes], ref: str, message: str) -> None:
         """What git-fast-import reads. Copies come first: they are of what is there."""
-        ident = self._git.answer("var", "GIT_COMMITTER_IDENT") if self._git.tells("var", "GIT_COMMITTER_IDENT") else b""
+        ident = (
+            self._git.answer("var", "GIT_COMMITTER_IDENT") if self._git.succeeds("var", "GIT_COMMITTER_IDENT") else b""
+        )
         committer = ident.rpartition(b">")[0] + b">" if b">" in ident else _NOBODY.encode()
         stream.write(b"commit %s\ncommitter %s now\n" % (ref.encode(), committer))
         _data(stream, message.encode())

@@ -1,9 +1,17 @@
-"""Which files of the reports folder are the site: only what Loadstone writes there, never what else lies beside it."""
+"""The files of a site: which files of the reports folder belong to it, and whether any of them is missing.
+
+Only what Loadstone writes there belongs to a site, never what else lies in the folder.
+"""
 
 import hashlib
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from html import unescape
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+from urllib.parse import unquote
 
 from loadstone.errors import LoadstoneError
 
@@ -26,7 +34,7 @@ CONTENT_TYPES = {
 }
 START = "index.html"
 CRATE = "ro-crate-metadata.json"
-_MARK = b"Made by Loadstone"
+_SIGNATURE = b"Made by Loadstone"
 _CHUNK = 1 << 20
 
 
@@ -40,19 +48,19 @@ class SiteFile:
 
 
 def content_type(name: str) -> str:
-    """What a server has to call a file of this name."""
+    """The Content-Type of a file by its name."""
     return CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream")
 
 
 def of_site(reports: Path) -> dict[str, SiteFile]:
     """The files of the site by their name in it (with ``/``), sorted. Raises LoadstoneError when there is no site."""
     if not (reports / START).is_file():
-        raise LoadstoneError(f"there is no site in {reports}: `snakemake --cores all report` makes it")
+        raise LoadstoneError(f"there is no site in {reports}; `snakemake --cores all report` builds it")
     return {path.relative_to(reports).as_posix(): _described(path) for path in sorted(_found(reports))}
 
 
 def digest(site: dict[str, SiteFile]) -> str:
-    """The same for two sites of the same content."""
+    """A digest of the names and bytes of a site's files."""
     stated = "".join(f"{file.sha256} {name}\n" for name, file in sorted(site.items()))
     return hashlib.sha256(stated.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -68,7 +76,7 @@ def _found(reports: Path) -> Iterator[Path]:
 def _is_ours(path: Path) -> bool:
     if path.suffix not in CONTENT_TYPES or path.name.startswith(".") or path.is_symlink() or not path.is_file():
         return False
-    return (path.suffix != ".html" and path.name != CRATE) or _MARK in path.read_bytes()
+    return (path.suffix != ".html" and path.name != CRATE) or _SIGNATURE in path.read_bytes()
 
 
 def _described(path: Path) -> SiteFile:
@@ -78,3 +86,51 @@ def _described(path: Path) -> SiteFile:
             hashed.update(chunk)
             size += len(chunk)
     return SiteFile(path, hashed.hexdigest(), size)
+
+
+_LOADED = re.compile(r'<(?:link|script|img)\b[^>]*?\b(?:href|src)="([^"#?]+)')
+_ASKED = re.compile(r'"file":"(ask/[^"]+)"')  # by the page on which readers ask
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+_SHOWN = 3
+
+
+def check_complete(site: Mapping[str, SiteFile]) -> None:
+    """Raises LoadstoneError when a page loads a file that is not there, or is not the one that it was made with."""
+    found = {missing: _page_of(name) for name in site for missing in _missing(name, site)}
+    if not found:
+        return
+    named = "; ".join(f"{missing} (used by {page})" for missing, page in list(found.items())[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    changed = [missing for missing in found if missing in site]
+    # Their sizes are those that they were made with, so that nobody else noticed.
+    removing = f"Remove {' '.join(changed)} from the reports folder and run" if changed else "Run"
+    raise LoadstoneError(
+        f"the site is incomplete, so nothing was published. Missing or changed: {named}{more}. {removing} "
+        "`snakemake --cores all report`, which rebuilds what is missing"
+    )
+
+
+def _missing(page: str, site: Mapping[str, SiteFile]) -> Iterator[str]:
+    if page.endswith(".html"):
+        text = site[page].path.read_text("utf-8", "replace")
+        links = (unquote(unescape(link)) for link in _LOADED.findall(text) if not _ELSEWHERE.match(link))
+        for name in dict.fromkeys([*(_resolved(page, link) for link in links), *_ASKED.findall(text)]):
+            if name not in site:
+                yield name
+    elif page.endswith(f"-{CRATE}"):
+        for part in json.loads(site[page].path.read_bytes())["@graph"]:
+            if part.get("@type") == "File" and not _is_unchanged(part, _resolved(page, unquote(part["@id"])), site):
+                yield _resolved(page, unquote(part["@id"]))
+
+
+def _page_of(name: str) -> str:
+    """The page that a file of the site is or describes; building that page again builds its other files too."""
+    return f"{name.removesuffix(f'-{CRATE}')}.html" if name.endswith(f"-{CRATE}") else name
+
+
+def _resolved(page: str, link: str) -> str:
+    return normpath(str(PurePosixPath(page).parent / link))
+
+
+def _is_unchanged(part: Mapping[str, str], name: str, site: Mapping[str, SiteFile]) -> bool:
+    return name in site and site[name].sha256 == part["sha256"]

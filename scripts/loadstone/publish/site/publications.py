@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 from loadstone.errors import LoadstoneError
 
-MARK = "loadstone-publication.json"
+RECORD = "loadstone-publication.json"
 RELEASES = "releases"
 FILES = "files.json"
 INDEX = f"{RELEASES}/index.html"
@@ -46,7 +46,7 @@ class Publication:
 
 
 @dataclass(frozen=True)
-class Mark:
+class PublicationRecord:
     """What a destination holds, as it says itself."""
 
     publications: tuple[Publication, ...] = ()  # the oldest first; the last is the current one
@@ -79,23 +79,23 @@ def new_moment(taken: Iterable[str], site: str, now: datetime) -> str:
 def instant(moment: str) -> datetime:
     """When a publication was begun. Raises ValueError when this names none."""
     if not _NAME.fullmatch(moment):
-        raise ValueError(f"{moment!r} names no publication")
+        raise ValueError(f"{moment!r} is not the name of a publication")
     return datetime.strptime(moment[: -_LETTERS - 1], _MOMENT).replace(tzinfo=UTC)
 
 
-def write_mark(mark: Mark) -> bytes:
+def write_record(mark: PublicationRecord) -> bytes:
     """The mark as a file."""
     content = {"made_by": _MADE_BY, "format": _FORMAT, **asdict(mark)}
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
 
 
-def read_mark(content: bytes, where: str) -> Mark:
+def read_record(content: bytes, where: str) -> PublicationRecord:
     """The mark of a destination; `where` names it in errors. Raises LoadstoneError when it is none."""
     try:
         found = json.loads(content)
         if (found["made_by"], found["format"]) != (_MADE_BY, _FORMAT):
             raise ValueError("it was written by another version")
-        mark = Mark(
+        mark = PublicationRecord(
             tuple(Publication(**each) for each in found["publications"]),
             Publication(**found["pending"]) if found["pending"] else None,
             tuple(found["removing"]),
@@ -105,19 +105,19 @@ def read_mark(content: bytes, where: str) -> Mark:
         _check_names(mark)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LoadstoneError(
-            f"{where} has a {MARK} that says nothing which is understood ({error}); nothing was changed there"
+            f"{where} has a {RECORD} that cannot be understood ({error}); nothing was changed there"
         ) from None
     return mark
 
 
-def _check_names(mark: Mark) -> None:
+def _check_names(mark: PublicationRecord) -> None:
     """What a mark names is written to and removed. Raises ValueError."""
     named = [*mark.publications, *([mark.pending] if mark.pending else [])]
     for moment in (*(each.moment for each in named), *mark.removing, *mark.entries.values()):
         instant(moment)
     for page in (*mark.ended, *mark.entries):
         if not page.endswith(".html") or not all(part.strip(".") for part in page.split("/")):
-            raise ValueError(f"{page!r} is no page")
+            raise ValueError(f"{page!r} is not a page")
 
 
 def write_files(sha256: Mapping[str, str]) -> bytes:
@@ -134,7 +134,7 @@ def read_files(content: bytes | None) -> dict[str, str]:
     return found if isinstance(found, dict) and all(isinstance(each, str) for each in found.values()) else {}
 
 
-def begun(mark: Mark, publication: Publication, pages: Iterable[str]) -> Mark:
+def begun(mark: PublicationRecord, publication: Publication, pages: Iterable[str]) -> PublicationRecord:
     """The mark while `publication` is being transferred: it names all that a killed one may leave."""
     abandoned = {mark.pending.moment} - {publication.moment} if mark.pending else set()
     return replace(
@@ -145,14 +145,16 @@ def begun(mark: Mark, publication: Publication, pages: Iterable[str]) -> Mark:
     )
 
 
-def switched(mark: Mark, publication: Publication, pages: Iterable[str], keep: int | None) -> Mark:
+def switched(
+    mark: PublicationRecord, publication: Publication, pages: Iterable[str], keep: int | None
+) -> PublicationRecord:
     """The mark, as it was `begun`, once `publication` is the current one; of all, the last `keep` stay (None: all)."""
     publications = (*mark.publications, publication)
     staying = publications[-keep:] if keep else publications
     moments = {each.moment for each in staying}
     led = {**mark.entries, **dict.fromkeys(pages, publication.moment)}
     entries = {page: moment for page, moment in sorted(led.items()) if moment in moments}
-    return Mark(
+    return PublicationRecord(
         publications=staying,
         removing=tuple(sorted({*mark.removing, *(each.moment for each in publications)} - moments)),
         ended=tuple(sorted({*mark.ended, *led} - entries.keys())),
@@ -160,7 +162,7 @@ def switched(mark: Mark, publication: Publication, pages: Iterable[str], keep: i
     )
 
 
-def settled(mark: Mark) -> Mark:
+def settled(mark: PublicationRecord) -> PublicationRecord:
     """The same when what was to be removed is gone."""
     return replace(mark, removing=(), ended=())
 

@@ -1,0 +1,307 @@
+"""A bundle: one file of raw results, metadata, tables, site and provenance, which can be checked anywhere.
+
+In: a selection of an archive, its tables and its site (`select`, `gather`). Out: a zip file in the layout of BagIt
+(RFC 8493), so that other tools can check it too (`write`). The same content gives the same bytes anywhere: members are
+sorted, have no times and are not compressed (raw results and tables are already, and compressors differ between
+versions). What is not the same on every machine is not part of a bundle: the database ``loadstone.duckdb`` (DuckDB
+numbers its entries at random; it holds no figure, only views of the tables), folders of the tables whose names begin
+with a dot (what was read when, by mtimes) and ``progress.html`` (the progress of this machine's sweeps).
+"""
+
+import hashlib
+import json
+import os
+import platform
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from loadstone import __version__
+from loadstone.archive import Campaign, encode
+from loadstone.archive.durable import open_raw, sha256_of, sync
+from loadstone.archive.trace_dumps import Dump
+from loadstone.config import SETTINGS
+from loadstone.errors import LoadstoneError
+from loadstone.publish.site import files as site_files
+from loadstone.report import navigation
+from loadstone.report.slugs import slug
+from loadstone.tables import VERSION, layout, verify
+from loadstone.tables.schema import PLAIN, SCOPED
+from loadstone.text import counted, megabytes
+
+FORMAT = 1  # of bundles; raised when an older Loadstone would misread a newer one
+PROVENANCE = "provenance.json"
+ARCHIVE, TABLES, SITE, CONFIG = "archive/", "tables/", "site/", "config/"
+# What people say about the archive. The rest of the configuration may hold credentials and is nobody's business.
+CONFIGURATION = ("catalogue.yaml", "comparisons.yaml", "variants.yaml")
+LIBRARIES = ("diptest", "duckdb", "ijson", "msgspec", "numpy", "pyarrow", "ruptures", "scipy")
+_OF_COMPARISONS = (*(table for table in PLAIN if table not in ("generators", "history")), *SCOPED)
+_PROGRESS = next(entry.path for entry in navigation.ENTRIES if entry.name == "progress")
+_ALWAYS_IN_SITE = ("assets/", "methods.html")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One file of a bundle: its name there and where its content is, on the disk or in memory."""
+
+    name: str
+    content: Path | bytes
+
+
+@dataclass(frozen=True)
+class BundleSelection:
+    """What a bundle is about. Unless `everything`: only these, without what lies above campaigns."""
+
+    campaigns: tuple[Campaign, ...]
+    comparisons: tuple[str, ...]
+    dumps: tuple[Dump, ...]
+    everything: bool
+
+
+def select(
+    present: Sequence[Campaign],
+    comparisons: Mapping[str, Sequence[Campaign]],
+    found: Sequence[Dump],
+    declared: Mapping[str, Any],
+) -> BundleSelection:
+    """What the configuration's ``bundle`` asks for: all, unless it names `campaigns` or `comparisons`.
+
+    `comparisons` are those with campaigns in the archive; the campaigns of a chosen one come with it. Raises
+    LoadstoneError for names that are not there.
+    """
+    names, ids = declared.get("campaigns"), declared.get("comparisons")
+    if names is None and ids is None:
+        return BundleSelection(tuple(present), tuple(comparisons), tuple(found), everything=True)
+    by_name = {str(campaign): campaign for campaign in present}
+    unknown = [f"campaign {name}" for name in names or () if name not in by_name]
+    unknown += [f"comparison {name}" for name in ids or () if name not in comparisons]
+    if unknown:
+        raise LoadstoneError(
+            f"bundle in the configuration names what the archive does not hold: {', '.join(unknown)}; a "
+            "campaign is named app/host/timestamp, as its folders are"
+        )
+    chosen = {by_name[name] for name in names or ()} | {each for name in ids or () for each in comparisons[name]}
+    owned = tuple(dump for dump in found if dump.campaign in chosen)
+    return BundleSelection(tuple(sorted(chosen)), tuple(sorted(ids or ())), owned, everything=False)
+
+
+def gather(
+    selection: BundleSelection, archive: Path, tables: Path, reports: Path, settings: Mapping[str, Any]
+) -> list[Member]:
+    """Everything of a bundle, sorted by name. `settings`: what tables depend on besides `CONFIGURATION`."""
+    found = [*_raw(selection, archive), *_tables(selection, tables), *_site(selection, reports)]
+    for name in CONFIGURATION:
+        path = Path("config") / name
+        if path.is_file():
+            found.append(Member(f"{CONFIG}{name}", path))
+    found.append(Member(PROVENANCE, as_json(provenance(selection, settings))))
+    return sorted(found, key=lambda member: member.name)
+
+
+def provenance(selection: BundleSelection, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What made a bundle, and what it takes to make its tables again."""
+    return {
+        "format": FORMAT,
+        "tables": VERSION,
+        "software": software(),
+        "settings": {name: settings[name] for name in SETTINGS},
+        "whole": selection.everything,
+        "campaigns": sorted(layout.text(str(campaign)) for campaign in selection.campaigns),
+        "comparisons": sorted(selection.comparisons),
+    }
+
+
+def software() -> dict[str, str]:
+    """What tables may depend on, by name; the site's own crate names what pages were made with."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    own = {"loadstone": __version__, "python": python, "processor": platform.machine()}
+    return own | {name: version(name) for name in LIBRARIES}
+
+
+def as_json(content: Any) -> bytes:
+    """The same content is the same bytes."""
+    return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def archive_name(path: str) -> str:
+    """The name in a bundle of an archive's file; every part can be decoded (`archive.decode`), so no two meet."""
+    return ARCHIVE + "/".join(map(encode, path.split("/")))
+
+
+def _raw(selection: BundleSelection, archive: Path) -> Iterator[Member]:
+    folders = [campaign.path for campaign in selection.campaigns]
+    sources = {dump.source for dump in selection.dumps}
+    for path in verify.files(archive):
+        if (
+            selection.everything
+            or path in sources
+            or any((archive / path).is_relative_to(folder) for folder in folders)
+        ):
+            yield Member(archive_name(path), archive / path)
+
+
+def _tables(selection: BundleSelection, tables: Path) -> Iterator[Member]:
+    for path in table_files(tables) if selection.everything else _of_selection(selection, tables):
+        yield Member(TABLES + path.relative_to(tables).as_posix(), path)
+
+
+def table_files(tables: Path) -> Iterator[Path]:
+    """The files below the tables' folder that are the same wherever they are made."""
+    for path in tables.rglob("*.parquet"):
+        if not any(part.startswith(".") for part in path.relative_to(tables).parts):
+            yield path
+
+
+def _of_selection(selection: BundleSelection, tables: Path) -> Iterator[Path]:
+    names = sorted(entry.name for entry in tables.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    for table in names:
+        for campaign in selection.campaigns:
+            folder = layout.partition(tables, table, campaign)
+            yield from (path for path in folder.glob("*.parquet") if not path.name.startswith("."))
+    for comparison in selection.comparisons:
+        files = (layout.comparison_file(tables, comparison, table) for table in _OF_COMPARISONS)
+        yield from filter(Path.is_file, files)
+
+
+def _site(selection: BundleSelection, reports: Path) -> Iterator[Member]:
+    pages = {f"campaigns/{slug(campaign)}" for campaign in selection.campaigns}
+    pages |= {f"comparisons/{name}" for name in selection.comparisons}
+    pages |= {f"traces/{dump.slug}" for dump in selection.dumps}
+    for name, file in site_files.of_site(reports).items():
+        if name == _PROGRESS:
+            continue
+        if selection.everything or name.startswith(_ALWAYS_IN_SITE) or _is_of(name.removeprefix("figures/"), pages):
+            yield Member(SITE + name, file.path)
+
+
+def _is_of(name: str, pages: Collection[str]) -> bool:
+    """Whether a file is a page, lies in its folder or beside it under its name."""
+    parts = name.split("/")
+    if len(parts) < 2:
+        return False
+    own = f"{parts[0]}/{parts[1]}"
+    return own in pages or any(own.startswith(f"{page}{end}") for page in pages for end in (".html", ".sha256", "-ro"))
+
+
+FOLDER = "loadstone-bundle/"  # all that a bundle holds is in it, whatever its file is called
+DATA = "data/"
+DECLARATION, INFO = "bagit.txt", "bag-info.txt"
+MANIFEST, TAG_MANIFEST = "manifest-sha256.txt", "tagmanifest-sha256.txt"
+_BAGIT = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file knows
+_CHUNK = 1 << 20
+_NAME_AT = 30  # of the first member's name in a zip file
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A finished bundle; `size` in bytes."""
+
+    path: Path
+    files: int
+    size: int
+    sha256: str
+
+    def line(self) -> str:
+        """A summary in one line."""
+        return f"{self.path}: {counted(self.files, 'file')}, {megabytes(self.size)}, SHA-256 {self.sha256}"
+
+
+def write(path: Path, members: Iterable[Member]) -> Written:
+    """Write a bundle; it appears complete or not at all. Replaces a former bundle and nothing else.
+
+    Memory does not grow with the size of files. Raises LoadstoneError when it can't be written, `path` is another
+    file, or a file changed meanwhile.
+    """
+    temporary = path.with_name(f".{path.name}.part")  # one name, so that what a killed command left is used again
+    try:
+        if path.exists() and not is_bundle(path):
+            raise LoadstoneError(f"{path} exists and is not a bundle; choose another file or remove it")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            count = _fill(temporary, members)
+            sync(temporary)
+            size, digest = temporary.stat().st_size, sha256_of(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync(path.parent)
+    except OSError as error:
+        raise LoadstoneError(f"the bundle {path} cannot be written: {error.strerror or error}") from None
+    return Written(path, count, size, digest)
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file begins as bundles do."""
+    first = f"{FOLDER}{DECLARATION}".encode()
+    try:
+        with path.open("rb") as file:
+            return file.read(_NAME_AT + len(first))[_NAME_AT:] == first
+    except OSError:
+        return False
+
+
+def _fill(temporary: Path, members: Iterable[Member]) -> int:
+    sums: dict[str, str] = {}
+    size = 0
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED, allowZip64=True) as bundle:
+        tags = {DECLARATION: _add(bundle, DECLARATION, _BAGIT)[0]}
+        for member in members:
+            sums[f"{DATA}{member.name}"], length = _add(bundle, f"{DATA}{member.name}", member.content)
+            size += length
+        about = f"Bag-Software-Agent: Loadstone bundle {FORMAT}\nPayload-Oxum: {size}.{len(sums)}\n".encode()
+        tags[INFO] = _add(bundle, INFO, about)[0]
+        tags[MANIFEST] = _add(bundle, MANIFEST, manifest(sums))[0]
+        _add(bundle, TAG_MANIFEST, manifest(tags))
+    return len(sums)
+
+
+def manifest(sums: dict[str, str]) -> bytes:
+    """Lines as sha256sum writes them; BagIt escapes three characters of names."""
+    lines = (f"{digest}  {escaped(name)}\n" for name, digest in sorted(sums.items()))
+    return "".join(lines).encode()
+
+
+def escaped(name: str) -> str:
+    """A name as a manifest has it."""
+    return name.replace("%", "%25").replace("\n", "%0A").replace("\r", "%0D")
+
+
+def unescaped(name: str) -> str:
+    """Inverse of `escaped`."""
+    return name.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
+
+
+def _add(bundle: zipfile.ZipFile, name: str, content: Path | bytes) -> tuple[str, int]:
+    """One member; its SHA-256 and size."""
+    info = zipfile.ZipInfo(FOLDER + name, _EPOCH)
+    info.create_system = 3  # Unix, wherever it is written
+    info.external_attr = 0o100644 << 16
+    if isinstance(content, bytes):
+        bundle.writestr(info, content)
+        return hashlib.sha256(content).hexdigest(), len(content)
+    digest = hashlib.sha256()
+    with _opened(content) as source:
+        info.file_size = size = os.fstat(source.fileno()).st_size
+        with bundle.open(info, "w") as target:
+            left = size
+            while chunk := source.read(min(_CHUNK, left)):
+                digest.update(chunk)
+                target.write(chunk)
+                left -= len(chunk)
+        if left or source.read(1):
+            raise LoadstoneError(f"{content} changed while it was bundled; run again")
+    return digest.hexdigest(), size
+
+
+def _opened(content: Path) -> FileIO:
+    try:
+        return open_raw(content)
+    except OSError as error:
+        raise LoadstoneError(f"{content} cannot be read, so it cannot be bundled: {error.strerror or error}") from None

@@ -1,0 +1,343 @@
+"""Verifies a bundle: is it complete and unaltered, and do its tables follow from its raw results?
+
+Nothing in it is trusted: it may come from anybody. Names, kinds and sizes are checked before anything is read, every
+byte is hashed before anything is unpacked, and only files that the manifest lists are ever written, below a folder of
+their own. Then its tables are rebuilt from its raw results and compared to the byte.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive import decode
+from loadstone.archive.durable import sha256_of
+from loadstone.config import SETTINGS
+from loadstone.errors import LoadstoneError, printable
+from loadstone.process import ask
+from loadstone.publish.bundle import (
+    ARCHIVE,
+    CONFIG,
+    CONFIGURATION,
+    DATA,
+    DECLARATION,
+    FOLDER,
+    FORMAT,
+    INFO,
+    MANIFEST,
+    PROVENANCE,
+    TABLES,
+    TAG_MANIFEST,
+    software,
+    table_files,
+    unescaped,
+)
+from loadstone.tables import VERSION, verify
+from loadstone.tables.layout import prepare_folder
+from loadstone.text import counted, megabytes
+
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+_TAGS = (DECLARATION, INFO, MANIFEST)
+_MOST_TEXT_BYTES = 256 << 20  # of manifest and provenance: more than a million files
+_MOST_DIRECTORY_BYTES = 512 << 20  # what a zip file says of its members is read at once
+_CHUNK = 1 << 20
+_SHOWN = 20
+_LONGEST_NAME = 300
+_LONGEST_TEXT = 4000
+_DATA = f"{FOLDER}{DATA}"
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class VerifiedBundle:
+    """A bundle whose bytes match its manifests: SHA-256 by name (``archive/...``), size in bytes, provenance."""
+
+    path: Path
+    sums: Mapping[str, str]
+    size: int
+    provenance: Mapping[str, Any]
+
+
+def check(path: Path) -> VerifiedBundle:
+    """Read a bundle to its last byte. Raises LoadstoneError that names what is wrong with it."""
+    with _opened(path) as bundle:
+        infos = {info.filename.removeprefix(FOLDER): info for info in bundle.infolist()}
+        if missing := {*_TAGS, TAG_MANIFEST} - infos.keys():
+            raise LoadstoneError(f"{path} is not a bundle: {', '.join(sorted(missing))} missing")
+        tags = _manifest(path, bundle, TAG_MANIFEST)
+        if set(tags) != set(_TAGS):
+            raise LoadstoneError(f"{path} is not a complete bundle: {TAG_MANIFEST} does not list {', '.join(_TAGS)}")
+        sums = tags | _manifest(path, bundle, MANIFEST)
+        _refuse(path, "does not hold exactly the files that its manifests list", _unnamed(sums, infos))
+        _refuse(path, "was altered", [name for name in sums if _sha256(bundle, infos[name]) != sums[name]])
+        provenance = _provenance(path, _text(path, bundle, f"{DATA}{PROVENANCE}"))
+        size = sum(info.file_size for info in infos.values())
+    data = {name.removeprefix(DATA): digest for name, digest in sums.items() if name.startswith(DATA)}
+    return VerifiedBundle(path, data, size, provenance)
+
+
+def unpack(checked: VerifiedBundle, folder: Path) -> None:
+    """Write raw results (``archive``) and what people say of them (``config``) below `folder`, which is empty.
+
+    Raises LoadstoneError when that fails or the bundle has changed since it was checked.
+    """
+    with _opened(checked.path) as bundle:
+        for name, digest in checked.sums.items():
+            if name.startswith(ARCHIVE) or name in {f"{CONFIG}{each}" for each in CONFIGURATION}:
+                target = folder / _unpacked(name)
+                try:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    found = _copy(bundle, bundle.getinfo(_DATA + name), target)
+                except OSError as error:
+                    why = f"{printable(name[:_LONGEST_NAME])}: {error.strerror or error}"
+                    raise LoadstoneError(f"{checked.path} cannot be unpacked into {folder}: {why}") from None
+                if found != digest:
+                    raise LoadstoneError(f"{checked.path} changed while it was being verified")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The zip file, once its members are known to be harmless."""
+    try:
+        _check_directory(path)
+        with zipfile.ZipFile(path) as bundle:
+            _check_members(path, bundle.infolist())
+            yield bundle
+    except FileNotFoundError:
+        raise LoadstoneError(f"there is no bundle {path}") from None
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
+        raise LoadstoneError(f"{path} is damaged, truncated or not a bundle: {error}") from None
+    except OSError as error:
+        raise LoadstoneError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _check_directory(path: Path) -> None:
+    """A zip file ends with how long its list of members is; Python reads all of that at once."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - (1 << 16) - 22))
+        tail = file.read()
+    end = tail.rfind(b"PK\x05\x06")
+    if end < 0 or len(tail) - end < 22:
+        raise zipfile.BadZipFile("its end is missing")
+    length = int.from_bytes(tail[end + 12 : end + 16], "little")
+    far = tail.rfind(b"PK\x06\x06", 0, end)
+    if far >= 0:
+        length = max(length if length != 0xFFFFFFFF else 0, int.from_bytes(tail[far + 40 : far + 48], "little"))
+    if length > min(_MOST_DIRECTORY_BYTES, size):
+        raise LoadstoneError(f"{path} is not a bundle: its list of members claims to be {length:,} bytes long")
+
+
+def _check_members(path: Path, infos: list[zipfile.ZipInfo]) -> None:
+    seen: set[str] = set()
+    faults = []
+    for info in infos:
+        if fault := _fault(info):
+            faults.append(f"{info.filename!r} {fault}")
+        elif info.filename in seen:
+            faults.append(f"{info.filename!r} appears twice")
+        seen.add(info.filename)
+    _refuse(path, "is not a bundle", faults)
+    if sum(info.file_size for info in infos) > path.stat().st_size:
+        raise LoadstoneError(f"{path} is not a bundle: its members would be larger than the file")
+
+
+def _fault(info: zipfile.ZipInfo) -> str:
+    """What is wrong with a member by what the zip file says of it."""
+    parts = info.filename.split("/")
+    mode = info.external_attr >> 16
+    if not info.filename.startswith(FOLDER) or "\\" in info.filename or info.filename != info.orig_filename:
+        return f"is not in {FOLDER}"
+    if any(part in ("", ".", "..") or _is_path(decode(part)) for part in parts):
+        return "leads outside its folder"
+    if not stat.S_ISREG(mode):
+        return "is not a regular file"
+    if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 or info.compress_size != info.file_size:
+        return "is compressed or encrypted; members of a bundle are neither"
+    return ""
+
+
+def _is_path(part: str) -> bool:
+    return part in ("", ".", "..") or "/" in part or "\0" in part
+
+
+def _unnamed(sums: Mapping[str, str], infos: Mapping[str, object]) -> list[str]:
+    missing = [f"{name} is missing" for name in sums.keys() - infos.keys()]
+    return sorted(missing + [f"{name} is not in a manifest" for name in infos.keys() - sums.keys() - {TAG_MANIFEST}])
+
+
+def _refuse(path: Path, why: str, faults: list[str]) -> None:
+    if faults:
+        more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
+        shown = "\n".join(f"  {printable(fault)}" for fault in [*faults[:_SHOWN], *more])
+        raise LoadstoneError(f"{path} {why}:\n{shown}")
+
+
+def _text(path: Path, bundle: zipfile.ZipFile, name: str) -> str:
+    try:
+        info = bundle.getinfo(FOLDER + name)
+        if info.file_size > _MOST_TEXT_BYTES:
+            raise LoadstoneError(f"{path}: {name} is too large")
+        return bundle.read(info).decode()
+    except (KeyError, UnicodeDecodeError) as error:
+        raise LoadstoneError(f"{path}: {name} is missing or not text: {error}") from None
+
+
+def _manifest(path: Path, bundle: zipfile.ZipFile, name: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for number, line in enumerate(_text(path, bundle, name).split("\n")[:-1], 1):
+        match = _LINE.fullmatch(line)
+        listed = unescaped(match[2]) if match else ""
+        if match is None or listed in found or listed.startswith(DATA) != (name == MANIFEST):
+            raise LoadstoneError(f"{path}: line {number} of {name} is not a checksum, or repeats a file")
+        found[listed] = match[1]
+    return found
+
+
+def _provenance(path: Path, text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+        is_known = found["format"] == FORMAT
+        settings, software = found["settings"], found["software"]
+        is_valid = isinstance(settings, dict) and all(isinstance(each, str) for each in software.values())
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise LoadstoneError(f"{path}: {PROVENANCE} does not say how the bundle was made") from None
+    if not is_known or not is_valid:
+        raise LoadstoneError(
+            f"{path} was made by another version of Loadstone ({printable(str(software)[:200])}); use that"
+        )
+    return dict(found)
+
+
+def _sha256(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
+    """The SHA-256 of one member; empty where its CRC is wrong."""
+    try:
+        with bundle.open(info) as file:
+            digest = hashlib.sha256()
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+            return digest.hexdigest()
+    except zipfile.BadZipFile:
+        return ""
+
+
+def _unpacked(name: str) -> Path:
+    """Where a file lies under its own names."""
+    return Path(*map(decode, name.split("/")))
+
+
+def _copy(bundle: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> str:
+    digest = hashlib.sha256()
+    with bundle.open(info) as source, target.open("xb") as file:
+        while chunk := source.read(_CHUNK):
+            digest.update(chunk)
+            file.write(chunk)
+    return digest.hexdigest()
+
+
+def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) -> None:
+    """Check all of a bundle that can be checked here, in a folder below `tables` that is removed afterwards.
+
+    `command` builds the tables of a folder with a ``config/config.yaml`` when that folder is its last argument.
+
+    Raises LoadstoneError when the bundle is damaged, altered or hostile, or its tables are not what its raw results
+    give. Tables built by other versions of programs can't be told from altered ones; the log says so.
+    """
+    checked = check(path)
+    log(f"{path}: {counted(len(checked.sums), 'file')}, {megabytes(checked.size)}, all match the manifest")
+    with _scratch(tables) as folder:
+        unpack(checked, folder)
+        wrong = _against_own_checksums(folder, log)
+        _configure(folder, checked)
+        _make(command, folder)
+        differing = _differing(checked, folder / "tables")
+    other = _other_software(checked.provenance["software"], checked.provenance.get("tables"))
+    if not differing:
+        log(f"{counted(_tables_of(checked), 'table file')} rebuilt from the raw results, all byte-identical")
+    elif other:
+        log(f"not checked: {len(differing)} of {_tables_of(checked)} table files, since they were made with {other}")
+    else:
+        wrong += [f"rebuilt from the raw results, {fault}" for fault in differing]
+    log("not checked: whether the pages can be rebuilt; they match the manifest")
+    if wrong:
+        raise LoadstoneError("\n".join([f"{path} failed verification:", *map(printable, wrong)]))
+    unknown = ", but whether its tables come from its raw results was not checked"
+    log(f"{path} is valid{unknown if differing else ''}")
+
+
+@contextmanager
+def _scratch(tables: Path) -> Iterator[Path]:
+    prepare_folder(tables, tables)
+    folder = Path(tempfile.mkdtemp(dir=tables, prefix=".verified-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _against_own_checksums(folder: Path, log: Log) -> list[str]:
+    """Raw results against the checksums that were written when they were collected: a line per fault."""
+    if not (folder / "archive").is_dir():
+        return ["it holds no raw results"]
+    found = verify.verify(folder / "archive", folder / "tables", lambda _: None)
+    log(f"raw results: {found.summary()}")
+    return [line for line in found.lines() if not line.startswith("appeared")]
+
+
+def _configure(folder: Path, checked: VerifiedBundle) -> None:
+    """Write the configuration with which its tables were built; JSON is YAML too."""
+    places = {"archive": "archive", "tables": "tables", "reports": "reports", "host": "verified"}
+    (folder / "config").mkdir(exist_ok=True)
+    settings = checked.provenance["settings"]
+    content = {name: settings[name] for name in SETTINGS if name in settings} | places
+    (folder / "config/config.yaml").write_text(json.dumps(content))
+
+
+def _make(command: Sequence[str], folder: Path) -> None:
+    made = ask([*command, str(folder)])
+    if made.code:
+        raise LoadstoneError(f"the tables cannot be rebuilt:\n{made.errors[-_LONGEST_TEXT:]}")
+
+
+def _tables_of(checked: VerifiedBundle) -> int:
+    return sum(name.startswith(TABLES) for name in checked.sums)
+
+
+def _differing(checked: VerifiedBundle, tables: Path) -> list[str]:
+    """Differences between the rebuilt tables and those of the bundle, a line each."""
+    again = {TABLES + path.relative_to(tables).as_posix(): path for path in table_files(tables)}
+    faults = []
+    for name in sorted(name for name in checked.sums if name.startswith(TABLES)):
+        if name not in again:
+            faults.append(f"{name} is missing")
+        elif _file_sha256(again[name]) != checked.sums[name]:
+            faults.append(f"{name} differs")
+    if checked.provenance.get("whole"):
+        faults += [f"{name} is missing in the bundle" for name in sorted(again.keys() - checked.sums.keys())]
+    return faults
+
+
+def _other_software(named: Mapping[str, str], tables: object) -> str:
+    """The software that made a bundle where it differs from that here; empty if it is the same."""
+    here = software()
+    changed = sorted(name for name in named.keys() | here.keys() if named.get(name) != here.get(name))
+    found = [f"{name} {named.get(name, 'unknown')} (here {here.get(name, 'none')})" for name in changed]
+    if tables != VERSION:
+        found.append(f"version {tables} of the tables (here {VERSION})")
+    return ", ".join(found)
+
+
+def _file_sha256(path: Path) -> str:
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise LoadstoneError(f"{path} cannot be read: {error.strerror}") from None
