@@ -60,3 +60,8 @@ def counted(number: int, noun: str) -> str:
 def megabytes(size: int) -> str:
     """A size in bytes as text: ``1,350.0 MB``."""
     return f"{size / 1e6:,.1f} MB"
+
+
+def times(number: int) -> str:
+    """``once``, ``twice``, ``3 times``."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")

@@ -95,7 +95,7 @@ def test_records_are_added_and_never_changed(swept, monkeypatch: pytest.MonkeyPa
     assert [record["nth"] for record in it.records(1)] == [1, 2]
     assert archive.scan_campaign(it.campaign).digest() != before
     # Also when somebody else writes the record of that number in between.
-    monkeypatch.setattr("loadstone.archive.failures.next_number", lambda *_: 1)
+    monkeypatch.setattr("loadstone.archive.run_records.next_failure_number", lambda *_: 1)
     assert not swept_again(it)
     assert it.cell.failure(1, 1).read_bytes() == first
     assert len(it.records(1)) == 3

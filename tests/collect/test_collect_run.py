@@ -159,10 +159,10 @@ def test_a_target_that_cannot_be_started_shows_what_it_said(bench) -> None:
     it = bench()
     command = [sys.executable, "-c", "raise SystemExit('no licence')"]
     it.target["processes"]["server"]["command"] = command
-    with pytest.raises(LoadstoneError, match="declared otherwise"):
+    with pytest.raises(LoadstoneError, match="has changed since"):
         it.collect()
     it.target["processes"]["server"] |= {"command": command[:1], "environment": {"PYTHONHOME": "/nowhere"}}
-    with pytest.raises(LoadstoneError, match="declared otherwise"):
+    with pytest.raises(LoadstoneError, match="has changed since"):
         it.collect()
     it = Bench(it.folder / "again", "--nonsense")
     with pytest.raises(LoadstoneError, match=r"(?s)'server' ended \(exit code 2\).*unrecognized arguments"):
@@ -183,7 +183,7 @@ def test_a_credential_is_sent_and_stands_nowhere(bench) -> None:
     assert not any(b"sesame" in content for content in raw)
     assert not any("sesame" in line for line in it.said)
     it.target["variants"]["only"]["headers"] = {"Authorization": "Bearer other"}
-    with pytest.raises(LoadstoneError, match=r"(?s)declared otherwise.*  the request's header Authorization\n"):
+    with pytest.raises(LoadstoneError, match=r"(?s)has changed since.*  the request's header Authorization\n"):
         it.collect(2)
 
 

@@ -226,7 +226,7 @@ def test_headers_are_drawn_for_each_request_and_stand_nowhere(bench, generator: 
         assert b"sesame" not in raw(file), file
     assert not any("sesame" in line for line in it.said)
     (tmp_path / "tokens.txt").write_text("another")
-    with pytest.raises(LoadstoneError, match="declared otherwise"):
+    with pytest.raises(LoadstoneError, match="has changed since"):
         it.collect(2)
 
 
@@ -284,7 +284,7 @@ def test_a_script_of_ones_own(bench, tmp_path: Path) -> None:
     assert "sesame" not in json.dumps(content)
     assert metadata.read(it.cell.path / "metadata.json").expected_requests == 20
     file.write_text(SCRIPT + "// changed")
-    with pytest.raises(LoadstoneError, match=r"sweep.script is declared otherwise"):
+    with pytest.raises(LoadstoneError, match=r"sweep.script has changed"):
         it.collect(2)
 
 

@@ -4,7 +4,7 @@ import copy
 from pathlib import Path
 
 import pytest
-from loadstone.collect.tools import versions
+from loadstone.collect.requirements import versions
 from loadstone.errors import LoadstoneError
 
 CONFIG = {
@@ -42,8 +42,8 @@ def test_everything_that_is_missing_is_named_at_once(config, tmp_path: Path) -> 
     with pytest.raises(LoadstoneError) as raised:
         versions(config)
     assert str(raised.value).splitlines() == [
-        "the sweep can't be opened:",
+        "the sweep cannot be opened:",
         f"  the program './my-server' was not found (relative paths count from {tmp_path})",
-        "  the process 'app' names the file /nowhere/app.toml, which is not there",
-        f"  the process 'proxy' names the file proxy.yaml, which is not there (relative paths count from {tmp_path})",
+        "  the process 'app' names the file /nowhere/app.toml, which does not exist",
+        f"  the process 'proxy' names the file proxy.yaml, which does not exist (relative paths count from {tmp_path})",
     ]

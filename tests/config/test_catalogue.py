@@ -181,15 +181,15 @@ def test_a_timestamp_needs_no_quotes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{BAD: null}", "{WORSE: x}", "'WORSE' is no known tag; known are BAD"),
-        ("tag: BAD, app", "tag: WORSE, app", "'WORSE' is no known tag"),
+        ("{BAD: null}", "{WORSE: x}", "'WORSE' is not among the tags (BAD)"),
+        ("tag: BAD, app", "tag: WORSE, app", "'WORSE' is not among the tags"),
         ("purpose: p, ", "", "the key 'purpose' is missing"),
         ("purpose: p", "porpoise: p", "porpoise"),
-        ("2026-01-01T00:00:00Z", "yesterday", "yesterday: is no time with an offset"),
+        ("2026-01-01T00:00:00Z", "yesterday", "yesterday: is not an ISO 8601 time with an offset"),
         ("tagged:", "      2026-01-01T00:00:00Z: {purpose: q}\ntagged:", "'2026-01-01T00:00:00Z' appears twice"),
         ("tagged:", "      2026-01-01T01:00+01:00: {purpose: q}\ntagged:", "is the same moment as"),
-        ("tagged:", 'tagged:\n  - {tag: BAD, app: a, host: h, pattern: "*/1.*"}', "says the same as an earlier line"),
-        ('pattern: "*/1.*"', "rate: 1", "fits none of its forms; expected are those with"),
+        ("tagged:", 'tagged:\n  - {tag: BAD, app: a, host: h, pattern: "*/1.*"}', "repeats an earlier line"),
+        ('pattern: "*/1.*"', "rate: 1", "matches no allowed form; expected one with"),
         ("tags: {BAD: bad}\n", "", "the key 'tags' is missing"),
     ],
 )
@@ -208,5 +208,5 @@ def test_a_lost_catalogue_is_an_error_and_not_an_empty_one(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["exclude", "include"])
 def test_a_configured_tag_must_be_known(real: Catalogue, name: str) -> None:
-    with pytest.raises(LoadstoneError, match=rf"tags.{name}: 'failed' is no tag"):
+    with pytest.raises(LoadstoneError, match=rf"tags.{name}: 'failed' is not a tag"):
         real.excluding(DEFAULT | {name: ["failed"]})

@@ -27,22 +27,22 @@ def content() -> dict:
     ],
 )
 def test_archive_tables_and_site_are_kept_apart(content: dict, folders: dict) -> None:
-    with pytest.raises(LoadstoneError, match="keep them apart"):
+    with pytest.raises(LoadstoneError, match="use separate folders"):
         config.check({**content, **folders})
 
 
 def test_a_link_into_the_archive_is_seen_through(content: dict, tmp_path: Path) -> None:
     (tmp_path / "archive").mkdir()
     (tmp_path / "site").symlink_to(tmp_path / "archive")
-    with pytest.raises(LoadstoneError, match="keep them apart"):
+    with pytest.raises(LoadstoneError, match="use separate folders"):
         config.check({**content, "archive": str(tmp_path / "archive"), "reports": str(tmp_path / "site")})
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"archive": None}, "archive: null is given, a text is expected"),
-        ({"archive": ["a", "b"]}, r'archive: \["a", "b"\] is given, a text is expected'),
+        ({"archive": None}, "archive: null is given, but a text is expected"),
+        ({"archive": ["a", "b"]}, r'archive: \["a", "b"\] is given, but a text is expected'),
         ({"tables": "a/{x}"}, "can't have any of"),
         ({"report": {"title": float("nan")}}, "neither text nor a number"),
         ({"nonsense": 1}, "nonsense"),
@@ -92,7 +92,7 @@ def test_an_empty_host_is_the_hostname_and_a_number_is_a_name(content: dict) -> 
         ({"resources": {"namespaces": ["mesh"]}}, "namespaces"),
         (
             {"processes": {"generator": {"command": ["a"], "port": 1, "ready": "http://a"}}},
-            'target.processes: "generator" is given, a name other',
+            'target.processes: "generator" is given, but a name other',
         ),
     ],
 )
@@ -102,7 +102,8 @@ def test_what_is_wrong_with_sampling_is_named(content: dict, change: dict, said:
     assert config.check({**content, "target": content["target"] | {"resources": {"every": "0s"}}})
 
 
-NO_ADDRESS = '"ftp://host" is given, an address that begins with http:// or https:// is expected'
+QUOTED = 'a text (in quotes: "8080") is expected'
+NO_ADDRESS = '"ftp://host" is given, but an address that begins with http:// or https:// is expected'
 WRITTEN = """\
 archive: a
 tables: b
@@ -131,11 +132,11 @@ def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(t
     with pytest.raises(LoadstoneError) as raised:
         config.check(yaml.safe_load(WRITTEN))
     assert str(raised.value).splitlines()[1:] == [
-        "  sweep.oder (line 10): this key is not known; did you mean order?",
-        "  sweep.duration (line 9): the number 2 is given, a duration such as 10s, 1m30s or 500ms is expected",
+        "  sweep.oder (line 10): unknown key; did you mean order?",
+        "  sweep.duration (line 9): the number 2 is given, but a duration such as 10s, 1m30s or 500ms is expected",
         "  target.processes.app (line 17): the key 'ready' is missing",
-        '  target.processes.app.command.1 (line 18): the number 8080 is given, a text (in quotes: "8080") is expected',
-        "  target.processes.app.port (line 17): the number 99999999 is given, at most 65535 is expected",
+        "  target.processes.app.command.1 (line 18): the number 8080 is given, but " + QUOTED,
+        "  target.processes.app.port (line 17): the number 99999999 is given, but at most 65535 is expected",
         "  target.variants.plain.url (line 14): " + NO_ADDRESS,
     ]
 
@@ -143,7 +144,7 @@ def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(t
 def test_a_value_of_the_command_line_has_no_line(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(config.settings, "CONFIG", tmp_path / "config.yaml")
     (tmp_path / "config.yaml").write_text("archive: a\ntables: b\nreports: c\nreport: {}\n")
-    with pytest.raises(LoadstoneError, match="report: the number 3 is given, a mapping is expected"):
+    with pytest.raises(LoadstoneError, match="report: the number 3 is given, but a mapping is expected"):
         config.check({"archive": "a", "tables": "b", "reports": "c", "report": 3})
 
 
@@ -164,8 +165,8 @@ def test_broken_yaml_is_named_with_file_and_line(tmp_path, text: str, where: str
         ({"publish": {}}, "publish: the key 'to' is missing"),
         ({"publish": {"to": "ftp"}}, "publish.to"),
         ({"publish": {"to": "folder"}}, "publish: the key 'path' is missing"),
-        ({"publish": {"to": "folder", "path": "reports/www"}}, "must lie apart"),
-        ({"publish": {"to": "folder", "path": "."}}, "must lie apart"),
+        ({"publish": {"to": "folder", "path": "reports/www"}}, "must be separate folders"),
+        ({"publish": {"to": "folder", "path": "."}}, "must be separate folders"),
         ({"publish": {"to": "branch", "remote": "https://me:hunter2@127.0.0.1/x"}}, "publish.remote names a user"),
         ({"publish": {"to": "branch", "remote": "--upload-pack=x"}}, "publish.remote"),
         ({"publish": {"to": "branch", "prefix": "../x"}}, "publish.prefix"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import PROJECT
 from loadstone import config
-from loadstone.config.variants import PALETTE, Variants
+from loadstone.config.variants import PALETTE, Diamond, Layer, VariantGraph, Variants, cycle
 from loadstone.errors import LoadstoneError
 from loadstone.report.colours import on_dark, on_light
 
@@ -65,7 +65,7 @@ def test_what_was_seen_before_looks_the_same_whichever_others_are_there() -> Non
 def test_an_alias_of_two_variants_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "variants.yaml"
     file.write_text("app: {a: {aliases: [x]}, b: {aliases: [x]}}")
-    with pytest.raises(LoadstoneError, match="'x' stands for 'a' and 'b'"):
+    with pytest.raises(LoadstoneError, match="'x' is claimed by both 'a' and 'b'"):
         config.load_variants(file)
 
 
@@ -91,7 +91,7 @@ def test_a_wrong_file_is_named(tmp_path: Path, text: str, said: str) -> None:
         ("app: {a: , b: {over: c}}", "app: b: over: 'c' is no canonical name of a variant of this app"),
         ("app: {a: {aliases: [x]}, b: {over: [a, x]}}", "'x' is no canonical name"),
         ("other: {x: }\napp: {b: {over: x}}", "'x' is no canonical name"),
-        ("app: {a: {over: a}}", "these variants are over each other: a over a$"),
+        ("app: {a: {over: a}}", "these variants form a circle of `over`: a over a$"),
         (
             "app: {z: {over: a}, a: {over: b}, b: {over: [c, d]}, c: , d: {over: a}}",
             "(a over b over d over a|b over d over a over b|d over a over b over d)$",
@@ -214,7 +214,7 @@ def test_relabelled_variants_name_whom_their_old_label_stands_for_today(real: Va
     ("untils", "said"),
     [
         (["2024-01-01T00:00:00"], "until"),
-        (["2024-13-01T00:00:00Z"], "no time"),
+        (["2024-13-01T00:00:00Z"], "not an ISO 8601 time"),
         (["2025-01-01T00:00:00Z", "2024-01-01T00:00:00Z"], "oldest label comes first"),
     ],
 )
@@ -258,3 +258,55 @@ def test_no_two_colours_look_alike_to_anyone(real: Variants, shown: Callable[[st
         for vision in VISIONS:
             apart = np.linalg.norm(lab(colours[one], vision) - lab(colours[other], vision))
             assert apart > 5 * JUST_NOTICED, (one, other)
+
+
+CHAIN = {"plain": (), "mesh": ("plain",), "filter": ("mesh",), "full": ("filter",)}
+SQUARE = {"plain": (), "mesh": ("plain",), "cache": ("plain",), "both": ("mesh", "cache")}
+
+
+def test_a_chain_has_a_layer_at_each_step():
+    found = VariantGraph(CHAIN, CHAIN)
+    assert found.layers() == [Layer("plain", "mesh"), Layer("mesh", "filter"), Layer("filter", "full")]
+    assert found.diamonds() == []
+
+
+def test_what_was_not_measured_is_passed_through():
+    assert VariantGraph(CHAIN, ["full", "plain"]).layers() == [Layer("plain", "full")]
+    assert VariantGraph(CHAIN, ["full", "mesh", "undeclared"]).layers() == [Layer("mesh", "full")]
+    assert VariantGraph(CHAIN, ["plain"]).layers() == []
+
+
+def test_two_ways_down_to_one_variant_are_a_diamond():
+    assert VariantGraph(SQUARE, SQUARE).diamonds() == [Diamond("plain", "mesh", "cache", "both")]
+    assert VariantGraph(SQUARE, ["plain", "mesh", "both"]).diamonds() == []
+    # Without one of its sides the longer way through the other is the layer.
+    assert VariantGraph(SQUARE, ["plain", "mesh", "both"]).layers() == [Layer("plain", "mesh"), Layer("mesh", "both")]
+
+
+def test_the_bottom_of_a_diamond_is_the_nearest_common_one():
+    over = {"lowest": (), "plain": ("lowest",), **{name: SQUARE[name] for name in ("mesh", "cache", "both")}}
+    over["more"] = ("mesh",)
+    over["top"] = ("more", "cache")
+    assert VariantGraph(over, over).diamonds() == [
+        Diamond("plain", "mesh", "cache", "both"),
+        Diamond("plain", "more", "cache", "top"),
+    ]
+
+
+def test_three_sides_make_three_diamonds():
+    over = {"plain": (), "a": ("plain",), "b": ("plain",), "c": ("plain",), "all": ("a", "b", "c")}
+    assert [(each.left, each.right) for each in VariantGraph(over, over).diamonds()] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]
+
+
+def test_circles_are_found():
+    assert cycle(SQUARE) is None
+    assert cycle({"a": ("a",)}) == ["a", "a"]
+    found = cycle({"z": ("a",), "a": ("b",), "b": ("c", "d"), "c": (), "d": ("a",)})
+    assert found is not None and found[0] == found[-1]
+    assert "".join(found) in {"abda", "bdab", "dabd"}
+    deep = {str(number): (str(number + 1),) for number in range(5000)}
+    assert cycle(deep | {"5000": ()}) is None

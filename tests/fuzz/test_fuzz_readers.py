@@ -140,6 +140,6 @@ def test_no_bytes_crash_the_reader_of_runs_records(tmp_path: Path) -> None:
 
     def read(content: bytes) -> None:
         path.write_bytes(content)
-        run_records.read(path)
+        run_records.read_run_record(path)
 
     fuzz("run.json", [json.dumps(RECORD).encode()], read)

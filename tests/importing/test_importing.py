@@ -42,7 +42,7 @@ def test_a_file_arrives_unchanged_with_what_was_declared(imports, entry):
     record = json.loads(found[f"{CELL}/3.run.json"])
     digest = hashlib.sha256(found[f"{CELL}/3.vegeta.txt"]).hexdigest()
     assert record["imported"]["files"] == {"3.vegeta.txt": {"source": "old/a.txt", "sha256": digest}}
-    assert run_records.read(imports.archive / CELL / "3.run.json").description == "before the move"
+    assert run_records.read_run_record(imports.archive / CELL / "3.run.json").description == "before the move"
     assert imports.log[-1] == "1 files imported, 0 were in the archive already: 1 runs of 1 campaigns"
 
 
@@ -96,7 +96,7 @@ def test_several_files_of_one_run_and_a_start(imports, entry):
     assert {"1.vegeta.txt", "1.resource-usage.log"} < {path.name for path in cell.iterdir()}
     described = metadata.read(cell / "metadata.json")
     assert (described.zone, described.load_model) == ("+01:00", "open")
-    assert run_records.read(cell / "1.run.json").started == "2020-08-24T15:47:00+01:00"
+    assert run_records.read_run_record(cell / "1.run.json").started == "2020-08-24T15:47:00+01:00"
     other = cell.parents[1] / "7/other"
     assert (other / "1.k6.json.zst").read_bytes() == (imports.folder / "old/raw.k6.json.zst").read_bytes()
     assert metadata.read(other / "metadata.json").measured_phase == "default"

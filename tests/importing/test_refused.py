@@ -115,10 +115,10 @@ def test_files_that_can_not_be_read(imports, entry):
     )
     lines = imports.refused()
     assert [line.removeprefix("config/imports.yaml, ") for line in lines] == [
-        "entry 1: old/pipe.txt: it cannot be read: it is no regular file",
+        "entry 1: old/pipe.txt: it cannot be read: it is not a regular file",
         "entry 2: old/link.txt: it cannot be read: No such file or directory",
         "entry 3: old/gone.txt: it cannot be read: No such file or directory",
-        "entry 4: old: it cannot be read: it is no regular file",
+        "entry 4: old: it cannot be read: it is not a regular file",
         "entry 5: older/*.txt: no file fits this pattern",
         "entry 6: old/a.txt: match fits none of 1 (it is applied to 'old/a.txt'); nothing would be imported",
     ]

@@ -273,13 +273,13 @@ MUTANTS = (
         "credentials stand nowhere",
         "    return bool(_SECRET.search(name))\n",
         "    return False\n",
-        ("config/test_changes.py", "collect/test_collect_run.py::test_a_credential_is_sent_and_stands_nowhere"),
+        ("config/test_target.py", "collect/test_collect_run.py::test_a_credential_is_sent_and_stands_nowhere"),
     ),
     Mutant(
         "equal credentials have equal marks, and marks tell nothing of them",
         "    digest = hashlib.pbkdf2_hmac(",
         "    return value\n    digest = hashlib.pbkdf2_hmac(",
-        ("config/test_changes.py",),
+        ("config/test_target.py",),
     ),
     # --- The gate -----------------------------------------------------------------------------------------------------
     Mutant(
@@ -315,8 +315,8 @@ MUTANTS = (
     ),
     Mutant(
         "what others published is left alone",
-        "    completeness.check(site)\n    try:\n        with destination.opened(looking=False) as place:\n",
-        "    try:\n        with destination.opened(looking=False) as place:\n",
+        "    files.check_complete(site)\n    try:\n        with destination.opened(dry_run=False) as place:\n",
+        "    try:\n        with destination.opened(dry_run=False) as place:\n",
         ("publish/site",),
     ),
 )

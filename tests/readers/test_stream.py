@@ -65,10 +65,10 @@ def test_what_can_not_be_opened_is_named_and_never_waited_for(tmp_path, suffix):
     path = tmp_path / f"1.results.{suffix}"
     assert read(path)[1].texts() == ["is damaged: it cannot be read: No such file or directory"]
     os.mkfifo(path)
-    assert read(path)[1].texts() == ["is damaged: it is no regular file"]
+    assert read(path)[1].texts() == ["is damaged: it is not a regular file"]
     path.unlink()
     path.mkdir()
-    assert read(path)[1].texts() == ["is damaged: it is no regular file"]
+    assert read(path)[1].texts() == ["is damaged: it is not a regular file"]
 
 
 def test_lines_longer_than_a_chunk(tmp_path):

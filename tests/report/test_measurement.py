@@ -175,8 +175,8 @@ def test_successes_that_are_not_200_are_named(tmp_path, project):
 )
 def test_a_record_that_says_nothing_is_no_error(tmp_path, content):
     (tmp_path / "1.run.json").write_bytes(content)
-    assert run_records.read(tmp_path / "1.run.json") == run_records.RunRecord()
-    assert run_records.read(tmp_path / "2.run.json") == run_records.RunRecord()
+    assert run_records.read_run_record(tmp_path / "1.run.json") == run_records.RunRecord()
+    assert run_records.read_run_record(tmp_path / "2.run.json") == run_records.RunRecord()
 
 
 def test_what_a_variant_is_in_its_cluster_is_shown_and_images_that_changed_are_warned_of(tmp_path, project):

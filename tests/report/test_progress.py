@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import Campaign, Cell
-from loadstone.archive.failures import record
 from loadstone.archive.journal import Journal
 from loadstone.archive.progress import REWRITTEN_S, Progress, look
+from loadstone.archive.run_records import record
 from loadstone.collect import sweep
 from loadstone.report import progress_page, site
 from loadstone.report.progress_page import ProgressPage

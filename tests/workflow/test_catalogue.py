@@ -121,6 +121,6 @@ def test_a_word_about_one_campaign_makes_its_page_and_a_tag_its_tables(years) ->
 def test_an_unknown_tag_stops_everything_with_one_clear_error(years) -> None:
     years.configure(tags={"include": ["invalid"]})
     output = years.run("--cores", "all", "report", expect=1)
-    assert "tags.include: 'invalid' is no tag of config/catalogue.yaml" in output
+    assert "tags.include: 'invalid' is not a tag of config/catalogue.yaml" in output
     assert "Traceback" not in output
     years.configure(tags={"include": []})

@@ -11,7 +11,7 @@ from typing import Any
 from loadstone.analysis.pairs import Place, alike, contrasted, paired, places, reported, step_ns, uncompared
 from loadstone.analysis.saturation import STATISTICS, described, swept
 from loadstone.analysis.scope import Scope, Series, quoted
-from loadstone.config.variant_layers import Diamond, Lattice, Layer
+from loadstone.config.variants import Diamond, Layer, VariantGraph
 from loadstone.digits import ms
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
@@ -83,7 +83,7 @@ def layers(scope: Scope) -> Iterator[_Row]:
 def _stepped(scope: Scope) -> list[_Stepped]:
     known, found = contrasted(scope), []
     for place in places(scope):
-        for layer in Lattice(scope.over, place.found).layers():
+        for layer in VariantGraph(scope.over, place.found).layers():
             pair = place.found[layer.below], place.found[layer.variant]
             for statistic in STATISTICS:
                 added = known.get(place.key(layer.below, layer.variant, statistic))
@@ -122,7 +122,7 @@ def interactions(scope: Scope) -> Iterator[_Row]:
 def _crossed(scope: Scope) -> list[_Crossed]:
     found = []
     for place in places(scope):
-        for diamond in Lattice(scope.over, place.found).diamonds():
+        for diamond in VariantGraph(scope.over, place.found).diamonds():
             four = _four(place, diamond)
             for statistic in STATISTICS:
                 missing = _missing(four, statistic)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from loadstone.analysis.scope import Scope, Series, quoted
-from loadstone.config.variant_layers import Lattice
+from loadstone.config.variants import VariantGraph
 from loadstone.stats import contrasts
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.stats.contrasts import Contrast
@@ -80,7 +80,7 @@ def alike(kinds: Mapping[Any, Any]) -> Iterable[list[Any]]:
 def _pairs(scope: Scope, place: Place) -> Iterator[tuple[str, str]]:
     if scope.baseline in place.found:
         yield from ((scope.baseline, name) for name in place.found if name != scope.baseline)
-    yield from ((layer.below, layer.variant) for layer in Lattice(scope.over, place.found).layers())
+    yield from ((layer.below, layer.variant) for layer in VariantGraph(scope.over, place.found).layers())
 
 
 def _contrast(pair: tuple[Series, Series], statistic: str, confidence: float) -> Contrast | None:

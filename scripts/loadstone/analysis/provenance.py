@@ -19,7 +19,7 @@ MADE_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "effects": (_REQUESTS, "analysis/effects.py", "stats/contrasts.py"),
     "error_causes": ("sql/error_causes.sql", _MEASURED, "sql/error_causes_reported.sql", "analysis/error_causes.py"),
-    "failures": ("archive/failures.py", "tables/convert.py"),
+    "failures": ("archive/run_records.py", "tables/convert.py"),
     "figures": (_READERS,),
     "fits": ("sql/comparison_points.sql", "analysis/fits.py", "stats/lines.py"),
     "generators": ("readers/load_generators.py",),

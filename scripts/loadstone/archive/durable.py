@@ -69,7 +69,7 @@ def open_raw(path: Path) -> FileIO:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError("it is no regular file")
+        raise OSError("it is not a regular file")
     return os.fdopen(descriptor, "rb", buffering=0)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from loadstone.archive.waiting import Waiting
 from loadstone.errors import LoadstoneError
 
 # The same for every user and checkout of the machine, whatever their TMPDIR.
@@ -49,7 +48,7 @@ def exclusive(
     while isinstance(taken := _try(purpose, path), Holder):
         waiting.say(taken.who, f"{WAITING}{taken.text} {does}")
         if time.monotonic() > given_up:
-            raise LoadstoneError(f"{taken.text} did not let go in time")
+            raise LoadstoneError(f"gave up waiting: {taken.text} still {does}")
         time.sleep(_POLL_S)
     try:
         yield taken
@@ -77,7 +76,7 @@ def hold(purpose: str, path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     taken = _try(purpose, path)
     if isinstance(taken, Holder):
-        raise LoadstoneError(f"{taken.text} is at work here; wait for it or end it")
+        raise LoadstoneError(f"{taken.text} is running here; wait until it ends, or stop it")
     return taken
 
 
@@ -88,7 +87,7 @@ def _try(purpose: str, path: Path) -> "int | Holder":
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not _same_file(descriptor, path):
             os.close(descriptor)
-            return Holder("leaving", "somebody who is just leaving")
+            return Holder("leaving", "another process that is about to end")
         holder = {
             "pid": os.getpid(),
             "user": _user(),
@@ -145,3 +144,35 @@ def _describe(descriptor: int) -> Holder:
         return Holder((holder["user"], holder["folder"]), text)
     except (ValueError, KeyError, TypeError):
         return Holder("unknown", "somebody else")
+
+
+_FIRST_S, _LONGEST_S = 60.0, 3600.0
+
+
+class Waiting:
+    """One wait; `clock` gives seconds."""
+
+    def __init__(self, log: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._log, self._clock = log, clock
+        self._who: object = None
+        self._since = self._next = self._pause_s = 0.0
+
+    def over(self) -> bool:
+        """What is said next is said of another wait. Whether anything was said of this one."""
+        waited, self._who = self._who is not None, None
+        return waited
+
+    def say(self, who: object, text: str) -> None:
+        """To be called at every look: `text` is said when `who` is another than the last time, or after a while."""
+        now = self._clock()
+        if self._who is None:
+            self._since = now
+        if who != self._who:
+            self._pause_s = _FIRST_S
+        elif now < self._next:
+            return
+        else:
+            self._pause_s = min(2 * self._pause_s, _LONGEST_S)
+            text += f" (for {(now - self._since) / 60:.0f} min)"
+        self._who, self._next = who, now + self._pause_s
+        self._log(text)

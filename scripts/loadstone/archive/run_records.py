@@ -1,13 +1,27 @@
-"""The record that collecting or importing leaves beside a run (``<run>.run.json``): what happened, where, and when."""
+"""The records beside a run's files: what happened while it was collected or imported, and why attempts at it failed.
+
+``<run>.run.json`` is what collecting or importing leaves: what happened, where, and when. An attempt without a result
+leaves ``<run>.failure.<n>.json``: when it failed, in which phase and why. Both are part of the archive: written once,
+never changed. A failure is no run's result and in no statistic.
+"""
 
 import json
+import os
+import platform
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-_LARGEST = 1 << 20
+from loadstone import __version__
+from loadstone.archive import Cell
+from loadstone.archive.durable import write_new
+from loadstone.errors import LoadstoneError
+from loadstone.process import tail
+
+_LARGEST_RECORD = 1 << 20
 _MOST = 1e9  # far beyond any figure of an incident
 _CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
 _TEXTS = ("kind", "object", "container", "reason", "text")
@@ -62,11 +76,11 @@ class RunRecord:
     senders: tuple[Sender, ...] = ()
 
 
-def read(path: Path) -> RunRecord:
+def read_run_record(path: Path) -> RunRecord:
     """Read one record. What is missing, broken or of another type is None."""
     try:
         with path.open("rb") as file:
-            content = json.loads(file.read(_LARGEST))
+            content = json.loads(file.read(_LARGEST_RECORD))
     except (OSError, ValueError, RecursionError):
         return RunRecord()
     return parse(content)
@@ -161,3 +175,133 @@ def _nanoseconds(value: Any) -> int | None:
 def _any_text(value: Any) -> str | None:
     """A text of any length as tables can hold it: half of a surrogate pair is no text."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else None
+
+
+_LARGEST_FAILURE = 16 << 20
+_LOG_LINES = 40
+_MOST_LOGS = 50
+
+# What a run does, in this order, in words; ``warmup`` and ``test`` are the phases of the tables.
+PHASES = {
+    "waiting": "waiting until nobody else attacks",
+    "target": "the target comes up",
+    "warmup": "warm-up",
+    "test": "attack",
+    "results": "target down, results being encoded",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a failure record says. `failed_at` is UTC; None where the record does not say."""
+
+    failed_at: datetime | None
+    phase: str | None
+    error: str
+    evidence: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """In which phase and why, in one line."""
+        where = f"{PHASES.get(self.phase, self.phase)}: " if self.phase else ""
+        return where + (_line(self.error) or "no reason recorded")
+
+    @property
+    def told(self) -> list[str]:
+        """The first pieces of evidence, one line each."""
+        return [_line(text) for text in self.evidence[:_TOLD]]
+
+    @property
+    def whole(self) -> str:
+        """Error and evidence in all their lines, cut where they are very long; empty where `reason`, `told` say all."""
+        parts = [text.strip() for text in (self.error, *self.evidence)]
+        if parts == [_line(self.error), *self.told]:
+            return ""
+        found = "\n".join(filter(None, parts))
+        more = len(found) - _LONGEST_WHOLE
+        return found if more <= 0 else f"{found[:_LONGEST_WHOLE]}… and {more:,} more characters"
+
+
+_LONGEST_REASON = 400
+_LONGEST_WHOLE = 4000
+_TOLD = 3
+
+
+def _line(text: str) -> str:
+    """The first line of a text that says anything, cut where it is very long."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}…"
+
+
+def record_failure(
+    cell: Cell, run: int, error: str, evidence: Sequence[str], *, about: Mapping[str, Any], logs: Path
+) -> Path:
+    """Write the next failure record of a run; returns its path.
+
+    `about` says more of the try (``started``, ``phase``); of every log in the folder `logs` the last lines are kept.
+    Raises LoadstoneError when the archive can't be written.
+    """
+    found = sorted(logs.glob("*.log"))[:_MOST_LOGS]
+    content = {
+        "run": run,
+        **about,
+        "failed": datetime.now().astimezone().isoformat(),
+        "error": error,
+        "evidence": list(evidence),
+        "logs": {log.name: tail(log, _LOG_LINES) for log in found},
+        "loadstone": __version__,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "load_1min": os.getloadavg()[0],
+    }
+    nth = next_failure_number(cell, run)
+    try:
+        while not write_new(cell.failure(run, nth), (json.dumps({"nth": nth} | content, indent=2) + "\n").encode()):
+            nth += 1
+    except OSError as why:
+        raise LoadstoneError(f"{cell.failure(run, nth)} cannot be written: {why}; it was to say: {error}") from None
+    return cell.failure(run, nth)
+
+
+def next_failure_number(cell: Cell, run: int) -> int:
+    """The number that the record of the run's next failed try will have."""
+    nth = 1
+    while os.path.lexists(cell.failure(run, nth)):
+        nth += 1
+    return nth
+
+
+def read_failure(path: Path) -> Failure | str:
+    """One failure record, or what is wrong with it in words that stand behind its name."""
+    try:
+        if not path.is_file():  # a named pipe would block for ever
+            return "is not a regular file"
+        with path.open("rb") as file:
+            content = json.loads(file.read(_LARGEST_FAILURE))
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+    except (ValueError, RecursionError):
+        return "is not JSON"
+    if not isinstance(content, dict) or not isinstance(content.get("error"), str):
+        return "does not say which error it is about"
+    evidence = content.get("evidence")
+    return Failure(
+        _instant(content.get("failed")),
+        _encodable(content["phase"]) if content.get("phase") else None,
+        _encodable(content["error"]),
+        tuple(map(_encodable, evidence)) if isinstance(evidence, list) else (),
+    )
+
+
+def _encodable(value: object) -> str:
+    """A value as text that can be encoded: JSON may hold lone surrogates."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _instant(value: object) -> datetime | None:
+    try:
+        instant = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return instant.astimezone(UTC) if instant is not None and instant.tzinfo else None
+    except (ValueError, OverflowError):
+        return None

@@ -16,15 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import archive
-from loadstone.archive import Campaign, Cell, encode, failures, metadata, plan, progress
+from loadstone.archive import Campaign, Cell, encode, metadata, plan, progress, run_records
 from loadstone.archive.journal import Journal, Try
 from loadstone.archive.locks import WAITING
 from loadstone.archive.progress import REWRITTEN_S, Progress, Run
 from loadstone.archive.stages import load_text
+from loadstone.collect.requirements import versions
 from loadstone.collect.run import collect_run
 from loadstone.collect.targets.base import RunFailedError
-from loadstone.collect.tools import versions
 from loadstone.errors import LoadstoneError
+from loadstone.text import times
 
 _SHOWN = 50
 
@@ -123,7 +124,7 @@ class Attempts:
             waiting.stop()
             seen.wait = ""
             if phase == "target":
-                started = self._journal.tried(cell, run, failures.next_number(cell, run))
+                started = self._journal.tried(cell, run, run_records.next_failure_number(cell, run))
                 about["started"] = started.at.isoformat()
                 seen.start(started)
                 log(seen.line())
@@ -140,9 +141,9 @@ class Attempts:
         except RunFailedError as error:
             with suppress(LoadstoneError):
                 about["tools"] = versions({"sweep": {"variants": [cell.variant_dir]}, "target": self._target})
-            record = failures.record(cell, run, str(error), error.evidence, about=about, logs=logs)
+            record = run_records.record_failure(cell, run, str(error), error.evidence, about=about, logs=logs)
             seen.fail(record)
-            log(f"run {run} of {cell} failed ({failures.PHASES[about['phase']]}): {error}")
+            log(f"run {run} of {cell} failed ({run_records.PHASES[about['phase']]}): {error}")
             self._shown(seen)
             self._check_budget()
             return False
@@ -211,11 +212,7 @@ def missing_text(campaign: Campaign) -> str:
     lines = []
     for planned in lacking[:_SHOWN]:
         failed = records[planned.cell].get(planned.run, [])
-        why = (
-            f"failed {failures.times(len(failed))}; {_reason(planned.cell.path / failed[-1].name)}"
-            if failed
-            else "not tried"
-        )
+        why = f"failed {times(len(failed))}; {_reason(planned.cell.path / failed[-1].name)}" if failed else "not tried"
         lines.append(f"  run {planned.run} of {planned.cell.variant_dir} at {_load(planned.cell)}: {why}")
     if len(lacking) > _SHOWN:
         lines.append(f"  and {len(lacking) - _SHOWN} more")
@@ -237,5 +234,5 @@ def _load(cell: Cell) -> str:
 
 
 def _reason(record: Path) -> str:
-    found = failures.read(record)
+    found = run_records.read_failure(record)
     return f"{record.name} {found}" if isinstance(found, str) else found.reason

@@ -26,8 +26,8 @@ from loadstone.collect.sampling import Sampler
 from loadstone.collect.targets import local
 from loadstone.collect.targets.base import Job, OnPhase, RunFailedError, Target, Up, ignore
 from loadstone.collect.targets.kubernetes import session
-from loadstone.config import input_files
 from loadstone.config import target as declared_target
+from loadstone.config.target import drawn_values, recorded_script, script_changes
 from loadstone.errors import LoadstoneError
 from loadstone.process import Minder, Sending, check
 
@@ -69,7 +69,7 @@ def collect_run(
     declared = target["variants"][cell.variant_dir]
     planned.request, draws = (
         declared_target.sent(declared),
-        input_files.draws(declared),
+        drawn_values(declared),
     )  # the archive's lack credentials
     on_phase("waiting")
     if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
@@ -270,10 +270,10 @@ def _always(_: str) -> bool:
 
 def _check_script(cell: Cell, planned: Metadata, script: Mapping[str, Any]) -> None:
     """A user's script must be the one that the campaign was opened with."""
-    now = input_files.script(script, planned.script.get("files", ())) if script else {}
-    if planned.generator == "k6" and (phrases := input_files.changes(planned.script, now)):
+    now = recorded_script(script, planned.script.get("files", ())) if script else {}
+    if planned.generator == "k6" and (phrases := script_changes(planned.script, now)):
         raise LoadstoneError(
-            f"{cell}: sweep.script is declared otherwise than when the campaign was opened ({'; '.join(phrases)}), so "
+            f"{cell}: sweep.script has changed since the campaign was opened ({'; '.join(phrases)}), so "
             "its runs would not be comparable. Put that back, or give the campaign up "
             f"(touch '{cell.campaign.path / archive.ABANDONED}') and open a new one"
         )

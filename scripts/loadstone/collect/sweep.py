@@ -13,10 +13,19 @@ from loadstone import __version__, archive
 from loadstone.archive import Campaign, CampaignListing, Cell, metadata
 from loadstone.archive.durable import sync, write_new
 from loadstone.archive.plan import missing, order, rate_text
-from loadstone.config import changes as changed
-from loadstone.config import input_files, load_shapes
+from loadstone.config import load_shapes
 from loadstone.config.load_shapes import loads, warmup_rate
-from loadstone.config.target import changes, digest, identity, identity_digest, replicas_for, variant_identity
+from loadstone.config.target import (
+    changes,
+    digest,
+    identity,
+    identity_digest,
+    plan_changes,
+    recordable,
+    recorded_script,
+    replicas_for,
+    variant_identity,
+)
 from loadstone.errors import LoadstoneError
 
 # Keys of the configured sweep that are no part of its plan: they say how it is collected, not what.
@@ -60,7 +69,7 @@ def _plan(
         "seed": seed,
         "tools": {"loadstone": __version__, **tools},
         "target": {"declaration": _declarations(config)[0]},
-        "script": input_files.script(sweep["script"], script_files) if "script" in sweep else None,
+        "script": recorded_script(sweep["script"], script_files) if "script" in sweep else None,
     }
     plan = order(sweep["variants"], loads(sweep), sweep["runs"], sweep.get("order", "blocks"), seed)
     cells = {(rate, variant): _metadata(config, common, campaign, rate, variant) for rate, variant in plan}
@@ -72,7 +81,7 @@ def _plan(
 def _declarations(config: Mapping[str, Any]) -> tuple[str, str]:
     """What ``target.declaration`` says of the configured sweep: with marks for credentials, and as it was before."""
     identities = identity(config["target"], config["sweep"]["variants"])
-    marked = {name: changed.recordable(each) for name, each in identities.items()}
+    marked = {name: recordable(each) for name, each in identities.items()}
     planned = {key: value for key, value in config["sweep"].items() if key not in _HOW}
     digests = [digest({"sweep": planned, "target": each}) for each in (marked, identities)]
     return digests[0], digests[1]
@@ -118,12 +127,12 @@ def _changed_declaration(listing: CampaignListing, config: Mapping[str, Any]) ->
     was = {(cell.cell.rate, cell.cell.variant_dir): _content(cell.cell) for cell in listing.cells}
     planned = _plan(config, {}, listing.campaign)
     now = {(rate_text(rate), variant): content for (rate, variant), content in planned.items()}
-    phrases = changed.in_plan(was, now)
+    phrases = plan_changes(was, now)
     for variant in dict.fromkeys(variant for _, variant in was.keys() & now.keys()):
         cell = next(cell.cell for cell in listing.cells if cell.cell.variant_dir == variant)
         described = metadata.read(cell.path / archive.METADATA)
         phrases += [f"target variant {variant}: {phrase}" for phrase in changes(described, config["target"], variant)]
-    return phrases or ["something that its metadata do not tell"]
+    return phrases or ["something that its metadata does not record"]
 
 
 def _content(cell: Cell) -> Any:
@@ -158,7 +167,7 @@ def _metadata(
     """One cell's version 5 metadata: the keys of version 4 in their order, then the others; positions still empty."""
     sweep, declared = config["sweep"], config["target"]["variants"][variant]
     mode = sweep.get("generator", "vegeta")
-    identified = changed.recordable(variant_identity(config["target"], variant))
+    identified = recordable(variant_identity(config["target"], variant))
     return {
         "version": metadata.VERSION,
         "testMode": mode,

@@ -6,17 +6,14 @@ In: YAML files and ``--config``. Out: checked mappings, `Variants`, `Catalogue`,
 from loadstone.config.settings import (
     CONFIG,
     EXCLUDING,
-    SCHEMAS,
     SETTINGS,
     check,
     lag_limit,
     limits,
     load_variants,
-    read_yaml,
-    readable,
     share,
-    validate,
 )
+from loadstone.config.yaml_files import SCHEMAS, read_yaml, readable, validate
 
 __all__ = [
     "CONFIG",

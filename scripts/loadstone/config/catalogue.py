@@ -66,7 +66,7 @@ class Catalogue:
             for tag in options.get(name, ()):
                 if tag not in self.tags:
                     raise LoadstoneError(
-                        f"the configuration: tags.{name}: {tag!r} is no tag of config/catalogue.yaml, "
+                        f"the configuration: tags.{name}: {tag!r} is not a tag of config/catalogue.yaml, "
                         f"which knows {_listed(self.tags)}"
                     )
         return sorted(set(options.get("exclude", ())) - set(options.get("include", ())))
@@ -106,20 +106,20 @@ def _faults(catalogue: Catalogue) -> Iterator[str]:
     for (app, host, timestamp), entry in catalogue.entries.items():
         where = f"campaigns.{app}.{host}.{timestamp}"
         if (instant := parse_timestamp(timestamp)) is None:
-            yield f"{where}: is no time with an offset, such as 2024-04-09T20:14:12-04:00"
+            yield f"{where}: is not an ISO 8601 time with an offset, such as 2024-04-09T20:14:12-04:00"
         elif (twin := moments.setdefault((app, host, instant), timestamp)) != timestamp:
             yield f"{where}: is the same moment as {twin}: one campaign has one entry"
         yield from _unknown(where, entry.get("tags", ()), catalogue.tags)
     for position, row in enumerate(catalogue.tagged):
         yield from _unknown(f"tagged.{position} ({_where(row)})", [row["tag"]], catalogue.tags)
         if row in catalogue.tagged[:position]:
-            yield f"tagged.{position} ({_where(row)}): says the same as an earlier line"
+            yield f"tagged.{position} ({_where(row)}): repeats an earlier line"
 
 
 def _unknown(where: str, tags: Iterable[str], known: Collection[str]) -> Iterator[str]:
     for tag in tags:
         if tag not in known:
-            yield f"{where}: {tag!r} is no known tag; known are {_listed(known)} (add it under `tags` with its meaning)"
+            yield f"{where}: {tag!r} is not among the tags ({_listed(known)}); add it under `tags` with its meaning"
 
 
 def _listed(tags: Iterable[str]) -> str:

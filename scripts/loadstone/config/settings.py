@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from loadstone.archive import parse_timestamp
-from loadstone.config import load_shapes, redact, schema_errors, yaml_limits
-from loadstone.config.variant_layers import cycle
-from loadstone.config.variants import Variants
+from loadstone.config import load_shapes, redact
+from loadstone.config.variants import Variants, cycle
+from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
 
 # Tags of the catalogue that leave runs out unless the configuration says otherwise.
@@ -40,20 +38,6 @@ _BUNDLE = {"path": "results/bundle.zip"}
 SETTINGS = ("analysis", "tags")
 
 CONFIG = Path("config/config.yaml")
-SCHEMAS = Path(__file__).resolve().parents[3] / "config" / "schemas"
-
-
-def validate(content: object, schema: str, name: str, file: Path | None = None) -> None:
-    """Check decoded YAML against a schema of ``config/schemas``; raises LoadstoneError that lists every fault.
-
-    `file` is where it was written, for the lines of the faults; the one that `name` names unless given.
-    """
-    try:
-        written = (file or Path(name)).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        written = None
-    if found := schema_errors.texts(content, json.loads((SCHEMAS / schema).read_text()), written):
-        raise LoadstoneError(f"{name} is not valid:\n" + "\n".join(f"  {fault}" for fault in found))
 
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +62,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     _check_folders(checked)
     _check_publish(checked)
     if redact.has_user(checked.get("storage", {}).get("endpoint", "")):
-        raise LoadstoneError("the configuration: storage.endpoint names a user; credentials belong into AWS_*")
+        raise LoadstoneError("the configuration: storage.endpoint names a user; put credentials into AWS_*")
     _check_bundle(checked)
     if "sweep" in checked:
         _check_sweep(checked)
@@ -91,7 +75,7 @@ def _check_gate(gate: Mapping[str, Any]) -> None:
     for key in ("reference", "candidate"):
         if not gate[key].startswith(words) and parse_timestamp(gate[key]) is None:
             raise LoadstoneError(
-                f"the configuration: gate.{key}: {gate[key]!r} is no time with an offset, such as "
+                f"the configuration: gate.{key}: {gate[key]!r} is not an ISO 8601 time with an offset, such as "
                 "2024-04-09T20:14:12-04:00"
             )
     for position, override in enumerate(gate["overrides"]):
@@ -125,7 +109,7 @@ def _check_folders(config: Mapping[str, Any]) -> None:
     folders = {key: Path(config[key]).resolve() for key in ("archive", "tables", "reports")}
     for (one, inner), (other, outer) in permutations(folders.items(), 2):
         if inner.is_relative_to(outer):
-            raise LoadstoneError(f"the configuration puts {one} ({inner}) into {other} ({outer}); keep them apart")
+            raise LoadstoneError(f"the configuration puts {one} ({inner}) into {other} ({outer}); use separate folders")
     for key in ("tables", "reports"):
         if set(config[key]) & set("{}<>"):
             raise LoadstoneError(f"the configuration: {key} can't have any of {{}}<> in its name: {config[key]}")
@@ -136,13 +120,15 @@ def _check_publish(config: Mapping[str, Any]) -> None:
     publish = config.get("publish", {})
     for key in ("remote", "endpoint"):
         if redact.has_user(publish.get(key, "")) and not publish[key].startswith("ssh://"):
-            raise LoadstoneError(f"the configuration: publish.{key} names a user; credentials belong into git or AWS_*")
+            raise LoadstoneError(f"the configuration: publish.{key} names a user; put credentials into git or AWS_*")
     if "path" in publish:
         path = Path(publish["path"]).expanduser().resolve()
         for key in ("archive", "tables", "reports"):
             folder = Path(config[key]).resolve()
             if path.is_relative_to(folder) or folder.is_relative_to(path):
-                raise LoadstoneError(f"the configuration: publish.path ({path}) and {key} ({folder}) must lie apart")
+                raise LoadstoneError(
+                    f"the configuration: publish.path ({path}) and {key} ({folder}) must be separate folders"
+                )
 
 
 def _check_bundle(config: Mapping[str, Any]) -> None:
@@ -150,7 +136,7 @@ def _check_bundle(config: Mapping[str, Any]) -> None:
     path = Path(config["bundle"]["path"]).expanduser().resolve()
     for key in ("archive", "tables", "reports"):
         if path.is_relative_to(Path(config[key]).resolve()):
-            raise LoadstoneError(f"the configuration: bundle.path ({path}) lies in {key}; put it elsewhere")
+            raise LoadstoneError(f"the configuration: bundle.path ({path}) is inside {key}; choose another place")
 
 
 def _check_sweep(config: Mapping[str, Any]) -> None:
@@ -217,57 +203,6 @@ def _loopback_port(url: str) -> int | None:
     return None
 
 
-class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML in which a key appears once, and a time is a text as it was written (folders are named so)."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if key.tag != "tag:yaml.org,2002:merge" and isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        "reading a mapping", node.start_mark, f"the key {key.value!r} appears twice", key.start_mark
-                    )
-                seen.add(key.value)
-        found: dict[Any, Any] = super().construct_mapping(node, deep)
-        return found
-
-
-_StrictLoader.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def read_yaml(path: Path) -> Any:
-    """Decode a YAML file; a key given twice is an error. Raises LoadstoneError that names the file and line."""
-    try:
-        written = path.read_text(encoding="utf-8")
-        yaml_limits.refuse(written, _StrictLoader)
-        return yaml.load(written, _StrictLoader)  # noqa: S506 - derived from SafeLoader
-    except FileNotFoundError:
-        raise LoadstoneError(f"{path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise LoadstoneError(f"{path} cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        what = " ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None)))) or error
-        raise LoadstoneError(f"{path} is not valid YAML{where}: {what}") from None
-    except (ValueError, IndexError, OverflowError, RecursionError) as error:  # PyYAML's, of numbers and depth
-        raise LoadstoneError(f"{path} is not valid YAML: {error}") from None
-
-
-def readable(path: str) -> str:
-    """The same path; what is there is known to hold YAML. Snakemake says neither file nor line of what it can't read.
-
-    Raises LoadstoneError.
-    """
-    if Path(path).exists():
-        read_yaml(Path(path))
-    return path
-
-
 def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
     """The variants' names, labels and colours. Raises LoadstoneError."""
     declared = read_yaml(path) or {}
@@ -278,7 +213,9 @@ def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
             for folder in {name, *(fields or {}).get("aliases", ())}:
                 if folders.setdefault((app, folder), name) != name:
                     other = folders[app, folder]
-                    raise LoadstoneError(f"{path}: {app}: the folder name {folder!r} stands for {other!r} and {name!r}")
+                    raise LoadstoneError(
+                        f"{path}: {app}: the folder name {folder!r} is claimed by both {other!r} and {name!r}"
+                    )
             _check_history(f"{path}: {app}: {name}", [former["until"] for former in (fields or {}).get("history", ())])
     found = Variants(declared)
     for app in declared:
@@ -292,14 +229,14 @@ def _check_layers(where: str, over: dict[str, tuple[str, ...]]) -> None:
             if below not in over:
                 raise LoadstoneError(f"{where}: {name}: over: {below!r} is no canonical name of a variant of this app")
     if circle := cycle(over):
-        raise LoadstoneError(f"{where}: these variants are over each other: {' over '.join(circle)}")
+        raise LoadstoneError(f"{where}: these variants form a circle of `over`: {' over '.join(circle)}")
 
 
 def _check_history(where: str, untils: list[str]) -> None:
     instants = []
     for text in untils:
         if (instant := parse_timestamp(text)) is None:
-            raise LoadstoneError(f"{where}: history: {text!r} is no time with an offset")
+            raise LoadstoneError(f"{where}: history: {text!r} is not an ISO 8601 time with an offset")
         instants.append(instant)
     if instants != sorted(set(instants)):
         raise LoadstoneError(f"{where}: history: the oldest label comes first, and each ends at a time of its own")

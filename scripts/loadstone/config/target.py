@@ -1,15 +1,18 @@
-"""What the configuration declares of a target, and whether it is still what a campaign was opened with."""
+"""What the configuration declares of a target and its requests, what of it is recorded, and whether it has changed.
+
+The archive holds each cell's request, expected answer, commands, environments and the digests of the files they name,
+so that a change since a campaign was opened can be named. Credentials are recorded as marks (`redact.mark`).
+"""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from loadstone import archive
 from loadstone.archive import Cell, metadata
-from loadstone.config import changes as changed
-from loadstone.config import input_files
+from loadstone.config import redact
 from loadstone.errors import LoadstoneError
 
 
@@ -58,14 +61,14 @@ def request(declared: Mapping[str, Any]) -> dict[str, Any]:
     if "host" not in {name.lower() for name in given}:
         given["Host"] = [declared["url"].split("/")[2].rpartition("@")[2]]
     found = {"method": declared.get("method", "GET"), "url": declared["url"], "header": given}
-    if drawn := input_files.draws(declared):
-        found["draw"] = {name: input_files.drawn(name, values) for name, values in drawn.items()}
+    if drawn := drawn_values(declared):
+        found["draw"] = {name: recorded_values(name, values) for name, values in drawn.items()}
     return found | ({"body": declared["body"]} if "body" in declared else {})
 
 
 def sent(declared: Mapping[str, Any]) -> dict[str, Any]:
     """The request as it is sent to see who answers: with the first of the values that are drawn."""
-    first = {name: [values[0]] for name, values in input_files.draws(declared).items()}
+    first = {name: [values[0]] for name, values in drawn_values(declared).items()}
     found = request(declared)
     return found | {"header": found["header"] | first}
 
@@ -86,17 +89,17 @@ def replicas_for(declared: int | Mapping[str, int], host: str) -> int:
 
 def identity_digest(target: Mapping[str, Any], variant: str) -> str:
     """What ``target.identity`` in a cell's metadata must equal for its runs to be collected now."""
-    return digest(changed.recordable(variant_identity(target, variant)))
+    return digest(recordable(variant_identity(target, variant)))
 
 
 def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str) -> list[str]:
-    """What is declared otherwise than when the campaign was opened, one phrase each; none: its runs are comparable."""
+    """What has changed since the campaign was opened, one phrase each; none: its runs are comparable."""
     now = variant_identity(target, variant)
     # Before credentials were kept out of the archive, the digest was of the identity as it is.
     if planned.target.get("identity") in (identity_digest(target, variant), digest(now)):
         return []
     recorded = {**planned.target, "request": planned.request}
-    return changed.since(recorded, now) or ["something that its metadata do not tell"]
+    return identity_changes(recorded, now) or ["something that its metadata does not record"]
 
 
 def check_declared(cells: Iterable[Cell], target: Mapping[str, Any]) -> None:
@@ -111,8 +114,8 @@ def check_declared(cells: Iterable[Cell], target: Mapping[str, Any]) -> None:
             ] = None
         elif phrases := changes(metadata.read(cell.path / archive.METADATA), target, variant):
             faults[
-                f"{cell.campaign}: the target variant {variant!r} is declared otherwise than when the campaign was "
-                "opened, so its runs would not be comparable:\n"
+                f"{cell.campaign}: the target variant {variant!r} has changed since the campaign was opened, so "
+                "its runs would not be comparable:\n"
                 + "".join(f"  {phrase}\n" for phrase in phrases)
                 + f"Put that back, or give the campaign up ({give_up}) and open a new one"
             ] = None
@@ -123,3 +126,193 @@ def check_declared(cells: Iterable[Cell], target: Mapping[str, Any]) -> None:
 def digest(content: object) -> str:
     """Of plain values, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+_WORDS = {"request": "the request's", "expect": "the expected answer's", "cluster": "the cluster's"}
+_ABSENT = object()
+
+# What a cell's metadata holds of the declared sweep.
+_PLAN = {
+    "sweep.runs": ("runs",),
+    "sweep.duration": ("testOptions", "duration"),
+    "sweep.timeout": ("testOptions", "timeout"),
+    "sweep.warmup.duration": ("warmupOptions", "duration"),
+    "sweep.warmup.min_rate": ("min_warmup_rate",),
+    "sweep.warmup.max_rate": ("max_warmup_rate",),
+    "sweep.generator": ("generator", "name"),
+    "sweep.generators": ("generator", "count"),
+    "sweep.connections": ("generator", "connections"),
+    "whether target.generators is declared": ("generator", "in"),
+    "the load's stages": ("stages",),
+    "the measured stage": ("measuredPhase",),
+    "the content of sweep.script.file": ("script", "sha256"),
+    "sweep.script.environment": ("script", "environment"),
+    "sweep.order": ("order", "kind"),
+    "sweep.labels": ("labels",),
+}
+
+
+def recordable(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """A variant's identity as it is written down: with marks in place of credentials in headers and environments."""
+    request = identity["request"] | {"header": redact.marked(identity["request"]["header"])}
+    found = {**identity, "request": request}
+    if "environments" in identity:
+        found["environments"] = {name: redact.marked(values) for name, values in identity["environments"].items()}
+    if "changes" in identity.get("cluster", {}):
+        found["cluster"] = {
+            **identity["cluster"],
+            "changes": list(map(_recordable_change, identity["cluster"]["changes"])),
+        }
+    return found
+
+
+def _recordable_change(change: Mapping[str, Any]) -> dict[str, Any]:
+    env = {container: redact.marked(values) for container, values in change.get("env", {}).items()}
+    return {**redact.inside(change, redact.marked), **({"env": env} if env else {})}
+
+
+def identity_changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What differs between an identity as recorded (``request`` and the parts of ``target``) and one of now."""
+    try:
+        was = recordable(recorded)  # an older Loadstone recorded credentials as they were
+    except (AttributeError, KeyError, TypeError):  # not as it was written
+        was = dict(recorded)
+    return [phrase for part, value in recordable(now).items() for phrase in _part(part, was.get(part), value)]
+
+
+def _part(part: str, was: Any, now: Any) -> Iterator[str]:
+    if was == now or was is None:  # a part that was not recorded can't be compared
+        return
+    if not isinstance(was, dict) or not isinstance(now, dict):
+        yield f"the target's {part}: {_shown(was)} became {_shown(now)}"
+        return
+    for name in dict.fromkeys((*was, *now)):
+        before, after = was.get(name, _ABSENT), now.get(name, _ABSENT)
+        if before == after:
+            continue
+        if part == "files":
+            yield f"the content of the file {name}" if _ABSENT not in (before, after) else f"the file {name}"
+        elif part == "commands":
+            yield f"the command of the process {name!r}: {_shown(before)} became {_shown(after)}"
+        elif part == "environments":
+            yield f"the environment of the process {name!r}"
+        elif name == "header":
+            yield from _headers(before, after)
+        else:
+            yield f"{_WORDS.get(part, part)} {name}: {_shown(before)} became {_shown(after)}"
+
+
+def _headers(was: Any, now: Any) -> Iterator[str]:
+    was, now = (value if isinstance(value, dict) else {} for value in (was, now))
+    for name in dict.fromkeys((*was, *now)):
+        if was.get(name) != now.get(name):
+            shown = [_shown(redact.hidden({name: values}).get(name)) for values in (was.get(name), now.get(name))]
+            yield f"the request's header {name}" + ("" if redact.is_secret(name) else f": {shown[0]} became {shown[1]}")
+
+
+def plan_changes(was: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any]) -> list[str]:
+    """What differs between two plans, cells of (rate, variant) with their metadata: of the sweep, not of the target."""
+    phrases = []
+    for kind, position in (("rates", 0), ("variants", 1)):
+        before, after = ({key[position] for key in plan} for plan in (was, now))
+        phrases += [f"sweep.{kind}: {name} was not there" for name in sorted(after - before)]
+        phrases += [f"sweep.{kind}: {name} is gone" for name in sorted(before - after)]
+    for key in sorted(was.keys() & now.keys())[:1]:
+        for name, path in _PLAN.items():
+            before, after = _at(was[key], path), _at(now[key], path)
+            if before != after:
+                phrases.append(f"{name}: {_shown(before)} became {_shown(after)}")
+    return phrases
+
+
+def _at(content: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content
+
+
+def _shown(value: Any) -> str:
+    """A value on one line, without credentials of addresses."""
+    if value is _ABSENT or value is None:
+        return "nothing"
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = redact.text(text)
+    return repr(text if len(text) <= 120 else f"{text[:117]}...")
+
+
+_MODULES = (".js", ".mjs", ".cjs", ".ts")
+
+
+def drawn_values(declared: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Headers of which each request takes one of several values, drawn at random: one per line of a file.
+
+    Raises LoadstoneError when there are none.
+    """
+    found = {}
+    for name, source in declared.get("draw", {}).items():
+        try:
+            lines = Path(source["file"]).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise LoadstoneError(f"values of the header {name} can't be read: {source['file']}: {reason}") from None
+        if not (values := [line.strip() for line in lines if line.strip()]):
+            raise LoadstoneError(f"{source['file']} holds no value of the header {name}: one is expected per line")
+        found[name] = values
+    return found
+
+
+def recorded_values(name: str, values: Sequence[str]) -> dict[str, Any]:
+    """What is recorded of the values: how many, and a mark that tells whether they changed, never what they are."""
+    return {"values": len(values), "mark": redact.mark(name, "\n".join(values))}
+
+
+def recorded_script(declared: Mapping[str, Any], files: Iterable[str] = ()) -> dict[str, Any]:
+    """A user's own script as it is recorded: content and digest, and what is given to it, without credentials.
+
+    `files` are those that it reads besides, relative to its folder: modules are recorded likewise, of others, which
+    may hold credentials, a mark. Raises LoadstoneError when one can't be read.
+    """
+    path = Path(declared["file"])
+    found = {"file": declared["file"]} | _module(path, declared["file"])
+    found["environment"] = redact.marked(declared.get("environment", {}))
+    read = {name: _module(path.parent / name, name) if _is_module(name) else _opened(path, name) for name in files}
+    return found | ({"files": read} if read else {})
+
+
+def script_changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What differs between two scripts as `recorded_script` gives them, one phrase each."""
+    if not was or not now:
+        return ["sweep.script"] if was or now else []
+    phrases = [f"sweep.script.{name}" for name in ("file", "environment") if was.get(name) != now.get(name)]
+    phrases += ["the content of sweep.script.file"] if was.get("sha256") != now.get("sha256") else []
+    before, after = was.get("files", {}), now.get("files", {})
+    return phrases + [
+        f"the content of {name}, which it reads"
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _is_module(name: str) -> bool:
+    return Path(name).suffix in _MODULES
+
+
+def _module(path: Path, name: str) -> dict[str, str]:
+    content = _content(path, name)
+    try:
+        return {"sha256": hashlib.sha256(content).hexdigest(), "content": content.decode()}
+    except ValueError:
+        raise LoadstoneError(f"the script {name} can't be read: it is not text") from None
+
+
+def _opened(script_file: Path, name: str) -> dict[str, str]:
+    digest = hashlib.sha256(_content(script_file.parent / name, name)).hexdigest()
+    return {"mark": redact.mark(name, digest)}
+
+
+def _content(path: Path, name: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a valid file name"
+        raise LoadstoneError(f"the script {name} can't be read: {reason}") from None

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone.archive import Campaign, plan
-from loadstone.archive.failures import Failure
 from loadstone.archive.metadata import Metadata
-from loadstone.archive.run_records import RunRecord
+from loadstone.archive.run_records import Failure, RunRecord
 from loadstone.config.variants import Style, Variants
 from loadstone.readers import load_generators
 from loadstone.report import (

@@ -56,7 +56,7 @@ def describe(campaign: Campaign, variants: Variants) -> list[Described]:
 
 def _records(listing: CellListing) -> dict[int, RunRecord]:
     return {
-        file.run: run_records.read(listing.cell.path / file.name)
+        file.run: run_records.read_run_record(listing.cell.path / file.name)
         for file in listing.files
         if file.kind == "run" and not (listing.cell.path / file.name).is_fifo()
     }

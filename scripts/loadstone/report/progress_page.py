@@ -7,17 +7,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from loadstone.archive import Campaign, Cell, failures
-from loadstone.archive.failures import Failure
+from loadstone.archive import Campaign, Cell, run_records
 from loadstone.archive.journal import Command, Journal, key_of
 from loadstone.archive.metadata import parse_duration
 from loadstone.archive.progress import REWRITTEN_S, Progress, Run, duration_text, look, until_text
+from loadstone.archive.run_records import Failure
 from loadstone.archive.stages import load_text
 from loadstone.config.variants import Variants
 from loadstone.report import navigation
 from loadstone.report.numbers import counted, listed, when
 from loadstone.report.output import asset, write_page, write_text
-from loadstone.text import rate_text
+from loadstone.text import rate_text, times
 
 NAME = "progress.html"
 _UNTOLD = "No sweep has been collected into this folder."
@@ -132,7 +132,7 @@ class ProgressPage:
                     "load": _load(progress, rate),
                     "variant": self._label(progress, variant),
                     "run": run,
-                    "times": failures.times(len(progress.failed[rate, variant, run])),
+                    "times": times(len(progress.failed[rate, variant, run])),
                     "at": f"{why.failed_at.astimezone():%H:%M:%S}" if why and why.failed_at else "",
                     "reason": why.reason if why else f"see {file.name}",
                     "told": why.told if why else [],
@@ -144,7 +144,7 @@ class ProgressPage:
 
     def _reason(self, record: Path) -> Failure | None:
         if record not in self._reasons:
-            found = failures.read(record)
+            found = run_records.read_failure(record)
             self._reasons[record] = None if isinstance(found, str) else found
         return self._reasons[record]
 
@@ -228,7 +228,7 @@ def _headline(progress: Progress, state: str, ended: str | None) -> str:
         return f"Under way, but waiting: {progress.wait}."
     if progress.now is None:
         return f"Under way; {lacking} without a result."
-    return f"Under way: {failures.PHASES.get(progress.phase, progress.phase)}."
+    return f"Under way: {run_records.PHASES.get(progress.phase, progress.phase)}."
 
 
 def _others(progress: Progress) -> list[tuple[str, int]]:

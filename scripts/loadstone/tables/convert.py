@@ -19,10 +19,10 @@ from loadstone.archive import (
     Cell,
     CellListing,
     failure_number,
-    failures,
     metadata,
     parse_rate,
     parse_timestamp,
+    run_records,
     scan_campaign,
 )
 from loadstone.archive.durable import open_raw
@@ -43,6 +43,7 @@ from loadstone.tables.cell import (
     sha256_or_none,
 )
 from loadstone.tables.run_files import describe, read_run
+from loadstone.text import times
 
 # Below this much remaining work, worker processes cost more than they bring: each imports for half a second or more.
 _WORTH_WORKERS_S = 3.0
@@ -348,7 +349,7 @@ class _CellReader:
         for run, files in self.listing.failures().items():
             reason = "see its record"
             for file in files:
-                found = failures.read(self.cell.path / file.name)
+                found = run_records.read_failure(self.cell.path / file.name)
                 if isinstance(found, str):
                     self._problem(run, file.name, found)
                     continue
@@ -368,5 +369,5 @@ class _CellReader:
                 )
             if run not in collected:
                 load = load_text(self.cell.rate, self.reading.metadata.load_model)
-                text = f"run {run} of {self.cell.variant_dir} at {load} failed {failures.times(len(files))}"
+                text = f"run {run} of {self.cell.variant_dir} at {load} failed {times(len(files))}"
                 self._problem(run, files[-1].name, layout.text(f"{text} and has no result: {reason}"))

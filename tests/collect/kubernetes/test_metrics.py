@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from loadstone.archive.metadata import Metadata
 from loadstone.collect.sampling import Sampler
 from loadstone.collect.targets.base import UnsampledError
-from loadstone.collect.targets.kubernetes.metrics import PodMetrics
-from loadstone.collect.targets.kubernetes.quantity import parse_quantity
+from loadstone.collect.targets.kubernetes.metrics import PodMetrics, parse_quantity
 
 ABSENT = "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are not known"
 AWAY = "the metrics API does not answer, so CPU and memory of pods are not known (status 503)"

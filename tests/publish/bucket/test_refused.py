@@ -80,7 +80,7 @@ def test_a_run_that_is_not_what_its_checksums_say_is_not_pushed(archive, bucket)
 def test_a_pipe_among_a_run_s_files_is_not_waited_for(archive, bucket, name) -> None:
     (archive / PLAIN / name).unlink()
     os.mkfifo(archive / PLAIN / name)
-    assert f"{PLAIN}/{name} is no regular file" in refused(push, archive, bucket)
+    assert f"{PLAIN}/{name} is not a regular file" in refused(push, archive, bucket)
     there = bucket.objects()
     assert not [each for each in there if f"{PLAIN}/1." in each] and f"archive/{OPEN}/1.results.json.zst" in there
 

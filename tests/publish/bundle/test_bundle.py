@@ -186,7 +186,7 @@ def test_names_that_lead_elsewhere_are_refused(bundle, name, words) -> None:
 def test_links_and_folders_are_refused(bundle) -> None:
     for mode in (0o120777, 0o040755, 0o010644, 0o020644, 0):
         link = info("loadstone-bundle/data/archive/link", mode), b"/etc/passwd"
-        refused(rewrite(bundle, lambda entries, link=link: [*entries, link]), "no regular file")
+        refused(rewrite(bundle, lambda entries, link=link: [*entries, link]), "not a regular file")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -245,7 +245,7 @@ def test_files_that_can_not_lie_side_by_side_are_refused_in_words(tmp_path, name
 def test_what_is_no_file_is_named_and_waits_for_nobody(bundle, tmp_path) -> None:
     before = bundle.read_bytes()
     os.mkfifo(tmp_path / "pipe")
-    for name, words in (("pipe", "no regular file"), ("gone", "No such file")):
+    for name, words in (("pipe", "not a regular file"), ("gone", "No such file")):
         with pytest.raises(LoadstoneError, match=f"{name} cannot be read, and is not bundled: .*{words}"):
             write(bundle, [*members(), Member("archive/x", tmp_path / name)])
     assert bundle.read_bytes() == before

@@ -18,7 +18,7 @@ from loadstone.process import Minder
 
 Log = Callable[[str], None]
 
-# Told what a run does now, by a name of `loadstone.archive.failures.PHASES`.
+# Told what a run does now, by a name of `loadstone.archive.run_records.PHASES`.
 OnPhase = Callable[[str], None]
 
 

@@ -1,4 +1,4 @@
-// Of the small documents at the addresses of pages (publish/site/layout.py): leads on to the page as it was last published,
+// Of the small documents at the addresses of pages (publish/site/publications.py): leads on to the page as it was last published,
 // with what the address chose.
 "use strict";
 

@@ -25,7 +25,7 @@ import urllib3
 import yaml
 from kubernetes import client, config
 
-from loadstone.archive.waiting import Waiting
+from loadstone.archive.locks import Waiting
 from loadstone.errors import LoadstoneError
 
 Object = dict[str, Any]

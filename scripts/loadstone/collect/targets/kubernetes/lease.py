@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive.waiting import Waiting
+from loadstone.archive.locks import Waiting
 from loadstone.collect.targets.kubernetes.client import (
     LEASE,
     NAMESPACE,

@@ -4,6 +4,7 @@ A namespace is the sum of its pods in a round. So all of its pods are written as
 measurement, and none otherwise.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from fractions import Fraction
@@ -12,7 +13,6 @@ from typing import Any
 
 from loadstone.collect.targets.base import Sample, UnsampledError
 from loadstone.collect.targets.kubernetes.client import POD_METRICS, Cluster, ClusterError, Object
-from loadstone.collect.targets.kubernetes.quantity import parse_quantity
 
 # Of one call: there is another sample soon.
 _PATIENCE_S = 1.0
@@ -90,3 +90,23 @@ def _problem(namespace: str, error: ClusterError) -> str:
     if error.status == HTTPStatus.FORBIDDEN:
         return f"CPU and memory of the pods in {namespace} are not known: {error}"
     return f"the metrics API does not answer, so CPU and memory of pods are not known (status {error.status})"
+
+
+_NUMBER = r"[+-]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})"
+_QUANTITY = re.compile(rf"({_NUMBER})(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{{1,2}}))?", re.ASCII)
+_THOUSANDS = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+
+
+def parse_quantity(text: object) -> Fraction | None:
+    """The number that a quantity stands for (cores, bytes); None when it is none.
+
+    As in Kubernetes' ``resource.Quantity``: a decimal or binary suffix, or a decimal exponent. ``E`` alone is 10^18.
+    """
+    match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    number, suffix, exponent = Fraction(match[1]), match[2] or "", int(match[3] or 0)
+    if suffix in _BINARY:
+        return number * Fraction(1024) ** _BINARY[suffix]
+    return number * Fraction(10) ** (3 * _THOUSANDS.get(suffix, 0) + exponent)

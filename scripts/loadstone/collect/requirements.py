@@ -1,14 +1,26 @@
-"""The programs that a sweep uses: whether they and their files are there, and their versions for its metadata."""
+"""What a sweep requires before it is opened: programs and their versions, files, the cluster as it is declared.
 
+In: the configuration. Out: an opened campaign (`open_checked`), or LoadstoneError that names everything missing.
+"""
+
+import json
 import os
 import platform
 import re
+import tarfile
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from loadstone.archive import Campaign
+from loadstone.collect import sweep
+from loadstone.collect.generators import base
+from loadstone.collect.targets.base import Log
+from loadstone.config import target
+from loadstone.config.target import recordable
 from loadstone.errors import LoadstoneError
-from loadstone.process import find, output_of
+from loadstone.process import Minder, find, output_of, run
 
 # Only of programs known to answer: an unknown one might start serving.
 _ASKED = {
@@ -70,9 +82,9 @@ def _require(programs: Mapping[str, str], commands: Mapping[str, Sequence[str]])
         for argument in command[1:]:
             text = argument.partition("=")[2] if argument.startswith("-") else argument
             if Path(text).suffix in _READ and not re.search(r"\s|://", text) and not _exists(Path(text)):
-                lacking.append(f"the process {process!r} names the file {text}, which is not there{_seen_from(text)}")
+                lacking.append(f"the process {process!r} names the file {text}, which does not exist{_seen_from(text)}")
     if lacking:
-        raise LoadstoneError("the sweep can't be opened:\n" + "\n".join(f"  {text}" for text in lacking))
+        raise LoadstoneError("the sweep cannot be opened:\n" + "\n".join(f"  {text}" for text in lacking))
 
 
 def _seen_from(path: str) -> str:
@@ -91,3 +103,67 @@ def _version(text: str) -> str:
         return found[1]
     first = next((line for line in text.splitlines() if line.strip()), "")
     return first.partition("ersion:")[2].strip()[:200] or first.strip()[:200]
+
+
+_PACKED = "file/"
+
+
+def script_files(config: Mapping[str, Any]) -> list[str]:
+    """Those of the sweep's script, relative to its folder; none without a script of the user's own.
+
+    Raises LoadstoneError with what k6 says when the script can't be loaded.
+    """
+    script = config["sweep"].get("script")
+    if script is None:
+        return []
+    path = Path(script["file"]).resolve()
+    with tempfile.TemporaryDirectory() as folder, Minder() as minder:
+        beside = Path(folder).resolve()
+        given, packed = beside / "request.json", beside / "packed.tar"
+        given.write_text(json.dumps(_given(config)))
+        variables = base.environment("K6_", **script.get("environment", {})) | {
+            "K6_NO_USAGE_REPORT": "true",
+            "K6_AUTO_EXTENSION_RESOLUTION": "false",
+            "LOADSTONE": str(given),
+        }
+        command = ["k6", "archive", "--quiet", "--no-color", "--address=", "--include-system-env-vars"]
+        run([*command, f"--archive-out={packed}", str(path)], minder, beside / "log", environment=variables)
+        with tarfile.open(packed) as archive:
+            names = [Path("/", entry.name.removeprefix(_PACKED)) for entry in archive if _is_packed(entry)]
+    return sorted(os.path.relpath(name, path.parent) for name in names if name not in (path, given))
+
+
+def _is_packed(entry: tarfile.TarInfo) -> bool:
+    return entry.isfile() and entry.name.startswith(_PACKED)
+
+
+def _given(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the script is given of a run, of the first variant: with marks where credentials are."""
+    variant = config["sweep"]["variants"][0]
+    try:
+        identity = recordable(target.variant_identity(config["target"], variant))
+    except KeyError:
+        raise LoadstoneError(f"the configuration declares no target variant {variant!r}") from None
+    request = identity["request"]
+    return {
+        "request": {
+            "method": request["method"],
+            "url": request["url"],
+            "headers": base.one_line(request["header"]),
+            "body": request.get("body"),
+            "timeout_ms": 1000,
+        },
+        "draw": {},
+        "requests": {},
+    }
+
+
+def open_checked(config: Mapping[str, Any], log: Log) -> Campaign:
+    """Open it, or say which campaign is still open. Raises LoadstoneError, with nothing written, for what is wrong."""
+    tools = versions(config)
+    sweep.resumable(config)
+    if config.get("target", {}).get("kind") == "kubernetes":  # its client library takes a second to load
+        from loadstone.collect.targets.kubernetes.plan import check  # noqa: PLC0415
+
+        check(config, set(config["sweep"]["variants"]), log)
+    return sweep.open_sweep(config, tools, log, script_files(config))

@@ -1,6 +1,6 @@
 """What a log holds of a long wait."""
 
-from loadstone.archive.waiting import Waiting
+from loadstone.archive.locks import Waiting
 
 
 def test_a_night_of_waiting_is_a_few_lines() -> None:

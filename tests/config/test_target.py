@@ -9,7 +9,7 @@ import pytest
 from loadstone import archive, config
 from loadstone.archive import metadata
 from loadstone.collect import sweep
-from loadstone.config import changes, redact
+from loadstone.config import redact, target
 from loadstone.config import target as declared_target
 from loadstone.errors import LoadstoneError
 
@@ -109,7 +109,7 @@ def test_a_command_and_the_files_that_it_names(declared, tmp_path: Path) -> None
         ({"rates": [10, 20]}, "sweep.rates: 20 was not there"),
         ({"order": "fixed"}, "sweep.order: 'blocks' became 'fixed'"),
         ({"warmup": {"duration": "1s"}}, "sweep.warmup.duration: '0s' became '1s'"),
-        ({"seed": 3}, "something that its metadata do not tell"),
+        ({"seed": 3}, "something that its metadata does not record"),
     ],
 )
 def test_a_changed_sweep_is_named(declared, change: dict[str, Any], said: str) -> None:
@@ -175,11 +175,11 @@ def test_a_credential_in_a_patch_of_a_deployment_is_recorded_as_a_mark() -> None
         "request": {"header": {}},
         "cluster": {"changes": [{"deployment": "app", "patch": patch, "env": {"app": {"A_TOKEN": SECRET}}}]},
     }
-    (change,) = changes.recordable(identity)["cluster"]["changes"]
+    (change,) = target.recordable(identity)["cluster"]["changes"]
     assert "sesame" not in json.dumps(change) and "4711" not in json.dumps(change)
     (container,) = change["patch"]["spec"]["template"]["spec"]["containers"]
     assert container["env"][1] == env[1] and container["env"][4] == env[4] and container["name"] == "app"
-    assert changes.recordable({**identity, "cluster": {"changes": [change]}})["cluster"]["changes"] == [change]
+    assert target.recordable({**identity, "cluster": {"changes": [change]}})["cluster"]["changes"] == [change]
     for each in (change["patch"], patch):
         assert str(redact.inside(each, redact.hidden)).count("'(redacted)'") >= 2
     assert "http://peer/" in str(redact.inside(patch, redact.hidden))
