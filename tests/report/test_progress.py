@@ -10,7 +10,7 @@ import pytest
 from loadstone.archive import Campaign, Cell
 from loadstone.archive.journal import Journal
 from loadstone.archive.progress import REWRITTEN_S, Progress, look
-from loadstone.archive.run_records import record
+from loadstone.archive.run_records import record_failure
 from loadstone.collect import sweep
 from loadstone.report import progress_page, site
 from loadstone.report.progress_page import ProgressPage
@@ -45,7 +45,7 @@ class Sweep:
 
     def fail(self, run: int, cell: Cell, error: str = f"never ready: {SCRIPT}") -> None:
         self.journal.tried(cell, run, 1)
-        record(cell, run, error, ["<b>BackOff</b>"], about={"phase": "target"}, logs=self.folder / "none")
+        record_failure(cell, run, error, ["<b>BackOff</b>"], about={"phase": "target"}, logs=self.folder / "none")
         self.journal.said(f"run {run} failed: {error}")
 
     def page(self) -> ProgressPage:
