@@ -17,6 +17,6 @@ with job(snakemake.log[0]) as log:
     try:
         attempts.retry(campaign, Path(snakemake.log[0]).with_suffix(""))
     finally:
-        session.tries_over(f"{names.app}/{names.host}/{names.timestamp}")
+        session.campaign_finished(f"{names.app}/{names.host}/{names.timestamp}")
     complete(campaign, log)
     Path(snakemake.output[0]).touch()

@@ -107,7 +107,7 @@ def test_programs_of_a_shape() -> None:
     test = Stage("test", 3, 9, 9, requests=27, measured=True)
     assert stages.together([warm, ramp, test]) == [Attack((warm, ramp, test))]
     assert stages.together([warm, ramp, test])[0].start_s(test) == 3
-    assert stages.apart([warm, ramp, test, pause.holding(0)]) == [Attack((warm, ramp)), Attack((test,))]
+    assert stages.apart([warm, ramp, test, pause.with_requests(0)]) == [Attack((warm, ramp)), Attack((test,))]
 
 
 def test_the_stage_of_a_request_that_is_not_measured() -> None:

@@ -40,7 +40,7 @@ class Sweep(Bench):
     def attempts(self) -> Attempts:
         def show(progress: Progress) -> None:
             states = {True: "collected", False: "lacking"}
-            self.shown.append((progress.phase, states[not progress.lacking]))
+            self.shown.append((progress.phase, states[not progress.missing]))
 
         journal = str(self.journal.path)
         return Attempts(

@@ -21,7 +21,7 @@ from loadstone.archive.metadata import Metadata
 from loadstone.collect import process_usage, sampling
 from loadstone.collect.process_usage import Machine, ProcessTrees, available_cpus
 from loadstone.collect.sampling import Sampler, interval_s
-from loadstone.collect.targets.base import Sample, UnsampledError
+from loadstone.collect.targets.base import ResourceSample, UnsampledError
 from loadstone.readers import Problems, resources
 from support.bench import Bench
 
@@ -172,7 +172,7 @@ class Asked:
         self.calls = 0
         self.asked = threading.Event()
 
-    def sample(self) -> list[Sample]:
+    def sample(self) -> list[ResourceSample]:
         self.calls += 1
         answer = self.answers[min(self.calls, len(self.answers)) - 1]
         if self.calls >= len(self.answers):
@@ -196,8 +196,8 @@ def sampled(folder: Path, target: Any, until: threading.Event) -> tuple[Sampler,
     return sampler, said
 
 
-def _pod(name: str) -> Sample:
-    return Sample(datetime(2026, 1, 1, 12, 0, 0, 1500, UTC), "pod", name, 12.345678, None)
+def _pod(name: str) -> ResourceSample:
+    return ResourceSample(datetime(2026, 1, 1, 12, 0, 0, 1500, UTC), "pod", name, 12.345678, None)
 
 
 def test_what_cannot_be_known_is_said_once_and_what_can_is_kept(tmp_path: Path) -> None:

@@ -39,13 +39,13 @@ class Try:
 
 
 @dataclass
-class Command:
+class CommandRecord:
     """One invocation of the workflow. `ended` says how it ended; None while it runs, or when it was killed."""
 
     began: datetime
     root: Path | None = None
     reports: Path | None = None
-    lacking: dict[Key, int] = field(default_factory=dict)  # campaigns it was to collect -> runs that they lacked
+    missing: dict[Key, int] = field(default_factory=dict)  # campaigns it was to collect -> how many runs were missing
     tries: list[Try] = field(default_factory=list)
     said: list[tuple[datetime, str]] = field(default_factory=list)
     ended: str | None = None
@@ -58,13 +58,13 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def begin(self, root: Path, reports: Path, lacking: Mapping[Campaign, int]) -> None:
-        """A command begins that collects these campaigns, which lack so many runs.
+    def begin(self, root: Path, reports: Path, missing: Mapping[Campaign, int]) -> None:
+        """A command begins that collects these campaigns, in which so many runs are missing.
 
         Of older commands stays only what they tried of them.
         """
         lines = []
-        keys = {key_of(campaign): count for campaign, count in lacking.items()}
+        keys = {key_of(campaign): count for campaign, count in missing.items()}
         for command in self.commands():
             if any(each.campaign in keys for each in command.tries):
                 lines += [{"event": "begin", "at": command.began.isoformat()}, *map(_tried, command.tries)]
@@ -88,9 +88,9 @@ class Journal:
         """Something was said to the user."""
         self._append({"event": "said", "at": _now(), "text": text[:_LONGEST_TEXT]})
 
-    def commands(self) -> list[Command]:
+    def commands(self) -> list[CommandRecord]:
         """All of them, oldest first. What was tried outside any (a run asked for by its name) makes one too."""
-        found: list[Command] = []
+        found: list[CommandRecord] = []
         try:
             lines = self.path.read_bytes().splitlines()
         except OSError:
@@ -103,7 +103,7 @@ class Journal:
                 continue
         return found
 
-    def now(self) -> Command | None:
+    def now(self) -> CommandRecord | None:
         """The command that is under way, or was when it was killed."""
         commands = self.commands()
         return commands[-1] if commands and commands[-1].ended is None else None
@@ -130,15 +130,15 @@ def key_of(campaign: Campaign) -> Key:
     return campaign.app, campaign.host, campaign.timestamp
 
 
-def _take(found: list[Command], event: Mapping[str, Any], at: datetime) -> None:
+def _take(found: list[CommandRecord], event: Mapping[str, Any], at: datetime) -> None:
     kind = event["event"]
     if kind == "begin" or not found or found[-1].ended is not None:
-        found.append(Command(at))
+        found.append(CommandRecord(at))
     command = found[-1]
     command.last = at
     if kind == "begin" and "archive" in event:
         command.root, command.reports = Path(event["archive"]), Path(event["reports"])
-        command.lacking = {(app, host, timestamp): count for app, host, timestamp, count in event["lacking"]}
+        command.missing = {(app, host, timestamp): count for app, host, timestamp, count in event["lacking"]}
     elif kind == "try":
         key = tuple(event["campaign"])
         command.tries.append(Try(at, key, event["rate"], event["variant"], event["run"], event["nth"]))

@@ -21,7 +21,7 @@ from loadstone.errors import LoadstoneError
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class MissingRun:
     """One run of a plan; `position` counts from 1 in the order in which the sweep attacks."""
 
     cell: Cell
@@ -47,16 +47,16 @@ def order(
     return positions
 
 
-def missing(listing: CampaignListing) -> list[PlannedRun]:
+def missing(listing: CampaignListing) -> list[MissingRun]:
     """Planned runs without a result, in the plan's order. Only campaigns with a plan (version 5) lack anything."""
-    lacking = []
+    missing_runs = []
     for cell in listing.cells:
         described = metadata.read(cell.cell.path / archive.METADATA)
         collected = cell.collected()
         for run, position in enumerate(described.positions[: described.runs or 0], start=1):
             if run not in collected:
-                lacking.append(PlannedRun(cell.cell, run, position))
-    return sorted(lacking, key=lambda planned: planned.position)
+                missing_runs.append(MissingRun(cell.cell, run, position))
+    return sorted(missing_runs, key=lambda planned: planned.position)
 
 
 def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
@@ -64,7 +64,7 @@ def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
     found = []
     for campaign in campaigns:
         listing = archive.scan_campaign(campaign)
-        if lacking := len(missing(listing)):
+        if missing_runs := len(missing(listing)):
             remedy = "`snakemake --cores all` on its host collects them"
             if campaign.is_abandoned:
                 remedy = f"given up by its {archive.ABANDONED}"
@@ -73,7 +73,7 @@ def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
             failed = sum(run not in cell.collected() for cell in listing.cells for run in cell.failures())
             tried = f" ({failed} of them failed)" if failed else ""
             found.append(
-                f"{campaign}: {lacking} of {planned_runs(listing)} planned runs not collected{tried}; {remedy}"
+                f"{campaign}: {missing_runs} of {planned_runs(listing)} planned runs not collected{tried}; {remedy}"
             )
     return found
 
@@ -101,9 +101,9 @@ def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
             unreadable.append(
                 f"{cell.cell}: {'; '.join(described.problems) or 'its plan has other runs than positions'}"
             )
-    lacking = missing(listing)
-    if lacking or unreadable:
-        raise LoadstoneError(f"{campaign} is not complete: {len(lacking)} runs missing; {'; '.join(unreadable)}")
+    missing_runs = missing(listing)
+    if missing_runs or unreadable:
+        raise LoadstoneError(f"{campaign} is not complete: {len(missing_runs)} runs missing; {'; '.join(unreadable)}")
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     if write_new(campaign.path / archive.COMPLETION, f"{now}\n".encode()):
         log(f"{campaign} is complete")

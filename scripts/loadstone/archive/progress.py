@@ -9,7 +9,7 @@ from statistics import fmean
 
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, RawFile, metadata, plan
-from loadstone.archive.journal import Command, Journal, Try, key_of
+from loadstone.archive.journal import CommandRecord, Journal, Try, key_of
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.stages import load_text
 
@@ -22,7 +22,7 @@ Run = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class PlannedCell:
+class CellPlan:
     """One cell's part of the plan. `planned_s` is how long a run's stages take, as far as time ends them."""
 
     cell: Cell
@@ -49,8 +49,8 @@ class Progress:
     """
 
     campaign: Campaign
-    command: Command | None
-    cells: list[PlannedCell]
+    command: CommandRecord | None
+    cells: list[CellPlan]
     collected: set[Run]
     failed: dict[Run, list[RawFile]]
     measured_s: dict[Run, float]
@@ -74,7 +74,7 @@ class Progress:
         return self.cells[0].load_model if self.cells else "open"
 
     @property
-    def lacking(self) -> list[Run]:
+    def missing(self) -> list[Run]:
         """Planned runs without a result."""
         every = ((*planned.place, run) for planned in self.cells for run in planned.runs)
         return [run for run in every if run not in self.collected]
@@ -82,7 +82,7 @@ class Progress:
     @property
     def unsuccessful(self) -> list[Run]:
         """Runs that were tried, in whatever command, and have no result; the present one is not among them."""
-        return [run for run in self.lacking if run in self.failed and run != self.now]
+        return [run for run in self.missing if run in self.failed and run != self.now]
 
     def start(self, started: Try) -> None:
         """A run is started; `phase` says what it does."""
@@ -110,7 +110,7 @@ class Progress:
         """Seconds that the runs still to be tried will take, as long as those did that are done."""
         per_cell = self._estimates()
         seconds = 0.0
-        for rate, variant, run in self.lacking:
+        for rate, variant, run in self.missing:
             if (rate, variant, run) == self.now:
                 passed_s = (datetime.now().astimezone() - self.since).total_seconds() if self.since else 0.0
                 seconds += max(0.0, per_cell[rate, variant] - passed_s)
@@ -157,14 +157,14 @@ class Progress:
 def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozenset[Run] = frozenset()) -> Progress:
     """Where a campaign stands now; `retries` and `again` as in `Progress`."""
     listing = archive.scan_campaign(campaign)
-    cells: list[PlannedCell] = []
+    cells: list[CellPlan] = []
     plans: list[tuple[str, float, Metadata]] = []
     collected: set[Run] = set()
     failed: dict[Run, list[RawFile]] = {}
     for found in listing.cells:
         described = metadata.read(found.cell.path / archive.METADATA)
         positions = described.positions[: described.runs or 0]
-        cells.append(PlannedCell(found.cell, positions, described.load_s, described.load_model))
+        cells.append(CellPlan(found.cell, positions, described.load_s, described.load_model))
         plans.append((found.cell.variant_dir, float(found.cell.rate), described))
         place = found.cell.rate, found.cell.variant_dir
         collected |= {(*place, run) for run in found.collected() if run <= len(positions)}
@@ -181,7 +181,7 @@ def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozense
     return progress
 
 
-def failed_in_a_row(command: Command | None, root: Path) -> list[tuple[Try, Path]]:
+def failed_in_a_row(command: CommandRecord | None, root: Path) -> list[tuple[Try, Path]]:
     """The tries of a command that failed since the last that succeeded, oldest first, each with its record.
 
     A try that left neither a record nor a result was killed: it counts as neither.
@@ -211,7 +211,7 @@ def until_text(seconds: float, now: Callable[[], datetime] = datetime.now) -> st
 
 
 def _measured(
-    campaign: Campaign, commands: Sequence[Command], collected: set[Run], failed: Mapping[Run, Sequence[RawFile]]
+    campaign: Campaign, commands: Sequence[CommandRecord], collected: set[Run], failed: Mapping[Run, Sequence[RawFile]]
 ) -> Iterator[tuple[Run, float]]:
     """Collected run -> seconds from its start to that of the next run of the same command."""
     mine = key_of(campaign)

@@ -207,24 +207,24 @@ class Failure:
         return where + (_line(self.error) or "no reason recorded")
 
     @property
-    def told(self) -> list[str]:
+    def evidence_lines(self) -> list[str]:
         """The first pieces of evidence, one line each."""
-        return [_line(text) for text in self.evidence[:_TOLD]]
+        return [_line(text) for text in self.evidence[:_MOST_EVIDENCE]]
 
     @property
-    def whole(self) -> str:
-        """Error and evidence in all their lines, cut where they are very long; empty where `reason`, `told` say all."""
+    def full_text(self) -> str:
+        """Error and evidence in full, cut where very long; empty where `reason` and `evidence_lines` say it all."""
         parts = [text.strip() for text in (self.error, *self.evidence)]
-        if parts == [_line(self.error), *self.told]:
+        if parts == [_line(self.error), *self.evidence_lines]:
             return ""
         found = "\n".join(filter(None, parts))
-        more = len(found) - _LONGEST_WHOLE
-        return found if more <= 0 else f"{found[:_LONGEST_WHOLE]}… and {more:,} more characters"
+        more = len(found) - _LONGEST_TEXT
+        return found if more <= 0 else f"{found[:_LONGEST_TEXT]}… and {more:,} more characters"
 
 
 _LONGEST_REASON = 400
-_LONGEST_WHOLE = 4000
-_TOLD = 3
+_LONGEST_TEXT = 4000
+_MOST_EVIDENCE = 3
 
 
 def _line(text: str) -> str:

@@ -33,7 +33,7 @@ class Stage:
         """Whether it has requests, as far as is known."""
         return self.requests is None or self.requests > 0
 
-    def holding(self, requests: int) -> "Stage":
+    def with_requests(self, requests: int) -> "Stage":
         return replace(self, requests=requests)
 
     def to_json(self) -> dict[str, Any]:

@@ -161,9 +161,9 @@ class Attempts:
         stopped = ""
         try:
             for nth in range(1, self._limits.retries + 1):
-                lacking = plan.missing(archive.scan_campaign(campaign))
-                runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in lacking]
-                for number, planned in enumerate(lacking):
+                missing_runs = plan.missing(archive.scan_campaign(campaign))
+                runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in missing_runs]
+                for number, planned in enumerate(missing_runs):
                     folder = logs / planned.cell.rate / encode(planned.cell.variant_dir) / f"{planned.run}.{nth}"
                     rest = frozenset(runs[number:])
                     self.try_run(planned.cell, planned.run, folder, retries=self._limits.retries - nth, again=rest)
@@ -206,18 +206,18 @@ def missing_text(campaign: Campaign) -> str:
     """What a campaign has no result of, why, and what to do; empty when it lacks nothing."""
     listing = archive.scan_campaign(campaign)
     records = {cell.cell: cell.failures() for cell in listing.cells}
-    lacking = plan.missing(listing)
-    if not lacking:
+    missing_runs = plan.missing(listing)
+    if not missing_runs:
         return ""
     lines = []
-    for planned in lacking[:_SHOWN]:
+    for planned in missing_runs[:_SHOWN]:
         failed = records[planned.cell].get(planned.run, [])
         why = f"failed {times(len(failed))}; {_reason(planned.cell.path / failed[-1].name)}" if failed else "not tried"
         lines.append(f"  run {planned.run} of {planned.cell.variant_dir} at {_load(planned.cell)}: {why}")
-    if len(lacking) > _SHOWN:
-        lines.append(f"  and {len(lacking) - _SHOWN} more")
+    if len(missing_runs) > _SHOWN:
+        lines.append(f"  and {len(missing_runs) - _SHOWN} more")
     return (
-        f"{campaign}: {len(lacking)} of {plan.planned_runs(listing)} planned runs have no result:\n"
+        f"{campaign}: {len(missing_runs)} of {plan.planned_runs(listing)} planned runs have no result:\n"
         + "\n".join(lines)
         + "\nWhat is collected stays. `snakemake --cores all` tries these runs again, `snakemake --cores all report` "
         "reports what is there;\neach failed try is recorded beside the results (<run>.failure.<n>.json). To give the "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from loadstone.collect.targets.base import Sample
+from loadstone.collect.targets.base import ResourceSample
 
 _MIB = 1 << 20
 # Listing a process's children reads every process of the machine: 1 ms per 80 of them.
@@ -23,7 +23,7 @@ class ProcessTrees:
     def __init__(self, roots: Mapping[str, int | Sequence[int]]) -> None:
         self._trees = {name: _Tree([pids] if isinstance(pids, int) else pids) for name, pids in roots.items()}
 
-    def sample(self) -> list[Sample]:
+    def sample(self) -> list[ResourceSample]:
         """CPU since the last call, and resident memory (pages that processes share count once for each).
 
         A process is missing in its first sample, when there is no last call, and once it has ended. What a child used
@@ -32,7 +32,7 @@ class ProcessTrees:
         found = []
         for name, tree in self._trees.items():
             if (used := tree.measure()) is not None:
-                found.append(Sample(datetime.now(UTC), "process", name, *used))
+                found.append(ResourceSample(datetime.now(UTC), "process", name, *used))
         return found
 
 
@@ -81,7 +81,7 @@ class Machine:
         self._name = name
         self._before: tuple[float, float] | None = None
 
-    def sample(self) -> list[Sample]:
+    def sample(self) -> list[ResourceSample]:
         """CPU in use since the last call (none in the first), and memory that is not available."""
         times = psutil.cpu_times()
         # Linux counts guests in user and nice as well.
@@ -93,7 +93,11 @@ class Machine:
         busy = 1 - (idle_s - before[1]) / (whole_s - before[0])
         memory = psutil.virtual_memory()
         cpu_millicores = 1000 * (psutil.cpu_count() or 1) * max(0.0, min(1.0, busy))
-        return [Sample(datetime.now(UTC), "node", self._name, cpu_millicores, (memory.total - memory.available) / _MIB)]
+        return [
+            ResourceSample(
+                datetime.now(UTC), "node", self._name, cpu_millicores, (memory.total - memory.available) / _MIB
+            )
+        ]
 
 
 def available_cpus(pids: Sequence[int]) -> float:

@@ -72,19 +72,19 @@ def _commands(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 
 def _require(programs: Mapping[str, str], commands: Mapping[str, Sequence[str]]) -> None:
-    lacking = []
+    faults = []
     for program in programs.values():
         try:
             find(program)
         except LoadstoneError as error:
-            lacking.append(f"{error}{_seen_from(program) if os.sep in program else ''}")
+            faults.append(f"{error}{_seen_from(program) if os.sep in program else ''}")
     for process, command in commands.items():
         for argument in command[1:]:
             text = argument.partition("=")[2] if argument.startswith("-") else argument
             if Path(text).suffix in _READ and not re.search(r"\s|://", text) and not _exists(Path(text)):
-                lacking.append(f"the process {process!r} names the file {text}, which does not exist{_seen_from(text)}")
-    if lacking:
-        raise LoadstoneError("the sweep cannot be opened:\n" + "\n".join(f"  {text}" for text in lacking))
+                faults.append(f"the process {process!r} names the file {text}, which does not exist{_seen_from(text)}")
+    if faults:
+        raise LoadstoneError("the sweep cannot be opened:\n" + "\n".join(f"  {text}" for text in faults))
 
 
 def _seen_from(path: str) -> str:

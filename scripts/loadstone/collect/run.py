@@ -21,7 +21,7 @@ from loadstone.archive.locks import exclusive
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.stages import Attack, Stage
 from loadstone.archive.staging import Staging
-from loadstone.collect.generators import GENERATORS, Generator
+from loadstone.collect.generators import GENERATORS, LoadGenerator
 from loadstone.collect.sampling import Sampler
 from loadstone.collect.targets import local
 from loadstone.collect.targets.base import Job, OnPhase, RunFailedError, Target, Up, ignore
@@ -132,7 +132,7 @@ def _attack(job: Job, staging: Staging) -> None:
     staging.seal(files)
 
 
-def _send(job: Job, generator: Generator, attack: Attack, target: Target, sampler: Sampler) -> list[dict[str, Any]]:
+def _send(job: Job, generator: LoadGenerator, attack: Attack, target: Target, sampler: Sampler) -> list[dict[str, Any]]:
     """Send the stages of one program while the target is watched; what the run's record says of each."""
     measured = attack.measured
     before_s = attack.duration_s if measured is None else attack.start_s(measured)
@@ -209,7 +209,7 @@ class _Watching:
         return code
 
 
-def _check_end(program: Sending, code: int, generator: Generator) -> None:
+def _check_end(program: Sending, code: int, generator: LoadGenerator) -> None:
     """Raise LoadstoneError unless the program has sent all that it was to send."""
     if code < 0:  # most likely for lack of memory at this rate
         raise RunFailedError(f"the load generator was killed by {signal.Signals(-code).name}:\n{program.tail()}")

@@ -22,7 +22,7 @@ import zstandard
 from loadstone.archive import ASKED_AT, RESOURCE_COLUMNS
 from loadstone.archive.metadata import parse_duration
 from loadstone.collect.process_usage import Machine, ProcessTrees, available_cpus
-from loadstone.collect.targets.base import Job, Sample, Target, UnsampledError
+from loadstone.collect.targets.base import Job, ResourceSample, Target, UnsampledError
 
 GENERATOR = "generator"  # its name in samples: of its processes, and of the machine that it runs on
 
@@ -116,7 +116,7 @@ class Sampler:
                 return None
         return finished
 
-    def _work(self, measured: list[Callable[[], list[Sample]]]) -> None:
+    def _work(self, measured: list[Callable[[], list[ResourceSample]]]) -> None:
         """Take samples on a clock, and once more at the end when half an interval has passed since the last."""
         try:
             with self._file.open("x", newline="", encoding="utf-8", errors="backslashreplace") as file:
@@ -134,10 +134,10 @@ class Sampler:
         except OSError as error:
             self._note(f"no samples of CPU and memory: {self._file} can't be written: {error.strerror}")
 
-    def _take(self, measured: list[Callable[[], list[Sample]]], file: Any) -> None:
+    def _take(self, measured: list[Callable[[], list[ResourceSample]]], file: Any) -> None:
         """One round. Its rows share the moment at which they were asked for."""
         asked_at = datetime.now(UTC)
-        samples: list[Sample] = []
+        samples: list[ResourceSample] = []
         for source in measured:
             try:
                 samples += source()
@@ -164,7 +164,7 @@ class Sampler:
             self._log(text)
 
 
-def _fields(sample: Sample, asked_at: datetime) -> list[Any]:
+def _fields(sample: ResourceSample, asked_at: datetime) -> list[Any]:
     numbers = (sample.cpu_millicores, sample.memory_mib)
     return [_text(sample.sampled_at), sample.scope, sample.name, *numbers, _text(asked_at)]
 

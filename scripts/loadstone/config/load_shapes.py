@@ -31,8 +31,8 @@ def planned(sweep: Mapping[str, Any], load: float) -> list[Stage]:
     stages = _of_shape(sweep, load) if "shape" in sweep else _of_rate(sweep, load)
     each = requests_each(sweep)
     if sweep.get("generator") == "artillery":
-        return [stage.holding(sum(sent for _, sent in steps(stage))) for stage in stages]
-    return [stage.holding(integral(stage) * each) for stage in stages]
+        return [stage.with_requests(sum(sent for _, sent in steps(stage))) for stage in stages]
+    return [stage.with_requests(integral(stage) * each) for stage in stages]
 
 
 def measured_duration(sweep: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from loadstone.archive import Campaign, Cell, run_records
-from loadstone.archive.journal import Command, Journal, key_of
+from loadstone.archive.journal import CommandRecord, Journal, key_of
 from loadstone.archive.metadata import parse_duration
 from loadstone.archive.progress import REWRITTEN_S, Progress, Run, duration_text, look, until_text
 from loadstone.archive.run_records import Failure
@@ -79,7 +79,7 @@ class ProgressPage:
     def _context(self, progress: Progress, ended: str | None) -> dict[str, Any]:
         now = datetime.now().astimezone()
         others = _others(progress)
-        is_over = not progress.lacking and (ended is not None or not others)
+        is_over = not progress.missing and (ended is not None or not others)
         state = "complete" if is_over else "under way" if ended is None else "stopped"
         left_s = progress.left_s()
         part_s = REWRITTEN_S if progress.phase == "waiting" else progress.present_s() + self._ready_s
@@ -135,8 +135,8 @@ class ProgressPage:
                     "times": times(len(progress.failed[rate, variant, run])),
                     "at": f"{why.failed_at.astimezone():%H:%M:%S}" if why and why.failed_at else "",
                     "reason": why.reason if why else f"see {file.name}",
-                    "told": why.told if why else [],
-                    "whole": why.whole if why else "",
+                    "told": why.evidence_lines if why else [],
+                    "whole": why.full_text if why else "",
                     "key": f"{rate}/{variant}/{run}",
                 }
             )
@@ -211,9 +211,9 @@ def ended(journal: Journal, page: ProgressPage, how: str = "") -> None:
     journal.end(how)
 
 
-def _campaign(command: Command, root: Path) -> Campaign | None:
+def _campaign(command: CommandRecord, root: Path) -> Campaign | None:
     """The campaign that a command collected last or, before its first run, that it collects first."""
-    keys = [each.campaign for each in command.tries[-1:]] or list(command.lacking)
+    keys = [each.campaign for each in command.tries[-1:]] or list(command.missing)
     found = [Campaign(root, *key) for key in keys]
     return min(found, key=lambda campaign: campaign.instant) if found else None
 
@@ -221,7 +221,7 @@ def _campaign(command: Command, root: Path) -> Campaign | None:
 def _headline(progress: Progress, state: str, ended: str | None) -> str:
     if state == "complete":
         return f"All {counted(progress.total, 'planned run')} collected."
-    lacking = counted(len(progress.lacking), "planned run")
+    lacking = counted(len(progress.missing), "planned run")
     if state == "stopped":
         return f"Stopped: {ended or 'the command has ended'}. {lacking} without a result."
     if progress.wait:
@@ -234,7 +234,7 @@ def _headline(progress: Progress, state: str, ended: str | None) -> str:
 def _others(progress: Progress) -> list[tuple[str, int]]:
     """The other campaigns that the same command collects, with the runs that they lacked when it began."""
     mine = key_of(progress.campaign)
-    lacking = progress.command.lacking if progress.command else {}
+    lacking = progress.command.missing if progress.command else {}
     return [(" / ".join(key), count) for key, count in lacking.items() if key != mine and count]
 
 

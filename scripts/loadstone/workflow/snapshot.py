@@ -17,7 +17,7 @@ from typing import Any
 
 from loadstone import archive
 from loadstone.archive import Campaign, CampaignListing, Cell, encode, plan, trace_dumps
-from loadstone.archive.plan import PlannedRun
+from loadstone.archive.plan import MissingRun
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
 from loadstone.report.slugs import slug
@@ -85,7 +85,7 @@ class Snapshot:
         return {key: dump for key, dump in found.items() if not self.requested or key in self.requested.traces}
 
     @cached_property
-    def missing(self) -> dict[Key, list[PlannedRun]]:
+    def missing(self) -> dict[Key, list[MissingRun]]:
         """Per open campaign of this host that has a plan: its missing runs in order; empty when only to be closed."""
         found = {}
         for key, listing in self.listings.items():

@@ -24,13 +24,13 @@ def test_the_cluster_is_needed_until_the_tries_of_every_campaign_are_over(monkey
     Path("results/.cluster").mkdir(parents=True)
     campaigns = ["shop/here/1", "shop/here/2"]
     assert not session.is_released("one", campaigns)
-    session.tries_over(campaigns[1])
-    session.tries_over(campaigns[1])
+    session.campaign_finished(campaigns[1])
+    session.campaign_finished(campaigns[1])
     assert not session.is_released("one", campaigns)
-    session.tries_over(campaigns[0])
+    session.campaign_finished(campaigns[0])
     assert session.is_released("one", campaigns) and not session.is_released("two", campaigns)
     monkeypatch.delenv("LOADSTONE_SESSION")
-    session.tries_over(campaigns[0])  # without a session it is told to nobody
+    session.campaign_finished(campaigns[0])  # without a session it is told to nobody
     assert not session.is_released("", campaigns[:1])
 
 

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from loadstone.collect.generators.artillery import Artillery
-from loadstone.collect.generators.base import Generator
+from loadstone.collect.generators.base import LoadGenerator
 from loadstone.collect.generators.k6 import K6
 from loadstone.collect.generators.vegeta import Serial, Vegeta
 from loadstone.collect.targets.base import Job
 
-GENERATORS: dict[str, Callable[[Job, Path], Generator]] = {
+GENERATORS: dict[str, Callable[[Job, Path], LoadGenerator]] = {
     "vegeta": Vegeta,
     "serial": Serial,
     "k6": K6,
     "artillery": Artillery,
 }
 
-__all__ = ["GENERATORS", "Generator"]
+__all__ = ["GENERATORS", "LoadGenerator"]

@@ -30,7 +30,7 @@ class Results:
     said: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Generator(Protocol):
+class LoadGenerator(Protocol):
     """One run's load, sent by another program. It keeps its files in the run's staging folder."""
 
     @property

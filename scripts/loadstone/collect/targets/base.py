@@ -69,7 +69,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ResourceSample:
     """What something used at one moment. `scope` is ``namespace``, ``pod``, ``node`` or ``process``."""
 
     sampled_at: datetime
@@ -82,7 +82,7 @@ class Sample:
 class UnsampledError(LoadstoneError):
     """What some parts of a target use can't be known now; `samples` is what could be."""
 
-    def __init__(self, text: str, samples: Sequence[Sample] = ()) -> None:
+    def __init__(self, text: str, samples: Sequence[ResourceSample] = ()) -> None:
         super().__init__(text)
         self.samples = samples
 
@@ -103,7 +103,7 @@ class Target(Protocol):
     def incidents(self) -> list[dict[str, Any]]:
         """What happened to it since `watch`: ``kind`` (``restart``, ``oom``, ...), ``object``, ``text`` and more."""
 
-    def sample(self) -> list[Sample]:
+    def sample(self) -> list[ResourceSample]:
         """What its parts use now; called from a thread of its own, the first time as the attack begins.
 
         What is measured between two moments is missing in the first answer. Raises UnsampledError, always with the same

@@ -11,7 +11,7 @@ import psutil
 
 from loadstone.archive.metadata import parse_duration
 from loadstone.collect.process_usage import ProcessTrees
-from loadstone.collect.targets.base import Job, RunFailedError, Sample
+from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
 from loadstone.collect.targets.identity import ask, identify
 from loadstone.process import Program
 
@@ -36,7 +36,7 @@ class LocalTarget:
     def incidents(self) -> list[dict[str, Any]]:
         return []
 
-    def sample(self) -> list[Sample]:
+    def sample(self) -> list[ResourceSample]:
         """CPU and memory of each declared process with its children."""
         return self._trees.sample()
 

@@ -11,14 +11,14 @@ from fractions import Fraction
 from http import HTTPStatus
 from typing import Any
 
-from loadstone.collect.targets.base import Sample, UnsampledError
+from loadstone.collect.targets.base import ResourceSample, UnsampledError
 from loadstone.collect.targets.kubernetes.client import POD_METRICS, Cluster, ClusterError, Object
 
 # Of one call: there is another sample soon.
 _PATIENCE_S = 1.0
 
 # Name of each pod -> what it used, and when that was measured by the cluster's clock.
-_Windows = Mapping[str, tuple[str, Sample]]
+_Windows = Mapping[str, tuple[str, ResourceSample]]
 
 
 class PodMetrics:
@@ -33,14 +33,14 @@ class PodMetrics:
         self._namespaces = tuple(dict.fromkeys(namespaces))
         self._last: dict[str, dict[str, str]] = {}
 
-    def sample(self) -> list[Sample]:
+    def sample(self) -> list[ResourceSample]:
         """A sample per pod of every namespace in which any pod was measured anew since the last call.
 
         Metrics are measured every 15 s or so, however often they are asked for. All pods of such a namespace are in the
         answer, so that their sum is that of the namespace. The first answer of a namespace was measured before the
         attack: it is only remembered. Raises UnsampledError for what can't be asked, with the samples of the rest.
         """
-        found: list[Sample] = []
+        found: list[ResourceSample] = []
         problems: list[str] = []
         for namespace in self._namespaces:
             try:
@@ -72,7 +72,7 @@ def _windows(namespace: str, items: Iterable[Object]) -> _Windows:
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
         if measured_at.tzinfo is not None:
-            found[name] = (window, Sample(measured_at, "pod", f"{namespace}/{name}", cpu, memory))
+            found[name] = (window, ResourceSample(measured_at, "pod", f"{namespace}/{name}", cpu, memory))
     return found
 
 

@@ -100,7 +100,7 @@ def _target(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return target
 
 
-def _lacking(root: Path, host: str) -> list[tuple[Cell, plan.PlannedRun]]:
+def _lacking(root: Path, host: str) -> list[tuple[Cell, plan.MissingRun]]:
     """The missing runs of this host's open campaigns, in the order in which they will be attacked."""
     if not root.is_dir():
         return []
@@ -154,7 +154,7 @@ def _idle_texts(changed: Changed) -> list[str]:
     return [text for each in changed.fields for text in each.texts(each.before, each.wanted(None))]
 
 
-def _order(config: Mapping[str, Any], lacking: list[tuple[Cell, plan.PlannedRun]]) -> list[str]:
+def _order(config: Mapping[str, Any], lacking: list[tuple[Cell, plan.MissingRun]]) -> list[str]:
     if lacking:
         first = [f"  {cell.variant_dir} at {_load(cell)}, run {run.run}" for cell, run in lacking[:_SHOWN]]
         more = [f"  ... and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from loadstone.archive.locks import exclusive
-from loadstone.collect.targets.base import Job, RunFailedError, Sample
+from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
 from loadstone.collect.targets.identity import identify
 from loadstone.collect.targets.kubernetes import apply, ready, session
 from loadstone.collect.targets.kubernetes.apply import Writer
@@ -47,7 +47,7 @@ class KubernetesTarget:
         """Restarts, kills, evictions, lost pods and warnings since `watch`."""
         return self._watched.incidents()
 
-    def sample(self) -> list[Sample]:
+    def sample(self) -> list[ResourceSample]:
         """CPU and memory of every pod, as often as the cluster measures them."""
         return self._metrics.sample()
 

@@ -95,7 +95,7 @@ def start(target: Mapping[str, Any], host: str, needed: Iterable[str], campaigns
     return keeper
 
 
-def tries_over(campaign: str) -> None:
+def campaign_finished(campaign: str) -> None:
     """Called after the last try of a campaign, whatever came of it: nothing of it needs the cluster any more."""
     if own := os.environ.get(_ID):
         with contextlib.suppress(OSError), _OVER.open("a") as file:  # else the cluster is held until the command ends
