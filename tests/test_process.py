@@ -48,7 +48,7 @@ def _alive(pid: int) -> bool:
 def test_nothing_outlives_a_killed_job_and_the_lock_waits_for_that(tmp_path: Path, number: int) -> None:
     job = subprocess.Popen([sys.executable, "-c", textwrap.dedent(JOB), str(tmp_path)], stderr=subprocess.DEVNULL)
     child, grandchild = _pid(tmp_path / "child"), _pid(tmp_path / "grandchild")
-    with pytest.raises(LoadstoneError, match=r"a test by .* at work here"):
+    with pytest.raises(LoadstoneError, match=r"a test by .* is running here"):
         hold("another", tmp_path / "lock")
     job.send_signal(number)
     with exclusive("another", lambda _: None, tmp_path / "lock"):

@@ -30,7 +30,7 @@ def site_of(checkout) -> dict[str, bytes]:
 def test_publishing_needs_a_destination(checkout) -> None:
     for dry in ([], ["-n"]):
         output = checkout.run("--cores", "1", *dry, "publish", expect=1)
-        assert "does not say where to publish" in output and "Traceback" not in output
+        assert "publish is missing in" in output and "Traceback" not in output
 
 
 def test_the_site_is_published_once_and_what_is_open_is_not_attacked(checkout, tmp_path) -> None:

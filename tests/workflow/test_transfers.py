@@ -15,7 +15,7 @@ def config(root: Path, **sections: object) -> dict[str, object]:
     ("targets", "refusal"),
     [
         ({"pull", "all"}, "a command of its own"),
-        ({"publish"}, "does not say where to publish"),
+        ({"publish"}, "publish is missing in"),
         ({"push"}, "storage"),
         ({"pull"}, "storage"),
     ],
@@ -44,4 +44,4 @@ def test_a_dry_run_of_what_would_be_refused_ends_with_an_error(tmp_path: Path) -
     complaints: list[str] = []
     with pytest.raises(SystemExit) as ended:
         transfers.show_preview("publish", {"publish"}, config(tmp_path), pytest.fail, complaints.append)
-    assert ended.value.code == 1 and "does not say where to publish" in complaints[0]
+    assert ended.value.code == 1 and "publish is missing in" in complaints[0]

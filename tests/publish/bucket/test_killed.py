@@ -108,7 +108,7 @@ def test_the_server_is_gone_half_way(archive, elsewhere, bucket, number) -> None
             relay.forget()
             relay.at = lambda _: len(relay.asked) < number
             said = refused(work, root, bucket, endpoint=relay.endpoint)
-            assert "the same command goes on" in said and "NETWORK_CONNECTION" in said
+            assert "run the same command again" in said and "NETWORK_CONNECTION" in said
             bucket.check_runs()
             check_half(here, archived(bucket))
             assert contents(elsewhere).items() <= here.items()

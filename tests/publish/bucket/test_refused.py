@@ -20,10 +20,10 @@ OPEN = f"demo/here/{EVENING}/100/plain"
 
 @pytest.mark.parametrize("work", [push, pull])
 def test_no_storage_none_that_answers_and_none_of_that_name(archive, bucket, work) -> None:
-    with pytest.raises(LoadstoneError, match="names no storage"):
+    with pytest.raises(LoadstoneError, match="storage is missing in"):
         work(archive, archive.parent / "tables", {}, print)
     assert "connect" in refused(work, archive, bucket, endpoint="http://127.0.0.1:1")
-    assert "there is no bucket no-such-bucket" in refused(work, archive, bucket, to="s3://no-such-bucket/x")
+    assert "the bucket no-such-bucket does not exist" in refused(work, archive, bucket, to="s3://no-such-bucket/x")
 
 
 @pytest.mark.parametrize("work", [push, pull])
@@ -51,12 +51,12 @@ def test_what_differs_is_named_and_neither_side_is_replaced(archive, elsewhere, 
     results.write_bytes(b"x" * results.stat().st_size)  # of the same size
     write_run(archive / PLAIN, 9)
     for _ in range(2):
-        assert f"{PLAIN}/1.results.json.zst differs from what the bucket holds" in refused(push, archive, bucket)
+        assert f"{PLAIN}/1.results.json.zst differs from the object in the bucket" in refused(push, archive, bucket)
     new = bucket.objects()
     assert {name: new[name] for name in there} == there
     assert f"archive/{PLAIN}/9.results.json.zst" in new  # all else is done
     (elsewhere / PLAIN / "2.run.json").write_text("mine, and longer than it was")
-    assert f"{PLAIN}/2.run.json is here with another content" in refused(pull, elsewhere, bucket)
+    assert f"{PLAIN}/2.run.json differs from the object in the bucket" in refused(pull, elsewhere, bucket)
     found = contents(elsewhere)
     assert found[f"{PLAIN}/2.run.json"] == b"mine, and longer than it was" and f"{PLAIN}/9.results.json.zst" in found
     assert {name: found[name] for name in here if "2.run.json" not in name} == {
@@ -68,8 +68,8 @@ def test_a_run_that_is_not_what_its_checksums_say_is_not_pushed(archive, bucket)
     (archive / PLAIN / "1.warmups.json.zst").write_bytes(b"changed")
     (archive / OPEN / "2.run.json").unlink()
     said = refused(push, archive, bucket)
-    assert f"{PLAIN}/1.warmups.json.zst is not what {PLAIN}/1.sha256 says" in said
-    assert f"{OPEN}/2.sha256 names 2.run.json, which is not here" in said
+    assert f"{PLAIN}/1.warmups.json.zst does not match its checksum in {PLAIN}/1.sha256" in said
+    assert f"{OPEN}/2.sha256 lists 2.run.json, which is missing here" in said
     there = bucket.objects()
     assert not [name for name in there if f"{PLAIN}/1." in name or f"{OPEN}/2." in name]
     assert f"archive/{OPEN}/1.results.json.zst" in there
@@ -117,7 +117,7 @@ def test_a_damaged_run_is_not_taken(archive, elsewhere, bucket, damage) -> None:
 def test_a_run_that_is_still_being_pushed_is_left_there(archive, elsewhere, bucket) -> None:
     pushed(archive, bucket)
     (bucket.folder / "archive" / OPEN / "1.results.json.zst").unlink()
-    assert f"run 1 of {OPEN} is not whole in the bucket" in pulled(elsewhere, bucket)
+    assert f"run 1 of {OPEN} is incomplete in the bucket" in pulled(elsewhere, bucket)
     assert not list((elsewhere / OPEN).glob("1.*")) and not (elsewhere / OPEN / "metadata.json").exists()
     assert (elsewhere / OPEN / "2.results.json.zst").exists()
     pushed(archive, bucket)
@@ -164,7 +164,7 @@ def test_strange_objects_stay_in_the_bucket(archive, elsewhere, bucket) -> None:
     for name in strange:
         bucket.put(f"archive/{name}", b"evil")
     said = pulled(elsewhere, bucket)
-    assert f"{len(strange)} objects belong to no campaign and stay there" in said
+    assert f"{len(strange)} objects belong to no campaign and are not pulled" in said
     assert contents(elsewhere) == contents(archive)
     assert {path.name for path in elsewhere.parent.iterdir()} == {"archive", "tables"}
 
@@ -178,7 +178,7 @@ def test_a_full_disk_and_a_read_only_one(archive, bucket, tmp_path) -> None:
             disk.set(full_at=write)
             said = refused(pull, root, bucket)
             disk.set()
-            assert "No space left on device" in said and "the same command goes on" in said
+            assert "No space left on device" in said and "run the same command again" in said
             for results in root.glob("demo/here/*/*/*/[12].results.json.zst"):
                 assert len(list(results.parent.glob(f"{results.name[0]}.*"))) == 4
         disk.set(read_only=True)

@@ -65,7 +65,7 @@ def test_a_run_begins_with_its_checksums_and_ends_with_its_results(archive, buck
 def test_what_belongs_to_no_run_stays_at_home(archive, elsewhere, bucket) -> None:
     before = contents(archive)
     at_home(archive)
-    assert "4 files of the archive's folder belong to no campaign and stay here" in pushed(archive, bucket)
+    assert "4 files in the archive's folder belong to no campaign and are not pushed" in pushed(archive, bucket)
     pulled(elsewhere, bucket)
     assert contents(elsewhere) == before
 
@@ -87,7 +87,7 @@ def test_a_large_file_is_whole_or_not_there(archive, elsewhere, bucket) -> None:
         relay.at = lambda asked: "partNumber=2" not in asked[1]
         relay.mends = True
         declared = bucket.declared(endpoint=relay.endpoint)
-        with pytest.raises(LoadstoneError, match="the same command goes on"):
+        with pytest.raises(LoadstoneError, match="run the same command again"):
             push.push(archive, archive.parent / "tables", declared, lambda _: None)
     bucket.check_runs()
     assert not [name for name in bucket.objects() if name.endswith(f"{EVENING}/100/plain/3.results.json.zst")]
@@ -111,7 +111,7 @@ def test_of_tables_what_changed_is_replaced_and_what_is_gone_is_removed(archive,
     assert "nothing was transferred" in pushed(archive, bucket, tables=False)
     write_tables(elsewhere.parent / "tables", "2020")
     (elsewhere / "demo").mkdir(parents=True)
-    assert "the tables there stay as they are" in pushed(elsewhere, bucket)  # they are of more than is here
+    assert "its tables are left unchanged" in pushed(elsewhere, bucket)  # they are of more than is here
     assert {name: text for name, text in bucket.objects().items() if name.startswith("tables/")} == there
 
 

@@ -133,8 +133,8 @@ def test_of_all_publications_the_last_few_stay_if_so_declared(reader, tmp_path) 
 def test_a_mark_that_says_nothing_known_is_no_leave_to_write(reader, tmp_path) -> None:
     reports = tmp_path / "reports"
     write_site(reports, says="first")
-    hostile = publications.write_record(publications.Mark(removing=("../..",)))
-    climbing = publications.write_record(publications.Mark(ended=("../../a.html",)))
+    hostile = publications.write_record(publications.PublicationRecord(removing=("../..",)))
+    climbing = publications.write_record(publications.PublicationRecord(ended=("../../a.html",)))
     for content in (b"{", b'{"made_by":"Loadstone","format":2}', b"[]", hostile, climbing):
         reader.put("loadstone-publication.json", content)
         before = reader.state()

@@ -25,7 +25,7 @@ def reports(tmp_path: Path) -> Path:
 
 
 def test_no_destination_and_no_site(tmp_path) -> None:
-    with pytest.raises(LoadstoneError, match="does not say where to publish"):
+    with pytest.raises(LoadstoneError, match="publish is missing in"):
         configured_destination(None)
     assert "there is no site" in said_of(tmp_path, destination(FolderReader(tmp_path)))
 
@@ -66,7 +66,7 @@ def test_a_folder_that_may_not_be_written(tmp_path, reports) -> None:
         subprocess.run(["umount", str(reader.root)], check=True)
     reader.root.rmdir()
     reader.root.write_text("")
-    assert "is no folder" in said_of(reports, destination(reader))
+    assert "is not a folder" in said_of(reports, destination(reader))
 
 
 def test_storage_without_credentials_or_with_wrong_ones(bucket, reports, monkeypatch) -> None:
