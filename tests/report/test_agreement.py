@@ -11,7 +11,9 @@ from loadstone.analysis import history
 from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
-from loadstone.report import query_page, rate_data, reported_section, run_findings
+from loadstone.config.variants import Style
+from loadstone.report import chart_rows, query_page, rate_data, reported_section, run_findings
+from loadstone.report.chart_rows import rows_of
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.queries import asking
 from loadstone.tables import database
@@ -40,6 +42,7 @@ def _drawn(variant: str, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 RUNS = {(at, variant, run): _drawn(variant, N) for at in (EARLY, LATE) for variant in VARIANTS for run in (1, 2, 3)}
+STYLES = [Style(variant, variant, "#0072B2") for variant in VARIANTS]
 WARMUPS = {key: _drawn(key[1], RATE) for key in RUNS}
 
 
@@ -125,9 +128,9 @@ def _inspected(project: Project) -> dict[tuple[str, str, int], dict]:
     found = {}
     for campaign in archive.campaigns(project.archive):
         with asking(project.tables, [campaign]) as questions:
-            page = rate_data.gather(questions, RATE, MS, run_findings.gather(questions))
+            page = rate_data.gather(questions, RATE, MS, run_findings.gather(questions), STYLES)
         found |= {(campaign.timestamp, run["variant"], run["run"]): run for run in page["runs"]}
-        found[campaign.timestamp, "", 0] = page["time"]
+        found[campaign.timestamp, "", 0] = page["charts"]["time"]
     return found
 
 
@@ -171,20 +174,21 @@ def test_latency_over_time_on_the_page(inspector) -> None:
     """Warm-ups are drawn too, before 0 s."""
     for at in (EARLY, LATE):
         time = inspector[at, "", 0]
-        rows = list(
-            zip(*(time[name] for name in ("variant", "phase", "start_s", "requests", "p50", "p90")), strict=True)
-        )
-        assert {row[1] for row in rows} == {"warmup", "test"}
-        for variant, phase, start_s, requests, p50, p90 in rows:
+        p50, p90 = (rows_of(time, chart_rows.variants(STYLES), name) for name in ("p50", "p90"))
+        assert {row["phase"] for row in p50} == {"warmup", "test"}
+        for row, other in zip(p50, p90, strict=True):
+            variant, phase, start_s, end_s, requests = (
+                row[name] for name in ("variant", "phase", "start", "end", "requests")
+            )
             pooled = []
             for run in (1, 2):
                 values = RUNS if phase == "test" else WARMUPS
                 sent_s = np.arange(N if phase == "test" else RATE) / RATE - (0 if phase == "test" else 2)
-                inside = (sent_s >= start_s - 1e-9) & (sent_s < start_s + time["width_s"] - 1e-9)
+                inside = (sent_s >= start_s - 1e-9) & (sent_s < end_s - 1e-9)
                 pooled.append(expected(*values[at, variant, run])[inside])
             own = np.concatenate(pooled)
             assert requests == own.size
-            assert (p50, p90) == (shown(own, 0.5), shown(own, 0.9)), (at, variant, phase, start_s)
+            assert (row["value"], other["value"]) == (shown(own, 0.5), shown(own, 0.9)), (at, variant, phase, start_s)
 
 
 def test_figures_of_runs_in_tables(project, places) -> None:

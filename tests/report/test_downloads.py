@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from loadstone.report import figures
 from report.conftest import ENDING, SCRIPT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -74,15 +75,14 @@ def test_data_are_those_of_the_table_and_the_picture(made_site, watched, tmp_pat
 
 def test_an_interval_that_is_cut_in_the_picture_is_whole_in_the_data(made_site, watched, tmp_path):
     watched.open(made_site.page("good").as_uri())
-    cells = watched.page.evaluate("JSON.parse(document.getElementById('page-data').textContent).cells")
+    page = figures.read(made_site.page("good"))
     saved = pq.read_table(save(watched, "latency", "Parquet", tmp_path)).to_pylist()
     labels = {"Direct": "plain", "Envoy": "envoy"}
     found = {(labels[row["Variant"]], row["Load (requests/s)"]): row for row in saved if row["Run"] == "all"}
-    for cell in cells:
-        value, low, high, estimable = cell["all"]["p50"]
-        row = found[cell["variant"], cell["rate"]]
-        assert (row["Latency (ms)"], row["Low (ms)"], row["High (ms)"]) == (value, low, high)
-        assert row["Estimable"] is estimable
+    for cell in page.rows(page.charts["latency"], "p50"):
+        row = found[cell["variant"], cell["load"]]
+        assert (row["Latency (ms)"], row["Low (ms)"], row["High (ms)"]) == (cell["value"], cell["low"], cell["high"])
+        assert row["Estimable"] is cell["estimable"]
 
 
 def test_data_follow_what_is_shown(made_site, watched, tmp_path):

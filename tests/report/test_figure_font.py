@@ -5,7 +5,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
-from loadstone.report import figure_font, figure_list, figure_rows, figures
+from loadstone.report import figure_drawing, figure_font, figures
 
 # Where the ink of each text begins and ends, in CSS pixels: by Chromium's own layout with our font, and by the paths.
 INK = """async ([font, written, drawn]) => {
@@ -31,10 +31,11 @@ INK = """async ([font, written, drawn]) => {
 @pytest.fixture
 def written(made_site) -> str:
     """A figure with its letters as text."""
-    page = figure_rows.read(made_site.page("hostile"))
-    (figure,) = (each for each in figure_list.all_figures(page, None) if each.name == "latency-p50")
+    page = figures.read(made_site.page("hostile"))
+    (figure,) = (each for each in figures.all_figures(page, None) if each.name == "latency-p50")
     figure_font.register()
-    return figures._drawn(page, figure, figures.settings({"width": "17cm"}))[0]
+    wanted = figure_drawing.settings({"width": "17cm"})
+    return figure_drawing.drawn(figure, page.specs, page.data["variants"], wanted)[0]
 
 
 def test_letters_are_where_a_browser_with_the_font_has_them(written, watched) -> None:

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
@@ -11,7 +10,7 @@ import jinja2
 import pytest
 from conftest import PROJECT
 from loadstone.errors import LoadstoneError
-from loadstone.report import figure_font, figure_lines, figure_list, figure_rows, figures
+from loadstone.report import figure_drawing, figure_font, figures
 from loadstone.report.slugs import slug
 from report.conftest import ENDING, SCRIPT
 
@@ -128,24 +127,21 @@ def test_narrow_figures_name_variants_below(made_site, tmp_path) -> None:
 def test_names_of_lines_are_read_in_full(made_site, tmp_path) -> None:
     """On a page a pointer shows what is cut; and no mark is as wide as to hide a short interval."""
     name = "Envoy with a filter that reads bodies, and with one that writes headers"
-    common = {"variant": name, "rate": 1000.0, "statistic": "p50", "verdict": "inconclusive"}
-    effects = [common | {"ratio": [1.1, 1.09, 1.11], "shift": [0.1, 0.09, 0.11], "before": 1.0}]
-    page = figure_rows.read(page_of(made_site, "hostile"))
-    concluded = {"effects": effects, "margin": 0.1}
+    page = figures.read(page_of(made_site, "hostile"))
+    row = {"variant": name, "label": name, "load": 1000.0, "verdict": "inconclusive", "shown": "can't tell"}
+    row |= {"value": 1.1, "low": 1.09, "high": 1.11, "scaled": 1.1, "margin_low": 0.9, "margin_high": 1.1}
     variants = [*page.data["variants"], {"name": name, "label": name, "light": "#000000"}]
-    page = replace(page, data=page.data | {"variants": variants, "concluded": concluded, "knees": []})
-    rows = figure_rows.beside_baseline(page, "p50", "ratio")
-    figure = figure_list.Figure("effects-ratio-p50", "effects-ratio", rows)
+    figure = figure_drawing.Figure("effects-ratio-p50", "effects-ratio", [row])
     for width in ("6cm", "8.5cm", "17cm"):
-        wanted = figures.settings({"width": width})
-        svg, fitting = figures._drawn(page, figure, wanted)
+        wanted = figure_drawing.settings({"width": width})
+        svg, fitting = figure_drawing.drawn(figure, page.specs, variants, wanted)
         (label,) = (text for text in texts(figure_font.outlined(svg).encode()) if text.startswith("1,000 · "))
         assert label == f"1,000 · {name}"
         assert fitting.height >= wanted.height
         (radius,) = map(float, re.findall(r'd="M([0-9.]+),0A', svg))
         assert 2 * radius + 1.8 < wanted.letter
-    (long,) = (row["key"] for row in figure_lines.fitted(rows, 200, wanted.letter))
-    lines = long.partition(":")[2].split("\n")
+    (long,) = (row["name"] for row in figure_drawing.fitted([row], 200, wanted.letter))
+    lines = f"1,000 · {long}".split("\n")
     assert len(lines) > 3 and " ".join(lines) == label
     assert all(figure_font.width(line, wanted.letter) <= 0.4 * 200 for line in lines)
 
@@ -157,18 +153,10 @@ def test_pdfs_hold_text_and_nothing_of_the_moment(made) -> None:
             assert b"CreationDate" not in content and b"/ID" not in content
 
 
-def test_what_is_drawn_is_what_the_page_says(made_site) -> None:
-    page = figure_rows.read(page_of(made_site, "good"))
-    rows = figure_rows.across_load(page, "all", "p50")
-    expected = {(cell["rate"], cell["variant"]): cell["all"]["p50"][0] for cell in page.data["cells"]}
-    assert {(row["load"], row["variant"]): row["value"] for row in rows} == expected
-    assert [row["label"] for row in rows] == ["Direct"] * 3 + ["Envoy"] * 3
-
-
-def test_rows_equal_those_of_the_pages_script(made_site, watched) -> None:
+def test_figures_and_page_draw_the_same_rows(made_site, watched) -> None:
     """In Chromium, for every chart that both draw."""
     page_file = page_of(made_site, "hostile")
-    page = figure_rows.read(page_file)
+    page = figures.read(page_file)
     watched.open(page_file.as_uri())
     ids = watched.page.eval_on_selector_all(
         "figure[data-chart]", "all => all.map(f => [f.id, f.dataset.chart, f.dataset.class, f.dataset.stat])"
@@ -192,9 +180,7 @@ def test_rows_equal_those_of_the_pages_script(made_site, watched) -> None:
         if runs[ours]:
             drawn += watched.view(name, "view.data('runs')")
         for mine, theirs in zip([*shown[ours], *runs[ours]], drawn, strict=True):
-            for field in mine.keys() & theirs.keys():
-                expected = pytest.approx(theirs[field]) if isinstance(mine[field], float) else theirs[field]
-                assert mine[field] == expected, (ours, field, mine)
+            assert mine.items() <= theirs.items(), ours
         checked.add(chart)
     assert checked == {"latency", "success", "failed", "errors", "time", "heat", "curves"}
 
@@ -247,18 +233,18 @@ def test_a_place_that_is_no_folder_is_told(made_site, tmp_path) -> None:
 
 
 def test_a_machine_without_any_font_is_told(made_site, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(figures.vl_convert, "svg_to_pdf", lambda _: b"%PDF-1.7 without a font")
+    monkeypatch.setattr(figure_drawing.vl_convert, "svg_to_pdf", lambda _: b"%PDF-1.7 without a font")
     with pytest.raises(LoadstoneError, match="no font"):
         figures.build(page_of(made_site, "good"), tmp_path / "out", {})
 
 
 def test_parts_have_names_that_are_addresses_too() -> None:
-    assert figure_list.file_name("process/envoy") == "process-envoy"
-    assert figure_list.file_name("pod/a b/<c>%") == "pod-a b~2F~3Cc~3E~25"
+    assert figures.file_name("process/envoy") == "process-envoy"
+    assert figures.file_name("pod/a b/<c>%") == "pod-a b~2F~3Cc~3E~25"
 
 
 def test_names_are_moved_apart_and_stay_in_order() -> None:
-    moved = figures._apart([0.5, 0.5, 0.52, 0.0, 1.0], 0.1)
+    moved = figure_drawing._apart([0.5, 0.5, 0.52, 0.0, 1.0], 0.1)
     assert sorted(moved) == pytest.approx([moved[3], *sorted(moved[:3]), moved[4]])
     ordered = sorted(moved)
     assert all(after - before >= 0.0999 for before, after in pairwise(ordered))

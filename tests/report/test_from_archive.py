@@ -2,12 +2,13 @@
 
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.config.variants import Variants
-from loadstone.report import site
+from loadstone.report import figures, site
 from loadstone.report.shared_files import write_assets
 from loadstone.report.slugs import slug
 from report.test_site import Page, received
@@ -62,20 +63,24 @@ def path(made):
 
 
 def test_percentiles_on_the_page_are_those_of_the_raw_files(path):
-    cells = {(cell["rate"], cell["variant"]): cell for cell in Page(path).json["page-data"]["cells"]}
-    plain = cells[100.0, "plain"]
+    page = figures.read(path)
+
+    def shown(chart: str, statistic: str) -> dict[tuple[float, str], dict[str, Any]]:
+        return {(row["load"], row["variant"]): row for row in page.rows(page.charts[chart], statistic)}
+
+    plain = shown("latency", "p50")[100.0, "plain"]
     pooled = np.concatenate([latencies_ms(seed, 100) for seed in (1, 2, 3)])
     assert (plain["runs"], plain["requests"]) == (3, 300)
     for name, share in (("p50", 50), ("p90", 90), ("p99", 99)):
-        assert plain["all"][name][0] == pytest.approx(np.percentile(pooled, share), rel=1e-4)
-    assert plain["all"]["p50"][3] is True and plain["all"]["p99"][3] is False
+        assert shown("latency", name)[100.0, "plain"]["value"] == pytest.approx(np.percentile(pooled, share), rel=1e-4)
+    assert plain["estimable"] is True and shown("latency", "p99")[100.0, "plain"]["estimable"] is False
     means = [latencies_ms(seed, 100).mean() for seed in (1, 2, 3)]
-    mean, low, high, _ = plain["all"]["mean"]
-    assert [mean, low, high] == pytest.approx(
+    mean = shown("latency", "mean")[100.0, "plain"]
+    assert [mean["value"], mean["low"], mean["high"]] == pytest.approx(
         [np.mean(means), np.mean(means) - np.std(means), np.mean(means) + np.std(means)], rel=1e-4
     )
-    broken = cells[200.0, HOSTILE]
-    assert broken["failed"][0] == 1 and broken["ok"]["p50"][0] is None
+    failed = {(row["load"], row["variant"]): row["share"] for row in page.rows(page.charts["failed"])}
+    assert failed[200.0, HOSTILE] == 100 and (200.0, HOSTILE) not in shown("success", "p50")
 
 
 def test_the_page_names_plan_gaps_exclusions_and_problems(path):
@@ -111,7 +116,9 @@ def test_two_folders_of_one_variant_keep_their_runs_apart(made):
     assert runs["istio", "envoy", 1]["figures"]["p50"] == pytest.approx(np.median(latencies_ms(11, 100)), rel=1e-4)
     assert runs["istio", "istio", 1]["figures"]["p50"] == pytest.approx(np.median(latencies_ms(13, 100)), rel=1e-4)
     assert runs["istio", "envoy", 2]["left_out"]
-    assert {(name, phase) for name, phase in zip(data["time"]["variant"], data["time"]["phase"], strict=True)} >= {
+    page = figures.read(reports / "campaigns" / f"{slug(campaign)}.html")
+    over_time = page.rows(data["charts"]["time"], "p50")
+    assert {(row["variant"], row["phase"]) for row in over_time} >= {
         ("plain", "warmup"),
         ("plain", "test"),
         ("istio", "test"),

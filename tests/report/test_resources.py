@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from loadstone.archive import Campaign, Cell
-from loadstone.report import site
+from loadstone.report import figures, site
 from loadstone.report.shared_files import write_assets
 from loadstone.report.slugs import slug
 from loadstone.tables import layout
@@ -54,40 +54,43 @@ def processes(variant: str, rate: float, run: int, second: int) -> list[tuple[st
     return [*own, ("process", "generator", rate, 20.0), ("node", "generator", 2000.0, 1000.0)]
 
 
-def data(page: Path) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', page.read_text(), re.DOTALL)
-    assert found
-    return json.loads(found[1])
-
-
 def test_no_samples_no_section(tmp_path: Path, made_site) -> None:
     page, _ = build(tmp_path, None)
     assert "What it used" not in page.read_text()
-    assert data(page)["resources"] is None
+    read = figures.read(page)
+    assert read is not None and read.data["resources"] is None
     assert "What it used" not in made_site.page("good").read_text()
 
 
 def test_means_are_over_the_runs_that_count(tmp_path: Path) -> None:
     page, tables = build(tmp_path, processes)
-    used = data(page)["resources"]
-    assert used["parts"] == {
+    read = figures.read(page)
+    assert read is not None and read.data["resources"]["parts"] == {
         "total/TOTAL": "All of the target",
         "process/app": "app",
         "process/envoy": "envoy",
         "process/generator": "Load generator",
         "node/generator": "The load generator's machine",
     }
-    cells = {(cell["variant"], cell["rate"], cell["part"]): cell for cell in used["cells"]}
+
+    def shown(what: str) -> dict[tuple[str, float, str], dict[str, Any]]:
+        found = {part: read.rows(rows, what) for part, rows in read.charts["usage"].items()}
+        return {(row["variant"], row["load"], part): row for part, rows in found.items() for row in rows}
+
+    def band(row: dict[str, Any]) -> list[float]:
+        return [row["value"], row["high"] - row["value"]]
+
+    cells, memory = shown("cpu"), shown("memory")
     # Runs 1 and 2 of plain; each run's mean over four samples is rate / 10 + run + 2.5.
-    assert cells["plain", 100.0, "process/app"]["cpu"] == [14, 0.5]
+    assert band(cells["plain", 100.0, "process/app"]) == [14, 0.5]
     assert cells["plain", 100.0, "process/app"]["runs"] == 2
-    assert cells["envoy", 1000.0, "total/TOTAL"]["cpu"] == pytest.approx([4 * 104.5, 4 * (2 / 3) ** 0.5], rel=1e-4)
-    assert cells["envoy", 1000.0, "total/TOTAL"]["memory"] == [96, 0]
+    assert band(cells["envoy", 1000.0, "total/TOTAL"]) == pytest.approx([4 * 104.5, 4 * (2 / 3) ** 0.5], rel=1e-4)
+    assert band(memory["envoy", 1000.0, "total/TOTAL"]) == [96, 0]
     assert ("plain", 100.0, "process/envoy") not in cells
     with connect(tables) as database:
         query = "SELECT avg(cpu_mean_millicores) FROM resource_usage WHERE variant = 'envoy' AND name = 'envoy'"
         ((expected,),) = database.sql(f"{query} AND rate = 100").fetchall()
-    assert cells["envoy", 100.0, "process/envoy"]["cpu"][0] == expected
+    assert cells["envoy", 100.0, "process/envoy"]["value"] == expected
 
 
 def test_a_generator_that_had_no_cpu_left_is_named(tmp_path: Path) -> None:
@@ -138,7 +141,9 @@ def test_namespaces_and_hostile_names(tmp_path: Path, watched) -> None:
 
     page, _ = build(tmp_path, pods, variants=("plain", SCRIPT))
     assert "from the cluster" in page.read_text()
-    parts = data(page)["resources"]["parts"]
+    read = figures.read(page)
+    assert read is not None
+    parts = read.data["resources"]["parts"]
     assert parts["namespace/shop"] == "shop (namespace)"
     assert parts["process/shop"] == "shop (process)"
     watched.open(page.as_uri())
@@ -171,4 +176,4 @@ def test_samples_are_shown_where_there_are_no_requests(tmp_path: Path) -> None:
     found = re.search(r"receive\(\"100\",(.*)\);", (page.with_suffix("") / "100.js").read_text())
     assert found
     loaded = json.loads(found[1])
-    assert loaded["time"]["variant"] == [] and loaded["resources"]
+    assert loaded["charts"]["time"]["n"] == 0 and loaded["charts"]["usage"]

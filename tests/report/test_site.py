@@ -5,13 +5,15 @@ import os
 import re
 from html.parser import HTMLParser
 from importlib.resources import files
+from operator import itemgetter
 
 import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from loadstone.archive import Campaign
-from loadstone.report import labels, rate_data, run_findings, site
+from loadstone.config.variants import Style
+from loadstone.report import figures, labels, rate_data, run_findings, site
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.output import as_json
 from loadstone.report.queries import asking
@@ -129,25 +131,28 @@ def test_a_page_says_what_it_rests_on(made_site):
 def test_the_page_s_figures_are_the_tables_(made_site):
     campaign = made_site.campaigns["hostile"]
     cells = connect(made_site.tables, [campaign]).sql("FROM cells ORDER BY rate, variant").to_arrow_table()
-    shown = Page(made_site.page("hostile")).json["page-data"]["cells"]
-    assert len(shown) == len(cells) == 9
-    for row, cell in zip(shown, cells.to_pylist(), strict=True):
-        assert (row["rate"], row["variant"], row["runs"]) == (cell["rate"], cell["variant"], cell["n_runs"])
-        for name in ("p50", "p90", "p99"):
-            value, low, high, estimable = row["all"][name]
-            assert value == pytest.approx(cell[f"{name}_ns"] / 1e6, rel=1e-5)
-            assert estimable == cell[f"{name}_estimable"]
+    page = figures.read(made_site.page("hostile"))
+
+    def shown(chart, name):
+        return sorted(page.rows(page.charts[chart], name), key=itemgetter("load", "variant"))
+
+    assert len(cells) == 9
+    for name in ("p50", "p90", "p99"):
+        both = zip(shown("latency", name), shown("success", name), cells.to_pylist(), strict=True)
+        for row, success, cell in both:
+            assert (row["load"], row["variant"], row["runs"]) == (cell["rate"], cell["variant"], cell["n_runs"])
+            assert row["value"] == pytest.approx(cell[f"{name}_ns"] / 1e6, rel=1e-5)
+            assert row["estimable"] == cell[f"{name}_estimable"]
             if cell[f"{name}_low_ns"] is None:
-                assert low is None and high is None
+                assert row["low"] is None and row["high"] is None
             else:
-                assert [low, high] == pytest.approx(
-                    [cell[f"{name}_{end}_ns"] / 1e6 for end in ("low", "high")], rel=1e-5
-                )
-            assert row["ok"][name][0] == pytest.approx(cell[f"ok_{name}_ns"] / 1e6, rel=1e-5)
-        mean, low, high, _ = row["all"]["mean"]
-        assert mean == pytest.approx(cell["run_mean_ns"] / 1e6, rel=1e-5)
-        assert high - low == pytest.approx(2 * cell["run_std_ns"] / 1e6, rel=1e-2, abs=1e-4)
-        assert row["failed"][0] == cell["error_fraction"]
+                ends = [cell[f"{name}_{end}_ns"] / 1e6 for end in ("low", "high")]
+                assert [row["low"], row["high"]] == pytest.approx(ends, rel=1e-5)
+            assert success["value"] == pytest.approx(cell[f"ok_{name}_ns"] / 1e6, rel=1e-5)
+    for row, failed, cell in zip(shown("latency", "mean"), shown("failed", None), cells.to_pylist(), strict=True):
+        assert row["value"] == pytest.approx(cell["run_mean_ns"] / 1e6, rel=1e-5)
+        assert row["high"] - row["low"] == pytest.approx(2 * cell["run_std_ns"] / 1e6, rel=1e-2, abs=1e-4)
+        assert failed["share"] == pytest.approx(100 * cell["error_fraction"])
 
 
 def test_the_table_of_cells_says_why_there_is_no_interval(made_site):
@@ -208,24 +213,25 @@ def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):
 def test_latency_over_time_leaves_out_what_statistics_leave_out_and_keeps_the_warm_up_apart(made_site):
     _, content = received(made_site.data("hostile") / "200.js")
     requests = requests_at_200(made_site)
-    time = {name: np.array(values) for name, values in content["time"].items() if name != "width_s"}
-    assert ((time["start_s"] < 0) == (time["phase"] == "warmup")).all()
+    page = figures.read(made_site.page("hostile"))
+    median, p90 = (page.rows(content["charts"]["time"], name) for name in ("p50", "p90"))
+    assert all((row["start"] < 0) == (row["phase"] == "warmup") for row in median)
     for variant, runs in (("plain", [1]), (SCRIPT, [1, 2, 3])):
         chosen = requests[(requests.variant == variant) & np.isin(requests.run, runs) & (requests.phase == "test")]
-        own = (time["variant"] == variant) & (time["phase"] == "test")
-        assert time["requests"][own].sum() == len(chosen)
-        first = np.flatnonzero(own)[0]
+        own = [place for place, row in enumerate(median) if (row["variant"], row["phase"]) == (variant, "test")]
+        assert sum(median[place]["requests"] for place in own) == len(chosen)
         seconds = chosen.seq / 200
-        inside = chosen.latency_ns[seconds < content["time"]["width_s"] - 1e-9] / 1e6
-        assert time["p50"][first] == pytest.approx(np.median(inside), rel=1e-5)
-        assert time["p90"][first] == pytest.approx(np.percentile(inside, 90), rel=1e-5)
+        inside = chosen.latency_ns[seconds < median[own[0]]["end"] - 1e-9] / 1e6
+        assert median[own[0]]["value"] == pytest.approx(np.median(inside), rel=1e-5)
+        assert p90[own[0]]["value"] == pytest.approx(np.percentile(inside, 90), rel=1e-5)
 
 
 def test_a_long_run_is_binned(tmp_path):
     campaign = Campaign(tmp_path / "archive", "demo", "long", "2026-11-21T11:30:00+00:00")
     write(tmp_path / "tables", campaign, Made(["plain"], [1000.0], runs=1, requests=20_000))
     with asking(tmp_path / "tables", [campaign]) as questions:
-        content = rate_data.gather(questions, 1000.0, MILLISECONDS, run_findings.gather(questions))
+        styles = [Style("plain", "Direct", "#0072B2")]
+        content = rate_data.gather(questions, 1000.0, MILLISECONDS, run_findings.gather(questions), styles)
     (run,) = content["runs"]
     assert "points" not in run and len(run["bins"]) == rate_data.SEQUENCE_BINS
     assert run["bins"][0][0] == 0 and run["bins"][-1][1] == 19_999
@@ -235,7 +241,7 @@ def test_a_long_run_is_binned(tmp_path):
     assert {bin_[5] for bin_ in run["bins"]} == {None}, "of 134 requests"
     assert set(run["figures"]) >= {"p99", "p999"}
     assert content["needs"]["p99"] == 1000 and content["needs"]["p999"] == 10_000
-    assert len(content["time"]["start_s"]) <= rate_data.TIME_BINS + 2
+    assert 0 < content["charts"]["time"]["n"] <= rate_data.TIME_BINS + 2
     assert len(as_json(content)) < 20_000
 
 
@@ -250,8 +256,9 @@ def test_a_page_of_27_rates_and_5_variants_is_under_2_mb(wide_site):
 def test_so_is_one_that_compares_as_many(wide_site):
     path = wide_site.reports / "comparisons/wide.html"
     page = Page(path)
-    cells, concluded = (page.json["page-data"][name] for name in ("cells", "concluded"))
-    assert len(cells) == 27 * 5 and len(concluded["effects"]) == 27 * 4 * 4 and len(concluded["layers"]) == 27 * 4 * 4
+    shown = page.json["page-data"]["charts"]
+    n_effects, n_layers = (sum(rows["n"] for rows in shown[name].values()) for name in ("effects", "layers"))
+    assert shown["latency"]["n"] == 27 * 5 and n_effects == n_layers == 27 * 4 * 4
     assert path.stat().st_size < 2_000_000
 
 

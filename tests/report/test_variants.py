@@ -51,7 +51,7 @@ def test_a_step_is_drawn_where_it_was_put_with_its_note(through_time, watched):
     assert [row["change"] for row in points].index(True) == 4
     (change,) = watched.view("history", "view.data('rows').filter((row) => row.kind === 'change')")
     assert NOTE in change["said"] and change["at"] == points[4]["at"]
-    assert 1.4 < points[5]["levelValue"] / points[0]["levelValue"] < 1.6
+    assert 1.4 < points[5]["level_value"] / points[0]["level_value"] < 1.6
     assert points[4]["differs"] == f"label kernel: 5 {SCRIPT} before, 6 here"
     words = watched.page.locator("#history .words").text_content()
     assert "Its level changes: 1 April 2026, 10:30 UTC: from" in words

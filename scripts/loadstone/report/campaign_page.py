@@ -12,13 +12,13 @@ from loadstone.readers import load_generators
 from loadstone.report import (
     annotations,
     causes_section,
+    chart_rows,
     charts,
     clock_resolution,
     conclusions,
     distributions_section,
     incidents_section,
     measurement,
-    page_data,
     reported_section,
     resources_section,
     run_findings,
@@ -28,7 +28,7 @@ from loadstone.report import (
 from loadstone.report.campaign_facts import facts, rests_on
 from loadstone.report.charts import Load
 from loadstone.report.conclusions import Conclusions
-from loadstone.report.distributions_section import Pictured
+from loadstone.report.distributions_section import Distributions
 from loadstone.report.incidents_section import Incidents
 from loadstone.report.labels import SHOWN, distinct, interval, latency_in
 from loadstone.report.measurement import Described
@@ -89,7 +89,7 @@ class CampaignPage:
     causes: Mapping[str, Any]
     senders: dict[str, Any]
     concluded: Conclusions
-    pictured: Pictured
+    distributions: Distributions
 
     @property
     def metadata(self) -> list[Metadata]:
@@ -167,7 +167,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
         causes=causes_section.context(questions, {style.name: style.label for style in styles}),
         senders=senders_section.context(questions),
         concluded=conclusions.gather(questions, confidence),
-        pictured=distributions_section.gather(questions),
+        distributions=distributions_section.gather(questions),
     )
 
 
@@ -207,7 +207,7 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "load_unit": page.load_unit,
         "rates": [(rate_name(rate), rate_text(rate)) for rate in page.raw_rates],
         "sampled_rates": [(rate_name(rate), rate_text(rate)) for rate in page.loadable_rates],
-        "curve_rates": distributions_section.choices(page.pictured),
+        "curve_rates": distributions_section.choices(page.distributions),
         "timed": any(load_generators.is_timed(run["generator"]) for run in page.runs if run["evidence"] == "raw"),
         "reported_chart": reported_section.has_loads(page.reported),
         "codes_told": not page.cells or any(cell["error_fraction"] is not None for cell in page.cells),
@@ -256,34 +256,49 @@ def beside(page: CampaignPage, order: Mapping[str, int]) -> list[tuple[Row | Non
 
 
 def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
-    """What the page's script reads."""
+    """What the page's script reads; ``charts`` has the rows of each chart."""
     rates = [rate_name(rate) for rate in page.loadable_rates]
+    reported = chart_rows.reported(reported_section.chart_rows(page.reported, page.unit), page.styles, "load")
+    shown = _across_load(page, page.cells, page.errors)
+    put_back = _across_load(page, page.put_back, page.put_back_errors)
     return {
         "folder": name,
-        "resources": resources_section.script_data(page.resources),
-        "reported": reported_section.script_data(page.reported, page.unit),
-        "concluded": conclusions.script_data(page.concluded, page.styles, page.unit),
+        "resources": resources_section.choices(page.resources),
         **conclusions.choices(page.concluded),
-        **distributions_section.script_data(page.pictured, page.styles, page.unit),
-        "error_effects": distributions_section.error_effects(page.concluded, page.styles),
         "load_unit": page.load_unit,
         "step": clock_resolution.step(page.runs, page.unit),
         "unit": page.unit.symbol,
-        "variants": page_data.variants(page.styles),
+        "variants": chart_rows.variants(page.styles),
         "rates": rates,
         "rate": rates[len(rates) // 2] if rates else None,
         "statistic": "p50",
         "statistics": STATISTICS,
+        "figures": {name: name for name in STATISTICS},
         "spreads": {"mean": "± one standard deviation of run means"},
-        "cells": [_cell(cell, page.unit) for cell in page.cells],
-        "errors": page.errors,
-        "put_back": {"cells": [_cell(cell, page.unit) for cell in page.put_back], "errors": page.put_back_errors}
+        "charts": {
+            **shown,
+            **chart_rows.of_runs(page.distributions, page.styles, page.unit),
+            **chart_rows.of_conclusions(
+                page.concluded, page.styles, page.unit, clock_resolution.step(page.runs, page.unit)
+            ),
+            "reported": reported,
+            "percentiles": chart_rows.reported(reported_section.histogram_rows(page.reported, page.unit), page.styles),
+            "usage": chart_rows.resource_usage(resources_section.chart_rows(page.resources), page.styles),
+        },
+        "logarithmic": chart_rows.logarithmic(shown["latency"], reported),
+        "put_back": {"charts": put_back, "logarithmic": chart_rows.logarithmic(put_back["latency"], reported)}
         if page.put_back
         else None,
     }
 
 
-def _cell(cell: Row, unit: Unit) -> dict[str, Any]:
-    means = {"mean": (cell["run_mean_ns"], cell["run_std_ns"])}
-    ok_means = {"mean": (cell["ok_run_mean_ns"], cell["ok_run_std_ns"])}
-    return page_data.cell(cell, unit, means, ok_means)
+def _across_load(page: CampaignPage, cells: Sequence[Row], errors: Sequence[Row]) -> dict[str, Any]:
+    return chart_rows.across_load(
+        cells,
+        errors,
+        page.styles,
+        page.unit,
+        page.concluded,
+        means=lambda cell: {"mean": (cell["run_mean_ns"], cell["run_std_ns"])},
+        ok_means=lambda cell: {"mean": (cell["ok_run_mean_ns"], cell["ok_run_std_ns"])},
+    )

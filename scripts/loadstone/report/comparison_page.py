@@ -16,17 +16,17 @@ from loadstone.config.comparisons import ALLOWANCES, Comparison
 from loadstone.config.variants import Style, Variants, look
 from loadstone.readers import load_generators
 from loadstone.report import (
+    chart_rows,
     charts,
     clock_resolution,
     conclusions,
     distributions_section,
-    page_data,
     published_section,
     reported_section,
 )
 from loadstone.report.charts import Load
 from loadstone.report.conclusions import Conclusions
-from loadstone.report.distributions_section import Pictured
+from loadstone.report.distributions_section import Distributions
 from loadstone.report.labels import LOAD_MODELS, SHOWN, distinct, interval, latency_in
 from loadstone.report.numbers import Unit, counted, joined, page_unit, when
 from loadstone.report.queries import Questions, Row, in_order
@@ -70,7 +70,7 @@ class ComparisonPage:
     used: dict[str, Any]
     meanings: list[dict[str, Any]]
     concluded: Conclusions
-    pictured: Pictured
+    distributions: Distributions
 
     @property
     def step(self) -> list[float] | None:
@@ -137,7 +137,7 @@ def gather(
         ),
         meanings=published_section.meanings(questions, counting),
         concluded=conclusions.gather(questions, confidence, comparison.id, naming.name, labels),
-        pictured=distributions_section.gather(
+        distributions=distributions_section.gather(
             questions, comparison.id, counts=lambda run: _run(run) in keys, named=naming.named
         ),
     )
@@ -241,7 +241,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
             "statistics": statistics(page),
             "rows": sorted(page.drawn, key=lambda row: (row["rate"], order[row["variant"]])),
             "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in page.drawn)],
-            "curve_rates": distributions_section.choices(page.pictured),
+            "curve_rates": distributions_section.choices(page.distributions),
             "latency": latency_in(page.unit),
             "interval": lambda row, name: interval(row, name, page.unit) if row[f"{name}_ns"] is not None else "",
             "data": script_data(page),
@@ -338,48 +338,64 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
 
 
 def script_data(page: ComparisonPage) -> dict[str, Any]:
-    """What the page's script reads."""
-    rates = distributions_section.rates(page.pictured)
+    """What the page's script reads; ``charts`` has the rows of each chart."""
+    rates = distributions_section.rates(page.distributions)
+    fitted = published_section.fit_data(page.fitted, _Naming(page.selection.counting).of_variant, page.load_unit)
+    reported = chart_rows.reported(reported_section.chart_rows(page.reported, page.unit), page.styles, "load")
+    shown = chart_rows.across_load(
+        page.drawn, _errors(page), page.styles, page.unit, page.concluded, means=_means, ok_means=_ok_means
+    )
     return {
         "folder": page.comparison.id,
         "unit": page.unit.symbol,
-        "variants": page_data.variants(page.styles),
+        "variants": chart_rows.variants(page.styles),
         "rates": rates,
         "rate": rates[len(rates) // 2] if rates else None,
         "load_unit": page.load_unit,
         "step": page.step,
-        "reported": reported_section.script_data(page.reported, page.unit),
-        "fits": published_section.fit_data(page.fitted, _Naming(page.selection.counting).of_variant, page.load_unit),
-        "concluded": conclusions.script_data(page.concluded, page.styles, page.unit),
+        "fits": [{"says": each["says"], "axes": each["axes"]} for each in fitted],
         **conclusions.choices(page.concluded),
-        **distributions_section.script_data(page.pictured, page.styles, page.unit),
-        "error_effects": distributions_section.error_effects(page.concluded, page.styles),
         "statistic": _first_statistic(page),
         "statistics": statistics(page),
+        # Both means are averages of the same runs: single runs and conclusions have one mean.
+        "figures": {name: "mean" if name in SPREADS else name for name in statistics(page)},
         "spreads": SPREADS,
-        "cells": [_cell(row, page.unit) for row in page.drawn],
-        "errors": [
-            {
-                "rate": row["rate"],
-                "variant": row["variant"],
-                "error_class": name,
-                "share": row[_fraction(name)],
-                "share_std": row[f"{_fraction(name)}_std"],
-            }
-            for row in page.drawn
-            for name in ERRORS
-            if row[_fraction(name)]
-        ],
+        "charts": {
+            **shown,
+            **chart_rows.of_runs(page.distributions, page.styles, page.unit),
+            **chart_rows.of_conclusions(page.concluded, page.styles, page.unit, page.step),
+            "reported": reported,
+            "percentiles": chart_rows.reported(reported_section.histogram_rows(page.reported, page.unit), page.styles),
+            "fit": [chart_rows.fit(each["line"], each["runs"], page.styles) for each in fitted],
+        },
+        "logarithmic": chart_rows.logarithmic(shown["latency"], reported),
     }
 
 
-def _cell(row: Row, unit: Unit) -> dict[str, Any]:
-    means = {
+def _errors(page: ComparisonPage) -> list[Row]:
+    return [
+        {
+            "rate": row["rate"],
+            "variant": row["variant"],
+            "error_class": name,
+            "share": row[_fraction(name)],
+            "share_std": row[f"{_fraction(name)}_std"],
+        }
+        for row in page.drawn
+        for name in ERRORS
+        if row[_fraction(name)]
+    ]
+
+
+def _means(row: Row) -> chart_rows.Means:
+    return {
         "summaries": (row["vegeta_summaries_mean_ns"], row["vegeta_summaries_std_ns"]),
         "raw": (row["all_raw_data_mean_ns"], row["all_raw_data_std_ns"]),
     }
-    ok_means = {
+
+
+def _ok_means(row: Row) -> chart_rows.Means:
+    return {
         "summaries": (row["ok_run_mean_ns"], row["ok_run_std_ns"]),
         "raw": (row["all_raw_data_ok_mean_ns"], row["all_raw_data_ok_std_ns"]),
     }
-    return page_data.cell(row, unit, means, ok_means)

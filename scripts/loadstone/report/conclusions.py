@@ -22,7 +22,6 @@ from loadstone.text import rate_text
 _BESIDE = {"ratio": "Ratio", "shift": "Shift"}
 _STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99", ERRORS: "Failed requests"}
 _SAID = {effects.INCONCLUSIVE: "can't tell", None: "–"}
-_DIGITS = 5
 Naming = Callable[[Row], str]
 
 
@@ -122,70 +121,12 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
         "verdict_confidence": share(found.confidence),
         "equivalent_within": share(2 * found.confidence - 1),  # of the interval that two one-sided tests go by
         "baselines": list(dict.fromkeys(labels.get(row["baseline"], row["baseline"]) for row in concluded)),
-        "layers": bool(_drawn_layers(found, labels)),
+        "layers": bool(layers_in_order(found, labels)),
         "layer_warnings": list(_layer_warnings(found, labels)),
         "squares": interaction_words.interactions(_carried(found, order), labels, unit, resolution_ns),
         "square_rows": [_square(row, latency, labels) for row in _squares(found, order)],
         "knees": [_knee(row, labels) for row in placed(found.knees)],
         "knee_shares": [_share(row, latency, labels) for row in _shares(found, order)],
-    }
-
-
-def script_data(found: Conclusions, styles: Sequence[Style], unit: Unit) -> dict[str, Any] | None:
-    """What the page's script draws: ``[value, low, high]`` of ratios, of shifts and additions in the page's unit."""
-    labels = {style.name: style.label for style in styles}
-    order = {style.name: place for place, style in enumerate(styles)}
-    drawn = [row for row in found.effects if row["variant"] in order and row["statistic"] != ERRORS]
-    drawn.sort(key=lambda row: (row["rate"], order[row["variant"]]))
-    knees = [row for row in found.knees if row["variant"] in order]
-    if not (drawn or knees or found.layers):
-        return None
-    return {
-        "margin": drawn[0]["margin"] if drawn else None,
-        "effects": [
-            {
-                "rate": row["rate"],
-                "at": rate_name(row["rate"]),
-                "variant": row["variant"],
-                "baseline": labels.get(row["baseline"], row["baseline"]),
-                "statistic": row["statistic"],
-                "before": _short(unit.of(row["baseline_value"])),
-                "ratio": [_short(row[f"ratio{end}"]) for end in _ENDS],
-                "shift": [_short(unit.of(row[f"shift{end}"])) for end in _ENDS],
-                "verdict": row["verdict"],
-                "why": _relabelled(row["why"], labels),
-                "needed": row["runs_needed"],
-                "p": _short(row["p_adjusted"]),
-                "runs": row["n_runs"],
-                "baseline_runs": row["baseline_n_runs"],
-                "pairs": row["n_pairs"],
-            }
-            for row in drawn
-        ],
-        "layers": [
-            {
-                "rate": row["rate"],
-                "at": rate_name(row["rate"]),
-                "variant": row["variant"],
-                "below": labels.get(row["below"], row["below"]),
-                "below_name": row["below"],
-                "statistic": row["statistic"],
-                "added": [_short(unit.of(row[f"added{end}_ns"])) for end in _ENDS],
-                "warning": _relabelled(row["warning"], labels),
-                "runs": row["n_runs"],
-            }
-            for row in _drawn_layers(found, labels)
-        ],
-        "knees": [
-            {
-                "variant": row["variant"],
-                "knee": row["knee_rate"],
-                "low": row["low"],
-                "high": row["high"],
-                "beyond": list(row["beyond"] or ()),
-            }
-            for row in knees
-        ],
     }
 
 
@@ -196,15 +137,7 @@ def choices(found: Conclusions) -> dict[str, Any]:
     return {"choices": choices, "chosen": {"effect": "ratio", "at": ""}, "confidence": share(found.confidence)}
 
 
-_ENDS = ("", "_low", "_high")
-
-
-def _short(value: float | None) -> float | None:
-    """Digits beyond these no reader can use, and they make pages large."""
-    return None if value is None else float(f"{value:.{_DIGITS}g}")
-
-
-def _drawn_layers(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
+def layers_in_order(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
     """Layers in the order of the lattice at each load; a variant is below those that are built upon it."""
     rows = [row for row in found.layers if row["variant"] in labels]
     depth = _depths(rows)
@@ -305,7 +238,7 @@ def _layer_warnings(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
     What does not add up is told by `interaction_words.interactions`.
     """
     alike: dict[str, list[tuple[str, Row]]] = {}
-    for row in _drawn_layers(found, labels):
+    for row in layers_in_order(found, labels):
         for warning in filter(None, (row["warning"] or "").split("; ")):
             if not warning.startswith("does not add up"):
                 alike.setdefault(verdict_words.pattern(warning), []).append((warning, row))

@@ -1,89 +1,74 @@
 """The charts of a page as files for papers: PDF and SVG of a given width, font and size of letters.
 
-They are drawn from what the page's own script draws from, so they show the same. Equal pages, settings and libraries
-give equal bytes: neither dates nor this machine's fonts are in them, unless the settings name a font of its own.
+They show the rows that the page holds. Equal pages, settings and libraries give equal bytes: neither dates nor this
+machine's fonts are in them, unless the settings name a font of its own.
 """
 
 import json
-import math
 import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import vl_convert
-
-from loadstone.archive import durable
+from loadstone.archive import durable, encode
 from loadstone.errors import LoadstoneError
-from loadstone.report import figure_distributions as pictured
-from loadstone.report import figure_font, ticks
-from loadstone.report import figure_lines as lines
-from loadstone.report import figure_rows as rows_of
-from loadstone.report.figure_font import FONT
-from loadstone.report.figure_list import Figure, all_figures
-from loadstone.report.figure_rows import Page, Row
+from loadstone.report import figure_font
+from loadstone.report.chart_rows import Columns, rows_of
+from loadstone.report.figure_drawing import Figure, draw, settings
+from loadstone.report.queries import Row
+from loadstone.stats.bootstrap import ERRORS
 
-_CM = 96 / 2.54  # CSS pixels, in which the charts' lines and points are measured
-_POINT = 96 / 72
-_PIXEL = {"cm": _CM, "mm": _CM / 10, "in": 96, "pt": _POINT}
-_LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(cm|mm|in|pt)")
-_ROOMY = 11 * _CM  # from here on variants' names stand beside their lines, else below the chart
-_VARIABLE = re.compile(r"var\(--([a-z-]+)(?:(?<=variant-)([0-9]+))?\)")
-_COLOURS = {
-    "ink": "#000000",
-    "ink-soft": "#333333",
-    "grid": "#e3e3e3",
-    "axis": "#767676",
-    "paper": "#ffffff",
-    "shade": "#eeeeee",
-    "run": "#3a6ea5",
-    "bad": "#c0392b",
-}
-_NAMED = re.compile(rb"(?: +/[A-Za-z]+[0-9]+ [0-9]+ 0 R\n)+")
-_DRAWN = re.compile(r'<svg\b[^>]*? width="([0-9.]+)" height="([0-9.]+)"')
-_PART = re.compile(r"(?:(?<=id=\"gradient_)|(?<=url\(#gradient_)|(?<=id=\"clip)|(?<=url\(#clip))[0-9]+(?=[\")])")
-_SIZE = re.compile(r'(<svg\b[^>]*?) width="[0-9.]+" height="[0-9.]+"')
+_MADE_HERE = "Made by Loadstone"
+_JSON = re.compile(r'<script type="application/json" id="(page-data|chart-specs)">(.*?)</script>', re.DOTALL)
+_RECEIVED = re.compile(r"loadstone\.receive\((.*)\);\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Settings:
-    """`width` and `height` are in CSS pixels, `font_size` in points; `loads` None: what the page shows first."""
+class Page:
+    """`data` and `specs` are what the page's script reads; `path` is its file."""
 
-    width: float
-    height: float
-    font: str
-    font_size: float
-    formats: tuple[str, ...]
-    loads: tuple[str, ...] | None
+    path: Path
+    data: Mapping[str, Any]
+    specs: Mapping[str, Any]
 
     @property
-    def letter(self) -> float:
-        """The size of letters in CSS pixels."""
-        return self.font_size * _POINT
+    def charts(self) -> Mapping[str, Any]:
+        """The rows of its charts."""
+        charts: Mapping[str, Any] = self.data.get("charts") or {}
+        return charts
+
+    def rows(self, found: Columns | None, choice: str | None = None, *, known: bool = True) -> list[Row]:
+        """Rows of columns that the page holds; with `known` without those that have no value."""
+        shares = self.charts.get("shares", ())
+        rows = rows_of(found, self.data["variants"], choice, shares=shares) if found else []
+        return [row for row in rows if not known or row.get("value", row) is not None]
+
+    def rate(self, rate: str) -> Mapping[str, Any]:
+        """What the page loads when this rate is chosen; nothing where there is nothing to load."""
+        file = self.path.with_suffix("") / f"{rate}.js"
+        if not file.is_file():
+            return {}
+        found = _RECEIVED.match(file.read_text("utf-8"))
+        if found is None:
+            raise LoadstoneError(f"{file} is no data of a page: `snakemake --cores all report` makes it again")
+        content: Mapping[str, Any] = json.loads(f"[{found[1]}]")[1]
+        return content
 
 
-def settings(declared: Mapping[str, Any]) -> Settings:
-    """The configuration's ``figures``."""
-    width = length(declared.get("width", "8.5cm"))
-    return Settings(
-        width=width,
-        height=length(declared["height"]) if "height" in declared else width * (0.62 if width < _ROOMY else 0.5),
-        font=declared.get("font", FONT),
-        font_size=float(declared.get("font_size", 8)),
-        formats=tuple(declared.get("formats", ("pdf", "svg"))),
-        loads=tuple(f"{load:.9f}".rstrip("0").rstrip(".") for load in declared["loads"])
-        if "loads" in declared
-        else None,
-    )
-
-
-def length(text: str) -> float:
-    """``8.5cm`` in CSS pixels. Raises LoadstoneError."""
-    if (found := _LENGTH.fullmatch(text)) is None:
-        raise LoadstoneError(f"figures: {text!r} is no length such as 8.5cm, 85mm, 3.3in or 240pt")
-    return float(found[1]) * _PIXEL[found[2]]
+def read(path: Path) -> Page | None:
+    """The page of a file; None where it draws nothing. Raises LoadstoneError for what is no whole page."""
+    try:
+        text = path.read_text("utf-8")
+        if _MADE_HERE not in text or not text.rstrip().endswith("</html>"):
+            raise ValueError("it is no whole page of this site")
+        found = {name: json.loads(data) for name, data in _JSON.findall(text)}
+    except (OSError, ValueError) as error:
+        raise LoadstoneError(
+            f"{path} cannot be read ({error}): remove it, and the next command makes it again"
+        ) from None
+    return Page(path, found["page-data"], found["chart-specs"]) if len(found) == 2 else None
 
 
 def build(page_file: Path, folder: Path, declared: Mapping[str, Any]) -> list[Path]:
@@ -91,7 +76,7 @@ def build(page_file: Path, folder: Path, declared: Mapping[str, Any]) -> list[Pa
 
     Left out are charts without rows and those of single runs that a reader picks. Raises LoadstoneError.
     """
-    wanted, page = settings(declared), rows_of.read(page_file)
+    wanted, page = settings(declared), read(page_file)
     written: list[Path] = []
     try:
         shutil.rmtree(folder, ignore_errors=True)
@@ -104,10 +89,9 @@ def build(page_file: Path, folder: Path, declared: Mapping[str, Any]) -> list[Pa
     for figure in all_figures(page, wanted.loads):
         if not figure.rows:
             continue
-        svg, fitting = _drawn(page, figure, wanted)
-        for kind in wanted.formats:
+        for kind, content in draw(figure, page.specs, page.data["variants"], wanted):
             written.append(folder / f"{figure.name}.{kind}")
-            _write(written[-1], _as(kind, svg, fitting))
+            _write(written[-1], content)
     return written
 
 
@@ -118,245 +102,76 @@ def _write(path: Path, content: bytes) -> None:
         raise LoadstoneError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def _drawn(page: Page, figure: Figure, wanted: Settings) -> tuple[str, Settings]:
-    """The figure as SVG, and its size where that is another than asked for: some are as high as their rows need."""
-    if "facet" not in page.specs[figure.spec]:
-        fitting = _as_high_as_needed(page, figure, wanted)
-        return _svg(specification(page, figure, fitting)), fitting
-    # What axes take beside panels is known once they are drawn.
-    first = _measured(_svg(specification(page, figure, wanted)))
-    svg = _svg(specification(page, figure, wanted, beside=first[0] - wanted.width))
-    width, height = _measured(svg)
-    return svg, replace(wanted, height=height * wanted.width / width)
+# --- which figures there are ------------------------------------------------------------------------------------------
 
 
-def _svg(spec: Mapping[str, Any]) -> str:
-    """Drawn, with names of its parts that do not depend on what was drawn before."""
-    svg = vl_convert.vegalite_to_svg(dict(spec))
-    numbers = {name: str(number) for number, name in enumerate(dict.fromkeys(_PART.findall(svg)))}
-    return _PART.sub(lambda found: numbers[found[0]], svg)
+def all_figures(page: Page, loads: Sequence[str] | None) -> Iterator[Figure]:
+    """Every chart of a page, also those without rows; `loads` None: what the page shows first."""
+    data = page.data
+    shown = [data["rate"]] if loads is None else [load for load in loads if load in data["rates"]]
+    known = [load for load in shown if load]
+    if "history" in page.charts:
+        yield from _through_time(page, known)
+    elif page.charts:
+        yield from _across_load(page)
+        for load in known:
+            yield from _at_load(page, load)
 
 
-def _measured(svg: str) -> tuple[float, float]:
-    """Width and height that a drawing took."""
-    found = _DRAWN.search(svg)
-    if found is None:
-        raise LoadstoneError("figures: a picture without a size was drawn")
-    return float(found[1]), float(found[2])
-
-
-def _as_high_as_needed(page: Page, figure: Figure, wanted: Settings) -> Settings:
-    """Where every row has a line of its own, the picture is as high as these need."""
-    if not lines.has_lines(page.specs[figure.spec]):
-        return wanted
-    rows = lines.fitted(figure.rows, wanted.width, wanted.letter)
-    return replace(wanted, height=max(wanted.height, lines.height(rows, wanted.letter)))
-
-
-# --- a page's specification -> one that stands alone ------------------------------------------------------------------
-
-
-def specification(page: Page, figure: Figure, wanted: Settings, *, beside: float = 0.0) -> dict[str, Any]:
-    """The Vega-Lite specification of one figure, with its rows and without a page around it.
-
-    `beside` is what axes take of the width of a picture of panels, in CSS pixels.
-    """
-    text = json.dumps({"config": page.specs["config"], "spec": page.specs[figure.spec]})
-    loaded = json.loads(_VARIABLE.sub(lambda found: _colour(page, *found.groups()), text))
-    spec, config = loaded["spec"], loaded["config"]
-    if "facet" in spec:
-        columns = pictured.columns_of(figure.rows, wanted.width)
-        pictured.arrange(spec, figure.rows, columns=columns, width=wanted.width - beside)
-        return _alone(spec, {"rows": figure.rows}, _config(config, wanted), right=2)
-    rows = rows_of.above_zero(figure.rows) if figure.logarithmic else figure.rows
-    if spec["usermeta"]["axes"]["y"] != "fixed":
-        _scale(spec, "y", logarithmic=figure.logarithmic)
-    has_lines = lines.has_lines(spec)
-    labels = [] if has_lines else _labels(rows, wanted, figure)
-    right = 14 if labels and wanted.font != FONT else 2  # a viewer without the font takes a wider one
-    for layer in spec.get("layer", ()):
-        _stand_alone(layer, page, with_legend=not labels and not has_lines and _is_named(rows))
-    if has_lines:
-        rows = lines.fitted(rows, wanted.width, wanted.letter)
-        lines.leave_room(spec, wanted.width, wanted.letter)
-    elif labels:
-        _beside_lines(spec, wanted)
-    else:
-        spec["layer"] = [layer for layer in spec["layer"] if not _is_label(layer)]
-    runs = [row for row in figure.runs if not figure.logarithmic or row["value"] > 0]
-    datasets = {"rows": rows, "labels": labels, "knees": rows_of.knees(page), "runs": runs}
-    ticks.name(spec | {"datasets": datasets})
-    return _alone(spec, datasets, _config(config, wanted), right=right) | {
-        "width": wanted.width,
-        "height": wanted.height,
-        "autosize": {"type": "fit", "contains": "padding"},
-    }
-
-
-def _alone(
-    spec: Mapping[str, Any], datasets: Mapping[str, list[Row]], config: Mapping[str, Any], *, right: int
-) -> dict[str, Any]:
-    return {
-        **{key: value for key, value in spec.items() if key not in ("usermeta", "width", "height")},
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "padding": {"left": 2, "top": 2, "right": right, "bottom": 2},
-        "datasets": datasets,
-        "config": config,
-    }
-
-
-def _colour(page: Page, name: str, number: str | None) -> str:
-    if number is not None:
-        return str(page.data["variants"][int(number)]["light"])
-    return _COLOURS[name]
-
-
-def _scale(spec: dict[str, Any], channel: str, *, logarithmic: bool) -> None:
-    """As setScale of assets/site.js."""
-    for layer in spec.get("layer", ()):
-        _scale(layer, channel, logarithmic=logarithmic)
-    encoding = spec.get("encoding", {}).get(channel)
-    if encoding and "field" in encoding and encoding.get("scale", {}) is not None:
-        given = encoding.get("scale", {})
-        rest = {key: value for key, value in given.items() if key not in ("zero", "nice", "domainMin")}
-        encoding["scale"] = {"padding": 10, **rest, "nice": False, "type": "log"} if logarithmic else given
-
-
-def _is_label(layer: Mapping[str, Any]) -> bool:
-    return bool(layer.get("data", {}).get("name") == "labels")
-
-
-def _is_named(rows: list[Row]) -> bool:
-    return "variant" in rows[0] or "variant" in rows[-1]
-
-
-def _stand_alone(layer: dict[str, Any], page: Page, *, with_legend: bool) -> None:
-    """Nobody points at a figure; and where names do not stand beside lines, they stand below the chart."""
-    encoding = layer.get("encoding", {})
-    encoding.pop("tooltip", None)
-    colour = encoding.get("color")
-    if with_legend and colour and "field" in colour:
-        names = {variant["name"]: variant["label"] for variant in page.data["variants"]}
-        scale = colour["scale"]
-        colour |= {
-            "field": "label",
-            "scale": scale | {"domain": [names[name] for name in scale["domain"]]},
-            "legend": {
-                "orient": "bottom",
-                "title": None,
-                "symbolType": "circle",
-                "symbolStrokeWidth": 0,  # which would be dashed as lines are
-                "columns": 2,
-                "labelLimit": 0,
-            },
-        }
-
-
-def _labels(rows: list[Row], wanted: Settings, figure: Figure) -> list[Row]:
-    """Where the variants' names stand: at their lines' ends, moved apart; empty where there is no room for them."""
-    if wanted.width < _ROOMY or "variant" not in rows[0]:
-        return []
-    values = [
-        float(row[name])
-        for row in rows
-        for name in ("value" if "value" in row else "share", "low", "high")
-        if row.get(name) is not None
-    ]
-    low, high = (min(values), max(values)) if figure.logarithmic else (0.0, max(values))
-    place = _Axis(low, high, figure.logarithmic)
-    found = [
-        row | {"at": place.share(float(row["value"] if "value" in row else row["share"]))} for row in rows_of.ends(rows)
-    ]
-    gap = 1.35 * wanted.letter / (wanted.height * 0.75)  # what the axis leaves of the height
-    shares = _apart([row["at"] for row in found], gap)
-    return [
-        {"variant": row["variant"], "label": row["label"], "at": place.value(share)}
-        for row, share in zip(found, shares, strict=True)
-    ]
-
-
-@dataclass(frozen=True)
-class _Axis:
-    low: float
-    high: float
-    logarithmic: bool
-
-    def share(self, value: float) -> float:
-        """How far up a value is, 0 to 1."""
-        if self.high == self.low:
-            return 0.5
-        if self.logarithmic:
-            return math.log(value / self.low) / math.log(self.high / self.low)
-        return (value - self.low) / (self.high - self.low)
-
-    def value(self, share: float) -> float:
-        if self.high == self.low:
-            return self.high
-        if self.logarithmic:
-            return float(self.low * (self.high / self.low) ** share)
-        return self.low + (self.high - self.low) * share
-
-
-def _apart(places: list[float], gap: float) -> list[float]:
-    """Places on a line from 0 to 1, moved until none is nearer than `gap` to the next."""
-    order = sorted(range(len(places)), key=places.__getitem__)
-    moved = [places[index] for index in order]
-    for _ in range(60):
-        for index in range(1, len(moved)):
-            overlap = gap - (moved[index] - moved[index - 1])
-            if overlap > 0:
-                moved[index - 1] -= overlap / 2
-                moved[index] += overlap / 2
-        moved = [min(max(place, index * gap), 1 - (len(moved) - 1 - index) * gap) for index, place in enumerate(moved)]
-    return [moved[order.index(index)] for index in range(len(places))]
-
-
-def _beside_lines(spec: dict[str, Any], wanted: Settings) -> None:
-    axes = (layer.get("encoding", {}).get("y", {}) for layer in spec["layer"] if not _is_label(layer))
-    y = next(axis for axis in axes if "field" in axis)
-    for layer in filter(_is_label, spec["layer"]):
-        layer["encoding"]["y"] = y | {"field": "at"}
-        if "limit" in layer["mark"]:
-            layer["mark"]["limit"] = 0.3 * wanted.width
-
-
-def _config(config: Mapping[str, Any], wanted: Settings) -> dict[str, Any]:
-    # One weight of one font: a file with several names them in an order that changes from time to time.
-    size = wanted.letter
-    plain = {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal", "labelFontWeight": "normal"}
-    return {
-        **config,
-        "background": None,
-        "font": f"{wanted.font}, Helvetica, Arial, sans-serif",
-        "axis": {**config["axis"], **plain, "titlePadding": 5, "labelPadding": 3},
-        "header": {"labelFontSize": size, "labelFontWeight": "normal"},
-        "legend": {
-            **config.get("legend", {}),
-            "labelFontSize": size,
-            "titleFontSize": size,
-            "titleFontWeight": "normal",
-            "rowPadding": 1,
-            "columnPadding": 12,
-            "offset": 4,
-            "symbolSize": 50,
-            "symbolOpacity": 1,
-        },
-        "text": {**config.get("text", {}), "fontSize": size},
-    }
-
-
-def _as(kind: str, svg: str, wanted: Settings) -> bytes:
-    """An SVG of its true size; or the PDF of it, whose unit is the point."""
-    if kind == "svg":
-        width, height = (f"{pixels / _CM:.4g}cm" for pixels in (wanted.width, wanted.height))
-        sized = _SIZE.sub(rf'\1 width="{width}" height="{height}"', svg, count=1)
-        return (figure_font.outlined(sized) if wanted.font == FONT else sized).encode()
-    width, height = (f"{pixels / _POINT:.6g}" for pixels in (wanted.width, wanted.height))
-    pdf: bytes = vl_convert.svg_to_pdf(_SIZE.sub(rf'\1 width="{width}" height="{height}"', svg, count=1))
-    if b"/FontName" not in pdf and "<text" in svg:
-        raise LoadstoneError(
-            f"figures: this machine has no font {wanted.font!r} nor another one, so there would be no text in the "
-            f"pictures. Install it, or leave `figures.font` out for {FONT}, which Loadstone brings along"
+def _across_load(page: Page) -> Iterator[Figure]:
+    charts, knees = page.charts, page.rows(page.charts["knees"])
+    for name, figure in page.data["figures"].items():
+        logarithmic = page.data["logarithmic"].get(name, False)
+        for chart, runs in (("latency", "runs"), ("success", "success_runs")):
+            rows, of_runs = page.rows(charts[chart], name), page.rows(charts[runs], figure)
+            yield Figure(f"{chart}-{name}", chart, rows, logarithmic and bool(charts["latency"]["n"]), of_runs, knees)
+        yield Figure(f"reported-{name}", "reported", page.rows(charts["reported"], name), logarithmic)
+    for name in dict.fromkeys(page.data["figures"].values()):
+        for kind in ("ratio", "shift"):
+            rows = page.rows(charts["effects"].get(name), kind, known=False)
+            yield Figure(f"effects-{kind}-{name}", f"effects-{kind}", rows)
+        yield Figure(f"layers-{name}", "layers", page.rows(charts["layers"].get(name), known=False))
+        bins = page.rows(charts["heat"], name, known=False)
+        yield Figure(f"heat-{name}", "heat", bins if any(row["value"] is not None for row in bins) else [])
+    yield Figure("effects-errors", "effects-errors", page.rows(charts["effects-errors"], known=False))
+    yield Figure("failed", "failed", page.rows(charts["failed"]))
+    for name, columns in charts["errors"].items():
+        yield Figure(f"errors-{name}", "errors", page.rows(columns))
+    yield Figure("percentiles", "percentiles", page.rows(charts["percentiles"]))
+    for number, fit in enumerate(charts.get("fit", ())):
+        parts = {"line": page.rows(fit["line"]), "run": page.rows(fit["runs"])}
+        yield Figure(
+            f"fit-{number + 1}", f"fit-{number}", [row | {"kind": k} for k, own in parts.items() for row in own]
         )
-    # Its names of resources stand in an order of chance; in any other, they mean the same and take the same room.
-    return _NAMED.sub(lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), pdf)
+    for part, columns in charts.get("usage", {}).items():
+        for what in ("cpu", "memory"):
+            yield Figure(f"{what}-{file_name(part)}", f"use-{what}", page.rows(columns, what))
+
+
+def _at_load(page: Page, load: str) -> Iterator[Figure]:
+    curves = page.charts["curves"].get(load, {})
+    rows, runs = page.rows(curves.get("rows")), page.rows(curves.get("runs"))
+    yield Figure(f"curves-{load}", "curves", rows, curves.get("logarithmic", False), runs)
+    charts = page.rate(load).get("charts", {})
+    for name in ("p50", "p90"):
+        yield Figure(f"time-{load}-{name}", "time", page.rows(charts.get("time"), name))
+    for part, columns in charts.get("usage", {}).items():
+        for what in ("cpu", "memory"):
+            yield Figure(f"time-{load}-{what}-{file_name(part)}", f"use-time-{what}", page.rows(columns, what))
+
+
+def _through_time(page: Page, loads: Sequence[str]) -> Iterator[Figure]:
+    """Of a variant through time: at each load asked for, on each host."""
+    for host in page.data["choices"]["host"]:
+        for load in loads:
+            for name in page.data["statistics"]:
+                found = page.charts["history"].get(host, {}).get(load, {}).get(name, {})
+                parts = {"change": page.rows(found.get("changes")), "point": page.rows(found.get("points"))}
+                rows = [row | {"kind": kind} for kind, own in parts.items() for row in own]
+                spec = "history-share" if name == ERRORS else "history"
+                yield Figure(f"{file_name(host)}-{load}-{name}", spec, rows)
+
+
+def file_name(part: str) -> str:
+    """Of ``scope/name``, without ``%``: Snakemake's report puts names of files into addresses as they are."""
+    return "-".join(map(encode, part.split("/", 1))).replace("%", "~")

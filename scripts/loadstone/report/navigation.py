@@ -29,8 +29,7 @@ GATE = "gate.json"  # the verdict of the last gate, beside the pages
 # Pages over all campaigns; the start page is the last of them to be written.
 OVER_ALL = ("campaigns.html", "comparisons.html", "quality.html", "methods.html", "index.html")
 
-# Scripts of a page with charts, in their order. One that adds charts pushes to loadstone.figureSets and stands
-# before page.js; see assets/figures.js.
+# Scripts of a page with charts, in their order.
 CHART_SCRIPTS = (
     "vega.js",
     "dom.js",
@@ -39,12 +38,6 @@ CHART_SCRIPTS = (
     "choices.js",
     "chart.js",
     "figures.js",
-    "effects.js",
-    "pictured.js",
-    "resources.js",
-    "traces.js",
-    "history.js",
-    "findings.js",
     "inspector.js",
     "page.js",
 )

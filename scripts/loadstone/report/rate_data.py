@@ -5,13 +5,14 @@ variant and, per run, 108 points of the distribution, 2,000 requests or 150 bins
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from loadstone import sql, stats
 from loadstone.archive.durable import sha256_of
-from loadstone.report import numbers, resources_section, run_findings, run_words
+from loadstone.config.variants import Style
+from loadstone.report import chart_rows, numbers, resources_section, run_findings, run_words
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
 from loadstone.report.run_findings import RunFindings
@@ -26,6 +27,7 @@ HISTOGRAM_BINS = 40
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 
 _FIGURES = ("mean", "min", "p50", "p90", "p95", "p99", "p999", "max")
+_MADE_BY = (chart_rows, numbers, resources_section, run_findings, run_words)
 _QUERIES = (
     "measured_requests",
     "selected_runs",
@@ -39,41 +41,35 @@ _QUERIES = (
 )
 
 
-def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit) -> str:
+def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit, styles: Sequence[Style]) -> str:
     """What `gather` depends on: equal identities mean the same content.
 
     `files` are the rate's files of tables (told apart by what they hold: the site is the same whenever and wherever it
     is made), `runs` its rows of table `runs` and what was found of them (`RunFindings.at`).
     """
-    modules = (__file__, *(module.__file__ for module in (numbers, resources_section, run_findings, run_words)))
+    modules = (__file__, *(module.__file__ for module in _MADE_BY))
     code = [Path(str(module)).read_text("utf-8") for module in modules]
     stated = [(file.name, sha256_of(file)) for file in sorted(files)]
     told = sorted(repr(sorted(row.items())) for row in runs)
-    made_of = (code, [sql.load(name) for name in _QUERIES], stated, told, unit)
+    made_of = (code, [sql.load(name) for name in _QUERIES], stated, told, unit, [style.name for style in styles])
     return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
-def gather(questions: Questions, rate: float, unit: Unit, findings: RunFindings) -> dict[str, Any]:
-    """The content of one rate's data file; latencies in `unit`, times in seconds."""
+def gather(
+    questions: Questions, rate: float, unit: Unit, findings: RunFindings, styles: Sequence[Style]
+) -> dict[str, Any]:
+    """The content of one rate's data file; latencies in `unit`, times in seconds. `styles` are the page's variants."""
     questions.read_requests(rate)
     return {
-        "time": _over_time(questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN), unit),
+        "charts": {
+            "time": chart_rows.latency_over_time(
+                questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN), styles, unit
+            ),
+            "usage": chart_rows.resource_usage(resources_section.over_time(questions, rate), styles, "time"),
+        },
         "shares": SHARES,
         "needs": {name: stats.requests_needed(share) for name, share in PERCENTILES.items()},
         "runs": _runs(questions, rate, unit, run_findings.of_rate(findings, rate, unit)),
-        "resources": resources_section.over_time(questions, rate),
-    }
-
-
-def _over_time(rows: list[Row], unit: Unit) -> dict[str, Any]:
-    return {
-        "width_s": rows[0]["bin_width_s"] if rows else None,
-        "variant": [row["variant"] for row in rows],
-        "phase": [row["phase"] for row in rows],
-        "start_s": [row["bin_start_s"] for row in rows],
-        "requests": [row["n_requests"] for row in rows],
-        "p50": [unit.of(row["p50_ns"]) for row in rows],
-        "p90": [unit.of(row["p90_ns"]) for row in rows],
     }
 
 

@@ -183,29 +183,31 @@ def has_loads(reported: Reported) -> bool:
     return len({row["rate"] for row in reported.rows if row["source"]}) > 1
 
 
-def script_data(reported: Reported, unit: Unit) -> dict[str, Any]:
-    """What the page's script draws: a point per run of what its tool reported, and the histograms' percentiles."""
-    return {
-        "runs": [
-            {
-                "variant": row["variant"],
-                "load": row["rate"],
-                "run": row["run"],
-                "evidence": _teller(row),
-                **{name: unit.of(row[column]) for name, column in CHARTED.items()},
-            }
-            for row in reported.rows
-            if row["source"] and not row["excluded"]
-        ],
-        "percentiles": [
-            {
-                "variant": row["variant"],
-                "series": f"run {row['run']} at {rate_text(row['rate'])}",
-                "value": unit.of(row["upper_ns"]),
-                "share": 100 * row["up_to"] / row["total"],
-                "beyond": row["total"] / max(row["total"] - row["up_to"], 1.0),
-            }
-            for row in reported.bounds
-            if row["total"]
-        ],
-    }
+def chart_rows(reported: Reported, unit: Unit) -> list[Row]:
+    """A row per run of what its tool reported; ``value`` by the statistics that a chart offers."""
+    return [
+        {
+            "variant": row["variant"],
+            "load": row["rate"],
+            "run": row["run"],
+            "evidence": _teller(row),
+            "value": {name: unit.of(row[column]) for name, column in CHARTED.items()},
+        }
+        for row in reported.rows
+        if row["source"] and not row["excluded"]
+    ]
+
+
+def histogram_rows(reported: Reported, unit: Unit) -> list[Row]:
+    """The percentiles of histograms: a row per bound of a run's, shares in percent."""
+    return [
+        {
+            "variant": row["variant"],
+            "series": f"run {row['run']} at {rate_text(row['rate'])}",
+            "value": unit.of(row["upper_ns"]),
+            "share": 100 * row["up_to"] / row["total"],
+            "beyond": row["total"] / max(row["total"] - row["up_to"], 1.0),
+        }
+        for row in reported.bounds
+        if row["total"]
+    ]

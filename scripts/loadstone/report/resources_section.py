@@ -38,39 +38,29 @@ def context(rows: Sequence[Row], labels: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def script_data(rows: Sequence[Row]) -> dict[str, Any] | None:
-    """What the page's script draws across load: [mean, standard deviation] of CPU (millicores) and memory (MiB)."""
+def choices(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """The parts that a reader chooses among, with their names, and the one that is shown first."""
     parts = _parts(rows)
-    if not parts:
-        return None
-    return {
-        "parts": {_id(part): _label(part, parts) for part in parts},
-        "part": _id(parts[0]),
-        "cells": [
-            {
-                "rate": row["rate"],
-                "variant": row["variant"],
-                "part": _id(_key(row)),
-                "runs": row["n_runs"],
-                "cpu": [_short(row["cpu_mean"]), _short(row["cpu_std"])],
-                "memory": [_short(row["memory_mean"]), _short(row["memory_std"])],
-            }
-            for row in rows
-        ],
-    }
+    return {"parts": {_id(part): _label(part, parts) for part in parts}, "part": _id(parts[0])} if parts else None
 
 
-def over_time(questions: Questions, rate: float) -> dict[str, list[Any]]:
-    """The same over time at one rate, as columns; a standard deviation is over runs."""
-    rows = questions.rows("page_resources_over_time", rate=rate, bins=TIME_BINS)
-    names = ("cpu", "cpu_std", "memory", "memory_std")
-    return {
-        "variant": [row["variant"] for row in rows],
-        "part": [_id(_key(row)) for row in rows],
-        "time": [_short(row["at_s"]) for row in rows],
-        "runs": [row["n_runs"] for row in rows],
-        **{name: [_short(row[name]) for row in rows] for name in names},
-    }
+def chart_rows(rows: Sequence[Row]) -> list[Row]:
+    """Mean and standard deviation over runs of CPU (millicores) and memory (MiB) across load."""
+    figures = {"cpu": "cpu_mean", "cpu_std": "cpu_std", "memory": "memory_mean", "memory_std": "memory_std"}
+    return [
+        {"variant": row["variant"], "load": row["rate"], "part": _id(_key(row)), "runs": row["n_runs"]}
+        | {name: _short(row[column]) for name, column in figures.items()}
+        for row in rows
+    ]
+
+
+def over_time(questions: Questions, rate: float) -> list[Row]:
+    """The same over time at one rate."""
+    return [
+        {"variant": row["variant"], "time": _short(row["at_s"]), "part": _id(_key(row)), "runs": row["n_runs"]}
+        | {name: _short(row[name]) for name in ("cpu", "cpu_std", "memory", "memory_std")}
+        for row in questions.rows("page_resources_over_time", rate=rate, bins=TIME_BINS)
+    ]
 
 
 def _key(row: Row) -> tuple[str, str]:

@@ -64,9 +64,10 @@ def build_campaign(
         for rate in page.loadable_rates:
             target = folder / f"{rate_name(rate)}.js"
             runs = [run for run in page.runs if run["rate"] == rate]
-            made_of = f"// {rate_data.identity(read.get(rate, ()), [*runs, *page.run_findings.at(rate)], page.unit)}\n"
+            stated = [*runs, *page.run_findings.at(rate)]
+            made_of = f"// {rate_data.identity(read.get(rate, ()), stated, page.unit, page.styles)}\n"
             if not ends_with(target, made_of):
-                content = rate_data.gather(questions, rate, page.unit, page.run_findings)
+                content = rate_data.gather(questions, rate, page.unit, page.run_findings, page.styles)
                 write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
             written.add(target.name)
         inputs = _inputs(questions, tables, [campaign])

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from loadstone.config.variants import PALETTE, Style, Variants, look
-from loadstone.report import charts, clock_resolution, page_data
+from loadstone.report import chart_rows, charts, clock_resolution
 from loadstone.report.labels import SHOWN
 from loadstone.report.numbers import Unit, counted, moment, page_unit, rate_name, significant, span
 from loadstone.report.queries import Row
@@ -135,51 +135,53 @@ def entry(page: VariantHistory, variants: Variants) -> dict[str, Any]:
 
 
 def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads: Sequence[float]) -> dict[str, Any]:
-    """What the page's script reads.
-
-    `history` is by host, load and statistic a list of figures, each a list: number of the campaign, of the way, value,
-    low, high (in the page's unit or in percent), runs, level, whether it begins here, its value, number of `differs`,
-    whether it is but the least that it may be.
-    """
-    campaigns = page.campaigns
-    places = {(row["host"], row["timestamp"]): place for place, row in enumerate(campaigns)}
+    """What the page's script reads; ``history`` has the rows of its chart by host, load and statistic."""
     ways = {style.name: place for place, style in enumerate(styles)}
-    differs: dict[str, int] = {"": 0}
-    history: dict[str, dict[str, dict[str, list[list[Any]]]]] = {}
+    steps = {way: _step(page.rows, way, unit) for way in ways}
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in page.rows:
-        differing = "; ".join(row["differs"] or ())
-        per_load = history.setdefault(row["host"], {}).setdefault(rate_name(row["rate"]), {})
-        per_load.setdefault(row["statistic"], []).append(
-            [
-                places[row["host"], row["timestamp"]],
-                ways[row["way"]],
-                *(_shown(row, name, unit) for name in ("value", "low", "high")),
-                row["n_runs"],
-                row["level"],
-                row["change"],
-                _shown(row, "level_value", unit),
-                differs.setdefault(differing, len(differs)),
-                row["at_least"],
-            ]
-        )
+        groups.setdefault((row["host"], rate_name(row["rate"]), row["statistic"]), []).append(row)
+    history: dict[str, dict[str, dict[str, Any]]] = {}
+    for (host, load, statistic), rows in groups.items():
+
+        def level_text(point: Row, statistic: str = statistic) -> str:
+            step, value = steps[styles[point["variant"]].name], point["level_value"]
+            if statistic == ERRORS:
+                return f"{significant(value)} %"
+            return f"{f'{value:.{int(step[1])}f}' if step else significant(value)} {unit.symbol}"
+
+        points = [_point(row, ways, unit) for row in rows]
+        history.setdefault(host, {}).setdefault(load, {})[statistic] = chart_rows.history(points, level_text)
     return {
         "folder": page.slug,
         "unit": unit.symbol,
         "step": None,
-        "steps": [_step(page.rows, way, unit) for way in ways],
+        "steps": list(steps.values()),
         "load_unit": _load_unit(ways),
-        "variants": page_data.variants(styles),
+        "variants": chart_rows.variants(styles),
         "rates": [rate_name(rate) for rate in loads],
         "rate": _first_load(page),
         "statistic": "p50",
         "statistics": STATISTICS,
         "choices": {"host": page.hosts},
         "chosen": {"host": page.hosts[0] if page.rows else ""},
-        "campaigns": [
-            [row["started_at"] and _moment(row) * 1000, moment(row["timestamp"]), row["note"]] for row in campaigns
-        ],
-        "differs": list(differs),
-        "history": history,
+        "charts": {"history": history},
+    }
+
+
+def _point(row: Row, ways: Mapping[str, int], unit: Unit) -> Row:
+    """A figure of one campaign; latencies in the page's unit, shares in percent."""
+    return {
+        "variant": ways[row["way"]],
+        "at": row["started_at"] and _moment(row) * 1000,
+        "when": moment(row["timestamp"]),
+        **{name: _shown(row, name, unit) for name in ("value", "low", "high", "level_value")},
+        "runs": row["n_runs"],
+        "level": row["level"],
+        "change": row["change"],
+        "differs": "; ".join(row["differs"] or ()),
+        "note": row["note"] or "",
+        "at_least": row["at_least"],
     }
 
 

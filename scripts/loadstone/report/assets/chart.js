@@ -32,37 +32,11 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
   function setScale(spec, channel, type) {
     (spec.layer || []).forEach((layer) => setScale(layer, channel, type));
     const encoding = spec.encoding && spec.encoding[channel];
-    if (encoding && encoding.field && encoding.scale !== null) {
-      const { zero, nice, domainMin, ...rest } = encoding.scale || {};
-      // A logarithmic axis knows no zero, and rounding it to whole decades would leave most of it empty.
-      encoding.scale = type === "log" ? { padding: 10, ...rest, nice: false, type } : { ...encoding.scale, type };
-    }
-  }
-
-  const encodings = (spec, channel) => [spec, ...(spec.layer || [])].map((layer) => (layer.encoding || {})[channel])
-    .filter((encoding) => encoding && encoding.scale !== null && encoding.field);
-
-  // Vega names the lowest digits of a decade alone: an axis from 0.8 to 3 would have nothing above 1.
-  function nameTicks(spec, channel) {
-    const axes = encodings(spec, channel).filter((encoding) => encoding.axis !== null);
-    if (!axes.some((encoding) => encoding.scale && encoding.scale.type === "log") || axes.some(({ axis }) => axis && axis.values)) return;
-    const fields = [...axes, ...encodings(spec, `${channel}2`)].map(({ field }) => field);
-    const known = Object.values(spec.datasets).flat().flatMap((row) => fields.map((field) => row[field])).filter((value) => value > 0);
-    if (!known.length) return;
-    const values = loadstone.logTicks(known.reduce((one, other) => Math.min(one, other)), known.reduce((one, other) => Math.max(one, other)));
-    axes.forEach((encoding) => { encoding.axis = { ...encoding.axis, values, tickCount: values.length }; });
-  }
-
-  // A logarithmic axis has no zero: what reaches it or below is drawn to just under the smallest value.
-  function positive(rows) {
-    const least = Math.min(...rows.flatMap((row) => [row.low, row.value, row.latency]).filter((value) => value > 0));
-    return rows.map((row) => (row.low <= 0 && row.low !== null ? { ...row, low: least / 1.5 } : row));
-  }
-
-  // Whether the values of one picture reach over so many decades that a linear axis would show the highest alone.
-  function spans(rows) {
-    const values = rows.map((row) => row.value).filter((value) => value > 0);
-    return Math.max(...values) / Math.min(...values) > 10 ** 1.5;
+    if (!encoding || !encoding.field || encoding.scale === null) return;
+    const { zero, nice, domainMin, ...rest } = encoding.scale || {};
+    // A logarithmic axis knows no zero, and rounding it to whole decades would leave most of it empty.
+    encoding.scale = type === "log" ? { padding: 10, ...rest, nice: false, type } : { ...encoding.scale, type };
+    if (type === "log" && encoding.axis !== null) encoding.axis = { ...specs.log_axis[channel].axis, ...encoding.axis };
   }
 
   // Names must leave room for what they name.
@@ -76,21 +50,21 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
   function prepared(figure, rows, width) {
     const chart = definition(figure);
     const spec = structuredClone(specs[chart.spec ? chart.spec(figure.dataset) : figure.dataset.chart]);
-    const { x, y } = spec.usermeta.axes;
-    const inspected = chart.uses.includes("scale");
-    if (x !== "fixed") setScale(spec, "x", scaleOf(x, inspected));
-    const upwards = chart.tail && !state().axes && spans(rows) ? "log" : scaleOf(y, inspected);
-    if (y !== "fixed") setScale(spec, "y", upwards);
-    const drawn = upwards === "log" ? positive(rows) : rows;
+    const inspected = chart.uses.includes("scale"), types = {};
+    Object.entries(spec.usermeta.axes).filter(([, kind]) => kind !== "fixed").forEach(([channel, kind]) => {
+      const type = channel === "y" && chart.tail && !state().axes && chart.tail() ? "log" : scaleOf(kind, inspected);
+      setScale(spec, channel, type);
+      if (type === "log") spec.params = [...(spec.params || []), ...specs.log_axis[channel].params];
+      types[channel] = type;
+    });
     fit(spec, width);
     if (chart.height) spec.height = chart.height(rows);
     if (chart.arrange) chart.arrange(spec, rows, width);
     const runs = chart.runs ? chart.runs(figure.dataset) : [];
     spec.datasets = {
-      rows: drawn, labels: width >= ROOM && !chart.named ? ends(rows) : [], knees: chart.knees ? chart.knees() : [],
-      runs: upwards === "log" ? runs.filter((row) => row.value > 0) : runs,
+      rows, labels: width >= ROOM && !chart.named ? ends(rows) : [], knees: chart.knees ? chart.knees() : [],
+      runs: types.y === "log" ? runs.filter((row) => row.value > 0) : runs,
     };
-    ["x", "y"].forEach((channel) => nameTicks(spec, channel));
     return spec;
   }
 
@@ -178,7 +152,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     figure.dataset.rows = rows.length;
     plot.classList.toggle("short", !rows.length);
     figure.querySelector(".words").textContent = words;
-    figure.querySelector(".note").textContent = rows.length && chart.note ? chart.note() : "";
+    figure.querySelector(".note").textContent = "";
     figure.querySelector(".empty-note").textContent = none;
     plot.setAttribute("aria-label", `${title(figure)}. ${words}`);
     fillTable(figure, rows);
@@ -190,11 +164,18 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     // Vega names the element that it draws into, and so gets one inside the one that has our name.
     const place = element("div", { className: "drawing", ariaHidden: "true" }); // the plot has it in words
     plot.replaceChildren(place);
-    const result = await embed(place, prepared(figure, rows, width));
+    const spec = prepared(figure, rows, width), result = await embed(place, spec);
     views.set(name, result);
+    if (chart.note) figure.querySelector(".note").textContent = chart.note(rows, limits(spec, result.view));
     result.view.addEventListener("click", (_, item) => {
       if (item && item.mark.marktype === "text" && item.datum && item.datum.variant !== undefined) toggle(item.datum.variant);
     });
+  }
+
+  // What reaches beyond them is cut in the picture, or left out of it.
+  function limits(spec, view) {
+    const names = (spec.params || []).map(({ name }) => name).filter((name) => ["lowest", "highest"].includes(name));
+    return Object.fromEntries(names.map((name) => [name, view.signal(name)]));
   }
 
   // One drawing of a figure after the other: the last choice is what stays.

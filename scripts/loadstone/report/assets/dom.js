@@ -1,4 +1,4 @@
-/* Elements and texts of numbers. Text from the archive only ever becomes textContent or an attribute's value. */
+/* Elements, texts of numbers and rows of charts. Text from the archive only ever becomes textContent or an attribute's value. */
 window.loadstone = window.loadstone || {};
 (function () {
   "use strict";
@@ -31,20 +31,26 @@ window.loadstone = window.loadstone || {};
   const count = (value) => value.toLocaleString("en-GB");
   const percent = (value) => (value > 99.95 && value < 100 ? "over 99.9 %" : `${significant(value)} %`);
 
-  /** Which values a logarithmic axis names, as loadstone/report/ticks.py has them. */
-  function logTicks(low, high) {
-    if (high < 1.04 * low) return logTicks(low / 1.02, high * 1.02);
-    const ratio = high / low, first = low / ratio ** 0.3, last = high * ratio ** 0.3, plain = (value) => Number(value.toPrecision(12));
-    const span = (from, to) => Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
-    if (ratio < 2) {
-      const least = (high - low) / 5, power = 10 ** Math.floor(Math.log10(least));
-      const step = [1, 2, 5, 10].map((digit) => digit * power).find((each) => each >= least * (1 - 1e-9));
-      return span(Math.ceil(first / step), Math.floor(last / step)).map((number) => plain(number * step));
-    }
-    const digits = ratio < 10 ? [1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9] : ratio < 300 ? [1, 2, 5] : [1];
-    return span(Math.floor(Math.log10(first)) - 1, Math.ceil(Math.log10(last)))
-      .flatMap((power) => digits.map((digit) => plain(digit * 10 ** power))).filter((value) => first <= value && value <= last);
+  /** A rate as choices and files name it (rate_name of loadstone/report/numbers.py). */
+  const rateName = (rate) => String(+rate.toFixed(9));
+
+  /** The rows that a page holds as columns, by what is chosen of them (loadstone/report/chart_rows.py). */
+  function rowsOf(found, page, choice) {
+    if (!found) return [];
+    const isObject = (column) => column !== null && typeof column === "object" && !Array.isArray(column);
+    const columns = Object.entries(found.columns).map(([name, column]) => [name, (isObject(column) ? column[choice] : column) ?? null]);
+    return Array.from({ length: found.n }, (_, place) => {
+      const row = Object.fromEntries(columns.map(([name, column]) => [name, Array.isArray(column) ? column[place] : column]));
+      const variant = page.variants[row.variant];
+      return variant ? { label: variant.label, ...row, variant: variant.name } : row;
+    }).flatMap((row) => {
+      const lists = Object.entries(row).filter(([, value]) => Array.isArray(value));
+      if (!lists.length) return [row];
+      if (row.place !== undefined) lists.push(["share", page.charts.shares.slice(row.place)]);
+      const length = Math.min(...lists.map(([, list]) => list.length));
+      return Array.from({ length }, (_, at) => ({ ...row, ...Object.fromEntries(lists.map(([name, list]) => [name, list[at]])) }));
+    });
   }
 
-  Object.assign(window.loadstone, { element, table, significant, count, percent, logTicks });
+  Object.assign(window.loadstone, { element, table, significant, count, percent, rateName, rowsOf });
 })();

@@ -7,7 +7,7 @@ window.loadstone = window.loadstone || {};
 window.loadstone.inspector = function inspector(page, choices) {
   "use strict";
 
-  const { element, count, percent } = loadstone;
+  const { element, count, percent, significant } = loadstone;
   const received = new Map(), pending = new Map();
   const state = () => choices.state();
   const rate = () => received.get(state().rate);
@@ -64,8 +64,49 @@ window.loadstone.inspector = function inspector(page, choices) {
     ] : [];
     document.getElementById("run-figures").replaceChildren(...told.map(([term, text]) => (
       element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: text })))));
-    loadstone.runFindings(chosen, latency);
+    showShape(chosen);
+    showSending(chosen, latency);
     if (variant) document.documentElement.style.setProperty("--run", `var(--variant-${position})`);
+  }
+
+  // --- What is known of the run besides its figures (loadstone/report/run_findings.py) ----------------------------------
+
+  const NAMES = ["Mean", "Median", "p90", "p99", "p99.9"];
+
+  function showShape(run) {
+    const place = document.getElementById("run-shape"), shape = run && run.shape;
+    place.hidden = !shape;
+    place.className = shape && shape.unsettled ? "notice" : "";
+    place.textContent = shape ? `Shape: ${shape.words}.${shape.unsettled ? " Its mean is none of a steady state." : ""}` : "";
+  }
+
+  function facts({ asked, achieved, lag, limit, limited }, latency) {
+    const told = [
+      ["Asked (requests/s)", count(asked)], ["Achieved (requests/s)", significant(achieved)], ["Send lag, median", latency(lag[0])],
+      ["Send lag, p99", latency(lag[1])], ["Send lag, maximum", latency(lag[2])], ["Limit of its p99", `${latency(limit)}${limited ? ": exceeded" : ""}`],
+    ];
+    return element("dl", { className: "figures" }, ...told.map(([term, text]) => (
+      element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: text })))));
+  }
+
+  function latencies({ observed, corrected }, latency) {
+    const row = (heading, values) => element("tr", {}, element("th", { scope: "row", textContent: heading }),
+      ...values.map((value) => element("td", { className: "n", textContent: value === null ? "not estimable" : latency(value) })));
+    const head = element("tr", {}, element("th", { scope: "col", textContent: "Latency" }),
+      ...NAMES.map((name) => element("th", { scope: "col", className: "n", textContent: name })));
+    const box = element("div", { className: "scroll", tabIndex: 0, role: "region" }, element("table", {}, element("thead", {}, head),
+      element("tbody", {}, row("From when sent (as observed)", observed), row("From when due (lag-corrected)", corrected))));
+    box.setAttribute("aria-label", "Table: Latency from when sent, and from when due");
+    return box;
+  }
+
+  function showSending(run, latency) {
+    const place = document.getElementById("run-sending"), sending = run && run.sending;
+    if (!sending) place.replaceChildren();
+    else if (sending.refused) place.replaceChildren(element("p", { className: "small", textContent: `How punctually it was sent can't be told: ${sending.refused}.` }));
+    else {
+      place.replaceChildren(element("h4", { textContent: "How it was sent" }), facts(sending, latency), latencies(sending, latency));
+    }
   }
 
   /** Lead to the run that the address names. */

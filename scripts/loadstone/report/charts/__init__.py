@@ -13,7 +13,7 @@ from typing import Any
 import altair as alt
 
 from loadstone.config.variants import Style
-from loadstone.report.charts.base import CONFIG, ROWS, Load, plain
+from loadstone.report.charts.base import CONFIG, ROWS, Load, log_axis, plain
 from loadstone.report.charts.distributions import latency_by_time_and_load, percentiles_of_variants
 from loadstone.report.charts.effects import added_by_layers, errors_to_baseline, ratio_to_baseline, shift_to_baseline
 from loadstone.report.charts.history import latency_through_time, share_through_time
@@ -39,12 +39,26 @@ __all__ = ["Load", "fit_specification", "history_specifications", "specification
 
 CONCLUDED = ("effects-ratio", "effects-shift", "effects-errors", "layers")
 # Of those that a page of a comparison has, too.
-SHARED = ("latency", "success", "failed", "errors", "reported", "percentiles", "heat", "curves", *CONCLUDED, "config")
+SHARED = (
+    "latency",
+    "success",
+    "failed",
+    "errors",
+    "reported",
+    "percentiles",
+    "heat",
+    "curves",
+    *CONCLUDED,
+    "config",
+    "log_axis",
+)
+# What all charts of a page share: their looks, and what the reader's choice of a logarithmic axis adds to one.
+_SHARED = {"config": CONFIG, "log_axis": {channel: log_axis(channel) for channel in ("x", "y")}}
 _USED = {"cpu": "CPU (millicores)", "memory": "Memory (MiB)"}
 
 
 def specifications(styles: Sequence[Style], unit: Unit, load: Load) -> dict[str, Any]:
-    """The Vega-Lite specification of every chart by name, and ``config``, which all share."""
+    """The Vega-Lite specification of every chart by name, and ``config`` and ``log_axis``, which all share."""
     made: dict[str, alt.Chart | alt.LayerChart | alt.FacetChart] = {
         "latency": latency_across_load(ROWS, styles, unit, load),
         "success": success_latency_across_load(ROWS, styles, unit, load),
@@ -57,7 +71,7 @@ def specifications(styles: Sequence[Style], unit: Unit, load: Load) -> dict[str,
         "histogram": run_histogram(ROWS, unit),
         "reported": reported_across_load(ROWS, styles, unit, load),
         "percentiles": percentile_curves(ROWS, styles, unit),
-        "heat": latency_by_time_and_load(unit, load),
+        "heat": latency_by_time_and_load(styles, unit, load),
         "curves": percentiles_of_variants(styles, unit),
         "effects-errors": errors_to_baseline(ROWS, styles, load),
         "effects-ratio": ratio_to_baseline(ROWS, styles, load),
@@ -66,7 +80,7 @@ def specifications(styles: Sequence[Style], unit: Unit, load: Load) -> dict[str,
         **{f"use-{what}": use_across_load(ROWS, styles, load, title) for what, title in _USED.items()},
         **{f"use-time-{what}": use_over_time(ROWS, styles, title) for what, title in _USED.items()},
     }
-    return {name: plain(chart) for name, chart in made.items()} | {"config": CONFIG}
+    return {name: plain(chart) for name, chart in made.items()} | _SHARED
 
 
 def fit_specification(styles: Sequence[Style], across: str, up: str) -> dict[str, Any]:
@@ -76,7 +90,7 @@ def fit_specification(styles: Sequence[Style], across: str, up: str) -> dict[str
 
 def trace_specifications() -> dict[str, Any]:
     """Those of a page of traces."""
-    return {"shares": plain(share_of_response(ROWS)), "config": CONFIG}
+    return {"shares": plain(share_of_response(ROWS))} | _SHARED
 
 
 def history_specifications(styles: Sequence[Style], unit: Unit) -> dict[str, Any]:
@@ -85,4 +99,4 @@ def history_specifications(styles: Sequence[Style], unit: Unit) -> dict[str, Any
         "history": latency_through_time(ROWS, styles, unit),
         "history-share": share_through_time(ROWS, styles),
     }
-    return {name: plain(chart) for name, chart in made.items()} | {"config": CONFIG}
+    return {name: plain(chart) for name, chart in made.items()} | _SHARED

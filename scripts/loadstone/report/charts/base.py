@@ -20,6 +20,7 @@ RUNS = alt.NamedData("runs")
 HEIGHT = 320
 SMALL_HEIGHT = 240
 _TICKS = 10
+FAR = 3  # times the highest value, and a third of the lowest: an interval that reaches further is cut
 SHAPES = ("circle", "square", "triangle-up", "diamond")  # as parts.swatch has them
 _DASHES = ([1, 0], [6, 3], [2, 3], [9, 3, 2, 3])
 _LETTERS = 32  # of a title that take no more than the height of a small chart
@@ -83,6 +84,49 @@ def load_axis(load: Load) -> alt.X:
     )
 
 
+def log_axis(channel: str) -> dict[str, Any]:
+    """What a logarithmic axis has besides its scale: ``params`` of the chart, and the ``axis`` that uses them.
+
+    The axis names round values: at even steps below a factor of 2, then ever fewer digits of a decade. Vega's own
+    choice is the lowest digits of each decade, so that an axis from 0.8 to 3 would have nothing above 1.
+    """
+    low, high = (f"domain('{channel}')[{end}]" for end in (0, 1))
+    decade, power, step = (f"{name}_{channel}" for name in ("decade", "power", "step"))
+    part = f"(({high} - {low}) / 5)"
+    exponent = "pow(10, floor(log({}) / LN10 + 1e-9))"
+    params = [
+        {"name": decade, "expr": exponent.format(low)},
+        {"name": power, "expr": f"{high} > {low} ? {exponent.format(part)} : 1"},
+        {
+            "name": step,
+            "expr": f"{power} * ({part} <= {power} * 1.000001 ? 1"
+            f" : {part} <= 2 * {power} ? 2 : {part} <= 5 * {power} ? 5 : 10)",
+        },
+    ]
+
+    def digits(every: Sequence[float], decades: int) -> str:
+        numbers = (f"{digit * 10.0**place:g} * {decade}" for place in range(decades) for digit in every)
+        return f"[{', '.join(numbers)}]"
+
+    fine, rough, whole = digits((1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), 2), digits((1, 2, 5), 4), digits((1,), 16)
+    even = f"sequence(ceil({low} / {step} - 1e-6) * {step}, {high} * 1.000001, {step})"
+    values = (
+        f"{high} <= {low} ? [{low}] : {high} < 2 * {low} ? {even}"
+        f" : {high} < 10 * {low} ? {fine} : {high} < 300 * {low} ? {rough} : {whole}"
+    )
+    return {"params": params, "axis": {"values": {"expr": values}, "tickCount": 40}}
+
+
+def parameters(found: Sequence[dict[str, Any]]) -> list[alt.VariableParameter]:
+    """The same as Altair wants them."""
+    return [alt.VariableParameter(**each) for each in found]
+
+
+def within(low: str, high: str) -> list[dict[str, Any]]:
+    """Parameters ``lowest`` and ``highest``: what reaches beyond them is cut, or left out of the picture."""
+    return [{"name": "lowest", "expr": low}, {"name": "highest", "expr": high}]
+
+
 def wrapped(title: str) -> list[str]:
     """A title in lines that fit beside a small chart, and below one on a phone."""
     return textwrap.wrap(title, _LETTERS)
@@ -137,9 +181,12 @@ def direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
     return [dots, names]
 
 
-def layered(*layers: alt.Chart, height: int, x: str, y: str) -> alt.LayerChart:
-    """One chart of several layers; `x` and `y` are what its axes show (see `loadstone.report.charts`)."""
-    chart = alt.LayerChart(layer=layers)
+def layered(*layers: alt.Chart, height: int, x: str, y: str, data: Data | None = None) -> alt.LayerChart:
+    """One chart of several layers; `x` and `y` are what its axes show (see `loadstone.report.charts`).
+
+    `data` is that of layers without their own.
+    """
+    chart = alt.LayerChart(layer=layers, data=alt.Undefined if data is None else data)
     return chart.properties(width="container", height=height, usermeta=axes(x, y))
 
 

@@ -5,21 +5,51 @@ from collections.abc import Sequence
 import altair as alt
 
 from loadstone.config.variants import Style
-from loadstone.report.charts.base import HEIGHT, ROWS, RUNS, Load, colour, dashes, direct_labels, layered, shapes
+from loadstone.report.charts.base import (
+    HEIGHT,
+    ROWS,
+    RUNS,
+    Load,
+    colour,
+    dashes,
+    direct_labels,
+    layered,
+    parameters,
+    shapes,
+)
 from loadstone.report.numbers import Unit
 
-# Behind a panel's place, its name: see `panels` of assets/pictured.js.
-_NAME = "slice(datum.value, 3)"
+_BEYOND = "100 / (100 - datum.share)"  # of how many requests one took longer
 _NINES = [2, 10, 100, 1000, 10_000, 100_000, 1_000_000]
 
 
-def latency_by_time_and_load(unit: Unit, load: Load) -> alt.FacetChart:
+# What the colours' legend names: round values, as many as can stand apart, or else the ends of its gradient. A gradient
+# shows at its ends what lies beyond them, so the lists begin and end within.
+_LOW, _HIGH = "domain('color')[0]", "domain('color')[1]"
+_FINE = [f"{digit}e{power} * decade" for power in range(12) for digit in (1, 2, 5)]
+_LEGEND_PARAMETERS = [
+    {"name": "decade", "expr": f"pow(10, floor(log({_LOW}) / LN10 + 1e-9))"},
+    {"name": "last", "expr": f"pow(10, floor(log({_HIGH}) / LN10 + 1e-9))"},
+    {"name": "decades", "expr": "round(log(last / decade) / LN10)"},
+    {"name": "above", "expr": " + ".join(f"({digit} * decade < {_LOW} ? 1 : 0)" for digit in (1, 2, 5))},
+    {
+        "name": "below",
+        "expr": "3 * decades + " + " + ".join(f"({digit} * last <= {_HIGH} ? 1 : 0)" for digit in (1, 2, 5)),
+    },
+    {"name": "fine", "expr": f"slice([{', '.join(_FINE)}], above, below)"},
+    {"name": "coarse", "expr": f"slice([{', '.join(_FINE[::3])}], above > 0 ? 1 : 0, decades + 1)"},
+]
+_LEGEND = f"length(fine) < 2 ? [{_LOW}, {_HIGH}] : length(fine) <= 5 || length(coarse) < 2 ? slice(fine, 0, 5) : coarse"
+
+
+def latency_by_time_and_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.FacetChart:
     """A panel per variant: the time within runs across, loads upwards, latency as a colour, the same in all panels.
 
-    Rows: variant, label, panel, load, from, to, middle and edge (s; a bin reaches a little under the next,
-    or light would show between them), value (null: not estimable, drawn as a dot on grey), text, requests, runs.
-    The script gives the panels their size and the colours their domain, which has no zero.
+    Rows: variant, label, load, from, to (s), value (null: not estimable, drawn as a dot on grey), text, requests, runs.
+    The script gives the panels their size.
     """
+    least, most = (f"extent(pluck(data('rows'), 'value'))[{end}]" for end in (0, 1))
+    domain = [{"expr": f"{least} > 0 ? {least} : {most} / 1000"}, {"expr": most}]
     base = alt.Chart().encode(
         y=alt.Y("load:O", title=load.title, sort="descending", axis=alt.Axis(format=",~r", ticks=False)),
         tooltip=[
@@ -36,7 +66,7 @@ def latency_by_time_and_load(unit: Unit, load: Load) -> alt.FacetChart:
     latency = alt.Color(
         "value:Q",
         title=f"Latency ({unit.symbol})",
-        scale=alt.Scale(type="log", scheme="viridis", clamp=True, nice=False),
+        scale=alt.Scale(type="log", scheme="viridis", clamp=True, nice=False, domain=domain),
         legend=alt.Legend(
             type="gradient",
             orient="top",
@@ -44,6 +74,8 @@ def latency_by_time_and_load(unit: Unit, load: Load) -> alt.FacetChart:
             gradientLength=220,
             format=",.3~r",
             titleOrient="left",
+            values={"expr": _LEGEND},
+            tickCount=20,
         ),
     )
     known = bins.transform_filter("isValid(datum.value)").mark_rect().encode(color=latency)
@@ -58,17 +90,22 @@ def latency_by_time_and_load(unit: Unit, load: Load) -> alt.FacetChart:
         )
         .facet(
             facet=alt.Facet(
-                "panel:N",
+                "label:N",
                 title=None,
-                header=alt.Header(labelExpr=_NAME, labelAnchor="start", labelColor="var(--ink)"),
+                sort=[style.label for style in styles],
+                header=alt.Header(labelAnchor="start", labelColor="var(--ink)"),
             ),
             data=ROWS,
             columns=3,
         )
         .resolve_axis(x="independent")  # a last row may have fewer panels
-        .properties(usermeta={"axes": {"x": "fixed", "y": "fixed"}})
+        .properties(usermeta={"axes": {"x": "fixed", "y": "fixed"}}, params=parameters(_LEGEND_PARAMETERS))
     )
-    return panels
+    # A bin reaches a little under the next one, or light would show between them.
+    end = "extent(pluck(data('rows'), 'to'))[1]"
+    return panels.transform_calculate(
+        middle="(datum.from + datum.to) / 2", edge=f"min(1.05 * datum.to - 0.05 * datum.from, {end})"
+    )
 
 
 def _time(field: str) -> alt.X:
@@ -83,8 +120,8 @@ def _time(field: str) -> alt.X:
 def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
     """Latency by percentile at one load: a line per variant over the requests of all runs, each run faint behind.
 
-    The axis has nines at equal distances. Rows: variant, label, beyond (1 / the share of requests that took longer),
-    share (%), value, text, requests, runs; in `RUNS` the same of single runs: variant, series, beyond, value, run.
+    The axis has nines at equal distances. Rows: variant, label, share (%), value, text, requests, runs; in `RUNS` the
+    same of single runs: variant, series, share, value, run.
     """
     nines = alt.X(
         "beyond:Q",
@@ -93,13 +130,17 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
         axis=alt.Axis(values=_NINES, labelExpr="format(100 - 100 / datum.value, '.6~r') + ' %'", grid=True),
     )
     latency = alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
-    pooled = alt.Chart(ROWS).encode(x=nines, y=latency, color=colour(styles))
-    each = alt.Chart(RUNS).encode(
-        x=nines,
-        y=latency,
-        color=colour(styles),
-        detail="series:N",
-        tooltip=[alt.Tooltip("label:N", title="Variant"), alt.Tooltip("run:N", title="Run")],
+    pooled = alt.Chart(ROWS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
+    each = (
+        alt.Chart(RUNS)
+        .transform_calculate(beyond=_BEYOND)
+        .encode(
+            x=nines,
+            y=latency,
+            color=colour(styles),
+            detail="series:N",
+            tooltip=[alt.Tooltip("label:N", title="Variant"), alt.Tooltip("run:N", title="Run")],
+        )
     )
     tooltip = [
         alt.Tooltip("label:N", title="Variant"),

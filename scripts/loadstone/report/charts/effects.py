@@ -1,14 +1,15 @@
 """Charts of differences: a row per load and variant, a point with its interval."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
 from loadstone.config.variants import Style
-from loadstone.report.charts.base import SMALL_HEIGHT, Data, Load, colour, layered
+from loadstone.report.charts.base import FAR, SMALL_HEIGHT, Data, Load, colour, layered, log_axis, parameters, within
 from loadstone.report.numbers import Unit
 
-# Behind what makes a row's name its own, the name as it is read, in one line or two: see `keyed` of assets/effects.js.
+# Behind what makes a row's name its own, the name as it is read, in one line or two.
 _NAME = "split(slice(datum.value, indexof(datum.value, ':') + 1), '\\n')"
 _SHAPES = {
     "slower": "triangle-right",
@@ -19,21 +20,27 @@ _SHAPES = {
     "inconclusive": "circle",
 }
 
+_SCALED = "extent(pluck(data('rows'), isValid(extent(pluck(data('rows'), 'scaled'))[0]) ? 'scaled' : 'value'))"
+_FARTHEST = f"max(abs({_SCALED}[0]), abs({_SCALED}[1]))"
+_AROUND_ZERO = within(f"-{FAR} * {_FARTHEST}", f"{FAR} * {_FARTHEST}")
+
 
 def ratio_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
     """A forest plot of ratios to the baseline, with the margin as a band; hollow where nothing can be told.
 
-    Rows: key, first (of its load), variant, label, load, baseline, value, point (the same where it is drawn), low,
-    high, cut_low and cut_high (the same where the interval goes on), interval, margin_low, margin_high, verdict, shown
-    (the verdict as people read it), why, needs, p.
+    Rows, in order of load: variant, label, load, baseline, value, low, high, scaled (the value, null where it is no
+    part of what the axis has to show), interval, margin_low, margin_high, verdict, shown (the verdict as people read
+    it), why, needs, p.
     """
+    ticks = log_axis("x")
     x = alt.X(
         "point:Q",
         title="Ratio to the baseline (above 1: slower)",
         scale=alt.Scale(type="log", nice=False, padding=10),
-        axis=alt.Axis(format=",.3~r", grid=True),
+        axis=alt.Axis(format=",.3~r", grid=True, **ticks["axis"]),
     )
-    return _beside_baseline(data, styles, load, x, 1.0)
+    limits = within(f"min({_SCALED}[0], 1) / {FAR}", f"max({_SCALED}[1], 1) * {FAR}")
+    return _to_baseline(data, styles, load, x, 1.0, params=[*ticks["params"], *limits])
 
 
 def shift_to_baseline(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
@@ -44,7 +51,7 @@ def shift_to_baseline(data: Data, styles: Sequence[Style], load: Load, unit: Uni
         scale=alt.Scale(nice=False, zero=False, padding=10),
         axis=alt.Axis(format=",.4~r", grid=True),
     )
-    return _beside_baseline(data, styles, load, x, 0.0)
+    return _to_baseline(data, styles, load, x, 0.0, params=_AROUND_ZERO)
 
 
 def errors_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
@@ -55,13 +62,13 @@ def errors_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.L
         scale=alt.Scale(nice=False, zero=False, padding=10),
         axis=alt.Axis(format=",.4~r", grid=True),
     )
-    return _beside_baseline(data, styles, load, x, 0.0, banded=False)
+    return _to_baseline(data, styles, load, x, 0.0, params=within("-MAX_VALUE", "MAX_VALUE"), banded=False)
 
 
 def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
     """What each variant adds to the one that it is built upon; hollow where it can't be told from nothing.
 
-    Rows: key, first, variant, label (of the step), load, value, point, low, high, cut_low, cut_high,
+    Rows, in order of load: variant, label (of the step), name (the same in two lines), load, value, low, high, scaled,
     interval, shown, warning, sure.
     """
     title = f"Latency added ({unit.symbol})"
@@ -78,14 +85,21 @@ def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit)
         alt.Tooltip("interval:N", title="Interval"),
         alt.Tooltip("warning:N", title="Warning"),
     ]
-    return _rows(data, styles, load, x, 0.0, tooltip=tooltip, hollow="!datum.sure", lines=2)
+    return _rows(data, styles, load, x, 0.0, tooltip=tooltip, hollow="!datum.sure", lines=2, params=_AROUND_ZERO)
 
 
-def _beside_baseline(
-    data: Data, styles: Sequence[Style], load: Load, x: alt.X, nothing: float, *, banded: bool = True
+def _to_baseline(
+    data: Data,
+    styles: Sequence[Style],
+    load: Load,
+    x: alt.X,
+    nothing: float,
+    *,
+    params: list[dict[str, Any]],
+    banded: bool = True,
 ) -> alt.LayerChart:
     band = (
-        alt.Chart(data)
+        alt.Chart()
         .mark_rect(fill="var(--shade)", opacity=1)
         .encode(x=alt.X("margin_low:Q", title=x["title"]), x2="margin_high:Q", y=_place(load))
     )
@@ -102,7 +116,16 @@ def _beside_baseline(
     ]
     hollow = "datum.verdict == 'inconclusive'"
     return _rows(
-        data, styles, load, x, nothing, tooltip=tooltip, hollow=hollow, below=[band] if banded else [], shaped=True
+        data,
+        styles,
+        load,
+        x,
+        nothing,
+        params=params,
+        tooltip=tooltip,
+        hollow=hollow,
+        below=[band] if banded else [],
+        shaped=True,
     )
 
 
@@ -133,19 +156,20 @@ def _rows(
     x: alt.X,
     nothing: float,
     *,
+    params: list[dict[str, Any]],
     tooltip: list[alt.Tooltip],
     hollow: str,
     below: Sequence[alt.Chart] = (),
     shaped: bool = False,
     lines: int = 1,
 ) -> alt.LayerChart:
-    base = alt.Chart(data).encode(y=_place(load, lines=lines))
+    base = alt.Chart().encode(y=_place(load, lines=lines))
     # Every layer is over all rows, so that they keep their order: what a row lacks is not drawn.
-    between = alt.Chart(data).mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True, lines=lines))
+    between = alt.Chart().mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True, lines=lines))
     # Once, not once for each row; inline data would not do, for the page's script puts its own in place of them.
-    none = alt.Chart(data).transform_aggregate(n="count()").mark_rule(stroke="var(--ink-soft)", strokeDash=[3, 3])
+    none = alt.Chart().transform_aggregate(n="count()").mark_rule(stroke="var(--ink-soft)", strokeDash=[3, 3])
     interval = base.mark_rule(strokeWidth=2.2).encode(
-        x=alt.X("low:Q", title=x["title"]), x2="high:Q", color=colour(styles)
+        x=alt.X("start:Q", title=x["title"]), x2="end:Q", color=colour(styles)
     )
     fill = alt.Fill("variant:N", scale=colour(styles)["scale"], legend=None)
     arrows = [
@@ -156,7 +180,7 @@ def _rows(
     ]
     points = base.mark_point(opacity=1, strokeWidth=1.8).encode(
         x=x,
-        size=alt.condition("isValid(datum.low)", alt.value(46), alt.value(26)),
+        size=alt.condition("isValid(datum.start)", alt.value(46), alt.value(26)),
         stroke=alt.Stroke("variant:N", scale=colour(styles)["scale"], legend=None),
         fill=alt.condition(hollow, alt.value("var(--paper)"), fill),
         tooltip=tooltip,
@@ -165,7 +189,7 @@ def _rows(
         scale = alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
         points = points.encode(shape=alt.Shape("verdict:N", scale=scale, legend=None))
     said = base.mark_text(align="left", baseline="middle", dx=10).encode(x=alt.value("width"), text="shown:N")
-    return layered(
+    chart = layered(
         *below,
         between.encode(opacity=alt.condition("datum.first", alt.value(1), alt.value(0))),
         none.encode(x=alt.datum(nothing, title=x["title"])),
@@ -176,4 +200,17 @@ def _rows(
         height=SMALL_HEIGHT,
         x="fixed",
         y="fixed",
-    ).properties(usermeta={"axes": {"x": "fixed", "y": "fixed"}, "rows": True})
+        data=data,
+    )
+    chart = chart.transform_window(place="row_number()", before="lag(load)").transform_calculate(
+        first="datum.before !== datum.load",
+        key="datum.place + ':' + (datum.first ? format(datum.load, ',~r') + ' · ' : '')"
+        " + (isValid(datum.name) ? datum.name : datum.label)",
+        point="isValid(datum.value) && datum.value >= lowest && datum.value <= highest ? datum.value : null",
+    )
+    for end, drawn, cut in (("low", "start", "max(datum.low, lowest)"), ("high", "end", "min(datum.high, highest)")):
+        both = "isValid(datum.point) && isValid(datum.low)"
+        chart = chart.transform_calculate(
+            **{drawn: f"{both} ? {cut} : null", f"cut_{end}": f"datum.{drawn} === datum.{end} ? null : datum.{drawn}"}
+        )
+    return chart.properties(params=parameters(params), usermeta={"axes": {"x": "fixed", "y": "fixed"}, "rows": True})

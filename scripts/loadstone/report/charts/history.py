@@ -29,9 +29,9 @@ _DATED = (
 def latency_through_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
     """A latency with its interval in each campaign, its levels as steps, and where they change.
 
-    Rows by `kind`, all with at (ms since 1970): ``level`` (variant, which is a way of measuring; label; value of the
-    level) and ``point`` (variant, label, value, low, high, differs, and the texts of the tooltip: when, text, interval,
-    runs, level, differs, note), ``change`` (text, line (0, 1 or 2), side (left or right), said).
+    Rows by `kind`, all with at (ms since 1970): ``point`` (variant, which is a way of measuring; label, value, low,
+    high, level_value, differs, and the texts of the tooltip: when, text, interval, runs, level, differs, note) and
+    ``change`` (text, line (0, 1 or 2), side (left or right), said).
     """
     return _through_time(data, styles, f"Latency ({unit.symbol})", "latency", _LATENCY_ROOM)
 
@@ -54,8 +54,8 @@ def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room:
         axis=alt.Axis(format=",.4~r"),
         scale=alt.Scale(zero=False, padding=_ROOM, nice=False, domainMin=alt.ExprRef(_least(room))),
     )
-    levels = alt.Chart(data).transform_filter("datum.kind == 'level'").encode(x=at, y=value, color=colour(styles))
     points = alt.Chart(data).transform_filter("datum.kind == 'point'").encode(x=at, color=colour(styles))
+    levels = points.encode(y=alt.Y("level_value:Q", title=title))
     marked = points.encode(
         y=value,
         tooltip=[

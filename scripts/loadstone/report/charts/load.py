@@ -7,6 +7,7 @@ import altair as alt
 
 from loadstone.config.variants import Style
 from loadstone.report.charts.base import (
+    FAR,
     HEIGHT,
     KNEES,
     RUNS,
@@ -18,7 +19,9 @@ from loadstone.report.charts.base import (
     direct_labels,
     layered,
     load_axis,
+    parameters,
     shapes,
+    within,
 )
 from loadstone.report.numbers import Unit
 
@@ -66,8 +69,8 @@ def _across_load(
     solid = _HAS_SPREAD if below else "datum.estimable"
     title = f"{title} ({unit.symbol})"
     latency = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"))
-    base = alt.Chart(data).encode(x=load_axis(load), color=colour(styles))
-    spread = base.transform_filter(_HAS_SPREAD).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    base = alt.Chart().encode(x=load_axis(load), color=colour(styles))
+    spread = base.transform_filter(_HAS_SPREAD).encode(y=alt.Y("start:Q", title=title), y2="end:Q")
     marked = base.encode(
         y=latency,
         tooltip=[
@@ -80,7 +83,8 @@ def _across_load(
             *([alt.Tooltip("place:N", title="Its knee")] if below else []),
         ],
     )
-    each = alt.Chart(RUNS).encode(
+    drawn_runs = alt.Chart(RUNS).transform_filter("datum.value >= lowest && datum.value <= highest")
+    each = drawn_runs.encode(
         x=load_axis(load),
         y=alt.Y("value:Q", title=title),
         color=colour(styles),
@@ -92,7 +96,7 @@ def _across_load(
         ],
     )
     crossed = [marked.transform_filter("datum.beyond").mark_point(**_CROSS)] if below else []
-    return layered(
+    chart = layered(
         *below,
         spread.mark_area(opacity=0.14),
         spread.mark_rule(opacity=0.65, strokeWidth=1.5),
@@ -107,7 +111,14 @@ def _across_load(
         height=height,
         x="load",
         y="latency",
+        data=data,
     )
+    # One interval of a few scattered runs can be a thousand times as high as every value, and would flatten them all.
+    values = "extent(pluck(data('rows'), 'value'))"
+    lowest, highest = (f"{values}[0] > 0 ? {values}[0] / {FAR} : {values}[1] / 1000", f"{FAR} * {values}[1]")
+    return chart.transform_calculate(
+        start=f"{_HAS_SPREAD} ? max(datum.low, lowest) : null", end=f"{_HAS_SPREAD} ? min(datum.high, highest) : null"
+    ).properties(params=parameters(within(lowest, highest)))
 
 
 def failed_share_across_load(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:

@@ -1,0 +1,546 @@
+"""The rows of every chart of a page, made once: its script, the figure files and the downloads take them from here.
+
+A page holds rows as columns. A column is a list with a value per row, one value that all rows share, or an object of
+such columns by what the reader chooses (a statistic, ratio or shift, CPU or memory). Variants are their places in the
+page's list. A value that is itself a list stands for as many rows. Latencies are in the page's unit, loads in the
+unit of the load, shares in percent.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from loadstone import stats
+from loadstone.analysis import effects
+from loadstone.analysis.distributions import SHARES
+from loadstone.config.variants import Style
+from loadstone.report import colours, verdict_words
+from loadstone.report.conclusions import Conclusions, layers_in_order
+from loadstone.report.distributions_section import Distributions
+from loadstone.report.numbers import Unit, rate_name, significant
+from loadstone.report.queries import Row
+from loadstone.stats.bootstrap import ERRORS
+from loadstone.tables.schema import PERCENTILES
+
+Columns = dict[str, Any]
+Means = Mapping[str, tuple[float | None, float | None]]
+
+LATENCIES = ("mean", "p50", "p90", "p99")
+_ENDS = ("", "_low", "_high")
+_WIDEST = 100
+_DECADES = 1.5
+_VERDICTS = {effects.INCONCLUSIVE: "can't tell", None: "none failed"}
+
+
+# --- rows <-> columns -------------------------------------------------------------------------------------------------
+
+
+def columns(rows: Sequence[Row]) -> Columns:
+    """Rows, all with the same names, as a page holds them."""
+    names = rows[0] if rows else ()
+    return {"n": len(rows), "columns": {name: _column([row[name] for row in rows]) for name in names}}
+
+
+def _column(values: list[Any]) -> Any:
+    first = values[0]
+    if isinstance(first, Mapping):
+        return {choice: _column([value[choice] for value in values]) for choice in first}
+    is_shared = not isinstance(first, list) and all(value == first for value in values)
+    return first if is_shared else values
+
+
+def rows_of(
+    found: Columns,
+    variants: Sequence[Mapping[str, str]],
+    choice: str | None = None,
+    *,
+    shares: Sequence[float] = (),
+) -> list[Row]:
+    """The rows again, with the names and labels of their variants (as `rowsOf` of assets/rows.js)."""
+    chosen: dict[str, Any] = {
+        name: column.get(choice) if isinstance(column, Mapping) else column for name, column in found["columns"].items()
+    }
+    rows = []
+    for place in range(found["n"]):
+        row: Row = {name: column[place] if isinstance(column, list) else column for name, column in chosen.items()}
+        if "variant" in row:
+            variant = variants[row["variant"]]
+            row = {"label": variant["label"], **row, "variant": variant["name"]}
+        lists: dict[str, Sequence[Any]] = {name: value for name, value in row.items() if isinstance(value, list)}
+        if "place" in row:
+            lists["share"] = shares[row["place"] :]
+        length = min(map(len, lists.values())) if lists else 1
+        rows += [row | {name: value[at] for name, value in lists.items()} for at in range(length)]
+    return rows
+
+
+def variants(styles: Sequence[Style]) -> list[dict[str, str]]:
+    """The variants in the order of charts and tables, with their colours on a light and on a dark page."""
+    return [
+        {
+            "name": style.name,
+            "label": style.label,
+            "light": colours.on_light(style.colour),
+            "dark": colours.on_dark(style.colour),
+        }
+        for style in styles
+    ]
+
+
+def _places(styles: Sequence[Style]) -> dict[str, int]:
+    return {style.name: place for place, style in enumerate(styles)}
+
+
+def _in_order(rows: Iterable[Row], styles: Sequence[Style], *then: str) -> list[Row]:
+    """Rows of the page's variants, by variant and then by these columns."""
+    places = _places(styles)
+    known = [row | {"variant": places[row["variant"]]} for row in rows if row["variant"] in places]
+    return sorted(known, key=lambda row: (row["variant"], *(row[name] for name in then)))
+
+
+def spans_decades(values: Iterable[float | None]) -> bool:
+    """Whether a linear axis would show the highest of these alone: one variant that saturates presses all others."""
+    known = [value for value in values if value]
+    return bool(known) and max(known) / min(known) > 10**_DECADES
+
+
+# --- across load ------------------------------------------------------------------------------------------------------
+
+
+def across_load(
+    cells: Sequence[Row],
+    found_errors: Iterable[Row],
+    styles: Sequence[Style],
+    unit: Unit,
+    found: Conclusions,
+    *,
+    means: Callable[[Row], Means],
+    ok_means: Callable[[Row], Means],
+) -> dict[str, Any]:
+    """The charts across load; `means` and `ok_means` (of code 200) give a cell's (mean, standard deviation) in ns."""
+    return {
+        "latency": _latency(cells, styles, unit, means, found),
+        "success": _success_latency(cells, styles, unit, ok_means, found),
+        "failed": _failures(cells, styles),
+        "errors": _errors(cells, found_errors, styles),
+    }
+
+
+def _latency(
+    cells: Sequence[Row], styles: Sequence[Style], unit: Unit, means: Callable[[Row], Means], found: Conclusions
+) -> Columns:
+
+    def estimates(cell: Row) -> dict[str, list[Any]]:
+        percentiles = {
+            name: [unit.of(cell[f"{name}_ns"]), *interval(cell, name, unit), bool(cell[f"{name}_estimable"])]
+            for name in ("p50", "p90", "p99")
+        }
+        return percentiles | {name: _band(*values, unit) for name, values in means(cell).items()}
+
+    return _across_load(cells, styles, found, estimates, "n_requests")
+
+
+def _success_latency(
+    cells: Sequence[Row], styles: Sequence[Style], unit: Unit, means: Callable[[Row], Means], found: Conclusions
+) -> Columns:
+    """The same of requests that were answered with 200; their percentiles have no intervals."""
+
+    def estimates(cell: Row) -> dict[str, list[Any]]:
+        requests = cell["ok_n_requests"] or 0
+        percentiles = {
+            name: [unit.of(cell[f"ok_{name}_ns"]), None, None, stats.estimable(requests, PERCENTILES[name])]
+            for name in ("p50", "p90", "p99")
+        }
+        return percentiles | {name: _band(*values, unit) for name, values in means(cell).items()}
+
+    return _across_load(cells, styles, found, estimates, "ok_n_requests")
+
+
+def _across_load(
+    cells: Sequence[Row],
+    styles: Sequence[Style],
+    found: Conclusions,
+    estimates: Callable[[Row], Mapping[str, Sequence[Any]]],
+    requests: str,
+) -> Columns:
+    rows = []
+    for cell in cells:
+        own = estimates(cell)
+        ends = ("value", "low", "high", "estimable")
+        rows.append(
+            {
+                "variant": cell["variant"],
+                "load": cell["rate"],
+                "runs": cell["n_runs"],
+                "requests": cell[requests] or 0,
+                "beyond": _is_beyond(found, cell["variant"], cell["rate"]),
+                **{end: {name: values[at] for name, values in own.items()} for at, end in enumerate(ends)},
+            }
+        )
+    return columns(_in_order(rows, styles, "load"))
+
+
+def interval(row: Row, name: str, unit: Unit) -> tuple[float | None, float | None]:
+    """The interval of one percentile; (None, None) where there is none, or the runs are too few for it.
+
+    No reader could do anything with the interval of a few runs that differ wildly, in numbers as in a picture.
+    """
+    low, high = unit.of(row[f"{name}_low_ns"]), unit.of(row[f"{name}_high_ns"])
+    return (None, None) if low is None or high is None or high > _WIDEST * low else (low, high)
+
+
+def _band(mean_ns: float | None, std_ns: float | None, unit: Unit) -> list[float | bool | None]:
+    """A mean with one standard deviation to either side; no latency is below zero."""
+    if mean_ns is None:
+        return [None, None, None, False]
+    low_ns = max(0.0, mean_ns - (std_ns or 0.0))
+    return [unit.of(mean_ns), unit.of(low_ns), unit.of(mean_ns + (std_ns or 0.0)), True]
+
+
+def logarithmic(across: Columns, reported: Columns) -> dict[str, bool]:
+    """By statistic, whether latencies across load (or, without any, reported ones) need a logarithmic axis."""
+    values = (across if across["n"] else reported)["columns"].get("value", {})
+    listed = {name: column if isinstance(column, list) else [column] for name, column in values.items()}
+    return {name: spans_decades(column) for name, column in listed.items()}
+
+
+def _failures(cells: Sequence[Row], styles: Sequence[Style]) -> Columns:
+    """Shares of requests that failed; none when none did."""
+    known = [cell for cell in cells if cell["error_fraction"] is not None]
+    return _shares(((cell, cell["error_fraction"], cell["error_fraction_std"]) for cell in known), styles)
+
+
+def _errors(cells: Sequence[Row], found: Iterable[Row], styles: Sequence[Style]) -> dict[str, Columns]:
+    """The same by class of error; a cell that never saw a class has a share of zero."""
+    seen: dict[str, dict[tuple[float, str], tuple[float, float | None]]] = {}
+    for row in found:
+        seen.setdefault(row["error_class"], {})[row["rate"], row["variant"]] = row["share"], row["share_std"]
+    counted = [cell for cell in cells if cell["n_requests"]]
+    return {
+        name: _shares(((cell, *own.get((cell["rate"], cell["variant"]), (0.0, 0.0))) for cell in counted), styles)
+        for name, own in sorted(seen.items())
+    }
+
+
+def _shares(found: Iterable[tuple[Row, float, float | None]], styles: Sequence[Style]) -> Columns:
+    rows = [
+        {
+            "variant": cell["variant"],
+            "load": cell["rate"],
+            "share": 100 * share,
+            "low": 100 * max(0.0, share - (spread or 0.0)),
+            "high": 100 * min(1.0, share + (spread or 0.0)),
+            "spread": 100 * (spread or 0.0),
+        }
+        for cell, share, spread in found
+    ]
+    return columns(_in_order(rows, styles, "load") if any(row["share"] > 0 for row in rows) else [])
+
+
+# --- single runs, time within runs, and distributions -----------------------------------------------------------------
+
+
+def of_runs(found: Distributions, styles: Sequence[Style], unit: Unit) -> dict[str, Any]:
+    """Single runs behind the charts across load, latency by time and load, and percentile curves."""
+    return {
+        "runs": _runs(found, styles, unit),
+        "success_runs": _runs(found, styles, unit, "ok_"),
+        "heat": _time_bins(found, styles, unit),
+        "shares": [round(100 * share, 6) for share in SHARES],
+        "curves": _percentile_curves(found, styles, unit),
+    }
+
+
+def _runs(found: Distributions, styles: Sequence[Style], unit: Unit, prefix: str = "") -> Columns:
+    """Figures of every valid run; `prefix` ``ok_``: of requests that were answered with 200."""
+    name = _run_names(found.runs)
+    rows = [
+        {
+            "variant": row["variant"],
+            "load": row["rate"],
+            "run": name(row),
+            "requests": row[f"{prefix}n_requests"],
+            "timeouts": row["n_timeouts"],
+            "value": {figure: _short(unit.of(row[f"{prefix}{figure}_ns"])) for figure in LATENCIES},
+        }
+        for row in found.runs
+    ]
+    return columns(_in_order(rows, styles, "load"))
+
+
+def _run_names(found: Sequence[Row]) -> Callable[[Row], str]:
+    several = len({row["timestamp"] for row in found}) > 1
+    return lambda row: f"{row['run']} of {row['timestamp']}" if several else str(row["run"])
+
+
+def _time_bins(found: Distributions, styles: Sequence[Style], unit: Unit) -> Columns:
+    """Latency by time within runs and by load: each row here is a load and variant, its lists have its bins."""
+    groups: dict[tuple[float, str], list[Row]] = {}
+    for row in found.bins:
+        groups.setdefault((row["rate"], row["variant"]), []).append(row)
+    rows = [
+        {
+            "variant": variant,
+            "load": rate,
+            "from": [round(row["from_s"], 6) for row in own],
+            "to": [round(row["to_s"], 6) for row in own],
+            "requests": [row["n_requests"] for row in own],
+            "runs": max(row["n_runs"] for row in own),
+            "value": {name: [_short(unit.of(row[f"{name}_ns"])) for row in own] for name in LATENCIES},
+            "at_least": {name: _at_least(own, name) for name in LATENCIES},
+        }
+        for (rate, variant), own in groups.items()
+    ]
+    return columns(_in_order(rows, styles, "load"))
+
+
+def _at_least(bins: Sequence[Row], name: str) -> list[bool] | bool:
+    """Whether a bin's value is the least that it may be, for requests timed out."""
+    values = [bool(row["n_timeouts"] if name == "mean" else row[f"{name}_censored"]) for row in bins]
+    return values if any(values) else False
+
+
+def _percentile_curves(found: Distributions, styles: Sequence[Style], unit: Unit) -> dict[str, dict[str, Any]]:
+    """By load: latency by percentile of all requests of a variant (``rows``), and of each run (``runs``).
+
+    Each row here is a whole curve; ``place`` is that of its first share among all.
+    """
+    name, places = _run_names(found.runs), _places(styles)
+
+    def curve(row: Row) -> Row:
+        own = row["shares"] or []
+        least = row["least_from_share"]
+        return {
+            "place": SHARES.index(own[0]) if own else 0,
+            "value": [_short(unit.of(value)) for value in row["latencies_ns"]] if own else [],
+            "at_least_from": None if least is None or not own else SHARES.index(least),
+        }
+
+    curves: dict[str, dict[str, list[Row]]] = {}
+    for row in found.curves:
+        own = {"variant": row["variant"], "requests": row["n_requests"], "runs": row["n_runs"], "load": row["rate"]}
+        curves.setdefault(rate_name(row["rate"]), {"rows": [], "runs": []})["rows"].append(own | curve(row))
+    for row in found.runs:
+        if row["variant"] in places:
+            own = {"variant": row["variant"], "run": name(row), "load": row["rate"]}
+            own["series"] = f"{places[row['variant']]}: {name(row)}"
+            curves.setdefault(rate_name(row["rate"]), {"rows": [], "runs": []})["runs"].append(own | curve(row))
+    return {
+        rate: {part: columns(_in_order(rows, styles)) for part, rows in parts.items()}
+        | {"logarithmic": spans_decades(value for row in parts["rows"] for value in row["value"])}
+        for rate, parts in curves.items()
+    }
+
+
+def _short(value: float | None, digits: int = 4) -> float | None:
+    """Digits beyond these no reader can use, and they make pages large."""
+    return None if value is None else float(f"{value:.{digits}g}")
+
+
+# --- conclusions ------------------------------------------------------------------------------------------------------
+
+
+def _is_beyond(found: Conclusions, variant: str, rate: float) -> bool:
+    return any(row["variant"] == variant and rate in (row["beyond"] or ()) for row in found.knees)
+
+
+def of_conclusions(
+    found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None
+) -> dict[str, Any]:
+    """Knees, the charts of differences, and overhead per layer; `step` is that of coarse latencies."""
+    return {
+        "knees": _knees(found, styles),
+        "effects": _relative_to_baseline(found, styles, unit),
+        "effects-errors": _errors_relative_to_baseline(found, styles),
+        "layers": _layers(found, styles, unit, step),
+    }
+
+
+def _knees(found: Conclusions, styles: Sequence[Style]) -> Columns:
+    """The knee of each variant that has one, with its interval."""
+    names = {"variant": "variant", "knee": "knee_rate", "low": "low", "high": "high"}
+    rows = [{name: row[column] for name, column in names.items()} for row in found.knees]
+    return columns(_in_order((row for row in rows if row["knee"] is not None), styles))
+
+
+def _relative_to_baseline(found: Conclusions, styles: Sequence[Style], unit: Unit) -> dict[str, Columns]:
+    """By statistic: each variant relative to the baseline at every load, as ``ratio`` or as ``shift``."""
+    by_statistic: dict[str, list[Row]] = {}
+    for row in _by_load(found.effects, styles):
+        if row["statistic"] == ERRORS:
+            continue
+        beyond, margin = _is_beyond(found, row["variant"], row["rate"]), row["margin"] or 0.0
+        before = unit.of(row["baseline_value"]) or 0.0
+        ratio = [_short(row[f"ratio{end}"], 5) for end in _ENDS]
+        shift = [_short(unit.of(row[f"shift{end}"]), 5) for end in _ENDS]
+        by_statistic.setdefault(row["statistic"], []).append(
+            _effect(row, styles)
+            | {
+                "beyond": beyond,
+                **{name: {"ratio": ratio[at], "shift": shift[at]} for at, name in enumerate(("value", "low", "high"))},
+                "margin_low": {
+                    "ratio": _short(1 / (1 + margin), 5),
+                    "shift": _short(before / (1 + margin) - before, 5),
+                },
+                "margin_high": {"ratio": _short(1 + margin, 5), "shift": _short(before * margin, 5)},
+                # Latency beyond a knee grows as long as the attack lasts, and would press all others flat.
+                "scaled": {"ratio": ratio[0], "shift": None if beyond else shift[0]},
+            }
+        )
+    return {statistic: columns(rows) for statistic, rows in by_statistic.items()}
+
+
+def _errors_relative_to_baseline(found: Conclusions, styles: Sequence[Style]) -> Columns:
+    """The same of shares of failed requests, in percentage points; none where no request failed."""
+    rows = [row for row in _by_load(found.effects, styles) if row["statistic"] == ERRORS]
+    if not any(row["value"] or row["baseline_value"] for row in rows):
+        rows = []
+    ends = {"value": "shift", "low": "shift_low", "high": "shift_high"}
+    return columns(
+        [
+            _effect(row, styles)
+            | {name: None if row[end] is None else _short(100 * row[end]) for name, end in ends.items()}
+            for row in rows
+        ]
+    )
+
+
+def _by_load(rows: Iterable[Row], styles: Sequence[Style]) -> list[Row]:
+    places = _places(styles)
+    known = [row for row in rows if row["variant"] in places]
+    return sorted(known, key=lambda row: (row["rate"], places[row["variant"]]))
+
+
+def _effect(row: Row, styles: Sequence[Style]) -> Row:
+    labels = {style.name: style.label for style in styles}
+    return {
+        "variant": _places(styles)[row["variant"]],
+        "load": row["rate"],
+        "baseline": labels.get(row["baseline"], row["baseline"]),
+        "verdict": row["verdict"],
+        "shown": _VERDICTS.get(row["verdict"], row["verdict"]),
+        "why": row["why"] and verdict_words.relabelled(row["why"], labels),
+        "needed": row["runs_needed"],
+        "p": _short(row["p_adjusted"], 5),
+        "runs": row["n_runs"],
+        "baseline_runs": row["baseline_n_runs"],
+        "pairs": row["n_pairs"],
+    }
+
+
+def _layers(
+    found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None
+) -> dict[str, Columns]:
+    """By statistic: what each variant adds to the one that it is built upon."""
+    labels, places = {style.name: style.label for style in styles}, _places(styles)
+    by_statistic: dict[str, list[Row]] = {}
+    for row in layers_in_order(found, labels):
+        value, low, high = (_short(unit.of(row[f"added{end}_ns"]), 5) for end in _ENDS)
+        below = labels.get(row["below"], row["below"])
+        beyond = any(_is_beyond(found, row[name], row["rate"]) for name in ("variant", "below"))
+        by_statistic.setdefault(row["statistic"], []).append(
+            {
+                "variant": places[row["variant"]],
+                "label": f"{labels[row['variant']]} over {below}",
+                "name": f"{labels[row['variant']]}\nover {below}",
+                "load": row["rate"],
+                "value": value,
+                "low": low,
+                "high": high,
+                "scaled": None if beyond else value,
+                "sure": low is not None and high is not None and (low > 0 or high < 0),
+                "shown": _signed(value, step) + (" (in doubt)" if row["warning"] and value is not None else ""),
+                "warning": row["warning"] and verdict_words.relabelled(row["warning"], labels),
+                "runs": row["n_runs"],
+            }
+        )
+    return {statistic: columns(rows) for statistic, rows in by_statistic.items()}
+
+
+def _signed(value: float | None, step: Sequence[float] | None) -> str:
+    if value is None:
+        return ""
+    size = abs(value)
+    text = f"{round(size / step[0]) * step[0]:.{int(step[1])}f}" if step else significant(size)
+    return f"{'−' if value < 0 else '+'}{text}"
+
+
+# --- what tools reported, lines over runs, and resource usage ---------------------------------------------------------
+
+
+def reported(rows: Iterable[Row], styles: Sequence[Style], *then: str) -> Columns:
+    """What tools reported of single runs: rows of `reported_section`, by variant and then by these columns."""
+    return columns(_in_order(rows, styles, *then))
+
+
+def fit(line: Sequence[Row], points: Iterable[Row], styles: Sequence[Style]) -> dict[str, Columns]:
+    """A line over runs with the band of its mean, and the runs; the line stays whichever variants are hidden."""
+    return {"line": columns(line), "runs": columns(_in_order(points, styles))}
+
+
+def resource_usage(found: Iterable[Row], styles: Sequence[Style], across: str = "load") -> dict[str, Columns]:
+    """By part: CPU and memory with their spread over runs, across load or over time (`across` is the column)."""
+    parts: dict[str, list[Row]] = {}
+    for row in _in_order(found, styles, across):
+        ends: dict[str, dict[str, float | None]] = {"value": {}, "low": {}, "high": {}}
+        for what in ("cpu", "memory"):
+            mean, spread = row[what], row[f"{what}_std"] or 0.0
+            several = row["runs"] > 1 and mean is not None
+            ends["value"][what] = mean
+            ends["low"][what] = max(0.0, mean - spread) if several else None
+            ends["high"][what] = mean + spread if several else None
+        own = {"variant": row["variant"], across: row[across], "runs": row["runs"]}
+        parts.setdefault(row["part"], []).append(own | ends)
+    return {part: columns(own) for part, own in parts.items()}
+
+
+def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit) -> Columns:
+    """Latency per bin of time since the start of the test; none of requests whose times nobody knows."""
+    rows = [
+        {
+            "variant": row["variant"],
+            "phase": row["phase"],
+            "start": row["bin_start_s"],
+            "end": row["bin_start_s"] + row["bin_width_s"],
+            "time": row["bin_start_s"] + row["bin_width_s"] / 2,
+            "requests": row["n_requests"],
+            "value": {name: unit.of(row[f"{name}_ns"]) for name in ("p50", "p90")},
+        }
+        for row in found
+        if row["bin_start_s"] is not None
+    ]
+    return columns(_in_order(rows, styles, "time"))
+
+
+# --- through time -----------------------------------------------------------------------------------------------------
+
+_NOTE_LINES, _LONGEST_NOTE = 3, 60
+
+
+def history(points: Sequence[Row], level_text: Callable[[Row], str]) -> dict[str, Columns]:
+    """Figures of a variant through time on one host, at one load and of one statistic, and where their level changes.
+
+    `points` are in the order of time, with a place for ``variant``, which is a way of measuring; `level_text` gives
+    the value of a row's level with its unit.
+    """
+    points = sorted(points, key=lambda row: row["variant"])
+    dated = [row["at"] for row in points if row["at"] is not None]
+    middle = (min(dated) + max(dated)) / 2 if dated else 0
+    before: dict[tuple[int, int], Row] = {(row["variant"], row["level"]): row for row in points}
+    changes: list[Row] = []
+    for row in points:
+        last = before.get((row["variant"], row["level"] - 1))
+        if not row["change"] or last is None or row["at"] is None:
+            continue
+        note, levels = row["note"], f"{level_text(last).rpartition(' ')[0]} to {level_text(row)}"
+        changes.append(
+            {
+                "variant": row["variant"],
+                "at": row["at"],
+                "levels": f"{row['when']}: from {levels}",
+                "said": f"{row['when']}: from {levels}" + (f". {note}" if note else ""),
+                "line": len(changes) % _NOTE_LINES,
+                "side": "right" if row["at"] <= middle else "left",
+                "text": f"{note[:_LONGEST_NOTE]}…" if len(note) > _LONGEST_NOTE else note or row["when"],
+            }
+        )
+    return {"points": columns(points), "changes": columns(changes)}
