@@ -14,8 +14,8 @@ from pathlib import Path
 import loadstone
 from loadstone import config as configuration
 from loadstone.errors import LoadstoneError, printable
-from loadstone.report import navigation, output
-from loadstone.report.site_files import SiteSnapshot
+from loadstone.report import output, site_layout
+from loadstone.report.site_layout import SiteSnapshot
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of
 from loadstone.tables.schema import ANALYSED, COMPARED
@@ -32,7 +32,7 @@ KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 HISTORY = "<tables>/history/part.parquet"
 ASSETS = [f"<reports>/assets/{name}" for name in ("vega.js", *output.shared_assets())]
-PAGES_OVER_ALL = [f"<reports>/{name}" for name in navigation.OVER_ALL]
+PAGES_OVER_ALL = [f"<reports>/{name}" for name in site_layout.OVER_ALL]
 
 
 def load(config):
@@ -58,7 +58,7 @@ SITE = SiteSnapshot(Path(config["reports"]))
 OUTPUTS = {
     "assets": ["assets/site.css"],
     "variants": ["variants.html", *(f"variants/{slug}.html" for slug in DECLARED.variant_pages)],
-    "index": navigation.OVER_ALL,
+    "index": site_layout.OVER_ALL,
 }
 
 
@@ -355,7 +355,7 @@ def packages(wildcards):
     return str(installed.resolve()) if installed.is_dir() else None
 
 
-# --- parts of the site that have lost a file since they were made (loadstone/report/site_files.py) ---
+# --- parts of the site that have lost a file since they were made (loadstone/report/site_layout.py) ---
 
 
 def part_markers(part):

@@ -15,7 +15,7 @@ rule report:
 
 
 rule page_lost:
-    """A marker by which a part of the site that has lost a file is asked for again (loadstone/report/site_files.py)."""
+    """A marker by which a part of the site that has lost a file is asked for again (loadstone/report/site_layout.py)."""
     output:
         touch("<reports>/.made/{part}/{nth}"),
     localrule: True

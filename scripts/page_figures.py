@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from loadstone.report.figures import build
-from loadstone.report.site_files import Part
+from loadstone.report.site_layout import Part
 from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:

@@ -8,7 +8,7 @@ from loadstone import archive
 from loadstone.analysis.caveats import CAVEATS, WEIGHTS
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
-from loadstone.report.caveat_marks import weakened
+from loadstone.report.conclusions import with_caveats
 from loadstone.stats.bootstrap import ERRORS
 from support import foreign, rawfiles
 from support.rawfiles import line, lines, write_cell
@@ -211,7 +211,7 @@ def test_many_failures_that_end_at_once_are_serious_and_timeouts_are_not(project
     assert "10 % of the requests of “b” at 200 requests/s failed" in found["text"]
     effects = project.rows("SELECT * FROM effects WHERE comparison IS NULL")
     assert {row["verdict"] for row in effects if row["statistic"] == "mean"} == {"faster"}
-    marked = {row["statistic"]: row["weakened"] for row in weakened(effects, [found])}
+    marked = {row["statistic"]: row["caveats"] for row in with_caveats(effects, [found])}
     assert marked == {"mean": ["failures"], "p50": ["failures"], "p90": ["failures"], "p99": ["failures"], ERRORS: []}
 
 
@@ -413,8 +413,8 @@ def test_replicas_strike_only_what_is_set_beside_others(project):
         "The number of replicas differs: 1 in 10 runs and 4 in 5 runs; this concerns “x” at 200 requests/s."
     )
     rows = project.rows("FROM effects WHERE comparison IS NULL AND statistic = 'mean'")
-    told = weakened(rows, project.rows("FROM claims WHERE comparison IS NULL"))
-    assert {row["variant"]: row["weakened"] for row in told} == {"b": [], "x": ["replicas"]}
+    told = with_caveats(rows, project.rows("FROM claims WHERE comparison IS NULL"))
+    assert {row["variant"]: row["caveats"] for row in told} == {"b": [], "x": ["replicas"]}
 
 
 def test_variants_whose_requests_were_sent_otherwise_than_those_of_the_baseline_are_struck(project):
@@ -452,7 +452,7 @@ def test_failures_of_one_tool_do_not_strike_what_another_measured(project):
     (found,) = project.rows("FROM claims WHERE comparison = 'tools' AND claim = 'failures'")
     assert [cell["generator"] for cell in found["cells"]] == ["vegeta"]
     rows = project.rows("FROM effects WHERE comparison = 'tools' AND statistic = 'mean'")
-    marked = {row["generator"]: "failures" in row["weakened"] for row in weakened(rows, [found])}
+    marked = {row["generator"]: "failures" in row["caveats"] for row in with_caveats(rows, [found])}
     assert marked == {"k6": False, "vegeta": True}
 
 

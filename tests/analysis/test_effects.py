@@ -118,7 +118,7 @@ def test_what_cannot_be_told_says_how_many_runs_it_takes(project):
     write(project, "a", levels(3, 2e6, 1, spread=0.1))
     write(project, "b", levels(3, 2.2e6, 2, spread=0.1))
     found = effects(project)["b", "mean"]
-    assert (found["verdict"], found["why"]) == ("inconclusive", "the runs differ too much")
+    assert (found["verdict"], found["why"]) == ("inconclusive", "the runs vary too much")
     assert found["runs_needed"] > 3
     assert found["p_adjusted"] > 0.05
 
@@ -132,7 +132,7 @@ def test_one_run_each_tells_nothing_for_certain(project):
         *[None] * 3,
     )
     assert found["ratio"] == pytest.approx(1.5, rel=0.05)
-    assert found["why"].startswith("one run: how much runs differ is not known; it takes at least 2, and about ")
+    assert found["why"].startswith("one run: the spread between runs is unknown; at least 2 runs are needed, about ")
     assert "if they differ by 5 % (one standard deviation)" in found["why"]
     assert found["runs_needed"] >= 2
 
@@ -144,7 +144,10 @@ def test_one_run_each_within_a_step_of_the_clock_names_no_number_of_runs(project
         write_cell(project.archive, files, rate=RATE, variant=variant, testOptions={}, **described)
     found = effects(project)["b", "mean"]
     assert (found["verdict"], found["runs_needed"]) == ("inconclusive", None)
-    assert found["why"] == "one run, and latencies come in whole steps of 1 ms, and the shift is less than one"
+    assert found["why"] == (
+        "one run: the spread between runs is unknown; at least 2 runs are needed; the shift is below the clock's "
+        "resolution of 1 ms"
+    )
 
 
 def test_a_percentile_that_the_sample_cannot_support_says_what_it_takes(project):
@@ -152,7 +155,7 @@ def test_a_percentile_that_the_sample_cannot_support_says_what_it_takes(project)
     write(project, "b", levels(3, 4e6, 2, requests=50))
     found = effects(project)["b", "p99"]
     assert (found["verdict"], found["value"], found["p_adjusted"]) == ("inconclusive", None, None)
-    assert found["why"] == "too few requests: p99 takes 1,000, “a” has 150"
+    assert found["why"] == "too few requests: p99 needs 1,000, “a” has 150"
 
 
 def test_failures_are_more_or_fewer(project):
@@ -167,7 +170,7 @@ def test_no_failure_at_all_is_nothing_to_judge(project):
     write(project, "a", levels(3, 2e6, 1))
     write(project, "b", levels(3, 2e6, 2))
     found = effects(project)["b", "error_fraction"]
-    assert (found["verdict"], found["why"], found["shift"]) == (None, "no request of either failed", 0)
+    assert (found["verdict"], found["why"], found["shift"]) == (None, "no request failed on either side", 0)
 
 
 @pytest.mark.parametrize("code", [503, 0])
@@ -184,7 +187,7 @@ def test_loads_at_which_everything_failed_on_both_sides_are_no_part_of_what_is_t
     )
     assert {row["verdict"] for row in rows} == {"slower"}
     (failures,) = project.rows("SELECT * FROM effects WHERE rate = 500 AND statistic = 'error_fraction'")
-    assert failures["why"] == "every request of both failed"
+    assert failures["why"] == "every request failed on both sides"
     assert (failures["shift_low"], failures["p_adjusted"]) == (None, None)
 
 
@@ -211,9 +214,7 @@ def test_latencies_of_timeouts_are_never_taken_for_figures(project):
     assert stored["mean_low_ns"] is None and stored["p50_low_ns"] is not None
     for name in ("mean", "p99"):
         assert found["b", name]["verdict"] == ("inconclusive" if name == "mean" else "slower")
-        assert found["b", name]["why"].endswith(
-            "150 requests of “b” timed out: it is only known what they took at least"
-        )
+        assert found["b", name]["why"].endswith("150 requests of “b” timed out, so only a lower bound is known")
     assert found["b", "p50"]["verdict"] is not None and found["b", "p50"]["p_adjusted"] is not None
 
 
@@ -234,7 +235,7 @@ def test_a_percentile_just_before_timeouts_is_known_but_not_how_far_it_moves(pro
     assert stored["p99_ns"] < 10e6 and stored["p90_high_ns"] < 10e6
     p99 = found["b", "p99"]
     assert (p99["verdict"], p99["value"], p99["ratio_low"]) == ("inconclusive", stored["p99_ns"], None)
-    assert p99["why"].startswith("in other runs like those of “b” p99 may fall among requests that time out")
+    assert p99["why"].startswith("in other runs like those of “b” p99 may reach the timeout")
     assert found["b", "p90"]["p_adjusted"] is not None
 
 
@@ -324,7 +325,7 @@ def test_reported_runs_that_agree_to_the_last_digit_say_why_nothing_is_told(proj
         write_cell(project.archive, {f"{number}.vegeta.txt": content for number in (1, 2)}, variant=variant)
     row = effects(project)["b", "mean"]
     assert (row["verdict"], row["p_adjusted"]) == ("inconclusive", None)
-    assert row["why"].startswith("the runs agree to the last digit that was reported")
+    assert row["why"].startswith("the runs agree to the last reported digit")
 
 
 def zeros_and(latency: float, requests: int) -> np.ndarray:
@@ -349,14 +350,14 @@ def test_nor_is_it_where_the_clock_is_too_coarse(project):
         write_cell(project.archive, files, rate=RATE, variant=variant, testOptions={}, **described)
     row = effects(project)["b", "p50"]
     assert (row["p_adjusted"], row["runs_needed"]) == (None, None)
-    assert row["why"] == "latencies come in whole steps of 1 ms, and the shift is less than one"
+    assert row["why"] == "the shift is below the clock's resolution of 1 ms"
 
 
 def test_means_that_happen_to_be_equal_are_no_matter_of_a_fine_clock(project):
     for variant in "ab":
         write(project, variant, [np.full(1000, level) for level in (4_000_000, 6_000_000)], order={"kind": "fixed"})
     row = effects(project)["b", "mean"]
-    assert (row["shift"], row["verdict"], row["why"]) == (0, "inconclusive", "the runs differ too much")
+    assert (row["shift"], row["verdict"], row["why"]) == (0, "inconclusive", "the runs vary too much")
     assert row["runs_needed"] is None or row["runs_needed"] > 2
 
 
@@ -370,7 +371,7 @@ def test_a_difference_below_the_step_of_a_coarse_clock_says_so(project):
             files[f"{number}.hey.csv"] = "\n".join([header, *rows, ""]).encode()
         write_cell(project.archive, files, rate="3", variant=variant, testOptions={}, **described)
     row = effects(project)["b", "mean"]
-    assert row["why"] == "latencies come in whole steps of 0.1 ms, and the shift is less than one"
+    assert row["why"] == "the shift is below the clock's resolution of 0.1 ms"
 
 
 def test_a_percentile_among_timeouts_is_slower_than_one_that_is_known(project):
@@ -391,6 +392,7 @@ def test_a_percentile_among_timeouts_is_slower_than_one_that_is_known(project):
     found = effects(project)["b", "p99"]
     assert (found["verdict"], found["value"], found["shift"], found["ratio"]) == ("slower", None, None, None)
     assert found["p_adjusted"] < 0.05 and found["p_equivalent_adjusted"] is None
-    least = float(found["why"].removeprefix("at least ").partition(" ")[0])
-    assert 100 < least < 1e9 / found["baseline_value"]
-    assert found["why"].endswith("150 requests of “b” timed out: it is only known what they took at least")
+    bound, timeouts = found["reasons"]
+    assert bound["code"] == "at_least" and 100 < bound["value"] < 1e9 / found["baseline_value"]
+    assert (timeouts["code"], timeouts["variant"], timeouts["value"]) == ("timeouts", "b", 150)
+    assert found["why"].endswith("150 requests of “b” timed out, so only a lower bound is known")

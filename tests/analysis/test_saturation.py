@@ -203,7 +203,7 @@ def test_layers_have_their_size(layered):
 def test_layers_that_take_latency_away_are_pointed_out(layered):
     row = layered.row("SELECT * FROM layers WHERE rate = 80 AND statistic = 'p50' AND below = 'mesh'")
     assert row["added_high_ns"] < 0
-    assert "takes latency away: “both” is faster than “mesh”" in row["warning"]
+    assert "negative overhead: “both” is faster than “mesh”" in row["warning"]
     assert "“mesh” is beyond its knee" in row["warning"]
     calm = layered.row("SELECT * FROM layers WHERE rate = 20 AND statistic = 'p50' AND variant = 'cache'")
     assert calm["warning"] is None
@@ -212,7 +212,7 @@ def test_layers_that_take_latency_away_are_pointed_out(layered):
 def test_what_is_not_known_of_a_layer_is_said(layered):
     row = layered.row("SELECT * FROM layers WHERE rate = 20 AND statistic = 'p99' AND variant = 'cache'")
     assert row["added_ns"] is None
-    assert "too few requests: p99 takes 1,000" in row["warning"]
+    assert "too few requests: p99 needs 1,000" in row["warning"]
 
 
 def test_layers_that_do_not_add_up_are_pointed_out(layered):
@@ -224,7 +224,7 @@ def test_layers_that_do_not_add_up_are_pointed_out(layered):
     expected = medians["both"] - medians["mesh"] - medians["cache"] + medians["plain"]
     assert row["interaction_ns"] == pytest.approx(expected)
     assert row["interaction_low_ns"] < expected < row["interaction_high_ns"]
-    assert found[80]["warning"] == "does not add up"
+    assert found[80]["warning"] == "not additive"
     layer = layered.row("SELECT * FROM layers WHERE rate = 80 AND statistic = 'p50' AND below = 'cache'")
     assert "less than “mesh” adds to “plain”" in layer["warning"]
 
@@ -239,5 +239,5 @@ def test_one_run_tells_no_layer(project):
     analyse(project)
     rows = project.rows("SELECT * FROM layers WHERE statistic = 'p50'")
     assert [(row["added_ns"], row["warning"]) for row in rows] == [
-        (None, "one run of “mesh”: it takes two, better five")
+        (None, "one run of “mesh”: the spread between runs is unknown; at least 2 runs are needed")
     ]

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, decode, encode, parse_name, scan_campaign
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import slug
 from support.rawfiles import write_cell
 
 HOSTILE = ["a b", "a'b\"c", "<script>alert(1)</script>", "{run}", "a=b%20c", "*?[x]", "ünïcode", "-rf", "a;b&c", "x\ny"]

@@ -16,10 +16,9 @@ from pathlib import Path
 from bench.measuring import Row, Took, timed
 from loadstone import archive
 from loadstone.archive import Campaign, Cell
-from loadstone.report import navigation
+from loadstone.report import site_layout
 from loadstone.report.output import shared_assets
-from loadstone.report.site_files import Part
-from loadstone.report.slugs import variant_slug
+from loadstone.report.site_layout import Part, variant_slug
 from loadstone.tables import layout, schema
 from loadstone.workflow.snapshot import Snapshot, tables_fingerprint
 from support import rawfiles
@@ -197,7 +196,7 @@ def _pretend(folder: Path, checkout: Path) -> None:
     later += [folder / "tables/history/part.parquet", folder / "loadstone.duckdb"]
     later += [folder / f"reports/variants/{variant_slug('bookinfo', name)}.html" for name in VARIANTS[:2]]
     later += [folder / f"reports/assets/{name}" for name in ("vega.js", *shared_assets())]
-    later += [folder / "reports" / entry.path for entry in navigation.ENTRIES if entry.path != "index.html"]
+    later += [folder / "reports" / entry.path for entry in site_layout.ENTRIES if entry.path != "index.html"]
     for path in [*later, folder / "reports/index.html"]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -211,7 +210,7 @@ def _record(reports: Path, pages: Sequence[str]) -> None:
     parts = {name: [f"{name}.html"] for name in pages}
     parts["assets"] = [f"assets/{name}" for name in ("vega.js", *shared_assets())]
     parts["variants"] = ["variants.html", *(f"variants/{path.name}" for path in (reports / "variants").iterdir())]
-    parts["index"] = list(navigation.OVER_ALL)
+    parts["index"] = list(site_layout.OVER_ALL)
     for name, files in parts.items():
         Part(reports, name).begin().finish(reports / file for file in files)
 

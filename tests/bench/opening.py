@@ -11,9 +11,9 @@ from loadstone.analysis import history
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report import navigation, site
+from loadstone.report import site, site_layout
+from loadstone.report.output import write_assets
 from loadstone.report.query_page import build_ask
-from loadstone.report.shared_files import write_assets
 from loadstone.report.trace_page import build_trace_page
 from report.concluded import write_many
 from report.synthetic import Made, write, write_compared
@@ -83,7 +83,12 @@ def opening_pages(folder: Path) -> Iterator[Row]:
     yield Row("site of 40 campaigns made from tables", f"{time.perf_counter() - started:.1f} s")
     found = open_all(reports)
     told = kinds(found, reports)
-    every = {Path(entry.path).stem for entry in navigation.ENTRIES} | {"campaigns", "comparisons", "variants", "traces"}
+    every = {Path(entry.path).stem for entry in site_layout.ENTRIES} | {
+        "campaigns",
+        "comparisons",
+        "variants",
+        "traces",
+    }
     yield Row("kinds of pages opened", f"{len(told)}", f"all {len(every)}", told == every)
     slowest = max(found, key=lambda path: found[path])
     limit = f"under {_LIMIT_S:g} s"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import Campaign
-from loadstone.report import query_data, query_page
-from loadstone.report.shared_files import write_assets
+from loadstone.report import query_page
+from loadstone.report.output import write_assets
 from loadstone.tables import layout
 from loadstone.tables.schema import FAILURES
 from report.conftest import ENDING, SCRIPT
@@ -58,5 +58,5 @@ def asked(tmp_path_factory, packages):
 def connection(asked):
     """The published tables in DuckDB's Python package."""
     _, tables, campaigns = asked
-    with query_data.connect(tables, campaigns) as opened:
+    with query_page.connect(tables, campaigns) as opened:
         yield opened

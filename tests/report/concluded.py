@@ -5,14 +5,16 @@ from pathlib import Path
 
 import numpy as np
 from loadstone import archive
+from loadstone.analysis import reasons
 from loadstone.analysis.campaign import analyse_campaign
 from loadstone.analysis.comparison import compare
+from loadstone.analysis.reasons import Reason
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.shared_files import write_assets
+from loadstone.report.output import write_assets
 from loadstone.report.site import build_campaign, build_comparison
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import slug
 from loadstone.tables import layout, schema
 from support import rawfiles
 from support.rawfiles import TIMESTAMP, lines, write_cell
@@ -90,16 +92,16 @@ def write_many(
                 shift = value * (ratio - 1)
                 interval |= {"shift": shift, "shift_low": shift - value / 9, "shift_high": shift + value / 9}
                 runs = {"n_runs": 10, "baseline_n_runs": 10, "n_pairs": 10, "n_compared": 540, "runs_needed": 123}
-                told = {
+                verdict = {
                     "verdict": "inconclusive",
-                    "why": "by itself it would differ, among so many figures it may be chance",
+                    **reasons.columns([Reason(reasons.MULTIPLE_COMPARISONS)]),
                 }
                 figures = {"baseline_value": value, "value": value * ratio, "p_adjusted": 0.123456789, "margin": 0.05}
-                compared.append(row | {"baseline": variants[0]} | interval | runs | told | figures)
+                compared.append(row | {"baseline": variants[0]} | interval | runs | verdict | figures)
                 if statistic in LATENCIES:
                     bounds = {"added_ns": shift, "added_low_ns": shift - value / 9, "added_high_ns": shift + value / 9}
-                    warning = f"{variant} is beyond its knee: its latency grows for as long as the attack lasts"
-                    added.append(row | {"below": below, "n_runs": 10, "warning": warning} | bounds)
+                    warning = reasons.columns([Reason(reasons.BEYOND_KNEE, variant)], "warning")
+                    added.append(row | {"below": below, "n_runs": 10} | warning | bounds)
     for table, rows in (("effects", compared), ("layers", added)):
         path = layout.scope_file(tables, table, comparison or campaign)
         layout.write_rows(tables, path, rows, schema.TABLES[table])

@@ -5,8 +5,8 @@ import pytest
 from loadstone.archive import Campaign
 from loadstone.config.variants import Variants
 from loadstone.report import site
-from loadstone.report.shared_files import write_assets
-from loadstone.report.slugs import slug
+from loadstone.report.output import write_assets
+from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from loadstone.tables.schema import CELLS, SUGGESTIONS
 from report.conftest import SCRIPT, Site
@@ -80,7 +80,7 @@ def test_what_the_catalogue_says_is_on_the_page_as_text(known):
         "_trace_dumps/&lt;x&gt;.json.zst",
         "100, 300",
         "“Direct” was called “Envoy” when this was measured;",
-        "today these words mean another variant, <code>envoy</code>",
+        "today this label means another variant, <code>envoy</code>",
     ):
         assert text in page, text
     assert SCRIPT not in page
@@ -107,8 +107,8 @@ def test_the_start_page_names_purposes_and_ten_thousand_strays_are_listed_shortl
 
 def test_the_cells_with_the_excluded_put_back_stand_beside_those_that_count(known):
     page = known.page("known").read_text()
-    section = page.partition("The same with the excluded runs put back: 2 cells")[2]
-    assert section.count("that count</td>") == 2
+    section = page.partition("The same with excluded runs: 2 cells")[2]
+    assert section.count("valid</td>") == 2
     assert "8,000" in section
 
 
@@ -132,4 +132,4 @@ def test_a_page_without_exclusions_offers_nothing_to_put_back(tmp_path):
     write(tmp_path / "tables", campaign, Made(["plain"], [100.0], runs=2, requests=100))
     path = site.build_campaign(campaign, tmp_path / "tables", tmp_path / "reports", VARIANTS, {})
     assert path.name == f"{slug(campaign)}.html"
-    assert "put back" not in path.read_text()
+    assert "with excluded runs" not in path.read_text()

@@ -3,8 +3,8 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from loadstone.report import query_data, query_page
-from loadstone.report.shared_files import write_assets
+from loadstone.report import query_page
+from loadstone.report.output import write_assets
 from loadstone.tables.schema import TABLES
 from report.asking import Asking, Served, examples
 from report.conftest import ENDING, POLICY, SCRIPT
@@ -99,7 +99,7 @@ def test_every_example_has_an_answer_and_it_is_duckdbs(asked, opened, connection
 
 
 def test_every_table_is_whole(asked, opened, connection):
-    for name in query_data.ASKED:
+    for name in query_page.ASKED:
         if name in TABLES:
             query = f"FROM {name} ORDER BY ALL"
             assert opened.ask(query) == expected(connection, query), name

@@ -5,7 +5,7 @@ import re
 import duckdb
 import pytest
 from loadstone.errors import LoadstoneError
-from loadstone.report import query_data, query_engine, query_page
+from loadstone.report import query_page
 from loadstone.tables.schema import CELLS, TABLES
 from report.asking import examples
 from report.conftest import SCRIPT
@@ -41,18 +41,18 @@ def test_files_of_tables_that_are_no_longer_published_go_away(asked, tmp_path):
     folder.mkdir()
     (folder / "former.js").write_text('loadstone.receive("former",0,"");\n')
     (folder / "mine.js").write_text("// somebody else's\n")
-    with query_data.connect(tables, campaigns) as connection:
-        query_data.write_tables(connection, tmp_path)
+    with query_page.connect(tables, campaigns) as connection:
+        query_page.write_tables(connection, tmp_path)
     assert not (folder / "former.js").exists() and (folder / "mine.js").exists()
 
 
 def test_a_damaged_copy_of_duckdb_is_made_again(packages, tmp_path):
-    parts = query_engine.write_engine(packages, tmp_path)
+    parts = query_page.write_engine(packages, tmp_path)
     files = [tmp_path / file for part in parts for file in part.files]
     whole = [file.read_bytes() for file in files]
     files[0].unlink()
     (tmp_path / "assets/duckdb/module-99.js").write_text("of an earlier version")
-    assert query_engine.write_engine(packages, tmp_path) == parts
+    assert query_page.write_engine(packages, tmp_path) == parts
     assert [file.read_bytes() for file in files] == whole
     assert not (tmp_path / "assets/duckdb/module-99.js").exists()
 
@@ -65,16 +65,16 @@ def test_licenses_lie_beside_what_is_shipped(asked):
 
 def test_an_incomplete_installation_is_named(tmp_path):
     with pytest.raises(LoadstoneError, match="make ask"):
-        query_engine.write_engine(tmp_path, tmp_path / "reports")
+        query_page.write_engine(tmp_path, tmp_path / "reports")
 
 
 def test_only_the_newest_campaigns_are_handed_out_when_there_are_too_many_runs(asked, tmp_path, monkeypatch):
     _, tables, campaigns = asked
-    assert query_data.held(tables, campaigns) == query_data.Held(campaigns, 2)
-    monkeypatch.setattr(query_data, "MOST_RUNS", 20)
-    assert query_data.held(tables, campaigns) == query_data.Held(campaigns[:1], 2)
-    monkeypatch.setattr(query_data, "MOST_RUNS", 1)  # one at least
-    assert query_data.held(tables, campaigns) == query_data.Held(campaigns[:1], 2)
+    assert query_page.newest_campaigns(tables, campaigns) == query_page.Held(campaigns, 2)
+    monkeypatch.setattr(query_page, "MOST_RUNS", 20)
+    assert query_page.newest_campaigns(tables, campaigns) == query_page.Held(campaigns[:1], 2)
+    monkeypatch.setattr(query_page, "MOST_RUNS", 1)  # one at least
+    assert query_page.newest_campaigns(tables, campaigns) == query_page.Held(campaigns[:1], 2)
     text = query_page.build_ask(campaigns, tables, tmp_path, None, {}).read_text()
     assert "the newest 1 campaign of 2" in text
     assert SCRIPT.replace("<", "\\u003c") not in text
@@ -85,12 +85,12 @@ def test_an_empty_archive_has_tables_without_rows(tmp_path):
     text = made.read_text()
     assert "(0 rows)" in text and "Examples" not in text
     for name in ("percentile_curves", "run_figures", "resource_usage"):
-        assert name not in query_data.ASKED and f"<code>{name}</code>" in text, "told to be elsewhere"
+        assert name not in query_page.ASKED and f"<code>{name}</code>" in text, "told to be elsewhere"
 
 
 def test_tables_of_single_requests_are_never_handed_out():
-    assert not set(query_data.ASKED) & {"requests", "resources", "spans", "histograms", "figures", "facts"}
-    assert {"runs", "cells", "comparisons"} <= set(query_data.ASKED)
+    assert not set(query_page.ASKED) & {"requests", "resources", "spans", "histograms", "figures", "facts"}
+    assert {"runs", "cells", "comparisons"} <= set(query_page.ASKED)
 
 
 def test_every_example_is_sql_that_says_what_it_asks():
@@ -106,7 +106,7 @@ def test_every_example_asks_for_columns_that_there_are(connection):
             connection.execute(f"EXPLAIN {query}")
         except duckdb.CatalogException as error:
             missing = re.search(r"Table with name (\w+) does not exist", str(error))
-            assert missing and missing[1] in set(query_data.ASKED) - set(TABLES), query
+            assert missing and missing[1] in set(query_page.ASKED) - set(TABLES), query
 
 
 def test_times_have_no_zone_in_a_browser(connection):

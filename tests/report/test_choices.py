@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from loadstone.report import navigation
+from loadstone.report import site_layout
 from report.conftest import SCRIPT
 from report.test_browser import choose
 
@@ -44,7 +44,7 @@ def test_an_address_leads_to_a_single_run(made_site, watched):
 def test_the_page_of_data_quality_leads_to_a_single_run(made_site, watched):
     watched.open((made_site.reports / "quality.html").as_uri())
     page = watched.page
-    page.get_by_text("Why 3 runs are left out").click()
+    page.get_by_text("Why 3 runs are excluded").click()
     watched.follow(page.get_by_role("link", name="200 requests/s, plain, run 2"))
     assert page.locator("#run-name").inner_text() == "Run 2 of plain at 200 requests/s"
     assert page.locator("#left-out").inner_text() == (
@@ -143,10 +143,10 @@ def test_keys_go_through_the_page_from_its_top_to_its_end(made_site, watched):
     watched.open(made_site.page("good").as_uri())
     found = stops(watched.page)
     names = [name for _, name, _ in found]
-    header = ["Skip to the content", *(entry.title for entry in navigation.ENTRIES), "Dark"]
+    header = ["Skip to the content", *(entry.title for entry in site_layout.ENTRIES), "Dark"]
     assert names[: len(header)] == header
     # Of a group of radio buttons, keys reach one; each chart's words, table and files are one stop.
-    wanted = ["stat", "axes", "hide", "In words, as a table, as files", "rate", "variant", "run", "scale"]
+    wanted = ["stat", "axes", "hide", "Data table", "rate", "variant", "run", "scale"]
     places = [names.index(name) for name in wanted]
     assert places == sorted(places)
     end = [tag for tag, _, _ in found].index("BODY")

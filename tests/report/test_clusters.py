@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from loadstone.archive import metadata
 from loadstone.archive.run_records import RunRecord
-from loadstone.report import clusters
+from loadstone.report import measurement
 
 PRESIDIO = {"namespace": "presidio", "restart": True}
 
@@ -36,25 +36,28 @@ def described(**cluster: Any) -> metadata.Metadata:
     ],
 )
 def test_declared_numbers_are_those_of_this_host(cluster: dict[str, Any], expected: str) -> None:
-    assert clusters.replicas([described(**cluster)]) == expected
+    assert measurement.replicas_text([described(**cluster)]) == expected
 
 
 def test_the_declaration_is_shown_with_them() -> None:
     prose = described(replicas={"moone": 2}, dependencies={"presidio": PRESIDIO | {"replicas": {"moone": 4}}})
-    shown = clusters.declared(prose)
+    shown = measurement.cluster_declared(prose)
     assert shown["replicas"] == 2 and shown["dependencies"]["presidio"] == PRESIDIO | {"replicas": 4}
-    assert "replicas" not in clusters.declared(described(replicas=5, deployments={"web": 3}))
-    assert clusters.declared(metadata.Metadata()) == {} and clusters.replicas([metadata.Metadata()]) == ""
+    assert "replicas" not in measurement.cluster_declared(described(replicas=5, deployments={"web": 3}))
+    assert (
+        measurement.cluster_declared(metadata.Metadata()) == {}
+        and measurement.replicas_text([metadata.Metadata()]) == ""
+    )
 
 
 def test_what_was_seen() -> None:
     runs = [RunRecord(pods=(("presidio", 1), ("shop", count)), images=("app: shop:2",)) for count in (3, 2)]
-    assert clusters.seen(runs) == {"pods": {"presidio": 1, "shop": "2 to 3"}, "images": ["app: shop:2"]}
-    assert clusters.seen([RunRecord()]) == {}
+    assert measurement.pods_recorded(runs) == {"pods": {"presidio": 1, "shop": "2 to 3"}, "images": ["app: shop:2"]}
+    assert measurement.pods_recorded([RunRecord()]) == {}
 
 
 def test_all_variants_are_told_together() -> None:
     ten = described(deployments={"web": None, "redis": 1})
     ten.replicas = 10
     one = described(dependencies={"presidio": PRESIDIO})
-    assert clusters.replicas([one, ten, one]) == "2 or 10 of each deployment, but presidio 1, redis 1"
+    assert measurement.replicas_text([one, ten, one]) == "2 or 10 of each deployment, but presidio 1, redis 1"

@@ -6,7 +6,7 @@ from loadstone import archive
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.shared_files import write_assets
+from loadstone.report.output import write_assets
 from loadstone.report.site import build_campaign, build_comparison, build_index
 from support import rawfiles, shapes
 from support.rawfiles import line
@@ -70,10 +70,10 @@ def site(tmp_path_factory):
 
 def test_the_page_says_what_it_rests_on_and_what_was_left_out(site):
     text = (site / "comparisons/mesh.html").read_text()
-    assert "The figures rest on 22 runs; 2 left out." in text
+    assert "The figures rest on 22 runs; 2 excluded." in text
     assert "200 requests instead of 400" in text
     assert "9 runs of these campaigns not asked for" not in text
-    assert "3 runs of these campaigns not asked for" in text and "<code>*/10/*/3.*</code>: 3 runs" in text
+    assert "3 runs of these campaigns not in the comparison" in text and "<code>*/10/*/3.*</code>: 3 runs" in text
     assert text.count("not in the archive") == 1
     assert text.count('href="../campaigns/') == 2
     assert "2 of 3 named" in text
@@ -137,16 +137,13 @@ def test_runs_of_which_only_the_report_is_left_are_said_to_be_in_comparisons_alo
     project.make()
     (campaign,) = archive.campaigns(project.archive)
     page = build_campaign(campaign, project.tables, tmp_path / "reports", VARIANTS, {}).read_text()
-    assert (
-        "2 runs; 0 left out; of 1 of them there is only what the load generator reported, below as it reported it"
-        in page
-    )
-    assert "As the tools reported it" in page and "all from vegeta&#39;s report" in page
+    assert "2 runs; 0 excluded; 1 with the load generator&#39;s report alone, which is in no other figure" in page
+    assert "As reported by the tool" in page and "all from vegeta&#39;s report" in page
     compare(comparison(), [campaign], project.tables)
     page = build_comparison(
         comparison(), [campaign], project.tables, tmp_path / "reports", VARIANTS, options={}
     ).read_text()
-    assert "The figures rest on 2 runs; 0 left out; of 1 run there is only what the load generator reported." in page
+    assert "The figures rest on 2 runs; 0 excluded; 1 run has only the load generator&#39;s report." in page
     assert "the methods rest on different numbers of runs" in page and "of 1 run</span>" in page
 
 
@@ -162,6 +159,6 @@ def test_reports_that_contradict_their_requests_are_counted_and_named(tmp_path):
     page = build_comparison(
         comparison(), [campaign], project.tables, tmp_path / "reports", VARIANTS, options={}
     ).read_text()
-    assert "on 2 runs; 0 left out; what was reported of 1 run contradicts itself or the requests." in page
+    assert "on 2 runs; 0 excluded; the report of 1 run contradicts itself or the requests." in page
     assert "With a mesh, run 2 (shiver, 2025-01-02 11:48 UTC-05:00): its report says that the mean is 5e-06 ms" in page
-    assert "Of 1 run the load generator's own report contradicts itself or the requests beside it" in page
+    assert "Of 1 run the load generator's own report contradicts itself or the run's requests" in page

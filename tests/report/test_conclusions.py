@@ -8,13 +8,13 @@ import shutil
 import duckdb
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from loadstone.report import chart_rows, figures, verdict_words
+from loadstone.analysis import reasons
+from loadstone.report import chart_rows, figures
 from report.concluded import ADDED, HOSTILE, LABEL, LATENCIES, VARIANTS, make
 from report.test_downloads import save
 
 KINDS = ("campaign", "comparison")
 STATISTICS = {"Median": "p50", "p90": "p90", "p99": "p99"}
-SHAPES = {"inconclusive": "can't tell"}
 
 
 @pytest.fixture(scope="module")
@@ -60,20 +60,20 @@ def test_the_verdict_comes_first_and_what_weakens_it_before_how_to_reproduce_it(
     page = watched.page
     heads = page.locator("main h2").all_inner_texts()
     assert heads[0] == "Verdict"
-    assert heads.index("What weakens it") < heads.index("How to reproduce this page")
+    assert heads.index("Caveats") < heads.index("How to reproduce this page")
     said = page.locator("section[aria-labelledby=verdict]").inner_text()
     assert "Mesh is slower than Direct at 100, 200 and 400 requests/s" in said
     assert f"{LABEL} is slower than Direct" in said
     assert "Direct, again is equivalent within 5 % to Direct" in said
-    assert "can't tell at 50 requests/s." in said and "would tell" not in said
+    assert "inconclusive at 50 requests/s." in said and "are needed" not in said
     page.locator("section[aria-labelledby=verdict] details", has_text="Slower at 100").first.locator("summary").click()
     opened = page.locator("section[aria-labelledby=verdict] details[open]").inner_text()
     assert re.search(
-        r"Can't tell at 50 requests/s: .* – the runs differ too much; about .* runs each would tell", opened
+        r"Inconclusive at 50 requests/s: .* – the runs vary too much; about .* runs each are needed", opened
     )
     told = table(made, "effects", kind)
     tested = [row for row in told if row["p_adjusted"] is not None]
-    assert f"{len(tested)} of {len(told)} figures could be tested, all together: with 95 % confidence" in said
+    assert f"{len(tested)} of {len(told)} figures tested at 95 % confidence, corrected for multiple comparisons" in said
     page.locator("section[aria-labelledby=verdict] a", has_text="How verdicts are found").focus()
     assert page.evaluate("document.activeElement.getAttribute('href')") == "../methods.html#comparison"
 
@@ -103,9 +103,9 @@ def test_a_verdict_is_told_by_words_and_shapes_and_the_margin_is_drawn(made, wat
     assert "each verdict is corrected for all figures of the page" in watched.page.locator("#effects").inner_text()
     svg = watched.page.locator("#effects .plot svg")
     drawn = rows(watched, "effects")
-    said = [SHAPES.get(row["verdict"], row["verdict"]) for row in drawn]
+    said = [row["verdict"] for row in drawn]
     texts = svg.locator("g.mark-text.role-mark text").all_text_contents()
-    assert texts == said and {"slower", "equivalent", "can't tell"} == set(said)
+    assert texts == said and {"slower", "equivalent", "inconclusive"} == set(said)
     points = svg.locator("g.mark-symbol.role-mark path").evaluate_all(
         "all => all.map((e) => [e.getAttribute('d'), e.getAttribute('fill')])"
     )
@@ -124,7 +124,7 @@ def test_a_verdict_is_told_by_words_and_shapes_and_the_margin_is_drawn(made, wat
     svg.locator("g.mark-symbol.role-mark path").nth(place).hover()
     tip = watched.page.locator("#vg-tooltip-element")
     tip.wait_for(state="visible")
-    assert drawn[place]["needs"] in tip.inner_text() and "can't tell" in tip.inner_text()
+    assert drawn[place]["needs"] in tip.inner_text() and "inconclusive" in tip.inner_text()
 
 
 def test_what_is_chosen_is_in_the_address(made, watched):
@@ -251,7 +251,7 @@ def test_layers_are_in_the_order_of_the_lattice_and_warn_in_words(made, watched,
         assert (row["point"] is None) == (row["load"] == 400 and row["label"] != steps[0])
     section = watched.page.locator("section[aria-labelledby=layer-by-layer]").inner_text()
     assert f"Filter over Mesh, {LABEL} over Filter: Filter is beyond its knee" in section
-    assert "Do the layers add up?" not in section  # without a square there is nothing to say
+    assert "Are the overheads additive?" not in section  # without a square there is nothing to say
     assert "A row without a point is far beyond the others" in section
     watched.do(lambda: watched.page.locator("select[name=at]").select_option("400"))
     assert "stack" not in str(watched.page.locator("#chart-specs").text_content())
@@ -283,7 +283,7 @@ def test_what_weakens_it_is_told_the_serious_first_each_with_its_remedy(made, wa
     text = section.inner_text()
     labels = {name: style["label"] for name, style in VARIANTS.declared["demo"].items()}
     for row in told:
-        assert verdict_words.relabelled(row["text"], labels) in text and row["remedy"] in text
+        assert reasons.renamed(row["text"], lambda name: labels.get(name, name)) in text and row["remedy"] in text
         assert "“" not in text
     assert section.locator("dd").count() == section.locator("dd >> text=Remedy:").count()
 

@@ -12,8 +12,8 @@ from loadstone.analysis.campaign import analyse_campaign
 from loadstone.config.variants import Variants
 from loadstone.errors import LoadstoneError
 from loadstone.publish.site import files
-from loadstone.report import crate, site
-from loadstone.report.shared_files import write_assets
+from loadstone.report import reproducibility, site, site_layout
+from loadstone.report.output import write_assets
 from loadstone.tables.convert import convert_campaign
 from rocrate_validator import models, services
 from rocrate_validator.utils import document_loader
@@ -83,7 +83,7 @@ def of_page(page: Path, folder: Path) -> Path:
     for path in (page, page.with_suffix(".sha256")):
         shutil.copy(path, folder)
     shutil.copytree(page.with_suffix(""), folder / page.stem)
-    shutil.copy(page.with_name(f"{page.stem}{crate.SUFFIX}"), folder / "ro-crate-metadata.json")
+    shutil.copy(page.with_name(f"{page.stem}{reproducibility.CRATE_SUFFIX}"), folder / "ro-crate-metadata.json")
     return folder
 
 
@@ -102,22 +102,22 @@ def test_what_nobody_configured_is_missing_and_not_made_up(project, tmp_path) ->
     reports = built(project, {}, tmp_path / "site")
     page = min((reports / "campaigns").glob("*.html"))
     assert issues(of_page(page, tmp_path / "page")) == WITHOUT_LICENSE
-    root = graph(reports / crate.SITE)["./"]
+    root = graph(reports / site_layout.CRATE)["./"]
     assert not {"license", "author", "identifier", "cite-as"} & root.keys()
     assert root["datePublished"] == "2026-11-21"
 
 
 def test_a_wrong_crate_is_noticed(project, tmp_path) -> None:
     reports = built(project, OPTIONS, tmp_path / "site")
-    content = json.loads((reports / crate.SITE).read_text())
+    content = json.loads((reports / site_layout.CRATE).read_text())
     del content["@graph"][1]["datePublished"]
-    (reports / crate.SITE).write_text(json.dumps(content))
+    (reports / site_layout.CRATE).write_text(json.dumps(content))
     assert issues(reports) != set()
 
 
 def test_authors_license_and_address_are_the_configurations(project, tmp_path) -> None:
     reports = built(project, OPTIONS, tmp_path / "site")
-    found = graph(reports / crate.SITE)
+    found = graph(reports / site_layout.CRATE)
     root = found["./"]
     assert root["name"] == OPTIONS["title"] and root["datePublished"] == "2026-12-01"
     assert root["license"] == {"@id": OPTIONS["license"]}
@@ -129,7 +129,7 @@ def test_every_checksum_is_true_and_every_result_and_table_is_there(project, tmp
     folder, _ = project
     reports = built(project, OPTIONS, tmp_path / "site")
     page = min((reports / "campaigns").glob("*.html"))
-    found = graph(page.with_name(f"{page.stem}{crate.SUFFIX}"))
+    found = graph(page.with_name(f"{page.stem}{reproducibility.CRATE_SUFFIX}"))
     rests_on = [found[each["@id"]] for each in found["./"]["isBasedOn"]]
     for entity in rests_on:
         root = folder if entity["name"].startswith("tables/") else folder / "archive"
@@ -140,12 +140,12 @@ def test_every_checksum_is_true_and_every_result_and_table_is_there(project, tmp
     for entity in (found[each["@id"]] for each in found["./"]["hasPart"]):
         assert hashlib.sha256((page.parent / entity["@id"]).read_bytes()).hexdigest() == entity["sha256"]
     assert {"envoy 1.40.0", "vegeta 12.13.0"} <= {found[each["@id"]]["name"] for each in found["#made"]["instrument"]}
-    assert f'href="{page.stem}{crate.SUFFIX}"' in page.read_text()
+    assert f'href="{page.stem}{reproducibility.CRATE_SUFFIX}"' in page.read_text()
 
 
 def test_the_site_leads_to_the_crates_of_its_pages(project, tmp_path) -> None:
     reports = built(project, OPTIONS, tmp_path / "site")
-    found = graph(reports / crate.SITE)
+    found = graph(reports / site_layout.CRATE)
     for page in (reports / "campaigns").glob("*.html"):
         entity = found[f"campaigns/{page.name}"]
         assert (reports / entity["subjectOf"]["@id"]).is_file()
@@ -156,7 +156,7 @@ def test_crates_of_pages_that_went_away_go_too(project, tmp_path) -> None:
     folder, campaigns = project
     reports = built(project, OPTIONS, tmp_path / "site")
     site.build_index(campaigns[:1], folder / "tables", reports, Variants({}), OPTIONS)
-    assert len(list((reports / "campaigns").glob(f"*{crate.SUFFIX}"))) == 1
+    assert len(list((reports / "campaigns").glob(f"*{reproducibility.CRATE_SUFFIX}"))) == 1
 
 
 @pytest.mark.parametrize("lost", ["campaigns/*/100.js", "campaigns/*.sha256", "assets/chart.js"])

@@ -12,9 +12,9 @@ from loadstone.analysis.provenance import MADE_BY
 from loadstone.archive import Campaign
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
-from loadstone.report import navigation, site
+from loadstone.report import site, site_layout
+from loadstone.report.output import write_assets
 from loadstone.report.query_page import build_ask
-from loadstone.report.shared_files import write_assets
 from loadstone.report.trace_page import build_trace_page
 from loadstone.tables.schema import TABLES, VIEWS
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
@@ -145,7 +145,7 @@ def test_axe_finds_nothing(large, watched, kind):
 def test_every_page_has_the_same_way_around(large, watched, kind):
     watched.open(page(large, kind).as_uri())
     links = watched.page.locator("header nav a")
-    assert links.all_inner_texts() == [entry.title for entry in navigation.ENTRIES]
+    assert links.all_inner_texts() == [entry.title for entry in site_layout.ENTRIES]
     current = watched.page.locator("header nav a[aria-current]").all_inner_texts()
     assert len(current) == 1
     for address in links.evaluate_all("all => all.map((link) => link.href)"):
@@ -225,7 +225,7 @@ def test_forty_campaigns_are_found_by_words_and_by_what_is_amiss(large, watched)
     page.get_by_label("Host").select_option("host-2")
     assert rows.evaluate_all(shown) == 13
     page.get_by_label("Host").select_option("")
-    page.get_by_label("Something left out, failed or missing").check()
+    page.get_by_label("With excluded, failed or missing runs").check()
     assert rows.evaluate_all(shown) == 1
     page.go_back()
     page.go_back()
@@ -238,10 +238,10 @@ def test_the_map_of_runs_says_what_became_of_each(large, watched):
     section = watched.page.locator("section.quality").first
     cells = section.locator("table.map .runs")
     words = cells.evaluate_all("all => all.map((each) => each.ariaLabel)")
-    assert words[0] == "run 1 collected, run 2 left out"
+    assert words[0] == "run 1 collected, run 2 excluded"
     assert set(words[1:3]) == {"runs 1–2 collected"}
     assert cells.first.inner_text() == "■◇"
-    assert re.search(r"322 counting.*2 left out", watched.page.locator(".states").inner_text().replace("\n", " "))
+    assert re.search(r"322 valid.*2 excluded", watched.page.locator(".states").inner_text().replace("\n", " "))
 
 
 def test_a_newcomer_with_one_campaign_sees_no_clutter(tmp_path, watched):

@@ -11,7 +11,7 @@ import pytest
 from conftest import PROJECT
 from loadstone.errors import LoadstoneError
 from loadstone.report import figure_drawing, figure_font, figures
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import slug
 from report.conftest import ENDING, SCRIPT
 
 BUILD = """

@@ -18,9 +18,9 @@ from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.shared_files import write_assets
+from loadstone.report.output import write_assets
 from loadstone.report.site import build_campaign, build_comparison, build_index
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import slug
 from report.printed import Tables, agrees, number
 from support import rawfiles
 from tables.tabling import Project
@@ -215,11 +215,11 @@ class Reader:
         for table, read_table in (
             ("All cells", self._cells),
             ("All figures", self._cells),
-            ("Cells with the excluded runs put back", self._put_back),
+            ("Cells with excluded runs", self._put_back),
             ("All verdicts", self._verdicts),
             ("Send lag", self._lag),
             ("Errors by cause", self._causes),
-            ("As the tools reported it", self._reported),
+            ("As reported by the tool", self._reported),
             ("Run by run", self._reported),
             ("Campaigns", self._campaigns),
         ):
@@ -244,8 +244,8 @@ class Reader:
         raw = [run for run in runs if run.codes.size]
         for column in row:
             name = column.removesuffix("(ms)").strip()
-            if name in ("Runs", "Left out", "Requests"):
-                counts = {"Runs": len(runs), "Left out": len(left_out), "Requests": sum(len(run.codes) for run in runs)}
+            if name in ("Runs", "Excluded", "Requests"):
+                counts = {"Runs": len(runs), "Excluded": len(left_out), "Requests": sum(len(run.codes) for run in runs)}
                 yield self._claim(table, row, column, lambda n=counts[name]: n, whole=True)
             elif raw and not column.startswith(("Load", "Variant")):
                 yield self._claim(table, row, column, lambda n=name: of_cell(raw, n))
@@ -257,7 +257,7 @@ class Reader:
 
     def _put_back(self, table: str, row: dict[str, list[str]]) -> Iterator[Claim]:
         runs, left_out = self._cell(row)
-        runs = runs if row["Runs"][0] == "that count" else runs + left_out
+        runs = runs if row["Runs"][0] == "valid" else runs + left_out
         columns = {"Mean ± sd": "Mean ± sd (ms)", "Median": "Median (ms)", "p99": "p99 (ms)", "Failed": "Failed"}
         for name, column in columns.items():
             yield self._claim(table, row, column, lambda n=name: of_cell(runs, n))
@@ -314,7 +314,7 @@ class Reader:
     def _campaigns(self, table: str, row: dict[str, list[str]]) -> Iterator[Claim]:
         when = EARLY if "November" in "".join(row["Campaign"]) else LATE
         runs = read(self.page.parents[2] / "archive/demo/here" / when)
-        for column, counts in (("Runs that count", True), ("Left out of statistics", False)):
+        for column, counts in (("Valid runs", True), ("Excluded runs", False)):
             total = sum(run.counts is counts for run in runs)
             yield Claim(f"{self.page.name}, {table}, {when}, {column}", row[column][0], lambda t=total: t, whole=True)
 
@@ -361,11 +361,11 @@ def test_every_table_of_figures_is_among_those_that_are_picked_from(claims):
     assert tables == {
         "All cells",
         "All figures",
-        "Cells with the excluded runs put back",
+        "Cells with excluded runs",
         "All verdicts",
         "Send lag",
         "Errors by cause",
-        "As the tools reported it",
+        "As reported by the tool",
         "Campaigns",
     }
     assert len(claims) > 400

@@ -9,8 +9,8 @@ import pytest
 from loadstone import archive
 from loadstone.config.variants import Variants
 from loadstone.report import figures, site
-from loadstone.report.shared_files import write_assets
-from loadstone.report.slugs import slug
+from loadstone.report.output import write_assets
+from loadstone.report.site_layout import slug
 from report.test_site import Page, received
 from support import rawfiles
 from tables.tabling import Project
@@ -86,10 +86,10 @@ def test_percentiles_on_the_page_are_those_of_the_raw_files(path):
 def test_the_page_names_plan_gaps_exclusions_and_problems(path):
     page = Page(path)
     assert re.search(
-        r"\d+ of \d+ planned runs collected; [1-9]\d* left out, so the figures rest on \d+ runs\.", page.text
+        r"\d+ of \d+ planned runs collected; [1-9]\d* excluded, so the figures rest on \d+ runs\.", page.text
     )
     assert "complete blocks" in page.text and "seed 7" in page.text and "pods: 10" in page.text
-    assert "Planned runs that are missing" in page.text
+    assert "Missing runs" in page.text
     assert "notes <b>.txt" in page.text
     assert HOSTILE in page.text and not [tag for tag, _ in page.elements if tag == "img"]
 
@@ -102,11 +102,11 @@ def test_the_page_counts_as_the_tables_do(made, path):
     planned = project.row("SELECT count(*) AS planned, count(*) FILTER (WHERE collected) AS collected FROM planned")
     text = Page(path).text
     assert (
-        f"{planned['collected']} of {planned['planned']} planned runs collected; {counts['excluded']} left out" in text
+        f"{planned['collected']} of {planned['planned']} planned runs collected; {counts['excluded']} excluded" in text
     )
     index = Page(reports / "index.html").text
     assert f"{planned['collected']} of {planned['planned']} planned" in index
-    assert f"{counts['excluded']} left out" in index and f"{counts['requests']:,}" in index
+    assert f"{counts['excluded']} excluded" in index and f"{counts['requests']:,}" in index
 
 
 def test_two_folders_of_one_variant_keep_their_runs_apart(made):

@@ -10,7 +10,7 @@ import pytest
 from loadstone import archive
 from loadstone.config.variants import Variants
 from loadstone.report import site
-from loadstone.report.shared_files import write_assets
+from loadstone.report.output import write_assets
 from report.conftest import SCRIPT
 from support.rawfiles import compress, lines, write_cell
 from tables.tabling import Project
@@ -71,50 +71,52 @@ def test_what_happened_to_which_runs_how_often_and_what_became_of_them(project: 
     tag = {"tag": "FAILED", "variant": "plain", "run": "4", "reason": "memory"}
     page = build(project, tags=[tag], excluding=["FAILED"])
     said = section(page)
-    assert "something in 4 of 6 runs" in said
+    assert "in 4 of 6 runs" in said
     assert "Containers killed for lack of memory 5 3 2" in said  # how often, in runs, of which count
     assert "Warnings 14 2 2" in said
     for expected in (
         "Direct 100/s, run 1 containers killed for lack of memory: 2, warnings: 7 shop/web-1, container app: OOMKilled",
-        "OOMKilled: killed Pod shop/web-1: Unhealthy: probe failed (7 times) counts; tag doubtful is suggested",
-        "run 4 containers killed for lack of memory: 2 shop/web-1, container app: OOMKilled: killed left out: tagged",
-        "left out: tagged FAILED: memory",
+        "OOMKilled: killed Pod shop/web-1: Unhealthy: probe failed (7 times) valid; tag doubtful is suggested",
+        "run 4 containers killed for lack of memory: 2 shop/web-1, container app: OOMKilled: killed excluded: tagged",
+        "excluded: tagged FAILED: memory",
         "Istio 100/s, run 1 containers killed for lack of memory: 1",
-        "Direct 100/s, run 2 warnings: 7 Pod shop/web-1: Unhealthy: probe failed (7 times) counts",
+        "Direct 100/s, run 2 warnings: 7 Pod shop/web-1: Unhealthy: probe failed (7 times) valid",
     ):
         assert expected in said, expected
     assert said.index("Istio 100/s, run 1") < said.index("Direct 100/s, run 2")  # the worst first
-    top = "In 3 of 6 runs pods or containers died, restarted or were moved while load was sent; 2 of these count"
+    top = (
+        "In 3 of 6 runs, pods or containers died, restarted or were moved during the attack; 2 of these runs are valid"
+    )
     assert top in words(page.read_text())
 
 
 def test_a_tag_that_does_not_exclude_is_named_and_suggested_no_more(project: Project) -> None:
     write(project, record([OOM]))
     said = section(build(project, tags=[{"tag": "doubtful", "variant": "plain", "run": "1"}]))
-    assert "counts; tagged doubtful" in said and "doubtful is suggested" not in said
-    assert "In 1 of 1 run pods or containers died" in words(build(project).read_text())
+    assert "valid; tagged doubtful" in said and "doubtful is suggested" not in said
+    assert "In 1 of 1 run, pods or containers died" in words(build(project).read_text())
 
 
 @pytest.mark.parametrize("records", [[record(None, None)], [record([], None)], []])
 def test_where_there_was_no_cluster_nothing_is_said(project: Project, records: list[bytes]) -> None:
     write(project, *(records or [b"{}"]))
     page = build(project)
-    assert section(page) == "" and "happened to the pods" not in page.read_text()
+    assert section(page) == "" and 'id="incidents"' not in page.read_text()
 
 
 def test_none_were_seen_only_where_somebody_looked(project: Project) -> None:
     write(project, record([]), record([]), record(), record([UNKNOWN]))
     said = section(build(project))
-    assert "None were seen: no pod of 2 runs died" in said
-    assert "Of 1 run it is not known: the cluster could not be asked." in said
-    assert "Of 1 run nothing was recorded." in said
+    assert "None: no pod of 2 runs died" in said
+    assert "Unknown for 1 run: the cluster did not answer." in said
+    assert "Not recorded for 1 run." in said
     assert "the cluster did not answer" in said
 
 
 def test_where_nobody_looked_none_is_not_said(project: Project) -> None:
     write(project, record(), record([UNKNOWN]))
     said = section(build(project))
-    assert "None were seen" not in said and "nothing was recorded" in said
+    assert "None: no pod" not in said and "Not recorded" in said
 
 
 def test_hostile_incidents_are_text_and_short(project: Project, watched) -> None:
@@ -138,7 +140,7 @@ def test_thousands_stay_a_readable_page(project: Project, watched) -> None:
     assert len(page.read_text()) < 2_000_000
     said = section(page)
     assert "Warnings 392,000 280 280" in said
-    assert "In 280 runs more happened than is recorded one by one." in said
+    assert "In 280 runs there were more incidents than are recorded one by one." in said
     # What matters most is never cut.
     assert said.index("run 141") < said.index("run 1 warnings: 1,400, more than was recorded")
     assert "… and 189 more: all are in table incidents" in said and "… and 82 more runs" in said

@@ -45,7 +45,7 @@ def test_on_the_page_of_a_campaign_and_on_the_start_page(tmp_path: Path) -> None
     text = re.sub(r"\s+", " ", page.text)
     assert places(text) == NAMES
     assert places(text.partition("All cells")[2]) == NAMES
-    left_out, _, missing = text.partition("left out of the statistics")[2].partition("Planned runs that are missing")
+    left_out, _, missing = text.partition("runs are excluded")[2].partition("Missing runs")
     assert places(left_out) == places(missing) == NAMES
     index = Page(site.build_index([campaign], project.tables, reports, Variants({}), {}))
     assert places(index.text) == NAMES

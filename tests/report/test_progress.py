@@ -110,7 +110,7 @@ def test_under_way(swept, browser, width, scheme) -> None:
     assert "<b>BackOff</b>" in text  # the evidence, as text
     assert "failed twice" in text and "the target comes up: again" in text
     assert "until" in text and str(swept.campaign.path) in text
-    assert "demo / myhost / 2026-11-19T11:30:00+00:00 (7 runs lacking" in text
+    assert "demo / myhost / 2026-11-19T11:30:00+00:00 (7 runs missing" in text
     assert not page.locator("#stale").is_visible()
     assert page.locator("main b").count() == 0 and page.locator("script:not([src])").count() == 0
     colours = [
@@ -136,7 +136,7 @@ def test_a_page_that_nobody_writes_any_more_says_so(swept, watched) -> None:
     assert "Under way" not in shown and "Time left" not in shown and "Envoy at 300 requests/s, run 4" in shown
     assert watched.page.title().startswith("Dead? 12 of 45")
     assert re.search(
-        r"Unless it is written again before \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
+        r"If it is not written again before \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
     )  # without script
     assert watched.complaints == []
 

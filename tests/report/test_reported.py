@@ -8,9 +8,9 @@ from loadstone import archive
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison, Fit
 from loadstone.config.variants import Variants
-from loadstone.report import clock_resolution, reported_section
+from loadstone.report import numbers, reported_section
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
-from loadstone.report.shared_files import write_assets
+from loadstone.report.output import write_assets
 from loadstone.report.site import build_campaign, build_comparison, build_index
 from report.test_site import received
 from support import foreign, rawfiles
@@ -83,7 +83,7 @@ def test_a_campaign_of_reports_alone_has_a_page_without_an_empty_chart(project, 
             )
     reports = make(tmp_path)
     html = only(reports)
-    assert "4 runs; only what the load generator reported is there, shown as it did and pooled with nothing." in html
+    assert "4 runs, each with the load generator&#39;s report alone: shown as reported, and never pooled." in html
     for absent in (
         "Latency over time",
         "A single run",
@@ -164,7 +164,7 @@ def test_requests_alone_are_not_called_a_report_and_support_no_rare_percentile(p
     html = only(make(tmp_path))
     section = html.partition('id="reported-runs"')[2].partition("</section>")[0]
     assert section.startswith(">Run by run<")
-    assert "since its load generator left these and no report" in section and "as its load generator" not in section
+    assert "since its load generator left no report" in section and "as its load generator" not in section
     assert "p99.9" not in section and "p99" not in section and "Max" in section
     assert "ten of them or more are expected on either side" in section and "one run only" not in section
     assert "FROM cells')" in html
@@ -174,7 +174,7 @@ def test_runs_with_requests_count_beside_reports_alone(project, tmp_path):
     raw = {f"{run}.results.json.zst": rawfiles.compress(lines([2_000_000] * 100)) for run in (1, 2)}
     write_cell(project.archive, raw | {"3.vegeta.txt": foreign.VEGETA.encode()}, **of("vegeta", "open"))
     html = only(make(tmp_path))
-    assert "As the tools reported it" in html and "one run only" not in html
+    assert "As reported by the tool" in html and "one run only" not in html
 
 
 def test_what_a_page_of_reports_alone_says_to_ask_has_rows(project, tmp_path):
@@ -197,12 +197,12 @@ def cell(resolution_ns, **figures) -> dict:
 
 def test_no_interval_is_narrower_than_the_resolution_and_no_percentile_finer():
     row = cell(1e6, p50_ns=2.4e6, p50_low_ns=2.35e6, p50_high_ns=2.44e6, run_mean_ns=2.47e6)
-    (found,) = clock_resolution.rounded([row])
+    (found,) = numbers.rounded_to_steps([row])
     assert (found["p50_ns"], found["run_mean_ns"]) == (2e6, 2e6)
     assert found["p50_low_ns"] <= 1.5e6 and found["p50_high_ns"] >= 2.5e6
     assert found["p50_low_ns"] <= row["p50_low_ns"] and found["p50_high_ns"] >= row["p50_high_ns"]
     fine = cell(1, p50_ns=2.4e6, p50_low_ns=2.35e6, p50_high_ns=2.44e6)
-    assert clock_resolution.rounded([fine, cell(None)]) == [fine, cell(None)]
+    assert numbers.rounded_to_steps([fine, cell(None)]) == [fine, cell(None)]
 
 
 def test_no_bin_of_a_histogram_is_narrower_than_the_resolution(project, tmp_path):
@@ -230,9 +230,9 @@ def test_no_bin_of_a_histogram_is_narrower_than_the_resolution(project, tmp_path
 
 def test_two_that_differ_by_a_step_or_less_are_named():
     rows = [cell(1e6, rate=50, p50_ns=2e6, p99_ns=9e6), cell(1, rate=50, p50_ns=2.9e6, p99_ns=11e6)]
-    ((one, other, names),) = clock_resolution.alike([*rows, cell(1e6, rate=60, p50_ns=2e6)], ["p50_ns", "p99_ns"])
+    ((one, other, names),) = numbers.indistinguishable([*rows, cell(1e6, rate=60, p50_ns=2e6)], ["p50_ns", "p99_ns"])
     assert (one, other, names) == (*rows, ["p50_ns"])
-    assert clock_resolution.alike([cell(1, rate=5, p50_ns=1.0), cell(1, rate=5, p50_ns=1.0)], ["p50_ns"]) == []
+    assert numbers.indistinguishable([cell(1, rate=5, p50_ns=1.0), cell(1, rate=5, p50_ns=1.0)], ["p50_ns"]) == []
 
 
 @pytest.mark.parametrize(
@@ -279,13 +279,11 @@ def test_tools_are_compared_only_when_asked_by_name_and_with_what_they_mean(proj
     assert "different load generators (artillery, k6, vegeta)" in html and "allow: [generators]" in html
     assert "different load models (closed, open)" in html
     html = (reports / "comparisons/allowed.html").read_text()
-    meanings = (
-        html.partition("What the tools&#39; latencies mean")[2] or html.partition("What the tools' latencies mean")[2]
-    )
+    meanings = html.partition("What latency means for each tool")[2]
     for words in ("the first byte of the response has come", "the last byte of the body has been read", "1 ms", "1 ns"):
         assert words in meanings
     assert "by-k6 (k6, closed: users)" in html and "by-artillery (artillery, open: requests/s)" in html
-    assert "points of two kinds above one another in a chart are not of the same load" in html
+    assert "points of the two kinds at one position of a chart are not of the same load" in html
     assert "requests/s or users" in html
     watched.open((reports / "comparisons/allowed.html").as_uri())
     rows = watched.view("latency", "view.data('rows')")
@@ -302,7 +300,7 @@ def test_one_variant_by_two_tools_is_two_series(project, tmp_path):
     timestamps = tuple(campaign.timestamp for campaign in campaigns)
     both = Comparison("both", "Both", "demo", ("here",), timestamps, allow=frozenset({"generators"}))
     html = (make(tmp_path, comparisons=(both,)) / "comparisons/both.html").read_text()
-    assert len(timestamps) == 2 and "No figure on this page is of two of them" in html
+    assert len(timestamps) == 2 and "No figure on this page combines two of them" in html
     rows = html.partition('id="rows-table"')[2]
     assert "plain (artillery)" in rows and "plain (vegeta)" in rows
 
@@ -315,7 +313,7 @@ def test_figures_that_people_noted_stand_beside_the_runs(project, tmp_path):
     write_cell(project.archive, files, **of("vegeta", "open"))
     reports = make(tmp_path, comparisons=(comparing(project),))
     html = (reports / "comparisons/all.html").read_text()
-    assert "What people noted" in html
+    assert "Annotations" in html
     assert "pod shop/web-0" in html and "812 MiB" in html and "79 % of the CPU" in html
 
 
@@ -336,7 +334,7 @@ def test_a_line_through_reported_latencies_and_reasons_for_none(project, tmp_pat
     html = (reports / "comparisons/all.html").read_text()
     assert (
         "1.03 ms per pod, 95 % interval" in html
-        and "1 run without a number of pods or such a figure in a report of its tool left out" in html
+        and "1 run without a number of pods or such a figure in a report of its tool excluded" in html
     )
     assert html.count("No line: ") == 3 and BAD not in html
     watched.open((reports / "comparisons/all.html").as_uri())

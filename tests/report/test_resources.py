@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from loadstone.archive import Campaign, Cell
 from loadstone.report import figures, site
-from loadstone.report.shared_files import write_assets
-from loadstone.report.slugs import slug
+from loadstone.report.output import write_assets
+from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from loadstone.tables.database import connect
 from loadstone.tables.schema import RESOURCES
@@ -56,10 +56,10 @@ def processes(variant: str, rate: float, run: int, second: int) -> list[tuple[st
 
 def test_no_samples_no_section(tmp_path: Path, made_site) -> None:
     page, _ = build(tmp_path, None)
-    assert "What it used" not in page.read_text()
+    assert "Resource usage" not in page.read_text()
     read = figures.read(page)
     assert read is not None and read.data["resources"] is None
-    assert "What it used" not in made_site.page("good").read_text()
+    assert "Resource usage" not in made_site.page("good").read_text()
 
 
 def test_means_are_over_the_runs_that_count(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from loadstone import archive
-from loadstone.report import run_words, site
+from loadstone.report import run_findings, site
 from loadstone.report.numbers import MILLISECONDS
-from loadstone.report.shared_files import write_assets
+from loadstone.report.output import write_assets
 from report.conftest import SCRIPT, VARIANTS, Site
 from support import rawfiles
 from tables.tabling import Project
@@ -128,7 +128,7 @@ def test_causes_say_side_number_cells_and_an_example_and_unknown_texts_are_liste
         "no answer, with a text that is not known here",
         "the name was not resolved",
     ]
-    assert "what is attacked" in rows[0] and "\t5" in rows[0] and "Envoy at 100" in rows[0]
+    assert "the target" in rows[0] and "\t5" in rows[0] and "Envoy at 100" in rows[0]
     assert "connection refused" in rows[0] and "<address>" in rows[0]
     assert "load generator" in rows[2] and "lookup <name>" in rows[2]
     texts = watched.page.locator("section[aria-labelledby=causes] .problems li").all_inner_texts()
@@ -211,4 +211,4 @@ EMPTY = dict.fromkeys(
     ],
 )
 def test_shapes_in_words(row, said):
-    assert run_words.shape(EMPTY | row, MILLISECONDS) == said
+    assert run_findings.shape_text(EMPTY | row, MILLISECONDS) == said

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from loadstone import archive
-from loadstone.report import senders_section
+from loadstone.report import run_findings
+from loadstone.report.output import write_assets
 from loadstone.report.queries import asking
-from loadstone.report.shared_files import write_assets
 from support.rawfiles import START_NS, compress, line, write_cell
 from tables.tabling import Project
 
@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Project:
 def test_it_tells_where_each_ran_and_how_its_clock_stood(project: Project) -> None:
     (campaign,) = archive.campaigns(project.archive)
     with asking(project.tables, [campaign]) as questions:
-        found = senders_section.context(questions)
+        found = run_findings.generators_context(questions)
     assert (found["n_generators"], found["senders_clocks"]) == (2, True)
     first, second = found["senders"]
     assert (first["place"], second["place"]) == ("load-0<b> on east", "load-1 on west")
@@ -58,7 +58,7 @@ def test_it_tells_which_share_a_process(project: Project, page_of, second: int, 
     project.make()
     text = page_of(project)
     assert "process 0 on processor 1" in text
-    assert ("Those of one process" in text) == share
+    assert ("Generators of one process" in text) == share
 
 
 def test_the_page_has_it_and_escapes_what_a_record_says(project: Project, page_of) -> None:

@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from loadstone.archive import Campaign
 from loadstone.config.variants import Style
-from loadstone.report import figures, labels, rate_data, run_findings, site
+from loadstone.report import figures, numbers, rate_data, run_findings, site
 from loadstone.report.numbers import MILLISECONDS
-from loadstone.report.output import as_json
+from loadstone.report.output import as_json, write_assets
 from loadstone.report.queries import asking
-from loadstone.report.shared_files import write_assets
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import slug
 from loadstone.tables.database import connect
 from report.conftest import ENDING, SCRIPT, VARIANTS
 from report.synthetic import Made, write
@@ -109,9 +108,9 @@ def test_the_index_lists_campaigns_newest_first_with_what_they_hold(made_site):
     # 09:00 at -04:00 is later than 11:30 at +00:00.
     assert text.index(hostile.app) < text.index("demo on myhost") < text.index("demo on other")
     assert "18 of 18 planned" in text and "18 of 27 planned" not in text
-    assert re.search("24 of 27 planned runs ?, 3 left out ?, 3 missing", text)
+    assert re.search("24 of 27 planned runs ?, 3 excluded ?, 3 missing", text)
     assert "Nothing of this campaign is in the tables yet" in text
-    assert re.search(r"Campaigns 3 .* Runs counting 39 Runs left out 3 Runs missing 3", text)
+    assert re.search(r"Campaigns 3 .* Valid runs 39 Excluded runs 3 Missing runs 3", text)
 
 
 def test_an_empty_archive_says_how_to_collect(tmp_path):
@@ -121,11 +120,11 @@ def test_an_empty_archive_says_how_to_collect(tmp_path):
 
 
 def test_a_page_says_what_it_rests_on(made_site):
-    assert "18 of 18 planned runs collected; 0 left out." in Page(made_site.page("good")).text
+    assert "18 of 18 planned runs collected; 0 excluded." in Page(made_site.page("good")).text
     text = Page(made_site.page("hostile")).text
-    assert "24 of 27 planned runs collected; 3 left out, so the figures rest on 21 runs." in text
+    assert "24 of 27 planned runs collected; 3 excluded, so the figures rest on 21 runs." in text
     assert "No request failed: every request" in Page(made_site.page("good")).text
-    assert "HTTP 503, not told by whom" in text and "No answer in time" in text
+    assert "HTTP 503, sender unknown" in text and "No answer in time" in text
 
 
 def test_the_page_s_figures_are_the_tables_(made_site):
@@ -173,12 +172,12 @@ def test_the_table_of_cells_says_why_there_is_no_interval(made_site):
 def test_why_there_is_no_interval(n_runs, p99_ns, n_timeouts, resolution_ns, why):
     known = {"n_requests": 10_000, "p99_low_ns": None, "p99_estimable": True, "n_timeouts": n_timeouts}
     cell = known | {"n_runs": n_runs, "p99_ns": p99_ns, "resolution_ns": resolution_ns}
-    assert labels.interval(cell, "p99", MILLISECONDS) == why
+    assert numbers.interval_text(cell, "p99", MILLISECONDS) == why
 
 
 def test_an_interval_that_is_too_wide_to_draw_stands_in_the_table():
     cell = {"n_requests": 10_000, "p99_estimable": True, "p99_low_ns": 5e5, "p99_high_ns": 1.07e8, "resolution_ns": 1.0}
-    assert labels.interval(cell, "p99", MILLISECONDS) == "0.500 – 107"
+    assert numbers.interval_text(cell, "p99", MILLISECONDS) == "0.500 – 107"
 
 
 def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):

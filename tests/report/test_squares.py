@@ -8,9 +8,9 @@ from loadstone import archive
 from loadstone.analysis.campaign import analyse_campaign
 from loadstone.analysis.scope import Settings
 from loadstone.config.variants import Variants
-from loadstone.report.shared_files import write_assets
+from loadstone.report.output import write_assets
 from loadstone.report.site import build_campaign
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import slug
 from support import rawfiles
 from support.rawfiles import lines, write_cell
 from tables.tabling import Project
@@ -42,14 +42,14 @@ def test_the_page_says_by_how_much_two_layers_take_more_together(tmp_path):
     html = (reports / "campaigns" / f"{slug(campaign)}.html").read_text()
     said = re.sub(r"\s+", " ", unescape(re.sub(r"<script.*?</script>|<[^>]+>", " ", html, flags=re.DOTALL)))
     row = project.row("SELECT * FROM interactions WHERE comparison IS NULL AND statistic = 'p50'")
-    assert 11 < row["interaction_ns"] / 1e6 < 15 and row["warning"] == "does not add up"
+    assert 11 < row["interaction_ns"] / 1e6 < 15 and row["warning"] == "not additive"
     low, high = (f"{row[f'interaction_{end}_ns'] / 1e6:.1f}" for end in ("low", "high"))
     sentence = (
-        "Both over Plain: what Cache and Mesh add does not add up. "
-        f"Median: together {row['interaction_ns'] / 1e6:.1f} ms more than the two added up "
+        "Both over Plain: the overheads of Cache and Mesh are not additive. "
+        f"Median: both take {row['interaction_ns'] / 1e6:.1f} ms more than their sum "
         f"(90 % interval {low} to {high} ms), at 100 requests/s."
     )
     # In the verdict, and where layers are.
-    assert said.count(sentence) == 2 and "Do the layers add up?" in said
+    assert said.count(sentence) == 2 and "Are the overheads additive?" in said
     # The confidence is that of the configuration, everywhere.
-    assert "with 90 % confidence" in said and "With its 90 % interval" in said and "95 %" not in said
+    assert "at 90 % confidence" in said and "With its 90 % interval" in said and "95 %" not in said

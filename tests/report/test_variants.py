@@ -7,8 +7,8 @@ import pytest
 from analysis.test_history import TIMES, campaign, write
 from loadstone import archive
 from loadstone.report import site
-from loadstone.report.shared_files import write_assets
-from loadstone.report.slugs import variant_slug
+from loadstone.report.output import write_assets
+from loadstone.report.site_layout import variant_slug
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
 from tables.tabling import Project
 
@@ -123,7 +123,7 @@ def test_the_table_of_changes_leads_to_the_campaign(through_time, watched):
     rows = watched.page.locator("#changes ~ .scroll tbody tr")
     texts = rows.all_inner_texts()
     assert any("1 April 2026" in text and "kernel" in text and NOTE in text for text in texts)
-    assert any("Share of failed requests" in text and "0 to 10.0 %" in text for text in texts)
+    assert any("Error fraction" in text and "0 to 10.0 %" in text for text in texts)
     page = through_time.page(TIMES[4]).as_uri()
     assert page in rows.locator("th a").evaluate_all("all => all.map((link) => link.href)")
     watched.open(page)
@@ -146,10 +146,10 @@ def test_the_list_says_what_changed_and_shows_text_as_text(through_time, watched
     watched.open((through_time.reports / "variants.html").as_uri())
     texts = watched.page.locator("tbody tr").all_inner_texts()
     assert "7 campaigns" in texts[0] and "change in" in texts[0]
-    assert f"odd {SCRIPT.replace('/', '')}" in texts[1] and "2 campaigns" in texts[1] and "no change told" in texts[1]
+    assert f"odd {SCRIPT.replace('/', '')}" in texts[1] and "2 campaigns" in texts[1] and "no change" in texts[1]
     watched.follow(watched.page.locator("tbody a").nth(1))
     assert watched.page.locator("h1").inner_text().startswith(f"odd {SCRIPT.replace('/', '')} through time")
-    said = "No change of level is told in any of 4 series of figures; 4 of them have fewer than 4 campaigns"
+    said = "No level change in any of 4 series of figures; 4 of them have fewer than 4 campaigns"
     assert said in watched.page.locator("main").inner_text()
     assert watched.complaints == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from loadstone.report import figures, verdict_words
+from loadstone.report import figures, verdicts
 from loadstone.report.numbers import MILLISECONDS
 from reproduction import groups
 from support.checkout import Checkout
@@ -74,7 +74,7 @@ def test_the_same_import_again_changes_nothing(reported: Checkout) -> None:
 
 def test_the_3scale_table_and_the_sustained_phase_beside_it(reported: Checkout) -> None:
     html = page(reported, "3scale")
-    lines = table(html, "As the tools reported it")
+    lines = table(html, "As reported by the tool")
     # Minimum, mean, median, p75, p90, p95, p99, p99.9, maximum in ms; the report itself has no mean.
     assert [line[-9:] for line in lines] == [
         ["1", "–", "2", "–", "–", "3", "3", "–", "90"],
@@ -109,7 +109,7 @@ def test_the_3scale_table_and_the_sustained_phase_beside_it(reported: Checkout) 
 def test_the_belfrage_comparison_with_and_without_the_dependency(reported: Checkout, shared: Path) -> None:
     html = page(reported, "belfrage")
     assert "all from vegeta's report" in text(html)
-    lines = table(html, "As the tools reported it")
+    lines = table(html, "As reported by the tool")
     (seed,) = shared.glob("seeds/002_*.txt")
     printed = re.findall(
         r"^Requests .*?\] +(\d+),.*?^Latencies .*?\] +([^\n]*)", seed.read_text(), re.DOTALL | re.MULTILINE
@@ -140,7 +140,7 @@ def test_belfrage_cannot_tell_from_one_run(connection) -> None:
     assert {rate for rate, *_ in of_campaigns} == {200.0, 500.0, 1000.0}
     assert {verdict for *_, verdict, _, _, _ in of_campaigns} == {"inconclusive"}
     for *_, why, runs_needed, _ in of_campaigns:
-        assert why.startswith("one run: how much runs differ is not known; it takes at least 2")
+        assert why.startswith("one run: the spread between runs is unknown; at least 2 runs are needed")
         assert runs_needed is None or runs_needed > 2
     # 51.366449 ms instead of 51.139589 ms, which its authors took for no difference.
     (mean,) = [row for row in of_campaigns if row[:3] == (1000.0, "observer-cli", "mean")]
@@ -174,9 +174,9 @@ def test_what_weakens_the_published_comparisons_is_named(connection) -> None:
 
 def test_the_belfrage_verdict_in_words(connection) -> None:
     rows = connection.sql("SELECT * FROM effects WHERE comparison = 'belfrage'").to_arrow_table().to_pylist()
-    said = [each for each in verdict_words.verdicts(rows, {}, MILLISECONDS) if "observer-cli " in each.text]
+    said = [each for each in verdicts.verdicts(rows, {}, MILLISECONDS) if "observer-cli " in each.text]
     parts = [part for each in said for part in (each.text, *each.details)]
-    assert any("one run each" in part and "runs each would tell" in part for part in parts), parts
+    assert any("one run each" in part and "runs each are needed" in part for part in parts), parts
 
 
 def _milliseconds(printed: str) -> float:
@@ -189,7 +189,7 @@ def test_the_uds_table_of_latency_cpu_and_memory(reported: Checkout, shared: Pat
     html = page(reported, "uds")
     (seed,) = shared.glob("seeds/003_*.txt")
     reports = re.findall(r"^Latencies .*?\] +([^\n]*)", seed.read_text(), re.MULTILINE)
-    shown = [[float(figure) for figure in line[-7:]] for line in table(html, "As the tools reported it")]
+    shown = [[float(figure) for figure in line[-7:]] for line in table(html, "As reported by the tool")]
     assert sorted(shown) == sorted([_milliseconds(figure) for figure in line.split(", ")] for line in reports)
     printed = []
     for block in re.findall(r"^Namespace .*?^TOTAL[^\n]*", seed.read_text(), re.DOTALL | re.MULTILINE):
@@ -201,7 +201,7 @@ def test_the_uds_table_of_latency_cpu_and_memory(reported: Checkout, shared: Pat
                 for figure in _cpu_and_memory(rows[name])
             ]
         )
-    used = [line[5:] for line in table(html, "What each run used")]
+    used = [line[5:] for line in table(html, "Resource usage per run")]
     assert sorted(used) == sorted(printed) and len(used) == 8
 
 
@@ -236,12 +236,12 @@ def test_its_takeaways_as_slopes_with_intervals(reported: Checkout, connection) 
     # "Latency generally is unaffected by more pods": no slope can be told from none.
     median = found["p50", None]
     assert median["slope_low"] < 0 < median["slope_high"]
-    assert "The interval holds zero: whether it grows or falls at all, these runs do not tell." in said
+    assert "The interval contains zero, so the slope is not significant." in said
 
 
 def test_the_rancher_summary(reported: Checkout, shared: Path) -> None:
     html = page(reported, "rancher")
-    lines = {tuple(line[2:4]): line for line in table(html, "As the tools reported it")}
+    lines = {tuple(line[2:4]): line for line in table(html, "As reported by the tool")}
     assert set(lines) == {("local", "1"), ("local", "4"), ("downstream", "1")}
     for (cluster, setup), line in lines.items():
         (source,) = shared.glob(f"k6/1000_namespaces_steve_pagination_{cluster}_setup{setup}_*.txt")

@@ -5,7 +5,7 @@ import random
 import shutil
 
 import pytest
-from loadstone.report import navigation, output
+from loadstone.report import output, site_layout
 from loadstone.tables import schema
 from support.checkout import Checkout
 
@@ -162,7 +162,7 @@ def test_whatever_is_deleted_of_tables_and_pages_is_made_again(collected, tmp_pa
     tables, reports = checkout.path / "results/tables", checkout.path / "reports"
     (part,) = (path.relative_to(tables / "runs") for path in (tables / "runs").rglob("*.parquet"))
     of_campaign = [tables / table / part for table in schema.ANALYSED]
-    pages = [reports / entry.path for entry in navigation.ENTRIES if entry.name != "progress"]
+    pages = [reports / entry.path for entry in site_layout.ENTRIES if entry.name != "progress"]
     pages += reports.glob("*/*.html")
     shared = [reports / "assets" / name for name in ("vega.js", *output.shared_assets())]
     requests = sorted(tables.glob("requests/*/*/*/*.parquet"))

@@ -63,12 +63,12 @@ def test_the_pages_say_so_and_offer_the_result_with_it_put_back(years) -> None:
     for text in (
         "Pass-through filters with and without buffer",
         "tagged INVALID: the Go filter",
-        "The same with the excluded runs put back",
-        "Excluded put back",
+        "The same with excluded runs",
+        "Valid and excluded",
         "mystery",
     ):
         assert text in shown, text
-    assert "Excluded put back" not in page(years, OTHER)
+    assert "Valid and excluded" not in page(years, OTHER)
     assert "was called “K8s + Istio + PassthroughFilter”" in page(years, OTHER)
 
 

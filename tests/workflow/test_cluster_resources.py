@@ -73,8 +73,8 @@ def test_use_and_incidents_of_pods_are_in_the_run_the_tables_and_the_report(
         assert any("containers killed for lack of memory: 1" in problem for problem in problems)
         assert database.sql("SELECT tag FROM suggestions WHERE kind = 'troubled target'").fetchall() == [("doubtful",)]
     (page,) = (checkout.path / "reports/campaigns").glob("*.html")
-    assert "What it used" in page.read_text()
+    assert "Resource usage" in page.read_text()
     assert shop.name("plain") in page.read_text()
-    assert "What happened to the pods" in page.read_text()
+    assert ">Incidents<" in page.read_text()
     assert "<strong>containers killed for lack of memory: 1</strong>" in page.read_text()
     assert "counts; tag doubtful is suggested" in page.read_text()

@@ -71,7 +71,7 @@ def test_failing_runs_are_collected_at_the_end(checkout: Checkout) -> None:
     index = (checkout.path / "reports/index.html").read_text()
     assert "Progress of the sweep" not in index  # the campaign is closed
     (campaign_page,) = (checkout.path / "reports/campaigns").glob("*.html")
-    assert "2 tries that gave no result" in campaign_page.read_text()
+    assert "2 failed attempts" in campaign_page.read_text()
 
 
 def test_what_fails_for_good_is_listed_and_the_rest_stays(checkout: Checkout) -> None:

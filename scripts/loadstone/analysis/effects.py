@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from loadstone.analysis import pairs
+from loadstone.analysis import pairs, reasons
 from loadstone.analysis.caveats.figures import COARSE_NS
 from loadstone.analysis.pairs import STATISTICS
-from loadstone.analysis.scope import Scope, Series, quoted
+from loadstone.analysis.reasons import Reason
+from loadstone.analysis.scope import Scope, Series
 from loadstone.stats import contrasts
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.stats.contrasts import Contrast
@@ -25,16 +26,13 @@ _Row = dict[str, Any]
 SLOWER, FASTER, EQUIVALENT, INCONCLUSIVE = "slower", "faster", "equivalent", "inconclusive"
 MORE, FEWER = "more", "fewer"  # of failures
 
-# Parts of `why` by which readers of it know what it tells.
-STEPS, SUPPOSED = "whole steps of ", " if they differ "
-
-# Of runs whose spread nobody knows, for planning: the share by which they differ.
-_SUPPOSED_SPREAD = 0.05
+# The share by which runs are assumed to differ, for planning, where no cell says how much they do.
+_ASSUMED_SPREAD = 0.05
 
 
 @dataclass(frozen=True)
 class _Compared:
-    """One figure of a variant beside the baseline's. `why` says what is missing of it."""
+    """One figure of a variant relative to the baseline's. `why` says what is missing of it."""
 
     rate: float
     statistic: str
@@ -42,16 +40,16 @@ class _Compared:
     other: Series
     values: tuple[float | None, float | None]
     contrast: Contrast | None = None
-    why: str | None = None
+    why: Reason | None = None
 
     @property
     def least_runs(self) -> int:
-        """Of the side with fewer."""
+        """Runs of the side with fewer."""
         return min(len(each.runs) for each in (self.baseline, self.other))
 
     @property
     def one_run(self) -> list[str]:
-        """Those of both of which there is one run only."""
+        """The variants that have one run only."""
         return [each.variant for each in (self.baseline, self.other) if len(each.runs) == 1]
 
 
@@ -115,18 +113,17 @@ def _compare(scope: Scope) -> Iterator[_Compared]:
 
 def _one(compared: _Compared) -> _Compared:
     baseline, other, statistic = compared.baseline, compared.other, compared.statistic
-    values, lacks = zip(*(pairs.figure(each, statistic) for each in (baseline, other)), strict=True)
+    values, missing = zip(*(pairs.figure(each, statistic) for each in (baseline, other)), strict=True)
     found = replace(compared, values=(values[0], values[1]))
-    if why := lacks[0] or lacks[1]:
+    if why := missing[0] or missing[1]:
         return replace(found, why=why)
     if baseline.evidence != other.evidence:
-        return replace(found, why="of one every request is known, of the other only what a tool reported")
+        return replace(found, why=Reason(reasons.EVIDENCE_DIFFERS))
     if statistic == ERRORS and values in ((0, 0), (1, 1)):
-        why = "every request of both failed" if values[0] else "no request of either failed"
-        return replace(found, why=why)
+        return replace(found, why=Reason(reasons.ONLY_FAILURES if values[0] else reasons.NO_FAILURES))
     if compared.contrast or compared.one_run:
         return found
-    why = _below_a_step(found) if _is_finer(found) else pairs.uncompared(statistic, (baseline, other))
+    why = _below_resolution(found) if _is_finer(found) else pairs.incomparable(statistic, (baseline, other))
     return replace(found, why=why)
 
 
@@ -170,46 +167,44 @@ def _concluded(tested: _Tested, page: _Page) -> _Row:
     compared = tested.compared
     p_values = {"p_adjusted": tested.p_different, "p_equivalent_adjusted": tested.p_equivalent}
     if compared.contrast and compared.contrast.open_side:
-        return p_values | _of_the_least(tested, compared.contrast, page)
+        return p_values | _of_timeouts(tested, compared.contrast, page)
     if None in compared.values or compared.why:
         nothing = compared.values == (0, 0)
-        return {"verdict": None if nothing else INCONCLUSIVE, "why": compared.why, "runs_needed": None}
+        return _verdict(None if nothing else INCONCLUSIVE, compared.why)
     if compared.contrast is None:
-        return {"verdict": INCONCLUSIVE} | _of_one_run(compared, page)
+        return _of_one_run(compared, page)
     return p_values | _of_runs(tested, compared.contrast, page)
+
+
+def _verdict(verdict: str | None, *why: Reason | None, runs_needed: int | None = None) -> _Row:
+    found = [reason for reason in why if reason]
+    return {"verdict": verdict, "runs_needed": runs_needed} | reasons.columns(found)
 
 
 def _of_runs(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
     """The verdict where both figures are known."""
     compared = tested.compared
     if tested.p_equivalent is not None and tested.p_equivalent <= page.alpha:
-        return {"verdict": EQUIVALENT, "why": None, "runs_needed": None}
+        return _verdict(EQUIVALENT)
     if _is_finer(compared):
-        return {"verdict": INCONCLUSIVE, "why": _below_a_step(compared), "runs_needed": None}
+        return _verdict(INCONCLUSIVE, _below_resolution(compared))
     if (tested.p_different or 0) <= page.alpha:
         words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
-        return {"verdict": words[contrast.effect < 0], "why": None, "runs_needed": None}
+        return _verdict(words[contrast.effect < 0])
     needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
     alone = contrast.p_different() <= page.alpha
-    why = "by itself it would differ, among so many figures it may be chance" if alone else "the runs differ too much"
-    return {"verdict": INCONCLUSIVE, "why": why, "runs_needed": needed}
+    code = reasons.MULTIPLE_COMPARISONS if alone else reasons.RUNS_VARY
+    return _verdict(INCONCLUSIVE, Reason(code), runs_needed=needed)
 
 
-def _of_the_least(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
+def _of_timeouts(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
     """The verdict where one figure falls among requests that timed out: it may be longer than another, nothing else."""
     why, longer = tested.compared.why, contrast.effect * contrast.open_side > 0
     if not longer or (tested.p_different or 0) > page.alpha:
-        return {"verdict": INCONCLUSIVE, "why": why, "runs_needed": None}
+        return _verdict(INCONCLUSIVE, why)
     if contrast.open_side > 0:
-        verdict, told = SLOWER, f"at least {_times(contrast.ratio_low)} as long"
-    else:
-        verdict, told = FASTER, f"at most {_times(contrast.ratio_high)} as long"
-    return {"verdict": verdict, "why": f"{told}: {why}", "runs_needed": None}
-
-
-def _times(ratio: float | None) -> str:
-    """Three digits, thousands separated: ``13,100 times``."""
-    return f"{float(f'{ratio:.3g}'):,.15g} times"
+        return _verdict(SLOWER, Reason(reasons.AT_LEAST, value=contrast.ratio_low), why)
+    return _verdict(FASTER, Reason(reasons.AT_MOST, value=contrast.ratio_high), why)
 
 
 def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float) -> int | None:
@@ -231,19 +226,15 @@ def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float)
 def _of_one_run(compared: _Compared, page: _Page) -> _Row:
     """What it would take where one run leaves unknown how much runs differ."""
     statistic, (before, after) = compared.statistic, compared.values
-    which = "one run" if len(compared.one_run) == 2 else f"one run of {quoted(compared.one_run[0])}"
+    variant = None if len(compared.one_run) == 2 else compared.one_run[0]
     if statistic == ERRORS or not before or not after:
-        return {"why": f"{which}: how much runs differ is not known; it takes at least 2", "runs_needed": 2}
+        return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), runs_needed=2)
     if _is_finer(compared):
-        return {"why": f"{which}, and {_below_a_step(compared)}", "runs_needed": None}
-    spread = page.spreads.get(statistic, _SUPPOSED_SPREAD * np.sqrt(2))
+        return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), _below_resolution(compared))
+    spread = page.spreads.get(statistic, _ASSUMED_SPREAD * np.sqrt(2))
     needed = _runs_needed(compared, page, float(np.log(after / before)), spread)
-    supposed = f"by {100 * _SUPPOSED_SPREAD:g} % (one standard deviation)"
-    if statistic in page.spreads:
-        supposed = "as those of other cells here do"
-    rough = f"about {needed:,}" if needed else "more than 1,000"
-    why = f"{which}: how much runs differ is not known; it takes at least 2, and {rough}{SUPPOSED}{supposed}"
-    return {"why": why, "runs_needed": needed}
+    assumed = 0.0 if statistic in page.spreads else _ASSUMED_SPREAD
+    return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant, value=assumed, needed=needed), runs_needed=needed)
 
 
 def _is_finer(compared: _Compared) -> bool:
@@ -254,8 +245,8 @@ def _is_finer(compared: _Compared) -> bool:
     return abs(compared.contrast.shift if compared.contrast else after - before) < _step(compared)
 
 
-def _below_a_step(compared: _Compared) -> str:
-    return f"latencies come in {STEPS}{_step(compared) / 1e6:g} ms, and the shift is less than one"
+def _below_resolution(compared: _Compared) -> Reason:
+    return Reason(reasons.BELOW_RESOLUTION, value=_step(compared))
 
 
 def _step(compared: _Compared) -> float:

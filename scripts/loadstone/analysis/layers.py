@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loadstone.analysis.pairs import Place, alike, contrasted, paired, places, reported, step_ns, uncompared
+from loadstone.analysis import reasons
+from loadstone.analysis.pairs import Place, alike, contrasted, incomparable, paired, places, reported, step_ns
+from loadstone.analysis.reasons import Reason
 from loadstone.analysis.saturation import STATISTICS, described, swept
-from loadstone.analysis.scope import Scope, Series, quoted
+from loadstone.analysis.scope import Scope, Series
 from loadstone.config.variants import Diamond, Layer, VariantGraph
-from loadstone.digits import ms
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
 from loadstone.stats.interaction import Interaction, interaction, interaction_of_runs, pool_errors
@@ -29,7 +30,7 @@ class _Stepped:
     pair: tuple[Series, Series]
     statistic: str
     added: Contrast | None
-    missing: str | None
+    missing: Reason | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class _Crossed:
     diamond: Diamond
     statistic: str
     interaction: Interaction | None
-    missing: str | None
+    missing: Reason | None
     p: float | None = None
 
 
@@ -52,14 +53,15 @@ def layers(scope: Scope) -> Iterator[_Row]:
     key, crossed = scope.key, _crossed(scope)
     for each, p in zip(found, sure, strict=True):
         place, layer, added = each.place, each.layer, each.added
-        below, above = quoted(layer.below), quoted(layer.variant)
         warnings = [each.missing] if each.missing else []
         if added and added.shift < 0 and p < 1 - scope.confidence:
-            warnings.append(f"takes latency away: {above} is faster than {below}, which it is built upon")
-        warnings += [_told(one, layer) for one in crossed if _concerns(one, place, layer, each.statistic, scope)]
+            warnings.append(Reason(reasons.NEGATIVE, layer.variant, layer.below))
+        warnings += [
+            _not_additive(one, layer) for one in crossed if _concerns(one, place, layer, each.statistic, scope)
+        ]
         for name in (layer.below, layer.variant):
             if place.rate in beyond[name, place.way]:
-                warnings.append(f"{quoted(name)} is beyond its knee: its latency grows for as long as the attack lasts")
+                warnings.append(Reason(reasons.BEYOND_KNEE, name))
         yield (
             key
             | described(each.pair)
@@ -75,8 +77,8 @@ def layers(scope: Scope) -> Iterator[_Row]:
                 "below_n_runs": len(each.pair[0].runs),
                 "n_pairs": added and added.n_pairs,
                 "confidence": scope.confidence,
-                "warning": "; ".join(warnings) or None,
             }
+            | reasons.columns(warnings, "warning")
         )
 
 
@@ -88,7 +90,7 @@ def _stepped(scope: Scope) -> list[_Stepped]:
             for statistic in STATISTICS:
                 added = known.get(place.key(layer.below, layer.variant, statistic))
                 added = None if added and added.open_side else added
-                missing = None if added else _missing(pair, statistic) or uncompared(statistic, pair)
+                missing = None if added else _missing(pair, statistic) or incomparable(statistic, pair)
                 found.append(_Stepped(place, layer, pair, statistic, added, missing))
     return found
 
@@ -114,8 +116,8 @@ def interactions(scope: Scope) -> Iterator[_Row]:
                 "interaction_high_ns": high,
                 "p_adjusted": each.p,
                 "confidence": scope.confidence,
-                "warning": each.missing or ("does not add up" if _is_sure(each, scope) else None),
             }
+            | reasons.columns(_warnings(each, scope), "warning")
         )
 
 
@@ -128,7 +130,7 @@ def _crossed(scope: Scope) -> list[_Crossed]:
                 missing = _missing(four, statistic)
                 value = None if missing else _interaction(four, statistic)
                 if value is None and missing is None:
-                    missing = uncompared(statistic, four)
+                    missing = incomparable(statistic, four)
                 found.append(_Crossed(place, diamond, statistic, value, missing))
     kinds = {
         number: (each.statistic, each.place.way, each.interaction.n_pairs is None)
@@ -161,31 +163,36 @@ def _concerns(each: _Crossed, place: Place, layer: Layer, statistic: str, scope:
     return same and layer.below in sides and _is_sure(each, scope)
 
 
-def _told(each: _Crossed, layer: Layer) -> str:
+def _warnings(each: _Crossed, scope: Scope) -> list[Reason]:
+    if each.missing:
+        return [each.missing]
+    return [Reason(reasons.NOT_ADDITIVE)] if _is_sure(each, scope) else []
+
+
+def _not_additive(each: _Crossed, layer: Layer) -> Reason:
     """What a layer at the top of a diamond adds more or less than the same layer at its bottom."""
     diamond, value_ns = each.diamond, each.interaction.value if each.interaction else 0.0
     other = diamond.right if layer.below == diamond.left else diamond.left
-    more = "more" if value_ns > 0 else "less"
-    return f"does not add up: {ms(abs(value_ns))} {more} than {quoted(other)} adds to {quoted(diamond.bottom)}"
+    return Reason(reasons.NOT_ADDITIVE, diamond.bottom, other, value=value_ns)
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _missing(series: Sequence[Series], statistic: str) -> str | None:
+def _missing(series: Sequence[Series], statistic: str) -> Reason | None:
     """Why a figure of several series can't be had."""
     if len({each.evidence for each in series}) > 1:
-        return "of some every request is known, of others only what a tool reported"
+        return Reason(reasons.EVIDENCE_DIFFERS)
     for each in series:
         if each.evidence == "requests":
-            if lack := each.lacks(statistic):
-                return lack
+            if reason := each.missing(statistic):
+                return reason
         elif statistic != "mean":
-            return "percentiles of several reports are never averaged"
+            return Reason(reasons.REPORTS_NOT_AVERAGED)
         elif any(row["mean_ns"] is None for row in each.reported):
-            return f"the reports of {quoted(each.variant)} lack this figure"
+            return Reason(reasons.NOT_REPORTED, each.variant)
         if len(each.runs) < 2:
-            return f"one run of {quoted(each.variant)}: it takes two, better five"
+            return Reason(reasons.ONE_RUN, each.variant)
     return None
 
 

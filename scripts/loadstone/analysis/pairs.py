@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from loadstone.analysis.scope import Scope, Series, quoted
+from loadstone.analysis import reasons
+from loadstone.analysis.reasons import Reason
+from loadstone.analysis.scope import Scope, Series
 from loadstone.config.variants import VariantGraph
 from loadstone.stats import contrasts
 from loadstone.stats.bootstrap import ERRORS
@@ -106,15 +108,15 @@ def _contrast(pair: tuple[Series, Series], statistic: str, confidence: float) ->
 # --- what series have ------------------------------------------------------------------------------------------------
 
 
-def figure(series: Series, statistic: str) -> tuple[float | None, str | None]:
+def figure(series: Series, statistic: str) -> tuple[float | None, Reason | None]:
     """A series' figure, or why there is none."""
     if series.evidence == "requests":
-        return series.replicates.values.get(statistic), series.lacks(statistic)
+        return series.replicates.values.get(statistic), series.missing(statistic)
     found = reported(series, statistic)
     if len(found) < len(series.runs) or not found.size:
-        return None, f"the reports of {quoted(series.variant)} lack this figure"
+        return None, Reason(reasons.NOT_REPORTED, series.variant)
     if len(found) > 1 and statistic.startswith("p"):
-        return None, "percentiles of several reports are never averaged"
+        return None, Reason(reasons.REPORTS_NOT_AVERAGED)
     return float(found.mean()), None
 
 
@@ -125,15 +127,15 @@ def reported(series: Series, statistic: str) -> np.ndarray:
     return 1 - told if statistic == ERRORS else told
 
 
-def uncompared(statistic: str, series: Sequence[Series]) -> str:
+def incomparable(statistic: str, series: Sequence[Series]) -> Reason:
     """Why figures of several runs each that are known could not be compared."""
     if statistic == ERRORS:
-        return "the reports do not tell of how many requests the shares of failures are"
+        return Reason(reasons.SAMPLE_SIZE_UNKNOWN)
     if 0 in [figure(each, statistic)[0] for each in series]:
-        return "latencies of 0 have no ratio"
+        return Reason(reasons.ZERO_LATENCY)
     if any(each.evidence == "requests" for each in series):
-        return f"in other runs like these {statistic} may be 0, which has no ratio"
-    return "the runs agree to the last digit that was reported: by how much runs differ is not known"
+        return Reason(reasons.ZERO_IN_OTHER_RUNS, statistic=statistic)
+    return Reason(reasons.IDENTICAL_RUNS)
 
 
 def paired(series: Iterable[Series]) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from loadstone import stats
-from loadstone.analysis.scope import Scope, Series, quoted
+from loadstone.analysis.reasons import quoted
+from loadstone.analysis.scope import Scope, Series
 from loadstone.stats.bootstrap import THROUGHPUT
 from loadstone.stats.saturation import CARRIED, SHORTFALL, AtShare, Estimate, Knee, Load, at_share, knee, ratio_of
 
@@ -174,6 +175,7 @@ def _shared(each: Swept, baseline: Swept | None, share: float, statistic: str, c
     theirs = _at_share(baseline, share, statistic, confidence)
     row |= {"baseline": baseline.variant, "baseline_load": theirs.load}
     if theirs.problem:
+        row["baseline_problem"] = theirs.problem
         row["problem"] = "; ".join(filter(None, (own.problem, f"{quoted(baseline.variant)}: {theirs.problem}")))
     if own.value and theirs.value:
         ratio = ratio_of(own.value, theirs.value)

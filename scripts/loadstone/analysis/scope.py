@@ -5,7 +5,6 @@ conclusions (`analysis/effects.py` and its like) take a scope and give rows of t
 each series brings its replicates, computed once and kept.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -13,14 +12,14 @@ from typing import Any
 
 import duckdb
 
+from loadstone.analysis import reasons
+from loadstone.analysis.reasons import Reason
 from loadstone.archive import Campaign
 from loadstone.readers import load_generators
 from loadstone.stats import Replicates, estimable, requests_needed
 from loadstone.tables.schema import PERCENTILES
 
 _Row = dict[str, Any]
-
-_QUOTED = re.compile("“((?:[^”]|””)*)”")
 
 BLOCKS = "blocks"  # the order of a sweep in which every variant has its run in every block
 
@@ -48,19 +47,6 @@ def settings(declared: Mapping[str, Any]) -> Settings:
 def way(run: Mapping[str, Any]) -> tuple[Any, ...]:
     """How a run was measured: runs of two ways never share a statistic, whatever a comparison allows."""
     return str(run["load_model"]), *map(str, load_generators.meaning(run["generator"]))
-
-
-def quoted(name: str) -> str:
-    """A variant's canonical name as it stands in texts of tables, so that pages find it and show its label instead.
-
-    A closing mark within the name is doubled.
-    """
-    return f"“{name.replace('”', '””')}”"
-
-
-def requoted(text: str, shown: Callable[[str], str]) -> str:
-    """A text of tables with what is `shown` for each `quoted` name in its place."""
-    return _QUOTED.sub(lambda found: shown(found[1].replace("””", "”")), text)
 
 
 def grouped(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
@@ -105,28 +91,22 @@ class Series:
         in_blocks = all(run["plan_order"] == BLOCKS for run in self.runs) and len(set(found)) == len(found)
         return found if in_blocks and self.replicates.n_runs in (0, len(found)) else None
 
-    def lacks(self, statistic: str) -> str | None:
-        """Why a statistic (``mean``, ``p99``, ...) of requests, or how far it moves, can't be told; None if it can."""
+    def missing(self, statistic: str) -> Reason | None:
+        """Why there is no statistic (``mean``, ``p99``, ...) of requests, or no interval of it; None where there is."""
         found = self.replicates
         if statistic in found.values:
             if found.n_runs < 2 or statistic in found.draws:
                 return None
-            return (
-                f"in other runs like those of {quoted(self.variant)} {statistic} may fall among requests that time "
-                "out: how far it would move is not known"
-            )
+            return Reason(reasons.INTERVAL_TIMES_OUT, self.variant, statistic=statistic)
         probability = PERCENTILES.get(statistic)
         if probability is not None and not estimable(found.n_requests, probability):
-            return (
-                f"too few requests: {statistic} takes {requests_needed(probability):,}, {quoted(self.variant)} has "
-                f"{found.n_requests:,}"
+            needed = requests_needed(probability)
+            return Reason(
+                reasons.TOO_FEW_REQUESTS, self.variant, statistic=statistic, value=found.n_requests, needed=needed
             )
         if found.n_timeouts:
-            return (
-                f"{found.n_timeouts:,} requests of {quoted(self.variant)} timed out: it is only known what they took "
-                "at least"
-            )
-        return f"nothing is known of it for {quoted(self.variant)}"
+            return Reason(reasons.TIMEOUTS, self.variant, value=found.n_timeouts)
+        return Reason(reasons.NO_FIGURE, self.variant)
 
 
 def _everything(_variant: str, _rate: float) -> bool:

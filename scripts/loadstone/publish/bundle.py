@@ -27,8 +27,8 @@ from loadstone.archive.trace_dumps import Dump
 from loadstone.config import SETTINGS
 from loadstone.errors import LoadstoneError
 from loadstone.publish.site import files as site_files
-from loadstone.report import navigation
-from loadstone.report.slugs import slug
+from loadstone.report import site_layout
+from loadstone.report.site_layout import slug
 from loadstone.tables import VERSION, layout, verify
 from loadstone.tables.schema import PLAIN, SCOPED
 from loadstone.text import counted, megabytes
@@ -40,7 +40,7 @@ ARCHIVE, TABLES, SITE, CONFIG = "archive/", "tables/", "site/", "config/"
 CONFIGURATION = ("catalogue.yaml", "comparisons.yaml", "variants.yaml")
 LIBRARIES = ("diptest", "duckdb", "ijson", "msgspec", "numpy", "pyarrow", "ruptures", "scipy")
 _OF_COMPARISONS = (*(table for table in PLAIN if table not in ("generators", "history")), *SCOPED)
-_PROGRESS = next(entry.path for entry in navigation.ENTRIES if entry.name == "progress")
+_PROGRESS = next(entry.path for entry in site_layout.ENTRIES if entry.name == "progress")
 _ALWAYS_IN_SITE = ("assets/", "methods.html")
 
 

@@ -1,38 +1,49 @@
-"""What a campaign page says: its cells, errors and runs from the tables, and its plan from the archive's metadata."""
+"""The page of a campaign: what it shows, from the tables and from the archive's metadata."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loadstone.archive import Campaign, plan
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.run_records import Failure, RunRecord
+from loadstone.archive.stages import TEST, WARMUP, Stage
 from loadstone.config.variants import Style, Variants
 from loadstone.readers import load_generators
 from loadstone.report import (
-    annotations,
-    causes_section,
     chart_rows,
     charts,
-    clock_resolution,
     conclusions,
     distributions_section,
-    incidents_section,
+    incidents,
     measurement,
+    numbers,
     reported_section,
     resources_section,
     run_findings,
-    senders_section,
     variant_page,
 )
-from loadstone.report.campaign_facts import facts, rests_on
 from loadstone.report.charts import Load
 from loadstone.report.conclusions import Conclusions
 from loadstone.report.distributions_section import Distributions
-from loadstone.report.incidents_section import Incidents
-from loadstone.report.labels import SHOWN, distinct, interval, latency_in
+from loadstone.report.incidents import Incidents
 from loadstone.report.measurement import Described
-from loadstone.report.numbers import Unit, page_unit, rate_name, when
+from loadstone.report.numbers import (
+    LOAD_MODELS,
+    SHOWN,
+    Unit,
+    counted,
+    distinct,
+    duration,
+    interval_text,
+    joined,
+    latency_in,
+    page_unit,
+    rate_name,
+    span,
+    when,
+)
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.reported_section import Reported
 from loadstone.report.run_findings import RunFindings
@@ -42,10 +53,10 @@ STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "90th percentile", "p99": 
 ERRORS = {
     "http_503_by_proxy": "HTTP 503 by a proxy",
     "http_503_by_service": "HTTP 503 by the service",
-    "http_503": "HTTP 503, not told by whom",
+    "http_503": "HTTP 503, sender unknown",
     "http_5xx_by_proxy": "HTTP 5xx other than 503 by a proxy",
     "http_5xx_by_service": "HTTP 5xx other than 503 by the service",
-    "http_5xx": "HTTP 5xx other than 503, not told by whom",
+    "http_5xx": "HTTP 5xx other than 503, sender unknown",
     "http_4xx_by_proxy": "HTTP 4xx by a proxy",
     "http_4xx": "HTTP 4xx",
     "http_other": "Other HTTP codes",
@@ -77,7 +88,7 @@ class CampaignPage:
     streams: list[Row]
     resources: list[Row]
     incidents: Incidents
-    put_back: list[Row]  # cells and errors with the left-out runs put back; empty where none is left out
+    put_back: list[Row]  # cells and errors with excluded runs; empty where none is excluded
     put_back_errors: list[Row]
     suggestions: list[Row]
     planned: int | None
@@ -121,8 +132,8 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
 
     `confidence` is that of all intervals.
     """
-    cells = clock_resolution.rounded(questions.rows("page_cells", put_back=False))
-    put_back = clock_resolution.rounded(questions.rows("page_cells", put_back=True))
+    cells = numbers.rounded_to_steps(questions.rows("page_cells", put_back=False))
+    put_back = numbers.rounded_to_steps(questions.rows("page_cells", put_back=True))
     if not any(cell["n_excluded"] for cell in put_back):
         put_back = []
     overview = next(iter(questions.rows("page_campaigns")), None)
@@ -148,7 +159,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
         failures=sorted(failures, key=lambda row: bool(row["collected"])),
         streams=questions.rows("page_streams"),
         resources=resources_section.gather(questions),
-        incidents=incidents_section.gather(questions),
+        incidents=incidents.gather(questions),
         put_back=put_back,
         put_back_errors=questions.rows("page_errors", put_back=True) if put_back else [],
         suggestions=in_order(questions.rows("page_suggestions", shown=SHOWN), names),
@@ -164,8 +175,8 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
         ),
         reported=reported,
         run_findings=run_findings.gather(questions),
-        causes=causes_section.context(questions, {style.name: style.label for style in styles}),
-        senders=senders_section.context(questions),
+        causes=incidents.causes_context(questions, {style.name: style.label for style in styles}),
+        senders=run_findings.generators_context(questions),
         concluded=conclusions.gather(questions, confidence),
         distributions=distributions_section.gather(questions),
     )
@@ -175,11 +186,11 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
     """The variables of ``campaign.html``; `entry` is what the catalogue says of the campaign."""
     labels = {style.name: style.label for style in page.styles}
     order = {style.name: position for position, style in enumerate(page.styles)}
-    people_say = annotations.context(page.campaign, page.runs, page.suggestions, variants, entry)
+    people_say = annotations_context(page.campaign, page.runs, page.suggestions, variants, entry)
     recorded = [record for cell in page.described for record in cell.records.values()]
-    happened = incidents_section.context(page.incidents, recorded, labels)
+    happened = incidents.context(page.incidents, recorded, labels)
     sections = {
-        **conclusions.context(page.concluded, page.styles, page.unit, clock_resolution.step(page.runs, page.unit)),
+        **conclusions.context(page.concluded, page.styles, page.unit, numbers.coarse_step(page.runs, page.unit)),
         **people_say,
         **page.measured,
         **resources_section.context(page.resources, labels),
@@ -197,7 +208,7 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "when": when(page.campaign),
         "facts": facts(page),
         "rests_on": rests_on(page),
-        "incidents_notice": incidents_section.notice(happened, len(page.runs)),
+        "incidents_notice": incidents.notice(happened, len(page.runs)),
         "unit": page.unit,
         "styles": page.styles,
         "variant_pages": variant_page.pages_of(page.campaign.app, order),
@@ -210,10 +221,10 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "curve_rates": distributions_section.choices(page.distributions),
         "timed": any(load_generators.is_timed(run["generator"]) for run in page.runs if run["evidence"] == "raw"),
         "reported_chart": reported_section.has_loads(page.reported),
-        "codes_told": not page.cells or any(cell["error_fraction"] is not None for cell in page.cells),
+        "has_codes": not page.cells or any(cell["error_fraction"] is not None for cell in page.cells),
         "variant_choices": [(style.name, style.label) for style in page.styles],
         "cells": sorted(page.cells, key=lambda cell: (cell["rate"], order[cell["variant"]])),
-        "put_back": beside(page, order),
+        "put_back": with_excluded(page, order),
         "shown": SHOWN,
         "error_classes": error_classes([*page.errors, *page.put_back_errors]),
         "excluded": page.excluded[:SHOWN],
@@ -221,11 +232,11 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "missing": page.missing,
         "problems": page.problems,
         "codes": page.codes,
-        "failures": [row | {"said": _said(row)} for row in page.failures],
+        "failures": [row | {"failure": _failure(row)} for row in page.failures],
         "streams": page.streams,
         "latency": latency_in(page.unit),
-        "spread": lambda cell, name: clock_resolution.spread(cell[name], page.unit, cell["resolution_ns"]),
-        "interval": lambda cell, name: interval(cell, name, page.unit),
+        "spread": lambda cell, name: numbers.spread_text(cell[name], page.unit, cell["resolution_ns"]),
+        "interval": lambda cell, name: interval_text(cell, name, page.unit),
         "data": script_data(page, name),
         "specs": charts.specifications(page.styles, page.unit, load),
     }
@@ -235,7 +246,7 @@ def _records(cells: Sequence[Described]) -> dict[tuple[float, str, int], RunReco
     return {(cell.rate, cell.folder, number): record for cell in cells for number, record in cell.records.items()}
 
 
-def _said(failure: Row) -> Failure:
+def _failure(failure: Row) -> Failure:
     return Failure(failure["failed_at"], failure["phase"], failure["error"], tuple(failure["evidence"] or ()))
 
 
@@ -247,12 +258,12 @@ def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
     return [(name, ERRORS.get(name, name)) for name in sorted(weight, key=lambda name: -weight[name])]
 
 
-def beside(page: CampaignPage, order: Mapping[str, int]) -> list[tuple[Row | None, Row]]:
-    """Cells that left runs out: as they count, if any run does, and with those runs put back."""
-    counting = {(cell["rate"], cell["variant"]): cell for cell in page.cells}
+def with_excluded(page: CampaignPage, order: Mapping[str, int]) -> list[tuple[Row | None, Row]]:
+    """Cells with excluded runs: over their valid runs, if there are any, and over all runs."""
+    valid = {(cell["rate"], cell["variant"]): cell for cell in page.cells}
     changed = [cell for cell in page.put_back if cell["n_excluded"]]
     changed.sort(key=lambda cell: (cell["rate"], order[cell["variant"]]))
-    return [(counting.get((cell["rate"], cell["variant"])), cell) for cell in changed]
+    return [(valid.get((cell["rate"], cell["variant"])), cell) for cell in changed]
 
 
 def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
@@ -266,7 +277,7 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
         "resources": resources_section.choices(page.resources),
         **conclusions.choices(page.concluded),
         "load_unit": page.load_unit,
-        "step": clock_resolution.step(page.runs, page.unit),
+        "step": numbers.coarse_step(page.runs, page.unit),
         "unit": page.unit.symbol,
         "variants": chart_rows.variants(page.styles),
         "rates": rates,
@@ -279,7 +290,7 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
             **shown,
             **chart_rows.of_runs(page.distributions, page.styles, page.unit),
             **chart_rows.of_conclusions(
-                page.concluded, page.styles, page.unit, clock_resolution.step(page.runs, page.unit)
+                page.concluded, page.styles, page.unit, numbers.coarse_step(page.runs, page.unit)
             ),
             "reported": reported,
             "percentiles": chart_rows.reported(reported_section.histogram_rows(page.reported, page.unit), page.styles),
@@ -302,3 +313,135 @@ def _across_load(page: CampaignPage, cells: Sequence[Row], errors: Sequence[Row]
         means=lambda cell: {"mean": (cell["run_mean_ns"], cell["run_std_ns"])},
         ok_means=lambda cell: {"mean": (cell["ok_run_mean_ns"], cell["ok_run_std_ns"])},
     )
+
+
+# --- the head of the page ---------------------------------------------------------------------------------------------
+
+
+_MOST_SHAPES = 3
+
+
+def rests_on(page: CampaignPage) -> str:
+    """How many of the planned runs the page's figures rest on."""
+    # A run of which only the load generator's report is left is valid in comparisons, but not here.
+    reported = sum(run["evidence"] != "raw" and not run["excluded"] for run in page.runs)
+    valid = len(page.runs) - len(page.excluded) - reported
+    excluded = f"{len(page.excluded):,} excluded"
+    if reported:
+        excluded += f"; {reported:,} with the load generator's report alone, which is in no other figure"
+    if page.runs and reported == len(page.runs):
+        return (
+            f"{counted(reported, 'run')}, each with the load generator's report alone: shown as reported, and never "
+            "pooled."
+        )
+    if page.planned is None:
+        return f"{counted(valid + reported, 'run')}; {excluded}. The number of planned runs was not recorded."
+    text = f"{page.planned_collected or 0:,} of {counted(page.planned, 'planned run')} collected; {excluded}"
+    if not page.excluded and not reported:
+        return f"{text}."
+    return f"{text}, so the figures rest on {counted(valid, 'run')}."
+
+
+def facts(page: CampaignPage) -> list[tuple[str, str]]:
+    """Headline facts as (term, description); what neither tables nor metadata say is not listed."""
+    runs, cells = page.runs, page.metadata
+    models = joined(LOAD_MODELS.get(run["load_model"], run["load_model"]) for run in runs)
+    labels = {f"{key}: {value}" for run in runs for key, value in (run["labels"] or {}).items()}
+    per_cell = sorted({cell["n_runs"] for cell in page.cells})
+    found = [
+        ("Application", page.campaign.app),
+        ("Host", page.campaign.host),
+        ("Opened", f"{when(page.campaign)} ({page.campaign.timestamp})"),
+        ("Load model", models),
+        ("Load", f"{span(page.rates)} {page.load_unit}" if page.rates else ""),
+        ("Stages", _stages(cells)),
+        ("Runs per cell", span(per_cell)),
+        ("Requests", f"{sum(run['requests'] or 0 for run in runs):,}" if runs else ""),
+        ("Latencies in steps of", _steps(runs)),
+        ("Duration of a run", joined((_durations(run["duration_s"] for run in runs), *map(_iterations, cells)))),
+        ("Warm-up", "" if _stages(cells) else _warmup(cells)),
+        *_pods(page),
+        ("Labels", ", ".join(sorted(labels))),
+    ]
+    return [(term, text) for term, text in found if text]
+
+
+def _pods(page: CampaignPage) -> Iterator[tuple[str, str]]:
+    if text := measurement.replicas_text(page.metadata):
+        yield "Replicas", text
+        recorded = [record for cell in page.described for record in cell.records.values()]
+        yield "Pods during a run", span(sum(count for _, count in record.pods) or None for record in recorded)
+    else:
+        yield "Replicas", joined(str(run["replicas"]) for run in page.runs if run["replicas"] is not None)
+
+
+def _steps(runs: Sequence[Row]) -> str:
+    coarse_ns = {run["resolution_ns"] for run in runs if (run["resolution_ns"] or 0) >= numbers.COARSE_NS}
+    return joined(map(numbers.resolution_text, sorted(coarse_ns)))
+
+
+def _durations(seconds: Iterable[float | None]) -> str:
+    known = sorted({value for value in seconds if value is not None})
+    if len(known) > 3:
+        return f"{duration(known[0])} to {duration(known[-1])}"
+    return ", ".join(map(duration, known))
+
+
+def _iterations(cell: Metadata) -> str:
+    """What ends a run of users who ask so often."""
+    if (stage := cell.measured) is None or not stage.iterations:
+        return ""
+    return f"{counted(stage.iterations, 'iteration')} per user, at most {duration(stage.duration_s)}"
+
+
+def _stages(cells: list[Metadata]) -> str:
+    """What was sent one after another, where that is more than a warm-up and a test; of a few rates at most."""
+    shapes = dict.fromkeys(
+        ", ".join(map(_stage, cell.stages)) for cell in cells if {stage.name for stage in cell.stages} - {WARMUP, TEST}
+    )
+    shown = list(shapes)[:_MOST_SHAPES]
+    more = [f"and {len(shapes) - len(shown)} more"] if len(shapes) > len(shown) else []
+    return "; ".join([*shown, *more])
+
+
+def _stage(stage: Stage) -> str:
+    rate, to = f"{stage.rate or 0:g}", f"{stage.to or 0:g}"
+    load = f"at {rate} requests/s" if rate == to else f"from {rate} to {to} requests/s"
+    return f"{stage.name} {duration(stage.duration_s)} {load}{' (measured)' if stage.measured else ''}"
+
+
+def _warmup(cells: list[Metadata]) -> str:
+    lengths = {cell.warmup_duration_s for cell in cells}
+    if not lengths - {None, 0.0}:
+        return "none" if lengths == {0.0} else ""
+    rates = span(cell.warmup_rate for cell in cells)
+    lasting = " or ".join(duration(length) for length in sorted(lengths - {None}, key=float))  # type: ignore[arg-type]
+    return f"{lasting} at {rates} requests/s" if rates else lasting
+
+
+# --- annotations ------------------------------------------------------------------------------------------------------
+
+
+_NO_ENTRY: dict[str, Any] = {"purpose": None, "notes": (), "corrections": ()}
+_ENTRY_FIELDS = {"mode": "mode", "runs": "runs", "replicas": "replicas", "rates": "requests/s", "variants": "variants"}
+
+
+def annotations_context(
+    campaign: Campaign, runs: Sequence[Row], suggestions: Sequence[Row], variants: Variants, entry: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Variables of ``known.html``; `entry` is the catalogue's of this campaign, empty when it has none."""
+    present = {run["variant"] for run in runs}
+    carried = Counter(tag for run in runs for tag in run["tags"] or ())
+    return {
+        "entry": _NO_ENTRY | dict(entry),
+        "trace_dumps": [(dump["file"], dump.get("of")) for dump in entry.get("trace_dumps", ())],
+        "measured": [(_ENTRY_FIELDS[name], _joined(value)) for name, value in entry.get("measured", {}).items()],
+        "tags": [(tag, carried[tag], entry.get("tags", {}).get(tag)) for tag in sorted(carried)],
+        "relabelled": variants.relabelled(campaign.app, present, campaign.instant),
+        "suggestions": suggestions,
+        "n_suggestions": suggestions[0]["n_suggestions"] if suggestions else 0,
+    }
+
+
+def _joined(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

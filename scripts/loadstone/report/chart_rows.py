@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from loadstone import stats
-from loadstone.analysis import effects
 from loadstone.analysis.distributions import SHARES
 from loadstone.config.variants import Style
-from loadstone.report import colours, verdict_words
+from loadstone.report import colours, conclusions
 from loadstone.report.conclusions import Conclusions, layers_in_order
 from loadstone.report.distributions_section import Distributions
 from loadstone.report.numbers import Unit, rate_name, significant
@@ -28,7 +27,6 @@ LATENCIES = ("mean", "p50", "p90", "p99")
 _ENDS = ("", "_low", "_high")
 _WIDEST = 100
 _DECADES = 1.5
-_VERDICTS = {effects.INCONCLUSIVE: "can't tell", None: "none failed"}
 
 
 # --- rows <-> columns -------------------------------------------------------------------------------------------------
@@ -373,7 +371,7 @@ def _relative_to_baseline(found: Conclusions, styles: Sequence[Style], unit: Uni
         ratio = [_short(row[f"ratio{end}"], 5) for end in _ENDS]
         shift = [_short(unit.of(row[f"shift{end}"]), 5) for end in _ENDS]
         by_statistic.setdefault(row["statistic"], []).append(
-            _effect(row, styles)
+            _effect(row, found, styles)
             | {
                 "beyond": beyond,
                 **{name: {"ratio": ratio[at], "shift": shift[at]} for at, name in enumerate(("value", "low", "high"))},
@@ -397,7 +395,7 @@ def _errors_relative_to_baseline(found: Conclusions, styles: Sequence[Style]) ->
     ends = {"value": "shift", "low": "shift_low", "high": "shift_high"}
     return columns(
         [
-            _effect(row, styles)
+            _effect(row, found, styles)
             | {name: None if row[end] is None else _short(100 * row[end]) for name, end in ends.items()}
             for row in rows
         ]
@@ -410,15 +408,15 @@ def _by_load(rows: Iterable[Row], styles: Sequence[Style]) -> list[Row]:
     return sorted(known, key=lambda row: (row["rate"], places[row["variant"]]))
 
 
-def _effect(row: Row, styles: Sequence[Style]) -> Row:
+def _effect(row: Row, found: Conclusions, styles: Sequence[Style]) -> Row:
     labels = {style.name: style.label for style in styles}
     return {
         "variant": _places(styles)[row["variant"]],
         "load": row["rate"],
         "baseline": labels.get(row["baseline"], row["baseline"]),
         "verdict": row["verdict"],
-        "shown": _VERDICTS.get(row["verdict"], row["verdict"]),
-        "why": row["why"] and verdict_words.relabelled(row["why"], labels),
+        "shown": row["verdict"] or "none failed",
+        "why": conclusions.reason_text(found, row, styles),
         "needed": row["runs_needed"],
         "p": _short(row["p_adjusted"], 5),
         "runs": row["n_runs"],
@@ -449,7 +447,7 @@ def _layers(
                 "scaled": None if beyond else value,
                 "sure": low is not None and high is not None and (low > 0 or high < 0),
                 "shown": _signed(value, step) + (" (in doubt)" if row["warning"] and value is not None else ""),
-                "warning": row["warning"] and verdict_words.relabelled(row["warning"], labels),
+                "warning": conclusions.reason_text(found, row, styles),
                 "runs": row["n_runs"],
             }
         )

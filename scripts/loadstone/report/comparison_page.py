@@ -1,7 +1,7 @@
-"""What a comparison's page says: its figures by three averages, what they rest on, and what was left out and why."""
+"""What a comparison's page says: figures by three averages, their evidence, and excluded runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -18,21 +18,32 @@ from loadstone.readers import load_generators
 from loadstone.report import (
     chart_rows,
     charts,
-    clock_resolution,
     conclusions,
     distributions_section,
-    published_section,
+    fits_section,
+    numbers,
     reported_section,
+    resources_section,
 )
 from loadstone.report.charts import Load
 from loadstone.report.conclusions import Conclusions
 from loadstone.report.distributions_section import Distributions
-from loadstone.report.labels import LOAD_MODELS, SHOWN, distinct, interval, latency_in
-from loadstone.report.numbers import Unit, counted, joined, page_unit, when
+from loadstone.report.numbers import (
+    LOAD_MODELS,
+    SHOWN,
+    Unit,
+    counted,
+    distinct,
+    interval_text,
+    joined,
+    latency_in,
+    page_unit,
+    when,
+)
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.reported_section import Reported
-from loadstone.report.slugs import slug
-from loadstone.text import load_unit, rate_text
+from loadstone.report.site_layout import slug
+from loadstone.text import listed, load_unit, rate_text
 
 STATISTICS = {
     "summaries": "Mean of runs",
@@ -75,7 +86,7 @@ class ComparisonPage:
     @property
     def step(self) -> list[float] | None:
         """The least step of all latencies, where all are coarse."""
-        return clock_resolution.step(self.selection.counting, self.unit)
+        return numbers.coarse_step(self.selection.counting, self.unit)
 
     @property
     def load_unit(self) -> str:
@@ -114,7 +125,7 @@ def gather(
     selection = select(comparison, questions.connection)
     counting = [] if selection.refusals else selection.counting
     naming = _Naming(counting)
-    rows = clock_resolution.rounded(map(naming.named, questions.of_scope("comparisons", comparison.id)))
+    rows = numbers.rounded_to_steps(map(naming.named, questions.of_scope("comparisons", comparison.id)))
     keys = {_run(run) for run in counting}
     reported = reported_section.gather(questions, lambda run: _run(run) in keys, naming.named)
     present = {run["variant"] for run in counting}
@@ -123,19 +134,20 @@ def gather(
     planned = [] if is_told else chain.from_iterable(map(plan.declared_variants, newest_first))
     styles = distinct(variants.styles(comparison.app, present, planned))
     labels = {style.name: style.label for style in styles} if naming.tells else None
+    medians = [row["p50_ns"] or row["vegeta_summaries_mean_ns"] for row in rows]
     return ComparisonPage(
         comparison=comparison,
         campaigns=campaigns,
         selection=selection,
         rows=rows,
-        unit=published_section.unit_of(rows, reported.rows, page_unit),
+        unit=page_unit(medians or [row["p50_ns"] for row in reported.rows]),
         styles=naming.styles(styles),
         reported=reported,
         fitted=list(fits.fit_all(comparison, counting, questions.connection, confidence)),
-        used=published_section.use(
+        used=resources_section.per_run(
             questions, lambda run: bool(reported.rows or comparison.fits) and _run(run) in keys, SHOWN
         ),
-        meanings=published_section.meanings(questions, counting),
+        meanings=reported_section.meanings(questions, counting),
         concluded=conclusions.gather(questions, confidence, comparison.id, naming.name, labels),
         distributions=distributions_section.gather(
             questions, comparison.id, counts=lambda run: _run(run) in keys, named=naming.named
@@ -203,9 +215,9 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         | {
             "load_unit": page.load_unit,
             "reported_chart": reported_section.has_loads(page.reported),
-            "fits": published_section.fits(page.fitted, page.load_unit),
+            "fits": fits_section.context(page.fitted, page.load_unit),
             "meanings": page.meanings,
-            "below_resolution": published_section.below_resolution(page.drawn, labels, page.load_unit),
+            "below_resolution": _below_resolution(page.drawn, labels, page.load_unit),
             "raw": any(row["n_requests"] for row in page.drawn),
             "by_code": any(row["error_503_fraction"] is not None for row in page.drawn),
             "failures": [
@@ -213,9 +225,9 @@ def context(page: ComparisonPage) -> dict[str, Any]:
                 for name in ("error_fraction", *(_fraction(code) for code in ERRORS))
                 if any(row[name] is not None for row in page.drawn)
             ],
-            "means_told": any(row["vegeta_summaries_mean_ns"] is not None for row in page.drawn),
-            "spread": lambda row, name: clock_resolution.spread(row[name], page.unit, row["resolution_ns"]),
-            "codes_told": any(row["error_fraction"] is not None for row in page.drawn),
+            "has_means": any(row["vegeta_summaries_mean_ns"] is not None for row in page.drawn),
+            "spread": lambda row, name: numbers.spread_text(row[name], page.unit, row["resolution_ns"]),
+            "has_codes": any(row["error_fraction"] is not None for row in page.drawn),
             "comparison": page.comparison,
             "title": page.comparison.title,
             "heading": page.comparison.title,
@@ -243,11 +255,11 @@ def context(page: ComparisonPage) -> dict[str, Any]:
             "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in page.drawn)],
             "curve_rates": distributions_section.choices(page.distributions),
             "latency": latency_in(page.unit),
-            "interval": lambda row, name: interval(row, name, page.unit) if row[f"{name}_ns"] is not None else "",
+            "interval": lambda row, name: interval_text(row, name, page.unit) if row[f"{name}_ns"] is not None else "",
             "data": script_data(page),
             "specs": {name: specifications[name] for name in charts.SHARED}
             | {
-                f"fit-{number}": charts.fit_specification(page.styles, *published_section.axes(each, page.load_unit))
+                f"fit-{number}": charts.fit_specification(page.styles, *fits_section.axes(each, page.load_unit))
                 for number, each in enumerate(page.fitted)
             },
         }
@@ -298,16 +310,16 @@ def facts(page: ComparisonPage) -> list[tuple[str, str]]:
 
 
 def rests_on(page: ComparisonPage) -> str:
-    """How many runs the page's figures rest on, in words."""
+    """How many runs the page's figures rest on."""
     selection = page.selection
     if selection.refusals:
         return "No figure is given."
     evidence = Counter(run["evidence"] for run in selection.counting)
-    text = f"The figures rest on {counted(len(selection.counting), 'run')}; {len(selection.excluded):,} left out"
+    text = f"The figures rest on {counted(len(selection.counting), 'run')}; {len(selection.excluded):,} excluded"
     if reported := evidence["summary"] + evidence["histogram"]:
-        text += f"; of {counted(reported, 'run')} there is only what the load generator reported"
+        text += f"; {counted(reported, 'run has', 'runs have')} only the load generator's report"
     if selection.doubted:
-        text += f"; what was reported of {counted(len(selection.doubted), 'run')} contradicts itself or the requests"
+        text += f"; the report of {counted(len(selection.doubted), 'run')} contradicts itself or the requests"
     return f"{text}."
 
 
@@ -340,7 +352,7 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
 def script_data(page: ComparisonPage) -> dict[str, Any]:
     """What the page's script reads; ``charts`` has the rows of each chart."""
     rates = distributions_section.rates(page.distributions)
-    fitted = published_section.fit_data(page.fitted, _Naming(page.selection.counting).of_variant, page.load_unit)
+    fitted = fits_section.script_data(page.fitted, _Naming(page.selection.counting).of_variant, page.load_unit)
     reported = chart_rows.reported(reported_section.chart_rows(page.reported, page.unit), page.styles, "load")
     shown = chart_rows.across_load(
         page.drawn, _errors(page), page.styles, page.unit, page.concluded, means=_means, ok_means=_ok_means
@@ -399,3 +411,25 @@ def _ok_means(row: Row) -> chart_rows.Means:
         "summaries": (row["ok_run_mean_ns"], row["ok_run_std_ns"]),
         "raw": (row["all_raw_data_ok_mean_ns"], row["all_raw_data_ok_std_ns"]),
     }
+
+
+_MEASURED_IN_STEPS = {
+    "all_raw_data_mean_ns": "mean",
+    "p50_ns": "median",
+    "p90_ns": "p90",
+    "p95_ns": "p95",
+    "p99_ns": "p99",
+}
+
+
+def _below_resolution(rows: Sequence[Row], labels: Mapping[str, str], load_unit: str) -> list[str]:
+    """A sentence for each two variants whose latencies differ by no more than a step of their tool's clock."""
+    found = []
+    for one, other, names in numbers.indistinguishable(rows, list(_MEASURED_IN_STEPS)):
+        step = numbers.resolution_text(max(one["resolution_ns"] or 0, other["resolution_ns"] or 0))
+        which = listed([_MEASURED_IN_STEPS[name] for name in names])
+        found.append(
+            f"At {rate_text(one['rate'])} {load_unit}, {labels[one['variant']]} and {labels[other['variant']]} differ "
+            f"in {which} by no more than {step}, the resolution of these latencies: the difference is not significant."
+        )
+    return found

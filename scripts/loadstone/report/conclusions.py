@@ -1,27 +1,25 @@
-"""What may be concluded, for the pages of campaigns and comparisons: verdicts, layers, knees, and what weakens them.
+"""Sections on conclusions, for pages of campaigns and comparisons: verdicts, overhead per layer, knees, and caveats.
 
-Tables `effects`, `layers`, `knees`, `knee_shares` and `claims` have rows of one scope: the page's campaign or
-comparison.
+In: rows of tables `effects`, `layers`, `knees`, `knee_shares` and `claims` of one scope, the page's campaign or
+comparison. Out: the variables of their templates, and what the page's script draws.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.analysis import effects
-from loadstone.analysis.caveats import CAVEATS, WEIGHTS
-from loadstone.analysis.scope import quoted, requoted
+from loadstone.analysis import reasons
+from loadstone.analysis.caveats import ACCOUNTED_FOR, CAVEATS, CONFOUNDING, SERIOUS, WEIGHTS
 from loadstone.config.variants import Style
-from loadstone.report import caveat_marks, interaction_words, knee_words, verdict_words
-from loadstone.report.labels import SHOWN
-from loadstone.report.numbers import Unit, counted, rate_name, share, significant
+from loadstone.readers import load_generators
+from loadstone.report import verdicts
+from loadstone.report.numbers import SHOWN, Unit, counted, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.text import rate_text
 
-_BESIDE = {"ratio": "Ratio", "shift": "Shift"}
+_EFFECTS = {"ratio": "Ratio", "shift": "Shift"}
 _STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99", ERRORS: "Failed requests"}
-_SAID = {effects.INCONCLUSIVE: "can't tell", None: "–"}
 Naming = Callable[[Row], str]
 
 
@@ -36,6 +34,7 @@ class Conclusions:
     shares: list[Row]
     claims: list[Row]
     confidence: float = 0.95  # of all their intervals, and of those of `cells`
+    labels: Mapping[str, str] | None = None  # by the canonical names of variants, where series have names of their own
 
     @property
     def loads(self) -> list[float]:
@@ -53,17 +52,17 @@ def gather(
     """Ask for what is concluded from a comparison or, without one, from the campaign that `questions` are about.
 
     `name` gives the page's name of the series of a row's variant. Where that is not the variant's own, `labels` are
-    what texts of tables call variants instead, by their canonical names.
+    what texts call variants, by their canonical names.
     """
 
     def asked(table: str, *others: str) -> list[Row]:
         return named(questions.of_scope(table, comparison), *others)
 
     def named(rows: Sequence[Row], *others: str) -> list[Row]:
-        return [_named(_retold(row, labels or {}), others, name) for row in rows]
+        return [_named(row, others, name) for row in rows]
 
-    claims = [_retold(row, labels or {}) for row in questions.of_scope("claims", comparison)]
-    effects = caveat_marks.weakened(questions.of_scope("effects", comparison), claims)
+    claims = questions.of_scope("claims", comparison)
+    effects = with_caveats(questions.of_scope("effects", comparison), claims)
     return Conclusions(
         named(effects, "variant", "baseline"),
         asked("layers", "variant", "below"),
@@ -72,16 +71,19 @@ def gather(
         [row for row in asked("knee_shares", "variant", "baseline") if row["value_ns"] is not None],
         claims,
         confidence,
+        labels,
     )
 
 
-_TEXTS = ("why", "warning", "problem", "text")
+def reason_text(found: Conclusions, row: Row, styles: Sequence[Style]) -> str | None:
+    """Why there is no verdict, or what to know of a layer, with labels of variants."""
+    return reasons.text(reasons.of_row(row), _naming(found, styles))
 
 
-def _retold(row: Row, labels: Mapping[str, str]) -> Row:
-    """With labels where its texts quote names that are those of no series of the page."""
-    texts = {column: row[column] for column in _TEXTS if row.get(column)}
-    return row | {column: requoted(text, lambda name: quoted(labels.get(name, name))) for column, text in texts.items()}
+def _naming(found: Conclusions, styles: Sequence[Style]) -> reasons.Naming:
+    """What texts call a variant of a canonical name."""
+    labels = found.labels or {style.name: style.label for style in styles}
+    return lambda variant: labels.get(variant, variant)
 
 
 def _named(row: Row, columns: Sequence[str], name: Naming) -> Row:
@@ -91,12 +93,11 @@ def _named(row: Row, columns: Sequence[str], name: Naming) -> Row:
 def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None) -> dict[str, Any]:
     """The variables of ``verdict.html``, ``effects.html``, ``layers.html``, ``knees.html`` and ``claims.html``.
 
-    Texts of tables call variants by their canonical names; here they get their labels.
-
-    `step` is that of `coarse.step`: latencies have no digits below it.
+    `step` is that of `numbers.coarse_step`: latencies have no digits below it.
     """
     order = {style.name: place for place, style in enumerate(styles)}
     labels = {style.name: style.label for style in styles}
+    name = _naming(found, styles)
     latency = _latency_in(unit, step)
 
     def placed(rows: Sequence[Row]) -> list[Row]:
@@ -109,23 +110,23 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
     concluded.sort(key=place)
     resolution_ns = step[0] * unit.length_ns if step else None
     return {
-        "verdicts": verdict_words.verdicts(concluded, labels, unit, resolution_ns),
-        "knee_sentences": knee_words.knees([row for row in placed(found.knees) if row["beyond"]], labels),
-        "verdict_correction": verdict_words.correction(concluded),
-        "claims": _claims(found.claims, labels),
+        "verdicts": verdicts.verdicts(concluded, labels, unit, resolution_ns),
+        "knee_sentences": verdicts.knees([row for row in placed(found.knees) if row["beyond"]], labels),
+        "verdict_correction": verdicts.correction(concluded),
+        "claims": _claims(found.claims, name),
         "n_claims": len(found.claims),
-        "effects": [_effect(row, latency, labels) for row in concluded],
-        "effect_choices": list(_BESIDE.items()),
+        "effects": [_effect(row, latency, name) for row in concluded],
+        "effect_choices": list(_EFFECTS.items()),
         "effect_loads": [("", "all"), *((rate_name(rate), rate_text(rate)) for rate in found.loads)],
         "verdict_margin": f"{concluded[0]['margin'] * 100:g} %" if concluded else "",
         "verdict_confidence": share(found.confidence),
         "equivalent_within": share(2 * found.confidence - 1),  # of the interval that two one-sided tests go by
         "baselines": list(dict.fromkeys(labels.get(row["baseline"], row["baseline"]) for row in concluded)),
         "layers": bool(layers_in_order(found, labels)),
-        "layer_warnings": list(_layer_warnings(found, labels)),
-        "squares": interaction_words.interactions(_carried(found, order), labels, unit, resolution_ns),
-        "square_rows": [_square(row, latency, labels) for row in _squares(found, order)],
-        "knees": [_knee(row, labels) for row in placed(found.knees)],
+        "layer_warnings": _layer_warnings(found, labels, name),
+        "interactions": verdicts.interactions(_below_knees(found, order), labels, unit, resolution_ns),
+        "interaction_rows": [_interaction(row, latency, labels, name) for row in _diamonds(found, order)],
+        "knees": [_knee(row) for row in placed(found.knees)],
         "knee_shares": [_share(row, latency, labels) for row in _shares(found, order)],
     }
 
@@ -133,7 +134,7 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
 def choices(found: Conclusions) -> dict[str, Any]:
     """What a reader may choose of these charts, and what is chosen at first: for ``choices.js``; and the confidence."""
     loads = ["", *map(rate_name, found.loads)]
-    choices = {"effect": list(_BESIDE), "at": loads}
+    choices = {"effect": list(_EFFECTS), "at": loads}
     return {"choices": choices, "chosen": {"effect": "ratio", "at": ""}, "confidence": share(found.confidence)}
 
 
@@ -157,11 +158,46 @@ def _depths(rows: Sequence[Row]) -> dict[str, int]:
     return {name: depth(name) for name in below}
 
 
-# --- what weakens it -------------------------------------------------------------------------------------------------
+# --- caveats -------------------------------------------------------------------------------------------------
+
+# Of the course of runs, and of failures: caveats of latencies, not of how many requests failed.
+_OF_LATENCIES = ("warmup_inside", "unsettled", "failures")
 
 
-def _claims(rows: Sequence[Row], labels: Mapping[str, str]) -> list[dict[str, Any]]:
-    """By weight and kind, heaviest first: what it is called, what it says of which cells, and what cures it."""
+def with_caveats(effects: Iterable[Row], claims: Iterable[Row]) -> list[Row]:
+    """The same rows of `effects`, each with the kinds of claims that concern one of its two cells (`caveats`)."""
+    heavy = [row for row in claims if _is_heavy(row)]
+    cells = [{_cell(cell, "variant") for cell in row["cells"]} for row in heavy]
+    found = []
+    for effect in effects:
+        own = {_cell(effect, side) for side in ("variant", "baseline")}
+        concerning = (row for row, concerned in zip(heavy, cells, strict=True) if own & concerned)
+        found.append(effect | {"caveats": _caveats(effect, concerning)})
+    return found
+
+
+def _is_heavy(claim: Row) -> bool:
+    return (claim["weight"] == SERIOUS or claim["claim"] in CONFOUNDING) and claim["claim"] not in ACCOUNTED_FOR
+
+
+def _cell(row: Row, side: str) -> tuple[Any, ...]:
+    """A cell, and how it was measured: of tools side by side, each has its own."""
+    tool = row["generator"].partition(", ")[0]  # of several that measure alike
+    return row["rate"], row[side], row["load_model"], *load_generators.meaning(tool)
+
+
+def _caveats(effect: Row, claims: Iterable[Row]) -> Sequence[str]:
+    of_failures = effect["statistic"] == ERRORS
+    return list(dict.fromkeys(row["claim"] for row in claims if not (of_failures and _is_of_latencies(row))))
+
+
+def _is_of_latencies(claim: Row) -> bool:
+    """Where campaigns disagree about failures, that concerns latencies too, but not the other way round."""
+    return claim["claim"] in _OF_LATENCIES or (claim["claim"] == "campaigns_disagree" and claim["statistic"] != ERRORS)
+
+
+def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
+    """By weight and kind, heaviest first: heading, texts and remedies."""
     found: list[dict[str, Any]] = []
     seen: set[str] = set()
     for weight, what in WEIGHTS.items():
@@ -170,7 +206,7 @@ def _claims(rows: Sequence[Row], labels: Mapping[str, str]) -> list[dict[str, An
             {
                 "heading": CAVEATS[claim].heading,
                 "anchor": None if claim in seen else f"claim-{claim}",
-                "texts": [_relabelled(row["text"], labels) for row in own if row["claim"] == claim],
+                "texts": [reasons.renamed(row["text"], name) for row in own if row["claim"] == claim],
                 "remedies": list(dict.fromkeys(row["remedy"] for row in own if row["claim"] == claim)),
             }
             for claim in dict.fromkeys(row["claim"] for row in own)
@@ -181,10 +217,10 @@ def _claims(rows: Sequence[Row], labels: Mapping[str, str]) -> list[dict[str, An
     return found
 
 
-# --- words and tables ------------------------------------------------------------------------------------------------
+# --- tables ------------------------------------------------------------------------------------------------
 
 
-def _effect(row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str]) -> Row:
+def _effect(row: Row, latency: Callable[[float | None], str], name: reasons.Naming) -> Row:
     """A row of the table of all verdicts, as text."""
     errors = row["statistic"] == ERRORS
     value = share if errors else latency
@@ -196,14 +232,10 @@ def _effect(row: Row, latency: Callable[[float | None], str], labels: Mapping[st
         "shift_interval": _range(row, "shift", _points if errors else latency),
         "ratio_text": "–" if row["ratio"] is None else significant(row["ratio"]),
         "ratio_interval": _range(row, "ratio", significant),
-        "said": _SAID.get(row["verdict"], row["verdict"]),
+        "verdict_text": row["verdict"] or "–",
         "p_text": _p_text(row["p_adjusted"]),
-        "why": _relabelled(row["why"], labels),
+        "why": reasons.text(reasons.of_row(row), name),
     }
-
-
-def _relabelled(text: str | None, labels: Mapping[str, str]) -> str | None:
-    return text and verdict_words.relabelled(text, labels)
 
 
 def _points(value: float | None) -> str:
@@ -232,66 +264,66 @@ def _latency_in(unit: Unit, step: Sequence[float] | None) -> Callable[[float | N
     return text
 
 
-def _layer_warnings(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
-    """What to beware of, each kind once, with the steps, loads and statistics where it holds.
+def _layer_warnings(found: Conclusions, labels: Mapping[str, str], name: reasons.Naming) -> list[Row]:
+    """Each kind of warning once, with the steps, loads and statistics that it is about.
 
-    What does not add up is told by `interaction_words.interactions`.
+    Overheads that are not additive are in `verdicts.interactions`.
     """
     alike: dict[str, list[tuple[str, Row]]] = {}
     for row in layers_in_order(found, labels):
-        for warning in filter(None, (row["warning"] or "").split("; ")):
-            if not warning.startswith("does not add up"):
-                alike.setdefault(verdict_words.pattern(warning), []).append((warning, row))
-    merged = []
-    for group in alike.values():
-        texts = dict.fromkeys(verdict_words.relabelled(warning, labels) for warning, _ in group)
-        rows = [row for _, row in group]
-        steps = dict.fromkeys(f"{labels[row['variant']]} over {labels.get(row['below'], row['below'])}" for row in rows)
-        names = [text for name, text in _STATISTICS.items() if any(row["statistic"] == name for row in rows)]
-        merged.append(
-            {
-                "step": counted(len(steps), "step") if len(steps) > _NAMED else ", ".join(steps),
-                "warning": next(iter(texts)) if len(texts) == 1 else f"for example {next(iter(texts))}",
-                "loads": sorted({row["rate"] for row in rows}),
-                "statistics": ", ".join(names),
-            }
-        )
-    return merged
+        for reason in reasons.of_row(row):
+            if reason.code != reasons.NOT_ADDITIVE:
+                alike.setdefault(reason.code, []).append((reason.text(name), row))
+    return [_layer_warning(group, labels) for group in alike.values()]
+
+
+def _layer_warning(group: Sequence[tuple[str, Row]], labels: Mapping[str, str]) -> Row:
+    texts, rows = list(dict.fromkeys(text for text, _ in group)), [row for _, row in group]
+    steps = dict.fromkeys(f"{labels[row['variant']]} over {labels.get(row['below'], row['below'])}" for row in rows)
+    names = [text for name, text in _STATISTICS.items() if any(row["statistic"] == name for row in rows)]
+    return {
+        "step": counted(len(steps), "step") if len(steps) > _NAMED else ", ".join(steps),
+        "warning": texts[0] if len(texts) == 1 else f"for example {texts[0]}",
+        "loads": sorted({row["rate"] for row in rows}),
+        "statistics": ", ".join(names),
+    }
 
 
 _NAMED = 2  # steps one by one
 
 
-def _squares(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
+def _diamonds(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
     statistics = list(_STATISTICS)
     rows = [row for row in found.interactions if row["top"] in order and row["bottom"] in order]
     return sorted(rows, key=lambda row: (row["rate"], order[row["top"]], statistics.index(row["statistic"])))
 
 
-def _carried(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
-    """Those of `_squares` at loads that all four carry: beyond a knee, latency grows as long as the attack lasts."""
+def _below_knees(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
+    """Those of `_diamonds` below the knees of all four: beyond one, latency grows for as long as the attack lasts."""
     beyond = {(row["variant"], rate) for row in found.knees for rate in row["beyond"] or ()}
     return [
         row
-        for row in _squares(found, order)
+        for row in _diamonds(found, order)
         if not any((row[name], row["rate"]) in beyond for name in ("bottom", "left", "right", "top"))
     ]
 
 
-def _square(row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str]) -> Row:
+def _interaction(
+    row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str], name: reasons.Naming
+) -> Row:
     """A row of the table of interactions, as text."""
     low, high = row["interaction_low_ns"], row["interaction_high_ns"]
     return row | {
         "figure": _STATISTICS.get(row["statistic"], row["statistic"]),
-        "square": f"{labels.get(row['left'], row['left'])} and {labels.get(row['right'], row['right'])}",
+        "layers": f"{labels.get(row['left'], row['left'])} and {labels.get(row['right'], row['right'])}",
         "value_text": latency(row["interaction_ns"]),
         "interval": "" if low is None else f"{latency(low)} to {latency(high)}",
         "p_text": _p_text(row["p_adjusted"]),
-        "remark": _relabelled(row["warning"], labels) or ("–" if low is None else "may add up"),
+        "remark": reasons.text(reasons.of_row(row), name) or ("–" if low is None else "may be additive"),
     }
 
 
-def _knee(row: Row, labels: Mapping[str, str]) -> Row:
+def _knee(row: Row) -> Row:
     """A row of the table of knees, as text; an end of the interval that no measured load reaches is left open."""
     low, high = row["low"], row["high"]
     if low is None or high is None:
@@ -304,7 +336,6 @@ def _knee(row: Row, labels: Mapping[str, str]) -> Row:
         "near_text": ", ".join(map(rate_text, row["near"] or ())) or "–",
         "beyond_text": ", ".join(map(rate_text, row["beyond"] or ())) or "–",
         "is_found": low is not None or high is not None,
-        "problem": _relabelled(row["problem"], labels),
     }
 
 
@@ -316,6 +347,7 @@ def _shares(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
 
 
 def _share(row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str]) -> Row:
+    problem = row["baseline_problem"]  # it has a value of its own
     return row | {
         "figure": _STATISTICS.get(row["statistic"], row["statistic"]),
         "load_text": significant(row["load"]),
@@ -323,5 +355,5 @@ def _share(row: Row, latency: Callable[[float | None], str], labels: Mapping[str
         "value_interval": f"{latency(row['low_ns'])} to {latency(row['high_ns'])}" if row["low_ns"] is not None else "",
         "ratio_text": "–" if row["ratio"] is None else significant(row["ratio"]),
         "ratio_interval": _range(row, "ratio", significant),
-        "problem": _relabelled(row["problem"], labels),
+        "problem": problem and f"{labels.get(row['baseline'], row['baseline'])}: {problem}",
     }

@@ -1,6 +1,6 @@
-"""How a campaign was measured: what generator, machine and target were, and how well the load was sent.
+"""Section on how a campaign was measured: load generator, machine, target, and how punctually requests were sent.
 
-From the cells' metadata and the runs' records; an archive of an older version lacks most of it, which is said once.
+From the cells' metadata and the runs' records; an archive of an older version has less, which the page says once.
 """
 
 import re
@@ -18,7 +18,6 @@ from loadstone.archive.metadata import Metadata, parse_duration, read
 from loadstone.archive.run_records import RunRecord
 from loadstone.config import redact
 from loadstone.config.variants import Variants
-from loadstone.report import clusters
 from loadstone.report.numbers import Unit, counted, duration, joined, minute, significant, span
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import text
@@ -194,10 +193,10 @@ def _commands(target: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _cluster(cell: Described) -> str:
     """What was declared of the variant's deployments and seen of its pods; empty for another kind of target."""
-    shown = clusters.declared(cell.metadata)
+    shown = cluster_declared(cell.metadata)
     if not shown:
         return ""
-    shown |= clusters.seen(list(cell.records.values()))
+    shown |= pods_recorded(list(cell.records.values()))
     shown = _hidden(redact.inside(shown, redact.hidden))
     return redact.text(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))[:_LONGEST].rstrip()
 
@@ -212,8 +211,8 @@ def _hidden(value: Any) -> Any:
 
 
 def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests: Sequence[Any]) -> str:
-    """What nobody wrote down, in one list."""
-    said = {
+    """What was not recorded, in one list."""
+    recorded_facts = {
         "the load generator's version": any(cell.metadata.generator_version for cell in cells),
         "other programs' versions": any(cell.metadata.tools for cell in cells),
         "the machine and its load": any(record.cpus is not None for record in recorded),
@@ -221,7 +220,7 @@ def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests:
         "requests": bool(requests),
         "what the target was": any(row["commands"] or row["cluster"] for row in requests),
     }
-    return joined(what for what, is_there in said.items() if not is_there)
+    return joined(what for what, is_there in recorded_facts.items() if not is_there)
 
 
 # --- how well it was sent --------------------------------------------------------------------------------------------
@@ -251,7 +250,7 @@ def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Ite
         f"{where}, {PERCENTILE_NAMES[latest['by']]} of the send lag is {_latency(latest['lag_ns'], unit)}, above its "
         f"limit of {_latency(latest['limit_ns'], unit)}. Latency counts from when a "
         "request was sent, so it leaves this wait out, and the load was less even than asked; "
-        "“A single run” has latencies from when requests were due beside these."
+        "“A single run” shows latencies from when requests were due as well."
     )
 
 
@@ -314,3 +313,67 @@ def _with_loads(fidelity: Sequence[Row], cells: Iterable[Described], order: Sequ
 
 def _latency(latency_ns: float, unit: Unit) -> str:
     return f"{significant(unit.of(latency_ns))} {unit.symbol}"
+
+
+# --- Kubernetes -------------------------------------------------------------------------------------------------------
+
+
+def cluster_declared(described: Metadata) -> dict[str, Any]:
+    """The cell's part of the declaration with numbers of pods as they are on its host; empty without a cluster."""
+    cluster = described.target.get("cluster")
+    if not isinstance(cluster, dict):
+        return {}
+    shown = {**cluster, "replicas": described.replicas}
+    if _are_all_fixed(cluster.get("deployments")):
+        del shown["replicas"]
+    if dependencies := _dependencies(cluster):
+        shown["dependencies"] = {
+            name: {**dependency, "replicas": _on_host(dependency, described)}
+            for name, dependency in dependencies.items()
+        }
+    return shown
+
+
+def pods_recorded(records: Sequence[RunRecord]) -> dict[str, Any]:
+    """Number of pods by namespace and their images, as the cell's runs recorded them."""
+    counts: dict[str, list[int]] = {}
+    for record in records:
+        for namespace, count in record.pods:
+            counts.setdefault(namespace, []).append(count)
+    images = sorted({image for record in records for image in record.images})
+    pods = {namespace: span(found) if len(set(found)) > 1 else found[0] for namespace, found in counts.items()}
+    return ({"pods": pods} if pods else {}) | ({"images": images} if images else {})
+
+
+def replicas_text(cells: Iterable[Metadata]) -> str:
+    """How many pods were declared: ``2 of each deployment, but redis 1, presidio 1``; empty without a cluster."""
+    usual: list[str] = []
+    others: list[str] = []
+    for described in cells:
+        cluster = described.target.get("cluster")
+        if not isinstance(cluster, dict):
+            continue
+        deployments = cluster.get("deployments")
+        fixed = deployments if isinstance(deployments, dict) else {}
+        others += [f"{name} {count}" for name, count in fixed.items() if count is not None]
+        others += [f"{name} {_on_host(each, described)}" for name, each in _dependencies(cluster).items()]
+        if not _are_all_fixed(deployments) and described.replicas is not None:
+            usual.append(str(described.replicas))
+    of_each = f"{' or '.join(dict.fromkeys(usual))} of each deployment" if usual else ""
+    return ", but ".join(filter(None, (of_each, joined(others))))
+
+
+def _are_all_fixed(deployments: object) -> bool:
+    return isinstance(deployments, dict) and None not in deployments.values()
+
+
+def _dependencies(cluster: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    found = cluster.get("dependencies")
+    return {name: each for name, each in (found if isinstance(found, dict) else {}).items() if isinstance(each, dict)}
+
+
+def _on_host(dependency: Mapping[str, Any], described: Metadata) -> Any:
+    """Pods of each deployment of a dependency: one number, or one by host."""
+    count = dependency.get("replicas", 1)
+    here = count.get(described.hostname, count.get("*")) if isinstance(count, dict) else count
+    return "not said" if here is None else here

@@ -1,12 +1,22 @@
-"""Numbers and times as people read them: a unit of latency for a page, three significant digits, shares in percent."""
+"""Numbers, latencies and times as pages show them. Loads nothing heavy: every job of the site imports it.
+
+A page has one unit of latency. Values have three significant digits, but latencies of a coarse clock (Artillery:
+whole milliseconds) have none below its step.
+"""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from loadstone.archive import Campaign, parse_timestamp
 from loadstone.text import rate_text
+
+if TYPE_CHECKING:
+    from loadstone.config.variants import Style
+
+Row = dict[str, Any]  # of a table, by the names of columns
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,7 @@ def rate_name(rate: float) -> str:
 
 
 def joined(texts: Iterable[str | None]) -> str:
-    """Texts as a list in one line, each once, in their order; empty ones are left out."""
+    """Texts as a list in one line, each once, in their order; without empty ones."""
     return ", ".join(dict.fromkeys(filter(None, texts)))
 
 
@@ -119,3 +129,132 @@ def minute(timestamp: str) -> str:
 def _offset(instant: datetime) -> str:
     text = instant.isoformat()[-6:]
     return "UTC" if text == "+00:00" else f"UTC{text}"
+
+
+# --- latencies of a coarse clock --------------------------------------------------------------------------------------
+
+
+_PERCENTILES = ("p50", "p90", "p95", "p99", "p999")
+COARSE_NS = 100_000  # steps from here on limit what may be concluded
+_MEANS = ("mean_ns", "run_mean_ns", "ok_run_mean_ns", "all_raw_data_mean_ns", "all_raw_data_ok_mean_ns")
+
+
+def resolution_text(resolution_ns: float | None) -> str:
+    """``1 ms``, ``0.1 ms``, ``1 ns``; ``unknown`` where nobody knows it."""
+    if not resolution_ns:
+        return "unknown"
+    return f"{resolution_ns:g} ns" if resolution_ns < 1000 else f"{resolution_ns / 1e6:g} ms"
+
+
+def rounded_to_steps(rows: Iterable[Row]) -> list[Row]:
+    """The same rows (of `cells` or `comparisons`); latencies in coarse steps are whole steps in them.
+
+    An interval reaches to the steps around it, and to half a step at least on either side of its value's step.
+    """
+    return [_rounded_to_steps(row) if (row["resolution_ns"] or 0) >= COARSE_NS else row for row in rows]
+
+
+def _rounded_to_steps(row: Row) -> Row:
+    step = row["resolution_ns"]
+    found = dict(row)
+    for name in (*_MEANS, *(f"{part}{each}_ns" for each in _PERCENTILES for part in ("", "ok_"))):
+        if found.get(name) is not None:
+            found[name] = round(found[name] / step) * step
+    for name in _PERCENTILES:
+        value, low, high = (found.get(f"{name}{part}_ns") for part in ("", "_low", "_high"))
+        if value is not None and low is not None and high is not None:
+            found[f"{name}_low_ns"] = max(0.0, min(math.floor(low / step) * step, value - step / 2))
+            found[f"{name}_high_ns"] = max(math.ceil(high / step) * step, value + step / 2)
+    return found
+
+
+def latency_text(latency_ns: float | None, unit: Unit, resolution_ns: float | None) -> str:
+    """A latency in the page's unit for a table: whole steps where these are coarse, else three digits."""
+    if latency_ns is not None and resolution_ns and resolution_ns >= COARSE_NS:
+        return in_steps(latency_ns, unit, resolution_ns)
+    return significant(unit.of(latency_ns))
+
+
+def spread_text(std_ns: float | None, unit: Unit, resolution_ns: float | None) -> str:
+    """A standard deviation for a table; one of less than a coarse step may be none."""
+    if std_ns is not None and resolution_ns and std_ns < resolution_ns and resolution_ns >= COARSE_NS:
+        return f"less than {in_steps(resolution_ns, unit, resolution_ns)}"
+    return f"± {latency_text(std_ns, unit, resolution_ns)}"
+
+
+def in_steps(latency_ns: float, unit: Unit, resolution_ns: float) -> str:
+    """A latency as a whole number of steps, with as many decimals as these need."""
+    decimals = max(0, math.ceil(math.log10(unit.length_ns / resolution_ns)))
+    return f"{round(latency_ns / resolution_ns) * resolution_ns / unit.length_ns:,.{decimals}f}"
+
+
+def coarse_step(runs: Iterable[Row], unit: Unit) -> list[float] | None:
+    """The least step of these runs' latencies in the page's unit and its decimals, if all of them are coarse."""
+    steps_ns = {run["resolution_ns"] or 0 for run in runs if run["evidence"] == "raw"}
+    least_ns = min(steps_ns, default=0)
+    if least_ns < COARSE_NS:
+        return None
+    return [least_ns / unit.length_ns, max(0, math.ceil(math.log10(unit.length_ns / least_ns)))]
+
+
+def indistinguishable(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple[Row, Row, list[str]]]:
+    """Pairs of rows of one load whose latencies come in coarse steps, and the columns that a step or less parts."""
+    found = []
+    for place, one in enumerate(rows):
+        for other in rows[place + 1 :]:
+            step = max(one["resolution_ns"] or 0, other["resolution_ns"] or 0)
+            if one["rate"] != other["rate"] or step < COARSE_NS:
+                continue
+            names = [name for name in columns if _within(one[name], other[name], step)]
+            if names:
+                found.append((one, other, names))
+    return found
+
+
+def _within(one: float | None, other: float | None, step: float) -> bool:
+    return one is not None and other is not None and abs(one - other) <= step
+
+
+# --- cells of tables --------------------------------------------------------------------------------------------------
+
+
+SHOWN = 200  # problems and excluded runs listed one by one; beyond that their number is given
+
+LOAD_MODELS = {
+    "open": "open: requests sent on a clock",
+    "closed": "closed: each user waits for the answer",
+    "serial": "serial: one request after another",
+}
+
+
+def distinct(styles: "list[Style]") -> "list[Style]":
+    """The same styles; variants that share a label get their name too."""
+    labels = [style.label for style in styles]
+    return [
+        replace(style, label=f"{style.label} ({style.name})") if labels.count(style.label) > 1 else style
+        for style in styles
+    ]
+
+
+def latency_in(unit: Unit) -> Any:
+    """A function for templates: a latency in ns, in steps of so many, as text in the page's unit without the symbol."""
+    return lambda latency_ns, resolution_ns=None: latency_text(latency_ns, unit, resolution_ns)
+
+
+def interval_text(cell: Row, name: str, unit: Unit) -> str:
+    """The interval of one percentile as text, or why there is none."""
+    if not cell["n_requests"]:
+        return ""
+    if not cell[f"{name}_estimable"]:
+        return "too few requests"
+    if cell[f"{name}_low_ns"] is None:
+        return "one run" if cell["n_runs"] < 2 else _why_no_interval(cell, name)
+    ends = (latency_text(cell[f"{name}_{end}_ns"], unit, cell["resolution_ns"]) for end in ("low", "high"))
+    return " – ".join(ends)
+
+
+def _why_no_interval(cell: Row, name: str) -> str:
+    """Why several runs give no interval: it would reach the timeout, or the clock shows nothing but zeros."""
+    if cell[f"{name}_ns"]:
+        return "may time out" if cell["n_timeouts"] else "runs differ too much"
+    return "latencies of 0" if 0 < (cell["resolution_ns"] or 0) < COARSE_NS else "too fast for the clock"

@@ -14,13 +14,13 @@ from loadstone.archive.progress import REWRITTEN_S, Progress, Run, duration_text
 from loadstone.archive.run_records import Failure
 from loadstone.archive.stages import load_text
 from loadstone.config.variants import Variants
-from loadstone.report import navigation
+from loadstone.report import site_layout
 from loadstone.report.numbers import counted, listed, when
 from loadstone.report.output import asset, write_page, write_text
 from loadstone.text import rate_text, times
 
 NAME = "progress.html"
-_UNTOLD = "No sweep has been collected into this folder."
+_NO_SWEEP = "No sweep has been collected into this folder."
 _NONE = "no-progress.html"  # the template of what stands there while no sweep was ever under way
 REFRESH_S = 5
 _ASSETS = ("site.css", "theme.js", "progress.js")
@@ -94,7 +94,7 @@ class ProgressPage:
             "due_ms": int(due.timestamp() * 1000) if state == "under way" else None,
             "due": f"{due:%H:%M:%S}" if due.date() == now.date() else f"{due:%H:%M:%S on %d %B}",
             "written": f"{now:%H:%M:%S on %d %B %Y}",
-            "navigation": navigation.present(self.path.parent),
+            "navigation": site_layout.present_entries(self.path.parent),
             "now": self._present(progress),
             "n_done": len(progress.collected),
             "n_total": progress.total,
@@ -182,7 +182,7 @@ def _load(progress: Progress, rate: str) -> str:
 def is_told(reports: Path) -> bool:
     """Whether the folder's page is that of a sweep."""
     try:
-        return _UNTOLD not in (reports / NAME).read_text("utf-8", "replace")
+        return _NO_SWEEP not in (reports / NAME).read_text("utf-8", "replace")
     except OSError:
         return False
 
@@ -190,7 +190,7 @@ def is_told(reports: Path) -> bool:
 def fill_place(reports: Path, about_site: Mapping[str, Any]) -> None:
     """Where no sweep has left its page, one that says so: all other pages link to it."""
     if not is_told(reports) and not (reports / NAME).is_dir():
-        write_page(reports / NAME, _NONE, {**about_site, "untold": _UNTOLD})
+        write_page(reports / NAME, _NONE, {**about_site, "no_sweep": _NO_SWEEP})
 
 
 def begun(journal: Journal, page: ProgressPage, root: Path) -> None:

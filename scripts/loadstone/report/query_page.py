@@ -1,16 +1,261 @@
-"""The page "Ask the tables": the reader's own SQL over the published tables, answered by DuckDB in the browser."""
+"""The query page: the reader's own SQL over the published tables, answered by DuckDB in the browser.
 
-from collections.abc import Mapping, Sequence
+Tables and DuckDB are written as scripts, for a page that was opened from a file may load nothing else: each calls
+``loadstone.receive`` with a piece of gzip-compressed, base64-encoded data.
+"""
+
+import base64
+import gzip
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from loadstone import sql
 from loadstone.archive import Campaign
-from loadstone.report import query_data, site_files
-from loadstone.report.output import about_site, asset, write_page, write_text
-from loadstone.report.query_engine import Part, licenses, write_engine
+from loadstone.errors import LoadstoneError
+from loadstone.report import site_layout
+from loadstone.report.output import about_site, as_json, asset, write_page, write_text
+from loadstone.tables import layout
+from loadstone.tables.database import add_view, open_memory
+from loadstone.tables.schema import TABLES
+
+# --- DuckDB for browsers ----------------------------------------------------------------------------------------------
+
+
+# What envs/setup.sh ask installs, below its folder of packages.
+_DUCKDB = "@duckdb/duckdb-wasm/dist"
+_WASM = f"{_DUCKDB}/duckdb-eh.wasm"
+_LIBRARY = f"{_DUCKDB}/duckdb-browser-blocking.cjs"
+_ARROW = "apache-arrow/Arrow.es2015.min.js"
+_LICENSES = (
+    ("Apache Arrow", "apache-arrow/LICENSE.txt"),
+    ("Apache Arrow, its notice", "apache-arrow/NOTICE.txt"),
+    ("FlatBuffers, in Apache Arrow", "flatbuffers/LICENSE"),
+    ("tslib, in Apache Arrow", "tslib/LICENSE.txt"),
+)
+_PIECE = 1 << 20  # characters of a file, so that loading it has a progress
+
+# Both libraries look for what a page or Node.js gives them; here they find each other.
+_WORKER = """\
+{offline}
+(function () {{
+{arrow}
+}}).call(self);
+const duckdb = (function (require) {{
+const module = {{ exports: {{}} }}, exports = module.exports;
+{library}
+return module.exports;
+}})((name) => (name === "apache-arrow" ? self.Arrow : {{}}));
+{worker}"""
+
+
+@dataclass(frozen=True)
+class EnginePart:
+    """One part of the engine: its files, relative to the site, and how many bytes they have together."""
+
+    name: str
+    files: list[str]
+    size: int
+
+
+def write_engine(packages: Path, reports: Path) -> list[EnginePart]:
+    """Write DuckDB into the site, unless it is there. `packages` is where npm put it. LoadstoneError if it didn't."""
+    folder = reports / "assets" / "duckdb"
+    sources = _sources(packages)
+    made_of = hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in sources.values())).hexdigest()
+    made_from = f"{asset('ask_licenses.txt')}\nMade from {made_of[:32]}"
+    record = licenses(reports)
+    if not (record.is_file() and _is_complete(record.read_text("utf-8"), made_from, folder)):
+        record.unlink(missing_ok=True)
+        for file in folder.glob("*.js"):
+            file.unlink()
+        for name, content in sources.items():
+            for number, piece in enumerate(pieces(content)):
+                text = f"loadstone.receive({as_json(name)},{number},{as_json(piece)});\n"
+                write_text(folder / f"{name}-{number:02}.js", text)
+        write_text(record, f"{made_from}: {_names(folder)}\n{_texts(packages)}")
+    return [_engine_part(folder, name) for name in sources]
+
+
+def licenses(reports: Path) -> Path:
+    """The licenses of DuckDB and what is in it, with what it was made from."""
+    return reports / "assets" / "duckdb" / "LICENSES.txt"
+
+
+def pieces(content: bytes) -> Iterator[str]:
+    """Compressed and encoded, in pieces of bounded size; the same bytes give the same text."""
+    # Level 9 takes twice the time for 1 % less.
+    text = base64.b64encode(gzip.compress(content, compresslevel=6, mtime=0)).decode()
+    for start in range(0, len(text), _PIECE):
+        yield text[start : start + _PIECE]
+
+
+def _is_complete(record: str, made_from: str, folder: Path) -> bool:
+    """Whether the folder holds what its record says, and that is what would be written."""
+    return record.startswith(f"{made_from}: {_names(folder)}\n")
+
+
+def _names(folder: Path) -> str:
+    return " ".join(sorted(file.name for file in folder.glob("*.js")))
+
+
+def _sources(packages: Path) -> dict[str, bytes]:
+    try:
+        worker = _WORKER.format(
+            offline=asset("ask_offline.js"),
+            arrow=(packages / _ARROW).read_text("utf-8"),
+            library=(packages / _LIBRARY).read_text("utf-8"),
+            worker=asset("ask_worker.js"),
+        )
+        return {"worker": worker.encode(), "module": (packages / _WASM).read_bytes()}
+    except OSError as error:
+        raise _incomplete(packages, error) from None
+
+
+def _texts(packages: Path) -> str:
+    try:
+        return "".join(
+            f"\n{'=' * 80}\n{name}\n{'=' * 80}\n\n{(packages / path).read_text('utf-8')}" for name, path in _LICENSES
+        )
+    except OSError as error:
+        raise _incomplete(packages, error) from None
+
+
+def _incomplete(packages: Path, error: OSError) -> LoadstoneError:
+    return LoadstoneError(f"DuckDB for browsers in {packages} is incomplete ({error}): make ask installs it again")
+
+
+def _engine_part(folder: Path, name: str) -> EnginePart:
+    files = sorted(folder.glob(f"{name}-*.js"))
+    return EnginePart(
+        name, [f"assets/duckdb/{file.name}" for file in files], sum(file.stat().st_size for file in files)
+    )
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+# Every table that may be asked in the browser, with what a row of it is. Those that hold requests, samples, spans or
+# figures printed by tools are too large to be handed out whole.
+ASKED: Mapping[str, str] = {
+    "runs": "run: what it is, how complete, whether and why it is excluded, problems",
+    "cells": "variant at a rate in a campaign: means and spreads, percentiles with intervals, error fractions",
+    "cells_all": "the same, over valid and excluded runs",
+    "comparisons": "variant at a rate in a comparison",
+    "effects": "variant at a rate relative to its baseline: shift and ratio with intervals, verdict",
+    "knees": "variant: the rate at which it saturates",
+    "knee_shares": "variant at a share of its own knee: latency there, and relative to the baseline's",
+    "layers": "variant at a rate: its overhead over the one below it",
+    "interactions": "two layers at a rate: whether their overheads are additive",
+    "run_shapes": "run: whether it was flat, warming up, drifting, changing level, uneven",
+    "sending": "run: how late the load generator sent",
+    "senders": "one of several load generators in a run: how late it was, its clock",
+    "time_bins": "time within the runs of a variant at a rate: mean and percentiles of the requests sent then",
+    "error_causes": "run and cause of errors: side, code, text, count",
+    "history": "variant at a rate and statistic in each campaign: value, interval, level",
+    "claims": "caveat of a campaign or comparison",
+    "fits": "line fitted over the runs of a comparison: slope and intercept with intervals of the column confidence",
+    "summaries": "report of a run by its load generator",
+    "planned": "planned run: its position, whether it was collected",
+    "failures": "failed attempt: when, in which phase, why",
+    "suggestions": "suggested tag: what looks wrong, and why",
+    "problems": "thing in the archive that could not be understood",
+    "incidents": "thing that happened to a cluster's pods during an attack",
+    "generators": "load generator: what its latency means, by which clock, how finely",
+}
+MOST_RUNS = 50_000  # of the newest campaigns
+
+
+@dataclass(frozen=True)
+class Published:
+    """One table of the site: its file relative to it, and how many bytes that has."""
+
+    name: str
+    about: str
+    columns: list[tuple[str, str]]
+    rows: int
+    file: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """The campaigns that the published tables are about: the newest, as many as have room; and how many there are."""
+
+    campaigns: list[Campaign]
+    of: int
+
+
+def newest_campaigns(tables: Path, campaigns: Sequence[Campaign]) -> Held:
+    """The newest of `campaigns` that together have at most `MOST_RUNS` runs, but one at least."""
+    newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
+    chosen: list[Campaign] = []
+    runs = 0
+    for campaign in newest_first:
+        runs += _runs(tables, campaign)
+        if chosen and runs > MOST_RUNS:
+            break
+        chosen.append(campaign)
+    return Held(chosen, len(newest_first))
+
+
+def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConnection:
+    """The published tables as the browser has them, in memory; `campaigns` are those of `newest_campaigns`."""
+    connection = open_memory()
+    with open_memory() as source:  # one for all: opening one takes longer than reading a small table
+        for name in (name for name in ASKED if name in TABLES):
+            add_view(source, tables, name, TABLES[name], campaigns)
+            rows = source.sql(sql.load("table_rows"), params={"name": name}).to_arrow_table()
+            connection.from_arrow(_without_zones(rows)).create(name)
+    return connection
+
+
+def write_tables(connection: duckdb.DuckDBPyConnection, reports: Path) -> list[Published]:
+    """Write every table of `connect` into the site; files of tables that are no longer published are removed."""
+    published = [_write(connection, name, reports) for name in ASKED if name in TABLES]
+    wanted = {reports / table.file for table in published}
+    for file in (reports / "ask").glob("*.js"):
+        if file not in wanted and file.read_text("utf-8", "replace").startswith("loadstone.receive("):
+            file.unlink()
+    return published
+
+
+def _write(connection: duckdb.DuckDBPyConnection, name: str, reports: Path) -> Published:
+    rows = connection.table(name).to_arrow_table()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
+    path = reports / "ask" / f"{name}.js"
+    calls = (
+        f"loadstone.receive({as_json(name)},{number},{as_json(piece)});\n"
+        for number, piece in enumerate(pieces(sink.getvalue().to_pybytes()))
+    )
+    write_text(path, "".join(calls))
+    columns = [(row[0], row[1]) for row in connection.execute(sql.load("table_columns"), {"name": name}).fetchall()]
+    return Published(name, ASKED[name], columns, rows.num_rows, f"ask/{name}.js", path.stat().st_size)
+
+
+def _without_zones(rows: pa.Table) -> pa.Table:
+    fields = [
+        field.with_type(pa.timestamp(field.type.unit)) if pa.types.is_timestamp(field.type) else field
+        for field in rows.schema
+    ]
+    return rows.cast(pa.schema(fields))
+
+
+def _runs(tables: Path, campaign: Campaign) -> int:
+    files = layout.partition(tables, "runs", campaign).glob("*.parquet")
+    return sum(pq.read_metadata(file).num_rows for file in files)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
 
 NAME = "ask.html"
 SHOWN = 1000  # rows of a result on the page
@@ -30,10 +275,10 @@ def build_ask(
     `packages` is where DuckDB for browsers was installed. Without it (None) the page says what there is to ask, and how
     to ask it elsewhere.
     """
-    part = site_files.Part(reports, "ask").begin()
-    held = query_data.held(tables, campaigns)
-    with query_data.connect(tables, held.campaigns) as connection:
-        published = query_data.write_tables(connection, reports)
+    part = site_layout.Part(reports, "ask").begin()
+    held = newest_campaigns(tables, campaigns)
+    with connect(tables, held.campaigns) as connection:
+        published = write_tables(connection, reports)
         asked = examples(connection)
     parts = write_engine(packages, reports) if packages else []
     own = [reports / "assets" / name for name in ("ask.js", "ask.css")]
@@ -73,7 +318,7 @@ def megabytes(size: int) -> str:
     return f"{max(size / 1e6, 0.1):.1f} MB"
 
 
-def _script_data(published: Sequence[query_data.Published], parts: Sequence[Part]) -> dict[str, Any]:
+def _script_data(published: Sequence[Published], parts: Sequence[EnginePart]) -> dict[str, Any]:
     return {
         "shown": SHOWN,
         "downloaded": DOWNLOADED,

@@ -12,7 +12,7 @@ from typing import Any
 from loadstone import sql, stats
 from loadstone.archive.durable import sha256_of
 from loadstone.config.variants import Style
-from loadstone.report import chart_rows, numbers, resources_section, run_findings, run_words
+from loadstone.report import chart_rows, numbers, resources_section, run_findings
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
 from loadstone.report.run_findings import RunFindings
@@ -27,7 +27,7 @@ HISTOGRAM_BINS = 40
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 
 _FIGURES = ("mean", "min", "p50", "p90", "p95", "p99", "p999", "max")
-_MADE_BY = (chart_rows, numbers, resources_section, run_findings, run_words)
+_MADE_BY = (chart_rows, numbers, resources_section, run_findings)
 _QUERIES = (
     "measured_requests",
     "selected_runs",

@@ -1,4 +1,4 @@
-"""What load generators themselves said of single runs, as they said it, with what each figure rests on.
+"""Section on single runs as reported by the tool, with what each figure rests on.
 
 Never averaged over runs, and never in one row with figures made from requests: of a run of a foreign tool that left
 single requests too, these have rows of their own.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone import stats
-from loadstone.report.clock_resolution import COARSE_NS, resolution_text, stepped
-from loadstone.report.numbers import Unit, counted, duration
+from loadstone.readers import load_generators
+from loadstone.report.numbers import COARSE_NS, Unit, counted, duration, in_steps, joined, resolution_text
 from loadstone.report.queries import Questions, Row
 from loadstone.text import rate_text
 
@@ -33,6 +33,14 @@ FIGURES = {
 _PERCENTILES = {"p50_ns": 0.5, "p75_ns": 0.75, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 # What the chart across load offers: its names are those of the page's other charts.
 CHARTED = {"summaries": "mean_ns", "mean": "mean_ns", "p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns"}
+
+_STAMPS = {
+    "start": "the start of a request",
+    "end": "its end",
+    "offset": "the time since the run's start",
+    "none": "none of a single request",
+}
+_MEANT = ("starts_at", "ends_at", "connecting", "stamp", "resolution", "source")
 
 _PLACE = ("host", "timestamp", "rate", "variant_dir", "run")
 
@@ -97,11 +105,11 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def _lines(row: Row, raw: Sequence[Row], unit: Unit) -> Iterator[dict[str, Any]]:
-    """One line of what the tool said, if it said anything, and one per scope of what its requests say."""
+    """One line of what the tool reported, if anything, and one per scope of figures from its requests."""
     parts: list[tuple[str, Row]] = []
     if row["source"]:
         phases = ", all phases" if any(each["scope"] == "all" for each in raw) else ""
-        parts.append((f"{_teller(row)}{phases}", row))
+        parts.append((f"{_source_text(row)}{phases}", row))
     for each in sorted(raw, key=lambda each: each["scope"]):
         # Requests on the border of two phases are in a phase of both names.
         others = [phase for phase in each["phases"] if phase != "test" and " / " not in phase]
@@ -136,8 +144,8 @@ def _unsupported(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "A percentile is made from single requests only where ten of them or more are expected on either side."
 
 
-def _teller(row: Row) -> str:
-    """Whose word a run's reported figures are."""
+def _source_text(row: Row) -> str:
+    """Where a run's reported figures come from."""
     return f"{_report_of(row)}{' (contradicted, see problems)' if row['doubted'] else ''}"
 
 
@@ -152,7 +160,7 @@ def exact(latency_ns: float | None, unit: Unit, resolution_ns: float | None) -> 
     """A latency without rounding to fewer digits than the tool has, nor to more: whole multiples of its resolution."""
     if latency_ns is None or math.isnan(latency_ns):
         return "–"
-    text = stepped(latency_ns, unit, max(resolution_ns or 1, 1))
+    text = in_steps(latency_ns, unit, max(resolution_ns or 1, 1))
     is_fine = "." in text and (resolution_ns or 1) < COARSE_NS
     return text.rstrip("0").rstrip(".") if is_fine else text
 
@@ -190,7 +198,7 @@ def chart_rows(reported: Reported, unit: Unit) -> list[Row]:
             "variant": row["variant"],
             "load": row["rate"],
             "run": row["run"],
-            "evidence": _teller(row),
+            "evidence": _source_text(row),
             "value": {name: unit.of(row[column]) for name, column in CHARTED.items()},
         }
         for row in reported.rows
@@ -211,3 +219,32 @@ def histogram_rows(reported: Reported, unit: Unit) -> list[Row]:
         for row in reported.bounds
         if row["total"]
     ]
+
+
+# --- what the latencies of a tool mean --------------------------------------------------------------------------------
+
+
+def meanings(questions: Questions, runs: Sequence[Row]) -> list[dict[str, Any]]:
+    """The table of tools that a comparison across tools carries; empty where all latencies mean the same."""
+    tools = sorted({str(run["generator"]) for run in runs})
+    if len(set(map(load_generators.meaning, tools))) < 2:
+        return []
+    known = {row["generator"]: row for row in questions.rows("page_generators")}
+    return [_meaning(tool, known.get(tool), runs) for tool in tools]
+
+
+def _meaning(tool: str, known: Row | None, runs: Sequence[Row]) -> dict[str, Any]:
+    models = joined(sorted({str(run["load_model"]) for run in runs if str(run["generator"]) == tool}))
+    if known is None:
+        unknown = "not known"
+        return {"tool": tool, "models": models} | dict.fromkeys(_MEANT, unknown)
+    return {
+        "tool": tool,
+        "models": models,
+        "starts_at": known["starts_at"],
+        "ends_at": known["ends_at"],
+        "connecting": known["connecting"],
+        "stamp": _STAMPS.get(known["stamp"], known["stamp"]),
+        "resolution": resolution_text(known["resolution_ns"]),
+        "source": known["source"],
+    }

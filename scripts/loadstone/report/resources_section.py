@@ -1,6 +1,6 @@
 """What the target and the load generator used: CPU and memory of a campaign, across load and over time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone.report.numbers import counted, significant
@@ -16,6 +16,7 @@ _GENERATOR = ("process", "generator")
 _MACHINE = ("node", "generator")
 _NAMES = {_TOTAL: "All of the target", _GENERATOR: "Load generator", _MACHINE: "The load generator's machine"}
 _DIGITS = 5
+_NOTED = {"cpu_millicores": "millicores", "memory_mib": "MiB", "cpu_percent": "% of the CPU"}
 
 
 def gather(questions: Questions) -> list[Row]:
@@ -61,6 +62,29 @@ def over_time(questions: Questions, rate: float) -> list[Row]:
         | {name: _short(row[name]) for name in ("cpu", "cpu_std", "memory", "memory_std")}
         for row in questions.rows("page_resources_over_time", rate=rate, bins=TIME_BINS)
     ]
+
+
+def per_run(questions: Questions, takes: Callable[[Row], bool], shown: int) -> dict[str, Any]:
+    """CPU and memory per run; nothing where there are more runs than a reader would look at one by one."""
+    runs: dict[tuple[Any, ...], dict[str, Any]] = {}
+    parts: dict[str, None] = {}
+    for row in questions.rows("page_run_use"):
+        if takes(row):
+            key = tuple(row[name] for name in ("rate", "variant", "host", "timestamp", "variant_dir", "run"))
+            runs.setdefault(key, row | {"parts": {}})["parts"][row["part"]] = row
+            parts[row["part"]] = None
+    ordered = sorted(parts, key=lambda part: (part == "TOTAL", part))
+    listed = list(runs.values()) if len(runs) <= shown else []
+    return {
+        "run_use": listed,
+        "run_use_parts": ordered,
+        "run_use_labels": sorted({name for run in listed for name in dict(run["labels"] or {})}),
+        "noted": [
+            row | {"unit": _NOTED.get(row["metric"], row["metric"])}
+            for row in questions.rows("page_noted_figures", shown=shown)
+            if takes(row)
+        ],
+    }
 
 
 def _key(row: Row) -> tuple[str, str]:

@@ -1,14 +1,15 @@
-"""What is known of each run, in words: the shape of its latency over time, and how punctually it was sent."""
+"""Section on single runs: the shape of each run's latency over time, and how punctually its requests were sent."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 from typing import Any
 
+from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, halves
 from loadstone.archive.run_records import RunRecord
-from loadstone.report import run_words
-from loadstone.report.labels import SHOWN
-from loadstone.report.numbers import Unit, counted, rate_name
+from loadstone.report import numbers
+from loadstone.report.numbers import SHOWN, Unit, counted, duration, rate_name, significant
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.stats import run_shape
 
@@ -39,7 +40,7 @@ def of_rate(findings: RunFindings, rate: float, unit: Unit) -> dict[_Run, dict[s
     found: dict[_Run, dict[str, Any]] = {}
     for row in findings.shapes:
         if row["rate"] == rate:
-            words, is_unsettled = run_words.shape(row, unit), row["shape"] in run_shape.UNSETTLED
+            words, is_unsettled = shape_text(row, unit), row["shape"] in run_shape.UNSETTLED
             found.setdefault(_key(row), {})["shape"] = {"name": row["shape"], "words": words, "unsettled": is_unsettled}
     for row in findings.sending:
         if row["rate"] == rate:
@@ -70,7 +71,7 @@ def context(
 
 
 def _listed(findings: RunFindings, unit: Unit, records: Mapping[_Recorded, RunRecord]) -> Iterator[Row]:
-    """Runs that are not flat, or were sent late: a row each, with `said` of it and the `address` that shows it."""
+    """Runs that are not flat, or were sent late: a row each, with `texts` and the `address` that shows it."""
     late = {(row["rate"], *_key(row)): row for row in findings.sending if row["limited"]}
     numbers = Counter((row["rate"], row["variant"], row["run"]) for row in findings.shapes)
     for row in findings.shapes:
@@ -80,10 +81,10 @@ def _listed(findings: RunFindings, unit: Unit, records: Mapping[_Recorded, RunRe
             continue
         is_one = numbers[row["rate"], row["variant"], row["run"]] == 1
         yield row | {
-            "said": [
-                *([] if is_flat else [run_words.shape(row, unit)]),
-                *([run_words.late(limited, unit)] if limited else []),
-                *run_words.busy(records.get((row["rate"], row["variant_dir"], row["run"]), RunRecord())),
+            "texts": [
+                *([] if is_flat else [shape_text(row, unit)]),
+                *([late_text(limited, unit)] if limited else []),
+                *busy_text(records.get((row["rate"], row["variant_dir"], row["run"]), RunRecord())),
             ],
             "is_unsettled": row["shape"] in run_shape.UNSETTLED,
             "address": {
@@ -96,9 +97,9 @@ def _listed(findings: RunFindings, unit: Unit, records: Mapping[_Recorded, RunRe
 
 def _counts(judged: Sequence[Row], n_runs: int) -> str:
     kinds = Counter(row["shape"] for row in judged)
-    said = ", ".join(f"{number:,} {shape}" for shape, number in kinds.most_common())
-    few = f" {counted(n_runs - len(judged), 'run')} had too few requests to tell." if n_runs > len(judged) else ""
-    return f"{counted(len(judged), 'run')}: {said}.{few}" if judged else few.strip()
+    shapes = ", ".join(f"{number:,} {shape}" for shape, number in kinds.most_common())
+    few = f" {counted(n_runs - len(judged), 'run')} had too few requests for a shape." if n_runs > len(judged) else ""
+    return f"{counted(len(judged), 'run')}: {shapes}.{few}" if judged else few.strip()
 
 
 def _sending(row: Row, unit: Unit) -> dict[str, Any]:
@@ -117,3 +118,109 @@ def _sending(row: Row, unit: Unit) -> dict[str, Any]:
 
 def _key(row: Row) -> _Run:
     return row["variant"], row["variant_dir"], row["run"]
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def shape_text(row: Row, unit: Unit) -> str:
+    """``drifting up: 31 % over the run, p < 0.001``; of several shapes all, the main one first."""
+    names = dict.fromkeys((row["shape"], *(row["shapes"] or ())))
+    return "; also ".join(_shape_text(name, row, unit) for name in names)
+
+
+def late_text(row: Row, unit: Unit) -> str:
+    """That a run was sent late: its send lag and the limit."""
+    lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("judged_lag_ns", "lag_limit_ns"))
+    return f"sent late: {PERCENTILE_NAMES[row['judged_by']].removeprefix('the ')} of the send lag {lag}, limit {limit}"
+
+
+def busy_text(record: RunRecord) -> Iterator[str]:
+    """That the machine had more to do than processors for it, where that was recorded: it may be the reason."""
+    if record.cpus and record.load_1min is not None and record.load_1min > record.cpus:
+        cpus = counted(int(record.cpus), "CPU")
+        yield f"the machine was busy: a load average of {record.load_1min:.1f} with {cpus}, right after the run"
+
+
+def p_text(p: float | None) -> str:
+    """``p < 0.001``, ``p = 0.012``; nothing where there is none."""
+    if p is None:
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def _shape_text(name: str, row: Row, unit: Unit) -> str:
+    if name == run_shape.CHANGING_LEVEL:
+        evidence = _changing_level(row, unit)
+    else:
+        evidence = _EVIDENCE[name](row) if name in _EVIDENCE else ""
+    return f"{name}: {evidence}" if evidence else name
+
+
+def _warming_up(row: Row) -> str:
+    text = f"its slow start lengthens the mean by {_percent(row['warmup_share'])}"
+    if row["warmup_requests"] is None:
+        return f"{text}; it does not end in the first half"
+    after = f" ({duration(row['warmup_s'])})" if row["warmup_s"] is not None else ""
+    return f"{text}; it ends after {row['warmup_requests']:,} requests{after}"
+
+
+def _drifting(row: Row) -> str:
+    change = f"{_percent(abs(row['change_share']))} over the run"
+    # The probability is that of a straight line: it is nothing about a curve.
+    if isclose(row["change_share"], row["trend_share"], rel_tol=1e-6):
+        return _joined(change, p_text(row["trend_p"]))
+    return f"{change}, most of it at the start"
+
+
+def _changing_level(row: Row, unit: Unit) -> str:
+    levels = " to ".join(numbers.latency_text(level, unit, row["resolution_ns"]) for level in row["levels_ns"])
+    return f"{levels} {unit.symbol}, at request {' and '.join(f'{seq:,}' for seq in row['change_seqs'])}"
+
+
+def _periodic(row: Row) -> str:
+    every = duration(row["period_s"]) if row["period_s"] is not None else f"{row['period_requests']:,.0f} requests"
+    above = f"peak {_percent(row['period_share'])} above trough" if row["period_share"] is not None else ""
+    return _joined(f"every {every}", above, p_text(row["period_p"]))
+
+
+def _several_modes(row: Row) -> str:
+    return _joined(f"dip {significant(row['dip'])}", p_text(row["dip_p"])) if row["dip"] is not None else ""
+
+
+def _percent(share: float | None) -> str:
+    return f"{significant(None if share is None else 100 * share, 2)} %"
+
+
+def _uneven(row: Row) -> str:
+    return halves(row["half_ratio"])
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+_EVIDENCE: dict[str, Callable[[Row], str]] = {
+    run_shape.WARMING_UP: _warming_up,
+    run_shape.DRIFTING_UP: _drifting,
+    run_shape.DRIFTING_DOWN: _drifting,
+    run_shape.UNEVEN: _uneven,
+    run_shape.PERIODIC: _periodic,
+    run_shape.SEVERAL_MODES: _several_modes,
+}
+
+
+# --- several load generators ------------------------------------------------------------------------------------------
+
+
+def generators_context(questions: Questions) -> dict[str, Any]:
+    """The variables of ``senders.html``."""
+    rows = questions.rows("page_senders")
+    processes = [row["place"] for row in rows if (row["place"] or "").startswith("process ")]
+    return {
+        "senders": rows[:SHOWN],
+        "n_senders": len(rows),
+        "n_generators": len({row["generator"] for row in rows}),
+        "senders_share": len(set(processes)) < len(processes),
+        "senders_clocks": any(row["clock_offset_ns"] is not None for row in rows),
+    }

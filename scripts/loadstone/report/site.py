@@ -20,22 +20,17 @@ from loadstone.config.variants import Variants
 from loadstone.report import (
     campaign_page,
     comparison_page,
-    crate,
-    index_page,
-    methods_page,
-    navigation,
+    overview_pages,
     progress_page,
-    quality_page,
     rate_data,
-    reproduce,
-    site_files,
+    reproducibility,
+    site_layout,
     variant_page,
 )
 from loadstone.report.numbers import rate_name
-from loadstone.report.output import about_site, as_json, write_page, write_text
+from loadstone.report.output import about_site, as_json, ends_with, write_page, write_text
 from loadstone.report.queries import Questions, Row, asking
-from loadstone.report.shared_files import ends_with
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import slug
 from loadstone.tables import database, layout, schema
 
 
@@ -56,7 +51,7 @@ def build_campaign(
     """
     name = slug(campaign)
     folder = reports / "campaigns" / name
-    part = site_files.Part(reports, f"campaigns/{name}").begin()
+    part = site_layout.Part(reports, f"campaigns/{name}").begin()
     with asking(tables, [campaign]) as questions:
         page = campaign_page.gather(questions, campaign, variants, _confidence(options))
         written = set()
@@ -76,10 +71,12 @@ def build_campaign(
     content = campaign_page.context(page, name, variants, entry or {})
     about = about_site(options, tables)
     _write_page(path, "campaign.html", content=content, inputs=inputs, described=page.metadata, about=about)
-    said = crate.About(f"{layout.text(str(campaign))}: load-test results", "Latency and errors of a sweep.", [campaign])
+    summary = reproducibility.About(
+        f"{layout.text(str(campaign))}: load-test results", "Latency and errors of a sweep.", [campaign]
+    )
     rests_on = _tables_of(tables, [campaign])
-    crate.write_page(path, said, options, inputs=inputs, tables=rests_on, described=page.metadata)
-    part.finish([*crate.described_with(path), crate.beside(path)])
+    reproducibility.write_page_crate(path, summary, options, inputs=inputs, tables=rests_on, described=page.metadata)
+    part.finish([*reproducibility.described_with(path), reproducibility.crate_of(path)])
     return path
 
 
@@ -93,7 +90,7 @@ def build_comparison(
     options: Mapping[str, Any],
 ) -> Path:
     """Write the page of one comparison; returns its path. `campaigns` are those of its own that the archive holds."""
-    part = site_files.Part(reports, f"comparisons/{comparison.id}").begin()
+    part = site_layout.Part(reports, f"comparisons/{comparison.id}").begin()
     with asking(tables, list(campaigns)) as questions:
         page = comparison_page.gather(questions, comparison, campaigns, variants, _confidence(options))
         inputs = _inputs(questions, tables, campaigns, page.counts)
@@ -102,10 +99,10 @@ def build_comparison(
     described = [metadata.read(cell.path / METADATA) for cell in cells]
     content, about = comparison_page.context(page), about_site(options, tables)
     _write_page(path, "comparison.html", content=content, inputs=inputs, described=described, about=about)
-    said = crate.About(comparison.title, "A comparison of load-test results.", campaigns)
+    summary = reproducibility.About(comparison.title, "A comparison of load-test results.", campaigns)
     rests_on = [*_tables_of(tables, campaigns), *_tables_of_comparison(tables, comparison)]
-    crate.write_page(path, said, options, inputs=inputs, tables=rests_on, described=described)
-    part.finish([*crate.described_with(path), crate.beside(path)])
+    reproducibility.write_page_crate(path, summary, options, inputs=inputs, tables=rests_on, described=described)
+    part.finish([*reproducibility.described_with(path), reproducibility.crate_of(path)])
     return path
 
 
@@ -128,9 +125,9 @@ def _inputs(
     tables: Path,
     campaigns: Sequence[Campaign],
     takes: Callable[[Row], bool] = lambda _: True,
-) -> reproduce.Inputs:
+) -> reproducibility.Inputs:
     database.add_view(questions.connection, tables, "facts", schema.FACTS, campaigns)
-    return reproduce.inputs(questions, takes)
+    return reproducibility.inputs(questions, takes)
 
 
 def _write_page(
@@ -138,17 +135,17 @@ def _write_page(
     template: str,
     *,
     content: Mapping[str, Any],
-    inputs: reproduce.Inputs,
+    inputs: reproducibility.Inputs,
     described: Sequence[metadata.Metadata],
     about: Mapping[str, Any],
 ) -> None:
-    """Write a page of figures and, beside it, the checksums of what it rests on."""
-    beside = path.with_suffix(reproduce.SUFFIX)
+    """Write a page of figures and, next to it, the checksums of what it rests on."""
+    checksums = path.with_suffix(reproducibility.CHECKSUMS_SUFFIX)
     if inputs.lines:
-        write_text(beside, inputs.text)
+        write_text(checksums, inputs.text)
     else:
-        beside.unlink(missing_ok=True)
-    write_page(path, template, {**content, **reproduce.context(path.stem, inputs, described), **about})
+        checksums.unlink(missing_ok=True)
+    write_page(path, template, {**content, **reproducibility.context(path.stem, inputs, described), **about})
 
 
 def build_variants(
@@ -168,9 +165,10 @@ def build_variants(
         database.add_view(connection, tables, "history", schema.TABLES["history"], None)
         rows = Questions(connection).rows("page_history")
     linked = {
-        quality_page.key_of(layout.campaign_key(campaign)): f"campaigns/{slug(campaign)}.html" for campaign in campaigns
+        overview_pages.key_of(layout.campaign_key(campaign)): f"campaigns/{slug(campaign)}.html"
+        for campaign in campaigns
     }
-    part = site_files.Part(reports, "variants").begin()
+    part = site_layout.Part(reports, "variants").begin()
     about, pages = about_site(options, tables), variant_page.of_variants(rows, names, linked)
     for page in pages:
         content = variant_page.context(page, variants)
@@ -192,7 +190,7 @@ def build_index(
     options: Mapping[str, Any],
     *,
     comparisons: Sequence[Comparison] = (),
-    purposes: Mapping[quality_page.Key, str] | None = None,
+    purposes: Mapping[overview_pages.Key, str] | None = None,
     outside: Sequence[str] = (),
     dumps: Sequence[Dump] = (),
 ) -> Path:
@@ -202,31 +200,31 @@ def build_index(
     of these campaigns have no page. `purposes` are the catalogue's, by campaign; `outside` says what belongs to no
     campaign of the archive or of the catalogue.
     """
-    about, part = about_site(options, tables), site_files.Part(reports, "index").begin()
+    about, part = about_site(options, tables), site_layout.Part(reports, "index").begin()
     with asking(tables, list(campaigns)) as questions:
-        entries = index_page.entries(questions, campaigns, variants, purposes or {})
-        quality = quality_page.context(questions, entries, outside)
-    compared = index_page.compared(comparisons, campaigns)
+        entries = overview_pages.entries(questions, campaigns, variants, purposes or {})
+        quality = overview_pages.quality_context(questions, entries, outside)
+    compared = overview_pages.compared(comparisons, campaigns)
     is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_told(reports)
     shared = {
         "entries": entries,
         "comparisons": [entry for entry in compared if entry["n_held"]],
         "absent": [entry for entry in compared if not entry["n_held"]],
-        "dumps": index_page.traced(dumps),
-        "states": quality_page.STATES,
+        "dumps": overview_pages.traced(dumps),
+        "states": overview_pages.STATES,
         "total": quality["total"],
-        "quality_says": index_page.quality_says(
+        "quality_says": overview_pages.quality_says(
             quality["total"],
             sum(campaign["n_problems"] for campaign in quality["campaigns"]),
             sum(campaign["n_suggestions"] for campaign in quality["campaigns"]),
         ),
         "n_requests": sum(entry["held"]["n_requests"] for entry in entries if entry["held"]),
-        "newest": index_page.NEWEST,
+        "newest": overview_pages.NEWEST,
         "progress": progress_page.NAME if is_open else None,
         **about,
     }
     progress_page.fill_place(reports, about)
-    write_page(reports / "methods.html", "methods.html", {**methods_page.context(about), **about})
+    write_page(reports / "methods.html", "methods.html", {**overview_pages.methods_context(about), **about})
     write_page(reports / "quality.html", "quality.html", shared | quality)
     for name in ("campaigns", "comparisons"):
         write_page(reports / f"{name}.html", f"{name}.html", shared)
@@ -237,16 +235,18 @@ def build_index(
     _remove_others(reports / "campaigns", names | _files(names))
     _remove_figures(reports / "figures" / "comparisons", {entry["id"] for entry in shared["comparisons"]})
     _remove_figures(reports / "figures" / "campaigns", names)
-    said = crate.About(about["site_title"], "Load-test results, what they rest on and what they say.", campaigns)
+    summary = reproducibility.About(
+        about["site_title"], "Load-test results with their evidence and conclusions.", campaigns
+    )
     found = (page for folder in _PAGES for page in (reports / folder).glob("*.html"))
     pages = [
         page.relative_to(reports).as_posix()
         for page in found
         if _MADE_HERE[".html"] in page.read_text("utf-8", "replace")
     ]
-    crate.write_site(reports, said, options, pages)
+    reproducibility.write_site_crate(reports, summary, options, pages)
     write_page(path, "index.html", shared)
-    own = [reports / name for name in (*navigation.OVER_ALL, crate.SITE)]
+    own = [reports / name for name in (*site_layout.OVER_ALL, site_layout.CRATE)]
     part.finish(own, growing=[reports / progress_page.NAME])
     return path
 
@@ -257,7 +257,11 @@ def _confidence(options: Mapping[str, Any]) -> float:
 
 def _files(names: Iterable[str]) -> set[str]:
     """The files of a page and of what lies beside it."""
-    return {f"{name}{suffix}" for name in names for suffix in (".html", reproduce.SUFFIX, crate.SUFFIX)}
+    return {
+        f"{name}{suffix}"
+        for name in names
+        for suffix in (".html", reproducibility.CHECKSUMS_SUFFIX, reproducibility.CRATE_SUFFIX)
+    }
 
 
 def _files_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
@@ -301,6 +305,6 @@ _MADE_HERE = {
     ".html": "Made by Loadstone",
     ".js": "loadstone.receive(",
     ".json": "Made by Loadstone",
-    reproduce.SUFFIX: reproduce.MADE_HERE,
+    reproducibility.CHECKSUMS_SUFFIX: reproducibility.MADE_HERE,
 }
 _PAGES = ("campaigns", "comparisons", "variants", "traces")  # folders of pages with results

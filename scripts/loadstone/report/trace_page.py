@@ -10,8 +10,7 @@ from loadstone.report import charts
 from loadstone.report.numbers import share, significant
 from loadstone.report.output import about_site, write_page
 from loadstone.report.queries import Row, asking
-from loadstone.report.site_files import Part
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import Part, slug
 from loadstone.tables.layout import text
 
 SHOWN = 40  # operations per kind of trace; beyond that their number is given

@@ -1,4 +1,4 @@
-"""Which undeclared variants an archive holds: those that looks are given to beside the declared ones."""
+"""Which undeclared variants an archive holds: they get colours and marks as the declared ones do."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

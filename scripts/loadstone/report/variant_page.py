@@ -8,11 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from loadstone.config.variants import PALETTE, Style, Variants, look
-from loadstone.report import chart_rows, charts, clock_resolution
-from loadstone.report.labels import SHOWN
-from loadstone.report.numbers import Unit, counted, moment, page_unit, rate_name, significant, span
+from loadstone.report import chart_rows, charts, numbers
+from loadstone.report.numbers import SHOWN, Unit, counted, moment, page_unit, rate_name, significant, span
 from loadstone.report.queries import Row
-from loadstone.report.slugs import variant_slug
+from loadstone.report.site_layout import variant_slug
 from loadstone.stats.history import LEAST_TO_ESTIMATE
 from loadstone.tables.layout import text
 from loadstone.text import load_unit, rate_text
@@ -187,7 +186,7 @@ def _point(row: Row, ways: Mapping[str, int], unit: Unit) -> Row:
 
 def _step(rows: Sequence[Row], way: str, unit: Unit) -> list[float] | None:
     """The step in which the latencies of one way of measuring come, and its decimals, where it is coarse."""
-    return clock_resolution.step((row | {"evidence": "raw"} for row in rows if row["way"] == way), unit)
+    return numbers.coarse_step((row | {"evidence": "raw"} for row in rows if row["way"] == way), unit)
 
 
 def _first_load(page: VariantHistory) -> str | None:
@@ -204,7 +203,7 @@ def _shown(row: Row, name: str, unit: Unit) -> float | None:
     if value is not None and row["statistic"] == ERRORS:
         return float(f"{100 * value:.6g}")
     step = row["resolution_ns"] or 0
-    return unit.of(round(value / step) * step if value is not None and step >= clock_resolution.COARSE_NS else value)
+    return unit.of(round(value / step) * step if value is not None and step >= numbers.COARSE_NS else value)
 
 
 def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
@@ -212,7 +211,7 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
     if row["statistic"] == ERRORS:
         texts, symbol, by = [significant(100 * value) for value in (before, after)], "%", ""
     else:
-        texts = [clock_resolution.text(value, unit, row["resolution_ns"]) for value in (before, after)]
+        texts = [numbers.latency_text(value, unit, row["resolution_ns"]) for value in (before, after)]
         symbol, by = unit.symbol, _by(after / before)
     return {
         "when": moment(row["timestamp"]),
@@ -241,7 +240,7 @@ def _found(changes: Sequence[Row], page: VariantHistory) -> str:
         return "There is one campaign only, so nothing can have changed yet." if page.rows else ""
     if not changes:
         short = sum(length < LEAST_TO_ESTIMATE for length in lengths.values())
-        text = f"No change of level is told in any of {counted(n_series, 'series', 'series')} of figures"
+        text = f"No level change in any of {counted(n_series, 'series', 'series')} of figures"
         unsure = (
             f"; {short:,} of them have fewer than {LEAST_TO_ESTIMATE} campaigns, too few to tell any but large ones"
         )

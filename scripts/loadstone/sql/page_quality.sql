@@ -1,8 +1,8 @@
 -- One row per cell (campaign, rate, variant): what became of each of its runs, planned or held. runs is a list of
 -- {run, state, variant_dir}; state is
---   collected   its result is there and counts
+--   collected   its result is there and valid
 --   suggested   the same, and a tag is suggested for it or for its cell
---   left out    its result is there, and statistics leave it out
+--   excluded    its result is there, and excluded from statistics
 --   failed      it was tried and has no result
 --   missing     it was planned and never tried
 WITH
@@ -28,7 +28,7 @@ found AS (
     SELECT
         app, host, timestamp, rate, variant, variant_dir, run,
         CASE
-            WHEN excluded THEN 'left out'
+            WHEN excluded THEN 'excluded'
             WHEN held AND (of_runs.proposed OR of_cells.proposed) THEN 'suggested'
             WHEN held OR collected THEN 'collected'
             WHEN tried THEN 'failed'

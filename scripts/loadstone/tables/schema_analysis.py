@@ -7,6 +7,16 @@ _TEXT, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 # What a row of a scope's table is about: one campaign (`comparison` is null, one timestamp) or one comparison.
 SCOPE_KEY = [("comparison", _TEXT), ("app", _TEXT), ("host", _TEXT), ("timestamps", pa.list_(_TEXT))]
 
+# Why there is no verdict or no figure, or a warning: see analysis/reasons.py, where every `code` says what the others
+# mean. Text columns (`why`, `warning`) are made from these.
+REASON = pa.struct(
+    [
+        *((name, _TEXT) for name in ("code", "variant", "other", "statistic")),
+        *((name, _FLOAT) for name in ("value", "needed")),
+    ]
+)
+_REASONS = [("reasons", pa.list_(REASON))]
+
 # A variant against the baseline at one rate, in one statistic, see analysis/effects.py. Values and shifts of latencies
 # are in ns, of error_fraction they are shares. Where an interval is null, `why` says for what reason.
 EFFECTS = pa.schema(
@@ -25,6 +35,7 @@ EFFECTS = pa.schema(
         ("n_compared", _INT),  # figures of the scope among which the p values are adjusted
         *((name, _FLOAT) for name in ("margin", "confidence")),
         ("runs_needed", _INT),  # of each variant, for a verdict at four in five tries; null: more than is sensible
+        *_REASONS,
     ]
 )
 
@@ -62,6 +73,7 @@ KNEE_SHARES = pa.schema(
         *((name, _FLOAT) for name in ("baseline_load", "baseline_value_ns", "ratio", "ratio_low", "ratio_high")),
         ("confidence", _FLOAT),
         ("problem", _TEXT),
+        ("baseline_problem", _TEXT),  # the part of `problem` that is about the baseline
     ]
 )
 
@@ -76,6 +88,7 @@ LAYERS = pa.schema(
         *((name, _INT) for name in ("n_runs", "below_n_runs", "n_pairs")),  # n_pairs null: not by pairs
         ("confidence", _FLOAT),
         ("warning", _TEXT),
+        *_REASONS,
     ]
 )
 
@@ -90,6 +103,7 @@ INTERACTIONS = pa.schema(
         *((name, _FLOAT) for name in ("interaction_ns", "interaction_low_ns", "interaction_high_ns", "p_adjusted")),
         ("confidence", _FLOAT),
         ("warning", _TEXT),
+        *_REASONS,
     ]
 )
 

@@ -16,9 +16,10 @@ from loadstone.archive.journal import Journal
 from loadstone.archive.locks import hold
 from loadstone.collect.targets.kubernetes import session
 from loadstone.config import target as declared_target
+from loadstone.config.settings import GATE_FILE
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import Detached, note_signals
-from loadstone.report import navigation, progress_page
+from loadstone.report import progress_page
 from loadstone.report.progress_page import ProgressPage
 from loadstone.workflow import transfers
 from loadstone.workflow.declarations import JOURNAL, Declarations
@@ -107,7 +108,7 @@ class Command:
         except (OSError, LoadstoneError) as error:
             self._refuse(f"how this command goes on can't be written down: {error}")
         if "gate" in self._targets and not self._touch:  # nobody may take an earlier outcome for this one's
-            Path(self._config["reports"], navigation.GATE).unlink(missing_ok=True)
+            Path(self._config["reports"], GATE_FILE).unlink(missing_ok=True)
 
     def end(self, *, success: bool) -> None:
         """After the last job: the progress page says how the command ended, and the cluster is waited for."""

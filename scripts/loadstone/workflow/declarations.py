@@ -15,7 +15,7 @@ from loadstone.archive import trace_dumps
 from loadstone.config import catalogue, comparisons
 from loadstone.errors import LoadstoneError
 from loadstone.report import undeclared_variants
-from loadstone.report.slugs import variant_slug
+from loadstone.report.site_layout import variant_slug
 from loadstone.tables.layout import campaign_key, text
 from loadstone.workflow.markers import Requested
 from loadstone.workflow.snapshot import MARKERS, Key, Snapshot, key_of

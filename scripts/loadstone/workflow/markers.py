@@ -10,7 +10,7 @@ Where they are used, and why Snakemake's own means don't do:
 - tables of a campaign or a trace dump: which files they are depends on what was converted, and an archive from a
   backup or from git has other mtimes;
 - the inventory: that a campaign went away has to be noticed without Snakemake's records of inputs and parameters;
-- parts of the site that lost a file: `loadstone.report.site_files`;
+- parts of the site that lost a file: `loadstone.report.site_layout`;
 - a cluster to put back: a command without a job would not even call ``onstart``.
 
 All else (statistics, database, pages) is left to Snakemake: mtimes, the set of inputs, parameters. Versions of tables,

@@ -20,7 +20,7 @@ from loadstone.archive import Campaign, CampaignListing, Cell, encode, plan, tra
 from loadstone.archive.plan import MissingRun
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
-from loadstone.report.slugs import slug
+from loadstone.report.site_layout import slug
 from loadstone.tables import VERSION, layout
 from loadstone.workflow.markers import Requested, last_marker, next_marker, up_to_date_or_next
 

@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from loadstone import sql, text
-from loadstone.analysis.scope import Scope, Series, quoted
+from loadstone.analysis.reasons import quoted
+from loadstone.analysis.scope import Scope, Series
 from loadstone.archive import METADATA, metadata
 from loadstone.archive.metadata import Metadata
 from loadstone.stats.bootstrap import ERRORS

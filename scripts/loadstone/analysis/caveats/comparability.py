@@ -26,7 +26,8 @@ from loadstone.analysis.caveats.base import (
     count_text,
 )
 from loadstone.analysis.caveats.figures import FAILURES_SHARE
-from loadstone.analysis.scope import Series, quoted
+from loadstone.analysis.reasons import quoted
+from loadstone.analysis.scope import Series
 from loadstone.digits import ms, three
 from loadstone.stats.bootstrap import ERRORS, Floats
 from loadstone.stats.contrasts import hommel

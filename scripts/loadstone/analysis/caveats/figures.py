@@ -15,7 +15,8 @@ from loadstone.analysis.caveats.base import (
     count_text,
     value,
 )
-from loadstone.analysis.scope import Series, quoted
+from loadstone.analysis.reasons import quoted
+from loadstone.analysis.scope import Series
 from loadstone.digits import ms
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.schema import PERCENTILES

@@ -16,8 +16,9 @@ from loadstone.analysis.caveats.base import (
     common,
     count_text,
 )
+from loadstone.analysis.reasons import quoted
 from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, REMEDIES
-from loadstone.analysis.scope import BLOCKS, Series, quoted, way
+from loadstone.analysis.scope import BLOCKS, Series, way
 from loadstone.digits import ms
 from loadstone.stats import run_shape
 from loadstone.text import listed

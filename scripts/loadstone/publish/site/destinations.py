@@ -17,7 +17,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.publish import s3
 from loadstone.publish.s3 import each
 from loadstone.publish.site import publications
-from loadstone.publish.site.files import content_type
+from loadstone.report.site_layout import content_type
 
 
 @dataclass(frozen=True)

@@ -14,26 +14,8 @@ from posixpath import normpath
 from urllib.parse import unquote
 
 from loadstone.errors import LoadstoneError
+from loadstone.report.site_layout import CONTENT_TYPES, CRATE, FOLDERS, START
 
-# Folders of a site, and the kinds of files in them. Anything else in the reports folder is its user's.
-FOLDERS = ("ask", "assets", "campaigns", "comparisons", "figures", "traces", "variants")
-CONTENT_TYPES = {
-    ".arrow": "application/vnd.apache.arrow.file",
-    ".css": "text/css; charset=utf-8",
-    ".csv": "text/csv; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".parquet": "application/vnd.apache.parquet",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".sha256": "text/plain; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
-    ".wasm": "application/wasm",
-}
-START = "index.html"
-CRATE = "ro-crate-metadata.json"
 _SIGNATURE = b"Made by Loadstone"
 _CHUNK = 1 << 20
 
@@ -45,11 +27,6 @@ class SiteFile:
     path: Path
     sha256: str
     size: int
-
-
-def content_type(name: str) -> str:
-    """The Content-Type of a file by its name."""
-    return CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream")
 
 
 def of_site(reports: Path) -> dict[str, SiteFile]:

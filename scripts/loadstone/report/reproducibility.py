@@ -1,12 +1,13 @@
-"""RO-Crate 1.2 (https://w3id.org/ro/crate/1.2): what a page, and the site, are and rest on, for those who cite it.
+"""What it takes to make a page again and to cite it: versions, seeds, checksums of its inputs, and an RO-Crate.
 
-Beside a page lies ``<page>-ro-crate-metadata.json``, which describes it alone; ``ro-crate-metadata.json`` describes the
-site. License, authors and identifiers are the configuration's, or missing.
+RO-Crate 1.2 (https://w3id.org/ro/crate/1.2): ``<page>-ro-crate-metadata.json`` describes a page,
+``ro-crate-metadata.json`` the site. License, authors and identifiers are those of the configuration, or missing.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,15 +17,91 @@ from loadstone import __version__
 from loadstone.archive import Campaign
 from loadstone.archive.durable import sha256_of
 from loadstone.archive.metadata import Metadata
-from loadstone.publish.site import files
+from loadstone.report.numbers import counted, joined
 from loadstone.report.output import write_text
-from loadstone.report.reproduce import Inputs, python_version
+from loadstone.report.queries import Questions, Row
+from loadstone.report.site_layout import CRATE, content_type
 
-SUFFIX = "-ro-crate-metadata.json"
-SITE = files.CRATE
-_PROFILE = "https://w3id.org/ro/crate/1.2"
-_DESCRIPTOR = "ro-crate-metadata.json"
+# --- checksums and versions -------------------------------------------------------------------------------------------
+
+
+CHECKSUMS_SUFFIX = ".sha256"
+# First line of a list of checksums; sha256sum takes it for a comment.
+MADE_HERE = "# Made by Loadstone: SHA-256 of the results behind a page, to be checked in the archive's folder"
 _LIBRARIES = ("duckdb", "pyarrow", "numpy", "scipy", "altair")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The checksums of a page's inputs: one line per file, as sha256sum writes and checks them."""
+
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The content of the file beside the page."""
+        return "\n".join([MADE_HERE, *self.lines, ""])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of that content: one number for all inputs."""
+        return hashlib.sha256(self.text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def inputs(questions: Questions, takes: Callable[[Row], bool]) -> Inputs:
+    """The files behind a page; `takes` says of a run whether the page is about it. Asks table ``facts`` too."""
+    rows = filter(takes, questions.rows("page_inputs"))
+    return Inputs(tuple(dict.fromkeys(_line(row["results_sha256"], row["source"]) for row in rows)))
+
+
+def _line(digest: str, source: str) -> str:
+    """A line of ``sha256sum``, which escapes what would break it."""
+    escaped = source.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{'' if escaped == source else chr(92)}{digest}  {escaped}"
+
+
+def context(name: str, found: Inputs, described: Iterable[Metadata]) -> dict[str, Any]:
+    """The variables of ``reproduce.html`` on the page `name`; `described` are the metadata of all cells behind it."""
+    cells = list(described)
+    seeds = joined(str(cell.seed) for cell in cells if cell.seed is not None)
+    orders = joined(cell.order for cell in cells)
+    generators = joined(" ".join(filter(None, (cell.generator, cell.generator_version))) for cell in cells)
+    tools: dict[str, str] = {}
+    for cell in cells:
+        tools |= cell.tools
+    facts = [
+        ("Made with", ", ".join([f"Loadstone {__version__}", *_library_versions()])),
+        ("Collected with", joined([generators, *(f"{tool} {text}" for tool, text in sorted(tools.items()))])),
+        ("Seed of the order of runs", f"{seeds} (order: {orders or 'not recorded'})" if seeds else "not recorded"),
+        ("Seed of intervals", "none to set: made from each cell's name, so that the same data give the same interval"),
+        ("Inputs", _inputs_text(found)),
+    ]
+    return {
+        "made_with": [(term, text) for term, text in facts if text],
+        "inputs_file": f"{name}{CHECKSUMS_SUFFIX}" if found.lines else None,
+        "inputs_digest": found.digest,
+        "crate_file": f"{name}-ro-crate-metadata.json",
+    }
+
+
+def python_version() -> str:
+    """What decides how Python computes: ``3.12``."""
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def _library_versions() -> list[str]:
+    return [f"Python {python_version()}", *(f"{name} {version(name)}" for name in _LIBRARIES)]
+
+
+def _inputs_text(found: Inputs) -> str:
+    return f"{counted(len(found.lines), 'file')} of the archive" if found.lines else "no checksums recorded"
+
+
+# --- RO-Crate ---------------------------------------------------------------------------------------------------------
+
+
+CRATE_SUFFIX = "-ro-crate-metadata.json"
+_PROFILE = "https://w3id.org/ro/crate/1.2"
 _HOMES = {
     "vegeta": "https://github.com/tsenart/vegeta",
     "k6": "https://k6.io",
@@ -46,9 +123,9 @@ class About:
     campaigns: Sequence[Campaign]
 
 
-def beside(page: Path) -> Path:
+def crate_of(page: Path) -> Path:
     """The crate of a page."""
-    return page.with_name(f"{page.stem}{SUFFIX}")
+    return page.with_name(f"{page.stem}{CRATE_SUFFIX}")
 
 
 def described_with(page: Path) -> list[Path]:
@@ -57,7 +134,7 @@ def described_with(page: Path) -> list[Path]:
     return [page, *checksums, *sorted(page.with_suffix("").glob("*.js"))]
 
 
-def write_page(
+def write_page_crate(
     page: Path,
     about: About,
     options: Mapping[str, Any],
@@ -84,18 +161,18 @@ def write_page(
         "result": {"@id": page.name},
     }
     root = _root(about, options, parts) | {"isBasedOn": _references(rests_on), "mentions": {"@id": "#made"}}
-    _write(beside(page), [root, *_people(options), *parts, *rests_on, *software, made])
+    _write_crate(crate_of(page), [root, *_people(options), *parts, *rests_on, *software, made])
 
 
-def write_site(reports: Path, about: About, options: Mapping[str, Any], pages: Iterable[str]) -> None:
+def write_site_crate(reports: Path, about: About, options: Mapping[str, Any], pages: Iterable[str]) -> None:
     """Write the crate of the whole site; `pages` are names of pages in it, of which those with a crate lead to it."""
     parts = []
     for name in sorted(pages):
         path = reports / name
         if path.is_file():
             parts.append(_file(name, path))
-            if beside(path).is_file():
-                crate = _file(f"{name.removesuffix('.html')}{SUFFIX}", beside(path))
+            if crate_of(path).is_file():
+                crate = _file(f"{name.removesuffix('.html')}{CRATE_SUFFIX}", crate_of(path))
                 parts[-1]["subjectOf"] = {"@id": crate["@id"]}
                 parts.append(crate | {"conformsTo": {"@id": _PROFILE}})
     software = _own_software()
@@ -107,7 +184,7 @@ def write_site(reports: Path, about: About, options: Mapping[str, Any], pages: I
         "result": {"@id": "./"},
     }
     root = _root(about, options, parts) | {"mentions": {"@id": "#made"}}
-    _write(reports / SITE, [root, *_people(options), *parts, *software, made])
+    _write_crate(reports / CRATE, [root, *_people(options), *parts, *software, made])
 
 
 def _root(about: About, options: Mapping[str, Any], parts: Sequence[Entity]) -> Entity:
@@ -152,7 +229,7 @@ def _file(name: str, path: Path) -> Entity:
         "@type": "File",
         "name": name,
         "contentSize": str(path.stat().st_size),
-        "encodingFormat": files.content_type(name).partition(";")[0],
+        "encodingFormat": content_type(name).partition(";")[0],
         "sha256": sha256_of(path),
     }
 
@@ -197,9 +274,9 @@ def _references(entities: Iterable[Entity]) -> list[Entity]:
     return [{"@id": entity["@id"]} for entity in entities]
 
 
-def _write(path: Path, entities: Iterable[Entity]) -> None:
+def _write_crate(path: Path, entities: Iterable[Entity]) -> None:
     descriptor: Entity = {
-        "@id": _DESCRIPTOR,
+        "@id": CRATE,
         "@type": "CreativeWork",
         "conformsTo": {"@id": _PROFILE},
         "about": {"@id": "./"},

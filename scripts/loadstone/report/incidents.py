@@ -1,15 +1,20 @@
-"""What happened to a cluster's pods while they were attacked: to which runs, how often, and what became of those."""
+"""Sections on what went wrong: why requests failed, and what happened to a cluster's pods during an attack."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
+from loadstone.analysis.error_causes import BY_NAME
 from loadstone.archive.run_records import RunRecord
-from loadstone.report.numbers import counted
+from loadstone.report.numbers import SHOWN, counted
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.tables.exclusion import DOUBTFUL
+from loadstone.text import rate_text
 
-SHOWN = 200  # runs
+# --- incidents of pods ------------------------------------------------------------------------------------------------
+
+
 _EACH = 12  # incidents of a run
 _LONGEST = 300  # characters of a text from the cluster
 
@@ -100,14 +105,14 @@ def _told(incident: Row) -> tuple[str, str]:
 
 
 def _meaning(row: Row) -> str:
-    """What became of the run, in words."""
+    """Whether the run is valid, and why not."""
     if row["excluded"] is None:
         return "has no result"
     if row["excluded"]:
-        return f"left out: {_cut(row['exclusion_reason'] or 'no reason recorded')}"
+        return f"excluded: {_cut(row['exclusion_reason'] or 'no reason recorded')}"
     if row["tags"]:
-        return f"counts; tagged {_cut(', '.join(row['tags']))}"
-    return f"counts; tag {row['suggested']} is suggested" if row["suggested"] else "counts"
+        return f"valid; tagged {_cut(', '.join(row['tags']))}"
+    return f"valid; tag {row['suggested']} is suggested" if row["suggested"] else "valid"
 
 
 def _cut(text: str) -> str:
@@ -115,13 +120,75 @@ def _cut(text: str) -> str:
 
 
 def notice(incidents: Mapping[str, Any], n_runs: int) -> str:
-    """What stands at the top of the page when a run's figures are in doubt, else nothing; `incidents` as `context`."""
+    """The notice at the top of the page when a run's figures are in doubt, else nothing; `incidents` as `context`."""
     if not (doubtful := incidents["n_doubtful"]):
         return ""
     counting = incidents["n_doubtful_counting"]
-    those = f"{counting:,} of these count" if counting else "none of these counts"
-    those = "it counts" if doubtful == counting == 1 else "it is left out" if doubtful == 1 else those
+    valid = f"{counting:,} of these runs are valid" if counting else "none of these runs is valid"
+    if doubtful == 1:
+        valid = "this run is valid" if counting else "this run is excluded"
     return (
-        f"In {doubtful:,} of {counted(n_runs, 'run')} pods or containers died, restarted or were moved while load was "
-        f"sent; {those} in the figures here."
+        f"In {doubtful:,} of {counted(n_runs, 'run')}, pods or containers died, restarted or were moved during the "
+        f"attack; {valid}."
     )
+
+
+# --- causes of errors -------------------------------------------------------------------------------------------------
+
+
+SIDES = {
+    "client": "the load generator",
+    "server": "the target",
+    "proxy": "a proxy before the service",
+    "unknown": "unknown",
+}
+_VARIANTS_SHOWN = 6
+_TEXTS_SHOWN = 20
+
+
+def causes_context(questions: Questions, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The variables of ``causes.html``."""
+    rows = questions.rows("page_error_causes")
+    found = []
+    for (stream, cause), group in groupby(rows, key=lambda row: (row["stream"], row["cause"])):
+        found.append(_cause(stream, cause, list(group), labels))
+    unknown = [row for row in rows if row["cause"] == "unknown" and row["error"]]
+    return {
+        "causes": found[:SHOWN],
+        "causes_streams": any(each["stream"] != "main" for each in found),
+        "unknown_texts": unknown[:SHOWN],
+        "n_unknown_texts": len(unknown),
+    }
+
+
+def _cause(stream: str, cause: str, rows: Sequence[Row], labels: Mapping[str, str]) -> dict[str, Any]:
+    known = BY_NAME.get(cause)
+    texts = [row for row in rows if row["error"]]
+    return {
+        "stream": stream,
+        "cause": cause,
+        "words": known.words if known else cause,
+        "side": SIDES.get(rows[0]["side"], rows[0]["side"]),
+        "n_requests": sum(row["n_requests"] for row in rows),
+        "codes": sorted({row["code"] for row in rows if row["code"]}),
+        "cells": _affected_cells((cell for row in rows for cell in row["cells"]), labels),
+        "texts": texts[:_TEXTS_SHOWN],
+        "n_more": sum(row["n_texts"] for row in rows) - len(texts[:_TEXTS_SHOWN]) if texts else 0,
+    }
+
+
+def _affected_cells(cells: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> str:
+    """``Envoy at 100, 200; Direct at 300 to 1,000 (4 loads)``."""
+    rates: dict[str, set[float]] = {}
+    for cell in cells:
+        rates.setdefault(cell["variant"], set()).add(cell["rate"])
+    order = list(labels)
+    names = sorted(rates, key=lambda name: (order.index(name) if name in labels else len(order), name))
+    texts = [f"{labels.get(name, name)} at {_loads(sorted(rates[name]))}" for name in names[:_VARIANTS_SHOWN]]
+    return "; ".join(texts) + (f"; {len(names) - _VARIANTS_SHOWN} more" if len(names) > _VARIANTS_SHOWN else "")
+
+
+def _loads(rates: Sequence[float]) -> str:
+    if len(rates) <= 4:
+        return ", ".join(map(rate_text, rates))
+    return f"{rate_text(rates[0])} to {rate_text(rates[-1])} ({len(rates)} loads)"

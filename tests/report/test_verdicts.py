@@ -1,16 +1,22 @@
-"""Verdicts in words: what a reader is told of rows of `effects`, `knees` and `interactions`."""
+"""Sentences of pages about rows of `effects`, `knees` and `interactions`."""
 
-from loadstone.report.caveat_marks import weakened
-from loadstone.report.interaction_words import interactions
-from loadstone.report.knee_words import knees
+from loadstone.analysis import reasons
+from loadstone.report.conclusions import with_caveats
 from loadstone.report.numbers import MILLISECONDS
-from loadstone.report.verdict_words import KINDS, Verdict, correction, relabelled, verdicts
+from loadstone.report.verdicts import KINDS, Verdict, correction, interactions, knees, verdicts
 
 LABELS = {"plain": "Direct", "envoy": "Envoy"}
+VARY = {"code": reasons.RUNS_VARY}
+STEP = {"code": reasons.BELOW_RESOLUTION, "value": 1e6}
+
+
+def bound(code: str, ratio: float, variant: str) -> list[dict]:
+    """The reasons of a figure that is among requests that timed out."""
+    return [{"code": code, "value": ratio}, {"code": reasons.TIMEOUTS, "variant": variant, "value": 150}]
 
 
 def effect(rate: float, statistic: str, verdict: str | None, ratio: float = 2.0, **changes) -> dict:
-    """A row of `effects`: Envoy beside Direct, whose figure is 0.2 ms."""
+    """A row of `effects`: Envoy relative to Direct, whose figure is 0.2 ms."""
     base = 2e5
     shift = base * ratio - base
     return {
@@ -31,7 +37,7 @@ def effect(rate: float, statistic: str, verdict: str | None, ratio: float = 2.0,
         "n_runs": 5,
         "baseline_n_runs": 5,
         "verdict": verdict,
-        "why": None,
+        "reasons": [],
         "n_compared": 12,
         "margin": 0.05,
         "confidence": 0.95,
@@ -47,16 +53,16 @@ def said(rows, **more) -> Verdict:
 
 
 def one_run(rate: float, statistic: str, needed: int | None = 7) -> dict:
-    why = "one run: how much runs differ is not known; it takes at least 2, and about 7 if they differ by 5 %"
+    why = {"code": reasons.ONE_RUN, "value": 0.05, "needed": needed}
     bounds = {"shift_low": None, "shift_high": None, "n_compared": 0}
     counts = {"n_runs": 1, "baseline_n_runs": 1, "runs_needed": needed}
-    return effect(rate, statistic, "inconclusive", 1.02, why=why, **bounds, **counts)
+    return effect(rate, statistic, "inconclusive", 1.02, reasons=[why], **bounds, **counts)
 
 
 def test_by_how_much_is_left_open_where_a_percentile_is_among_timeouts() -> None:
-    why = "at least 748 times as long: 150 requests of “envoy” timed out: it is only known what they took at least"
+    why = bound(reasons.AT_LEAST, 748, "envoy")
     unknown = dict.fromkeys(("value", "shift", "shift_low", "shift_high", "ratio"))
-    rows = [effect(100, "p50", "equivalent", 1.0), effect(100, "p99", "slower", why=why) | unknown]
+    rows = [effect(100, "p50", "equivalent", 1.0), effect(100, "p99", "slower", reasons=why) | unknown]
     found = said(rows)
     assert found.text == "Envoy is slower than Direct at 100 requests/s (in p99)."
     assert "Slower at 100 requests/s: p99, which is among requests that timed out (at least 748 times as long)." in (
@@ -65,21 +71,21 @@ def test_by_how_much_is_left_open_where_a_percentile_is_among_timeouts() -> None
 
 
 def test_what_is_among_timeouts_at_some_loads_is_said_of_these_and_of_whose_figure_it_is() -> None:
-    why = "at least 13,100 times as long: 150 requests of “envoy” timed out: it is only known what they took at least"
+    why = bound(reasons.AT_LEAST, 13_100, "envoy")
     unknown = dict.fromkeys(("shift", "shift_low", "shift_high", "ratio"))
     known = [effect(100, name, "slower", 3.0) for name in ("p50", "p90")]
     rows = [
         *known,
         effect(400, "p50", "slower", 1.2),
-        effect(400, "p90", "slower", why=why) | unknown | {"value": None},
+        effect(400, "p90", "slower", reasons=why) | unknown | {"value": None},
     ]
     found = said(rows)
     assert "(median: 1.20 to 3.00 times; p90 among requests that timed out)" in found.text
     (details,) = found.details
     assert "p90 by 0.400 ms (3.00 times, 95 % interval 0.390 to 0.410 ms), at 100 requests/s" in details
     assert "p90, which is among requests that timed out (at least 13,100 times as long), at 400 requests/s" in details
-    why = "at most 0.5 times as long: 150 requests of “plain” timed out: it is only known what they took at least"
-    (details,) = said([effect(100, "p90", "faster", why=why) | unknown | {"baseline_value": None}]).details
+    why = bound(reasons.AT_MOST, 0.5, "plain")
+    (details,) = said([effect(100, "p90", "faster", reasons=why) | unknown | {"baseline_value": None}]).details
     assert "p90, that of Direct is among requests that timed out (at most 0.5 times as long)" in details
 
 
@@ -122,11 +128,11 @@ def test_a_variant_has_one_short_sentence_and_its_figures_behind_it() -> None:
 
 def test_how_many_figures_were_tested_of_those_that_the_table_has() -> None:
     slower, open_ended = effect(100, "p50", "slower", n_compared=2), effect(100, "p99", "inconclusive", n_compared=2)
-    by_chance = "could be tested, all together: with 95 % confidence no difference told here is by chance."
-    assert correction([slower, open_ended]) == f"2 figures {by_chance}"
-    assert correction([slower, open_ended, one_run(500, "p50")]) == f"2 of 3 figures {by_chance}"
+    by_chance = "tested at 95 % confidence, corrected for multiple comparisons"
+    assert correction([slower, open_ended]) == f"2 figures {by_chance}."
+    assert correction([slower, open_ended, one_run(500, "p50")]) == f"2 of 3 figures {by_chance}."
     assert correction([open_ended, open_ended, open_ended]) == (
-        "2 of 3 figures could be tested, all together, at 95 % confidence: no difference is told."
+        f"2 of 3 figures {by_chance}: no difference is significant."
     )
 
 
@@ -142,14 +148,14 @@ def test_what_strikes_a_verdict_stands_beside_it() -> None:
     ]
     rows = [effect(rate, "p50", "slower") for rate in (100, 400)]
     rows += [effect(100, "error_fraction", "more"), effect(800, "p50", "inconclusive")]
-    assert [(mark.claim, mark.text) for mark in said(weakened(rows, claims)).marks] == [
+    assert [(mark.claim, mark.text) for mark in said(with_caveats(rows, claims)).marks] == [
         ("generator_limited", "limited by the load generator at 400 requests/s"),
         ("fixed_order", "fixed or unknown order"),
     ]
     failing = effect(800, "error_fraction", "more")
-    assert weakened([failing], claims)[0]["weakened"] == []
+    assert with_caveats([failing], claims)[0]["caveats"] == []
     # Another tool, whose latencies mean something else, at the same load.
-    assert weakened([effect(400, "p50", "slower", generator="k6")], claims)[0]["weakened"] == []
+    assert with_caveats([effect(400, "p50", "slower", generator="k6")], claims)[0]["caveats"] == []
     assert said([effect(100, "p50", "slower")]).marks == ()
 
 
@@ -159,18 +165,17 @@ def test_failures_that_campaigns_tell_unlike_strike_latencies_but_not_the_other_
 
     def struck(statistic: str | None) -> list[bool]:
         claim = {"claim": "campaigns_disagree", "weight": "serious", "statistic": statistic, "cells": [cell]}
-        return [bool(row["weakened"]) for row in weakened(rows, [claim])]
+        return [bool(row["caveats"]) for row in with_caveats(rows, [claim])]
 
     assert struck("error_fraction") == [True, True]
     assert struck("p50") == struck(None) == [True, False]
 
 
 def test_no_number_of_runs_is_told_where_the_clock_decides() -> None:
-    why = "one run, and latencies come in whole steps of 1 ms, and the shift is less than one"
-    found = said([one_run(500, "mean", None) | {"why": why}])
+    why = [{"code": reasons.ONE_RUN}, STEP]
+    found = said([one_run(500, "mean", None) | {"reasons": why}])
     assert found.text == (
-        "Envoy beside Direct: can't tell, one run each, and latencies come in whole steps of 1 ms, and the shift is "
-        "less than one."
+        "Envoy relative to Direct: inconclusive, one run each, and the shift is below the clock's resolution of 1 ms."
     )
 
 
@@ -195,21 +200,21 @@ def test_one_run_each_says_what_it_takes() -> None:
     found = said(rows)
     assert found.kind == "inconclusive"
     assert found.text == (
-        "Envoy beside Direct: can't tell, one run each; if runs differ by 5 %, about 7 to 19 runs each would tell "
-        "(mean)."
+        "Envoy relative to Direct: inconclusive, one run each; if runs differ by 5 % (one standard deviation), about 7 "
+        "to 19 runs each are needed (mean)."
     )
     (detail,) = found.details
     assert detail == (
-        "Can't tell at all 2 loads: mean and p99 – one run each; if runs differ by 5 %, about 7 to 19 runs each would "
-        "tell."
+        "Inconclusive at all 2 loads: mean and p99 – one run each; if runs differ by 5 % (one standard deviation), "
+        "about 7 to 19 runs each are needed."
     )
     assert "more than 1,000 runs each" in said([one_run(500, "mean", None)]).text
 
 
 def test_the_runs_needed_in_short_are_those_of_one_figure() -> None:
     rows = [one_run(rate, name, needed) for rate in (500, 1000) for name, needed in (("p50", 14), ("p99", 969))]
-    assert said(rows).text.endswith("about 14 runs each would tell (median).")
-    assert "about 14 to 969 runs each would tell" in said(rows).details[0]
+    assert said(rows).text.endswith("about 14 runs each are needed (median).")
+    assert "about 14 to 969 runs each are needed" in said(rows).details[0]
 
 
 def test_loads_with_different_verdicts_share_the_sentence() -> None:
@@ -218,7 +223,7 @@ def test_loads_with_different_verdicts_share_the_sentence() -> None:
     found = said(rows)
     assert found.kind == "slower" and found.text == (
         "Envoy is slower than Direct at 200 and 400 requests/s (median: 2.00 to 3.00 times); faster at 1,600 "
-        "requests/s (median: 0.500 times); equivalent within 5 % at 100 requests/s (in median); can't tell at 800 "
+        "requests/s (median: 0.500 times); equivalent within 5 % at 100 requests/s (in median); inconclusive at 800 "
         "requests/s."
     )
 
@@ -230,14 +235,14 @@ def test_slower_in_one_figure_and_faster_in_another_is_said() -> None:
 
 
 def test_a_load_that_only_one_figure_tells_of_names_that() -> None:
-    rows = [effect(100, "p50", "slower"), effect(200, "p50", "inconclusive", why="the runs differ too much")]
+    rows = [effect(100, "p50", "slower"), effect(200, "p50", "inconclusive", reasons=[VARY])]
     rows += [effect(200, "p99", "slower")]
     assert said(rows).text == "Envoy is slower than Direct at all 2 loads (2.00 times in median or p99)."
 
 
 def test_what_is_equivalent_at_one_load_each_is_not_at_all() -> None:
     rows = [effect(100, "p50", "equivalent", 1.0), effect(200, "p99", "equivalent", 1.0)]
-    rows += [effect(200, "p50", "equivalent", 1.0), effect(100, "p90", "inconclusive", why="the runs differ too much")]
+    rows += [effect(200, "p50", "equivalent", 1.0), effect(100, "p90", "inconclusive", reasons=[VARY])]
     assert said(rows).text == "Envoy is equivalent within 5 % to Direct at all 2 loads (in median)."
 
 
@@ -247,24 +252,37 @@ def test_statistics_at_different_loads_name_theirs() -> None:
     slower, open_ones = said(rows).details
     assert slower.startswith("Slower: median by 0.200 ms (2.00 times")
     assert ", at all 3 loads; p99 by " in slower and slower.endswith(", at 100 requests/s.")
-    assert open_ones.startswith("Can't tell at 200 and 400 requests/s: p99 – one run each")
+    assert open_ones.startswith("Inconclusive at 200 and 400 requests/s: p99 – one run each")
 
 
 def test_reasons_that_differ_in_numbers_are_one_and_name_variants_by_their_labels() -> None:
     rows = [
-        effect(rate, "p99", "inconclusive", why=f"too few requests: p99 takes 1,000, “envoy” has {number}", value=None)
-        for rate, number in ((100, "150"), (200, "1,300"))
+        effect(
+            rate,
+            "p99",
+            "inconclusive",
+            value=None,
+            reasons=[
+                {
+                    "code": reasons.TOO_FEW_REQUESTS,
+                    "variant": "envoy",
+                    "statistic": "p99",
+                    "value": number,
+                    "needed": 1000,
+                }
+            ],
+        )
+        for rate, number in ((100, 150), (200, 1300))
     ]
     assert said(rows).details == (
-        "Can't tell at all 2 loads: p99 – for example too few requests: p99 takes 1,000, Envoy has 150.",
+        "Inconclusive at all 2 loads: p99 – for example too few requests: p99 needs 1,000, Envoy has 150.",
     )
 
 
 def test_only_quoted_names_of_variants_are_replaced_and_each_once() -> None:
     labels = {"mean": "“plain”", "plain": "Direct"}
-    assert relabelled("the mean of “mean” and “plain”, “gone” and plain", labels) == (
-        "the mean of “plain” and Direct, gone and plain"
-    )
+    renamed = reasons.renamed("the mean of “mean” and “plain”, “gone” and plain", lambda name: labels.get(name, name))
+    assert renamed == ("the mean of “plain” and Direct, gone and plain")
 
 
 def test_failures_are_told_as_shares() -> None:
@@ -317,14 +335,14 @@ def test_knees() -> None:
     never = knee | {"variant": "plain", "knee_rate": None, "low": None, "high": None, "by": None, "beyond": []}
     assert knees([knee, never], LABELS) == [
         (
-            "Envoy carries 450 requests/s (95 % interval 400 to 500); "
-            "beyond, fewer requests per second are answered than are sent."
+            "Envoy saturates at 450 requests/s (95 % interval 400 to 500); "
+            "beyond that, fewer requests per second are answered than are sent."
         ),
-        "Direct carries every load that was measured, up to 400 requests/s.",
+        "Direct does not saturate at any measured load, up to 400 requests/s.",
     ]
 
 
-def square(rate: float, statistic: str, value_ms: float, **changes) -> dict:
+def diamond(rate: float, statistic: str, value_ms: float, **changes) -> dict:
     """A row of `interactions`: a cache and Envoy over Direct, and both."""
     return {
         "bottom": "plain",
@@ -338,25 +356,25 @@ def square(rate: float, statistic: str, value_ms: float, **changes) -> dict:
         "interaction_low_ns": (value_ms - 1) * 1e6,
         "interaction_high_ns": (value_ms + 1) * 1e6,
         "confidence": 0.9,
-        "warning": "does not add up" if abs(value_ms) > 1 else None,
+        "reasons": [{"code": reasons.NOT_ADDITIVE}] if abs(value_ms) > 1 else [],
     } | changes
 
 
 def test_layers_that_do_not_add_up_are_said_with_figure_and_interval() -> None:
-    rows = [square(20, "mean", 4), square(20, "p50", 3), square(40, "p50", 0.5)]
+    rows = [diamond(20, "mean", 4), diamond(20, "p50", 3), diamond(40, "p50", 0.5)]
     (found,) = interactions(rows, LABELS, MILLISECONDS)
     assert found.kind == "warning" and found.text == (
-        "both over Direct: what cache and Envoy add does not add up. Median: together 3.00 ms more than the two "
-        "added up (90 % interval 2.00 to 4.00 ms), at 20 requests/s."
+        "both over Direct: the overheads of cache and Envoy are not additive. Median: both take 3.00 ms more than "
+        "their sum (90 % interval 2.00 to 4.00 ms), at 20 requests/s."
     )
     assert len(found.details) == 2
-    (found,) = interactions([square(20, "p50", -3)], LABELS, MILLISECONDS)
-    assert "together 3.00 ms less than the two added up (90 % interval 2.00 to 4.00 ms)" in found.text
-    (found,) = interactions([square(20, "p50", -3), square(40, "p50", 3)], LABELS, MILLISECONDS)
-    assert "added up (90 % interval 2.00 to 4.00 ms), at 40 requests/s. Median: together 3.00 ms less" in (found.text)
-    (found,) = interactions([square(20, "p50", 0.5)], LABELS, MILLISECONDS)
+    (found,) = interactions([diamond(20, "p50", -3)], LABELS, MILLISECONDS)
+    assert "both take 3.00 ms less than their sum (90 % interval 2.00 to 4.00 ms)" in found.text
+    (found,) = interactions([diamond(20, "p50", -3), diamond(40, "p50", 3)], LABELS, MILLISECONDS)
+    assert "sum (90 % interval 2.00 to 4.00 ms), at 40 requests/s. Median: both take 3.00 ms less" in (found.text)
+    (found,) = interactions([diamond(20, "p50", 0.5)], LABELS, MILLISECONDS)
     assert (found.kind, found.text) == (
         "note",
-        "both over Direct: what cache and Envoy add may add up; no figure says otherwise.",
+        "both over Direct: the overheads of cache and Envoy may be additive; no figure contradicts it.",
     )
-    assert interactions([square(20, "p50", 1, interaction_ns=None)], LABELS, MILLISECONDS) == []
+    assert interactions([diamond(20, "p50", 1, interaction_ns=None)], LABELS, MILLISECONDS) == []

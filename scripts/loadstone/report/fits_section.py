@@ -1,0 +1,132 @@
+"""Section on lines fitted over the runs of a comparison: what each says, what it rests on, and its chart's data."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from loadstone.analysis.fits import Fitted
+from loadstone.report.numbers import counted, joined, share, significant
+from loadstone.text import listed, rate_text
+
+_BAND_POINTS = 25
+
+
+def context(fitted: Sequence[Fitted], load_unit: str) -> list[dict[str, Any]]:
+    """A title, sentences and the evidence of each line, for ``fits.html``."""
+    return [
+        {
+            "title": _title(each, load_unit),
+            "says": _said(each, load_unit) if each.line else "",
+            "problem": each.problem,
+            "rests": _rests(each, load_unit),
+        }
+        for each in fitted
+    ]
+
+
+def axes(each: Fitted, load_unit: str) -> tuple[str, str]:
+    """What the axes of a line's chart show."""
+    return _first(_across(each, load_unit)), f"{_first(_what(each))} ({each.fit.unit})"
+
+
+def script_data(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: str) -> list[dict[str, Any]]:
+    """What the page's script draws of each line. `names` gives the series of a variant."""
+    return [
+        {
+            "runs": [
+                {
+                    "variant": names(point.variant),
+                    "x": point.x,
+                    "value": float(f"{point.y:.6g}"),
+                    "run": point.run,
+                    "load": rate_text(point.rate),
+                    "rate": point.rate,
+                }
+                for point in each.points
+            ],
+            "line": list(_band(each)),
+            "says": _said(each, load_unit) if each.line else "",
+            "axes": axes(each, load_unit),
+        }
+        for each in fitted
+    ]
+
+
+def _band(each: Fitted) -> Iterator[dict[str, float]]:
+    if each.line is None:
+        return
+    xs = [point.x for point in each.points]
+    low, high = min(xs), max(xs)
+    for step in range(_BAND_POINTS + 1):
+        x = low + (high - low) * step / _BAND_POINTS
+        value, least, most = each.line.at(x)
+        names = ("x", "line", "low", "high")
+        yield {name: float(f"{number:.6g}") for name, number in zip(names, (x, value, least, most), strict=True)}
+
+
+def _what(each: Fitted) -> str:
+    of = {"cpu": "CPU", "memory": "memory", "p50": "median latency", "min": "least latency", "max": "greatest latency"}
+    what = of.get(each.fit.of, f"{each.fit.of} latency")
+    part = "all of the target" if each.fit.name == "TOTAL" else each.fit.name
+    return f"{what} of {part}" if part else what
+
+
+def _title(each: Fitted, load_unit: str) -> str:
+    return _first(f"{_what(each)} by {_across(each, load_unit)}")
+
+
+def _first(text: str) -> str:
+    """The text with a capital letter in front."""
+    return text[:1].upper() + text[1:]
+
+
+def _across(each: Fitted, load_unit: str) -> str:
+    return f"load ({load_unit})" if each.fit.x == "rate" else f"number of {each.fit.x}"
+
+
+def _one(each: Fitted, load_unit: str) -> str:
+    """One of x: ``pod`` of ``pods``."""
+    name = load_unit if each.fit.x == "rate" else each.fit.x
+    if name == "requests/s":
+        return "request/s"
+    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
+
+
+def _said(each: Fitted, load_unit: str) -> str:
+    line, unit, one = each.line, each.fit.unit, _one(each, load_unit)
+    assert line is not None
+    sure, span = share(line.confidence), _span(line.slope_low, line.slope_high)
+    slope = f"{_number(line.slope)} {unit} per {one}, {sure} interval {span}"
+    base = f"{_number(line.intercept)} {unit} intercept ({_span(line.intercept_low, line.intercept_high)})"
+    zero = " The interval contains zero, so the slope is not significant."
+    return f"{slope}; {base}.{zero if line.slope_low <= 0 <= line.slope_high else ''}"
+
+
+def _number(value: float) -> str:
+    return f"−{significant(-value)}" if value < 0 else significant(value)
+
+
+def _span(low: float, high: float) -> str:
+    return f"{_number(low)} to {_number(high)}"
+
+
+def _rests(each: Fitted, load_unit: str) -> str:
+    xs = sorted({point.x for point in each.points})
+    if not xs:
+        return ""
+    loads = listed([rate_text(rate) for rate in sorted({point.rate for point in each.points})])
+    evidence = joined({"reported": "the tools' reports"}.get(point.evidence, point.evidence) for point in each.points)
+    at = f"at {loads} {load_unit}"
+    where = at if each.fit.x == "rate" else f"with {listed([f'{x:g}' for x in xs])} {each.fit.x}, {at}"
+    student = f"(Student's t, {len(each.points) - 2} degrees of freedom)"
+    band = f" The band is the {share(each.line.confidence)} interval of the line {student}." if each.line else ""
+    left = f"; {counted(each.n_left_out, 'run')} without {_missing(each)} excluded" if each.n_left_out else ""
+    return (
+        f"Least squares over {counted(len(each.points), 'run')} {where}, each one point, from {evidence}{left}.{band}"
+    )
+
+
+def _missing(each: Fitted) -> str:
+    """What an excluded run does not have."""
+    used = each.fit.of in ("cpu", "memory")
+    figure = "such a figure" if used else "such a figure in a report of its tool"
+    return figure if each.fit.x == "rate" else f"a number of {each.fit.x} or {figure}"

@@ -1,0 +1,297 @@
+"""Pages over all campaigns: start page, lists of campaigns and comparisons, data quality, and methods."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from loadstone.analysis.caveats import CAVEATS, WEIGHTS
+from loadstone.analysis.provenance import MADE_BY
+from loadstone.archive import Campaign, plan
+from loadstone.archive.trace_dumps import Dump
+from loadstone.config.comparisons import Comparison
+from loadstone.config.variants import Variants
+from loadstone.report.numbers import LOAD_MODELS, counted, distinct, listed, rate_name, when
+from loadstone.report.output import partials, template_text
+from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.site_layout import slug
+from loadstone.tables.layout import campaign_key, text
+from loadstone.text import load_unit, rate_text
+
+# --- data quality -----------------------------------------------------------------------------------------------------
+
+
+Key = tuple[str, str, str]
+
+SHOWN = 50  # problems, suggestions and cells with missing runs listed per campaign; beyond that their number is given
+EXAMPLES = 5  # excluded runs named per reason
+OUTSIDE = 50
+_MOST_MARKS = 100_000  # runs of a site beyond which maps hold numbers instead of one mark per run
+
+# State of a run (page_quality.sql) -> its mark, what a count of them is called, and what it means. The marks differ in
+# shape, not in colour alone.
+STATES = {
+    "collected": ("■", "Valid, no tag suggested", "has a valid result"),
+    "suggested": (
+        "◆",
+        "Valid, a tag suggested",
+        "has a valid result, and a tag is suggested for it or its cell",
+    ),
+    "excluded": ("◇", "Excluded", "has a result that is in no statistic"),
+    "failed": ("✕", "Failed", "was tried and gave no result"),
+    "missing": ("□", "Missing", "was planned and never tried"),
+}
+_AMISS = ("suggested", "excluded", "failed", "missing")
+
+
+def key_of(row: Row) -> Key:
+    """The campaign of a row."""
+    return row["app"], row["host"], row["timestamp"]
+
+
+def counts(cells: Iterable[Row]) -> dict[str, int]:
+    """How many runs are in each state; `cells` are rows of ``page_quality.sql``."""
+    found = Counter(run["state"] for cell in cells for run in cell["runs"])
+    return {state: found[state] for state in STATES}
+
+
+def total(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The same over several campaigns."""
+    entries = list(entries)
+    return {state: sum(entry["counts"][state] for entry in entries) for state in STATES}
+
+
+def quality_context(
+    questions: Questions, entries: Sequence[Mapping[str, Any]], outside: Sequence[str]
+) -> dict[str, Any]:
+    """The variables of ``quality.html``; `entries` are those of `entries`."""
+    exclusions = _by_campaign(questions.rows("page_exclusions", shown=EXAMPLES))
+    problems = _by_campaign(questions.rows("page_problems", shown=SHOWN))
+    missing = _by_campaign(questions.rows("page_missing"))
+    suggested = _by_campaign(questions.rows("page_suggestions", shown=SHOWN))
+    sums = total(entries)
+    is_drawn = sum(sums.values()) <= _MOST_MARKS
+    return {
+        "states": STATES,
+        "total": sums,
+        "is_drawn": is_drawn,
+        "campaigns": [
+            {
+                **entry,
+                "map": _map(entry, is_drawn=is_drawn),
+                "exclusions": [_exclusion(row, entry) for row in exclusions[entry["key"]]],
+                "missing": in_order(missing[entry["key"]], entry["labels"]),
+                "problems": in_order(problems[entry["key"]], entry["labels"]),
+                "n_problems": _first(problems[entry["key"]], "n_problems"),
+                "suggestions": in_order(suggested[entry["key"]], entry["labels"]),
+                "n_suggestions": _first(suggested[entry["key"]], "n_suggestions"),
+                "amiss": any(entry["counts"][state] for state in _AMISS),
+            }
+            for entry in entries
+        ],
+        "shown": SHOWN,
+        "outside": outside[:OUTSIDE],
+        "n_outside": len(outside),
+    }
+
+
+def _by_campaign(rows: list[Row]) -> defaultdict[Key, list[Row]]:
+    grouped: defaultdict[Key, list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[key_of(row)].append(row)
+    return grouped
+
+
+def _first(rows: Sequence[Row], name: str) -> int:
+    return int(rows[0][name]) if rows else 0
+
+
+def _exclusion(row: Row, entry: Mapping[str, Any]) -> Row:
+    examples = [
+        example | {"page": run_address(entry["page"], example) if example["shown"] else None}
+        for example in in_order(row["examples"], entry["labels"])
+    ]
+    return row | {"examples": examples}
+
+
+def run_address(page: str, run: Row) -> str:
+    """Where a campaign's page shows one run, by its rate, variant and number."""
+    chosen = {"rate": rate_name(run["rate"]), "variant": run["variant"], "run": run["run"]}
+    return f"{page}#{urlencode(chosen, errors='backslashreplace')}"
+
+
+def _map(entry: Mapping[str, Any], *, is_drawn: bool) -> dict[str, Any]:
+    """Rates as rows, variants as columns; a cell is its runs' marks with the same in words."""
+    labels = entry["labels"]
+    by_place = {(cell["rate"], cell["variant"]): cell["runs"] for cell in entry["cells"]}
+    rows = []
+    for rate in sorted({rate for rate, _ in by_place}):
+        cells = [by_place.get((rate, variant), []) for variant in labels]
+        rows.append((rate_text(rate), [(_marks(runs) if is_drawn else "", _words(runs)) for runs in cells]))
+    return {"variants": list(labels.values()), "rows": rows}
+
+
+def _marks(runs: Sequence[Row]) -> Markup:
+    """The marks of a cell; neighbours in one state share an element."""
+    found = ""
+    for position, run in enumerate(runs):
+        state = run["state"]
+        if position and runs[position - 1]["state"] == state:
+            found = f"{found.removesuffix('</i>')}{STATES[state][0]}</i>"
+        else:
+            found += f'<i class="{state.replace(" ", "-")}">{STATES[state][0]}</i>'
+    return Markup(found)  # noqa: S704 - made of `STATES` alone
+
+
+def _words(runs: Sequence[Row]) -> str:
+    """What a cell's marks say: ``runs 1–3 collected, run 4 failed``."""
+    parts = []
+    for state in STATES:
+        numbers = [run["run"] for run in runs if run["state"] == state]
+        if numbers:
+            parts.append(f"{'run' if len(numbers) == 1 else 'runs'} {listed(numbers)} {state}")
+    return ", ".join(parts) or "none planned"
+
+
+# --- start page and lists ---------------------------------------------------------------------------------------------
+
+
+NEWEST = 6  # campaigns that the start page shows; the others come when the reader looks for them
+
+
+def entries(
+    questions: Questions, campaigns: Sequence[Campaign], variants: Variants, purposes: Mapping[Key, str]
+) -> list[dict[str, Any]]:
+    """Every campaign, newest first: what it holds, what is amiss, and where its page is."""
+    held = {key_of(row): row for row in questions.rows("page_campaigns")}
+    cells: defaultdict[Key, list[Row]] = defaultdict(list)
+    for row in questions.rows("page_quality"):
+        cells[key_of(row)].append(row)
+    newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
+    return [_entry(campaign, held, cells, variants, purposes) for campaign in newest_first]
+
+
+def _entry(
+    campaign: Campaign,
+    held: Mapping[Key, Row],
+    cells: Mapping[Key, list[Row]],
+    variants: Variants,
+    purposes: Mapping[Key, str],
+) -> dict[str, Any]:
+    key = key_of(campaign_key(campaign))
+    row = held.get(key)
+    names = row["variants"] if row else ()
+    is_told = variants.declared.get(campaign.app, {}).keys() >= set(names)
+    styles = distinct(variants.styles(campaign.app, names, [] if is_told else plan.declared_variants(campaign)))
+    models = row["load_models"] if row else []
+    own = cells.get(key, [])
+    return {
+        "campaign": campaign,
+        "key": key,
+        "purpose": purposes.get(key),
+        "name": f"{campaign.app} on {campaign.host}, {when(campaign)}",
+        "when": when(campaign),
+        "page": f"campaigns/{slug(campaign)}.html",
+        "slug": slug(campaign),
+        "state": _state(campaign),
+        "held": row,
+        "styles": styles,
+        "labels": {style.name: style.label for style in styles},
+        "rates": _rates(row["rates"] if row else []),
+        "load_unit": load_unit(models),
+        "load_models": [LOAD_MODELS.get(model, model).partition(":")[0] for model in models],
+        "cells": own,
+        "counts": counts(own),
+    }
+
+
+def _rates(rates: Sequence[float]) -> str:
+    texts = [rate_text(rate) for rate in rates]
+    return f"{texts[0]} to {texts[-1]} in {len(texts)} steps" if len(texts) > 5 else ", ".join(texts)
+
+
+def quality_says(total: Mapping[str, int], n_problems: int, n_suggestions: int) -> str:
+    """What the start page says that the page of data quality has."""
+    amiss = total["excluded"] or total["failed"] or total["missing"]
+    parts = [
+        "says why runs are excluded or missing" if amiss else "shows every run",
+        f"names {counted(n_problems, 'problem')}" if n_problems else "",
+        f"has {counted(n_suggestions, 'suggested tag')}" if n_suggestions else "",
+    ]
+    *most, last = filter(None, parts)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def compared(comparisons: Sequence[Comparison], campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
+    """Every declared comparison with how many of its campaigns the archive holds; without any it has no page."""
+    held = {(campaign.app, campaign.host, campaign.timestamp) for campaign in campaigns}
+    found = []
+    for comparison in comparisons:
+        named = [(comparison.app, host, timestamp) for host in comparison.hosts for timestamp in comparison.timestamps]
+        found.append(
+            {
+                "id": comparison.id,
+                "title": comparison.title,
+                "of": f"{comparison.app} on {' and '.join(comparison.hosts)}",
+                "app": comparison.app,
+                "page": f"comparisons/{comparison.id}.html",
+                "n_held": sum(key in held for key in named),
+                "n_named": len(named),
+            }
+        )
+    return found
+
+
+def traced(dumps: Sequence[Dump]) -> list[dict[str, Any]]:
+    """Every trace dump with its page, newest first."""
+    newest_first = sorted(
+        dumps, key=lambda dump: (dump.saved_at or datetime.min.replace(tzinfo=UTC), dump), reverse=True
+    )
+    return [
+        {
+            "page": f"traces/{dump.slug}.html",
+            "name": text(dump.source),
+            "campaign": f"campaigns/{slug(dump.campaign)}.html" if dump.campaign else None,
+            "of": f"{dump.app} on {dump.host}, {dump.timestamp}",
+        }
+        for dump in newest_first
+    ]
+
+
+def _state(campaign: Campaign) -> str:
+    if campaign.is_open:
+        return "open: runs may still be added"
+    return "given up" if campaign.is_abandoned else "complete"
+
+
+# --- methods ----------------------------------------------------------------------------------------------------------
+
+
+_FOLDER = "methods"
+# Parts that a reader needs before others; all further ones follow by name.
+FIRST_METHODS = ("words", "exclusion", "percentiles", "intervals", "averages", "pooled")
+_SECTION = re.compile(r'<section id="([^"]+)".*?<h2[^>]*>(.*?)</h2>', re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")
+
+
+def methods_context(about: dict[str, Any]) -> dict[str, Any]:
+    """The variables of ``methods.html``: the parts and what they are about."""
+    names = sorted(partials(_FOLDER), key=_place_of_part)
+    declared = {"claims": list(CAVEATS.values()), "weights": WEIGHTS, "made_by": MADE_BY}
+    parts = [template_text(name, {**declared, **about}) for name in names]
+    return {"parts": parts, "contents": [entry for part in parts for entry in _contents(part)]}
+
+
+def _place_of_part(name: str) -> tuple[int, str]:
+    topic = name.removeprefix(f"{_FOLDER}/").removesuffix(".html")
+    return FIRST_METHODS.index(topic) if topic in FIRST_METHODS else len(FIRST_METHODS), name
+
+
+def _contents(part: Markup) -> list[tuple[str, str]]:
+    found = _SECTION.findall(str(part))
+    return [(identifier, unescape(_TAG.sub("", heading)).strip()) for identifier, heading in found]

@@ -1,0 +1,248 @@
+"""Files of the site: names of pages, header, scripts, and which files each part consists of.
+
+Loads nothing that pages are made of, since the workflow asks it before any job runs.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.archive import Campaign
+from loadstone.archive.durable import replace
+
+# --- names of pages ---------------------------------------------------------------------------------------------------
+
+
+_USUAL_TIMESTAMP = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)", re.ASCII
+)  # seconds may be absent: see parse_timestamp
+
+
+def slug(campaign: Campaign) -> str:
+    """A campaign's name in file names and addresses of the site: letters, digits, ``.``, ``_`` and ``-`` only.
+
+    Names that had other characters than a plain name has, and timestamps of another form than the usual one, get a
+    short hash, so that no two meet; so do those with capitals, since not every file system tells them from small
+    letters.
+    """
+    names, timestamp = (campaign.app, campaign.host), campaign.timestamp
+    is_usual = _USUAL_TIMESTAMP.fullmatch(timestamp) is not None and _is_plain(names)
+    shown = [*map(_plain, names), _plain(timestamp.replace(":", ""))]
+    return _page_name(shown, (*names, timestamp), is_usual)
+
+
+def variant_slug(app: str, variant: str) -> str:
+    """The same of a variant of an app."""
+    names = (app, variant)
+    return _page_name(list(map(_plain, names)), names, _is_plain(names))
+
+
+def _plain(part: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", part).strip(".-")[:60]
+
+
+def _is_plain(names: tuple[str, ...]) -> bool:
+    return all(name and name == _plain(name).lower() and not set("_+") & set(name) for name in names)
+
+
+def _page_name(shown: list[str], names: tuple[str, ...], is_unique: bool) -> str:
+    text = "_".join(shown).replace("+", "p")
+    if is_unique:
+        return text
+    return f"{text}_{hashlib.sha256(chr(0).join(names).encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
+
+
+# --- what every page links to and loads -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the header: `name` is what a template sets ``here`` to; `path` is relative to the site's folder."""
+
+    name: str
+    title: str
+    path: str
+
+
+ENTRIES = (
+    Entry("start", "Start", "index.html"),
+    Entry("campaigns", "Campaigns", "campaigns.html"),
+    Entry("comparisons", "Comparisons", "comparisons.html"),
+    Entry("variants", "Variants", "variants.html"),
+    Entry("quality", "Data quality", "quality.html"),
+    Entry("ask", "Query", "ask.html"),
+    Entry("methods", "Methods", "methods.html"),
+    Entry("progress", "Progress", "progress.html"),
+)
+
+# Pages over all campaigns; the start page is the last of them to be written.
+OVER_ALL = ("campaigns.html", "comparisons.html", "quality.html", "methods.html", "index.html")
+
+# Scripts of a page with charts, in their order.
+CHART_SCRIPTS = (
+    "vega.js",
+    "dom.js",
+    "parquet.js",
+    "downloads.js",
+    "choices.js",
+    "chart.js",
+    "figures.js",
+    "inspector.js",
+    "page.js",
+)
+
+# What a page may do: show and run the site's own files, nothing else. Pictures made in the page are data: addresses.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'"
+)
+
+
+def present_entries(reports: Path) -> list[Entry]:
+    """Those entries whose page is there already."""
+    return [entry for entry in ENTRIES if (reports / entry.path).is_file()]
+
+
+# --- kinds of files ---------------------------------------------------------------------------------------------------
+
+# Folders of a site, and the kinds of files in them. Anything else in the reports folder is its user's.
+FOLDERS = ("ask", "assets", "campaigns", "comparisons", "figures", "traces", "variants")
+CONTENT_TYPES = {
+    ".arrow": "application/vnd.apache.arrow.file",
+    ".css": "text/css; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".sha256": "text/plain; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".wasm": "application/wasm",
+}
+START = "index.html"
+CRATE = "ro-crate-metadata.json"
+
+
+def content_type(name: str) -> str:
+    """What a server has to call a file of this name."""
+    return CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream")
+
+
+# --- parts of the site ------------------------------------------------------------------------------------------------
+
+# A part is what one job makes: ``campaigns/<slug>``, ``comparisons/<id>``, ``traces/<slug>``, ``variants``, ``index``,
+# ``ask``, ``assets``, ``figures/<kind>/<slug>``. ``<reports>/.made/<part>/files`` holds a line
+# ``<size> <name>`` for each of its files, in bytes or ``any``. It is asked for again under names that do not exist yet,
+# ``<reports>/.made/<part>/<nth>``, as tables are (`loadstone.workflow.markers`).
+#
+# Outputs of rules can't replace this. Of a ``directory()`` Snakemake sees only that it is there, and removes it before
+# its job, so that one new run would make the data of all loads again. ``update(directory())`` keeps it, but fails for
+# ever after a kill: the copy that Snakemake made for safety is in the way of the next one. A parameter that says that
+# something is lost would make the part twice, for it changes back.
+
+RECORDS = ".made"
+_RECORD = "files"
+_BEGUN = "begun"  # as long as it is made; a job that was killed leaves it
+_ANY = b"any"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the site in `reports`."""
+
+    reports: Path
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its record lies, and the names under which it was asked for again."""
+        return self.reports / RECORDS / self.name
+
+    @property
+    def record(self) -> Path:
+        """The list of its files."""
+        return self.folder / _RECORD
+
+    def begin(self) -> "Part":
+        """Before it is made. What has another size than it was made with goes: nothing may take it for complete."""
+        for name, size in (recorded_sizes(self.record) or {}).items():
+            path = self.reports / name
+            if size is not None and path.is_file() and not path.is_symlink() and path.stat().st_size != size:
+                path.unlink()
+        replace(self.folder / _BEGUN, b"")
+        return self
+
+    def finish(self, files: Iterable[Path], *, growing: Iterable[Path] = ()) -> None:
+        """It is made, and these are its files; those of `growing` others write on, so that they may have any size."""
+        found = [*((path, b"%d" % path.stat().st_size) for path in files), *((path, _ANY) for path in growing)]
+        lines = {b"%s %s\n" % (size, os.fsencode(path.relative_to(self.reports))) for path, size in found}
+        content = b"".join(sorted(lines))
+        if not (self.record.is_file() and self.record.read_bytes() == content):
+            replace(self.record, content)
+        (self.folder / _BEGUN).unlink(missing_ok=True)
+        names = sorted((int(entry.name), entry) for entry in self.folder.iterdir() if entry.name.isdigit())
+        for _, older in names[:-1]:
+            older.unlink()
+
+
+def recorded_sizes(record: Path) -> dict[str, int | None] | None:
+    """The sizes in bytes of a part's files by their names in the site, None for any; None when it has no record."""
+    try:
+        lines = record.read_bytes().splitlines()
+    except OSError:
+        return None
+    parts = (line.partition(b" ") for line in lines)
+    return {os.fsdecode(name): None if size == _ANY else _bytes(size) for size, _, name in parts}
+
+
+def _bytes(size: bytes) -> int:
+    return int(size) if size.isdigit() else -1  # of a record that was cut short
+
+
+@dataclass
+class SiteSnapshot:
+    """Which parts of a site have lost a file. `requested` has the answers, which stay the same within a command."""
+
+    reports: Path
+    requested: dict[str, list[str]] = field(default_factory=dict)
+    _folders: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def markers(self, name: str, *pages: str) -> list[str]:
+        """The marker under which a part was last asked for again, if ever; a new one when it has lost something.
+
+        When one of its `pages` is not there, whoever needs that sees it anyway.
+        """
+        if name not in self.requested:
+            folder = Part(self.reports, name).folder
+            last = max((int(entry) for entry in self._sizes(str(folder)) if entry.isdigit()), default=0)
+            nth = last if self._is_complete(folder, pages) else last + 1
+            self.requested[name] = [str(folder / str(nth))] if nth else []
+        return self.requested[name]
+
+    def _is_complete(self, folder: Path, pages: Iterable[str]) -> bool:
+        if not all(self._size(page) is not None for page in pages):
+            return True
+        made = recorded_sizes(folder / _RECORD)
+        if made is None or _BEGUN in self._sizes(str(folder)):
+            return False
+        found = ((self._size(name), size) for name, size in made.items())
+        return all(here is not None and size in (here, None) for here, size in found)
+
+    def _size(self, name: str) -> int | None:
+        parent, _, own = name.rpartition("/")
+        return self._sizes(os.path.join(self.reports, parent)).get(own)  # noqa: PTH118 - called for each file
+
+    def _sizes(self, folder: str) -> dict[str, int]:
+        """The sizes of what a folder holds, by name; each folder is read once."""
+        if folder not in self._folders:
+            try:
+                with os.scandir(folder) as entries:
+                    self._folders[folder] = {entry.name: entry.stat(follow_symlinks=False).st_size for entry in entries}
+            except OSError:
+                self._folders[folder] = {}
+        return self._folders[folder]

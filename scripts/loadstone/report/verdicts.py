@@ -1,0 +1,438 @@
+"""What may be concluded, in sentences: rows of `effects`, `interactions` and `knees` of one scope -> plain texts.
+
+Whoever puts them on a page escapes them. A variant has one short sentence, and details that it rests on: there, loads
+with the same verdict share a sentence, with the range of their shifts and the widest of their intervals.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loadstone.analysis import reasons
+from loadstone.analysis.caveats import CAVEATS, CONFOUNDING
+from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
+from loadstone.report.numbers import Row, Unit, counted, latency_text, share, significant
+from loadstone.stats.bootstrap import ERRORS
+from loadstone.text import at, listed, load_unit, rate_text
+
+# Values of `effects.verdict`, in the order in which sentences of a variant stand.
+KINDS = (SLOWER, FASTER, MORE, FEWER, EQUIVALENT, INCONCLUSIVE)
+_MIXED = "slower and faster"  # in different figures of one load
+STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99", ERRORS: "error fraction"}
+_LEADING = ("p50", "mean", "p90", "p99")  # which figure stands for all, if it can
+_DIAMOND = ("bottom", "left", "right", "top")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A kind of claim beside a verdict, with the loads that it concerns, if these are not all."""
+
+    claim: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """On one variant: a short sentence, and the `details` that it rests on.
+
+    `kind` is the first of `KINDS` that it states; on a diamond of layers, ``warning`` or ``note``. `marks` are caveats
+    of what it states.
+    """
+
+    kind: str
+    text: str
+    details: tuple[str, ...]
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Rows that one sentence is about: of one variant, among all its `rates`.
+
+    `measured` says how, where a scope holds several ways of measuring. `labels` are by canonical names.
+    """
+
+    rows: Sequence[Row]
+    rates: Sequence[float]
+    measured: str
+    labels: Mapping[str, str]
+    unit: Unit
+    resolution_ns: float | None
+
+    def only(self, rows: Sequence[Row]) -> "_Group":
+        """The same with fewer rows."""
+        return replace(self, rows=rows)
+
+    def label(self, column: str) -> str:
+        return self.name(self.rows[0][column])
+
+    def name(self, variant: str) -> str:
+        return self.labels.get(variant, variant)
+
+    @property
+    def by_statistic(self) -> dict[str, list[Row]]:
+        found = {name: [row for row in self.rows if row["statistic"] == name] for name in STATISTICS}
+        return {name: rows for name, rows in found.items() if rows}
+
+    @property
+    def load_unit(self) -> str:
+        return load_unit(row["load_model"] for row in self.rows)
+
+    def at(self, rows: Iterable[Row]) -> str:
+        return at([row["rate"] for row in rows], self.rates, self.load_unit)
+
+    def latencies(self, values_ns: Iterable[float]) -> str:
+        """From the least to the greatest, with the unit; in whole steps of a coarse clock."""
+        text = _range(values_ns, lambda value: latency_text(value, self.unit, self.resolution_ns))
+        return f"{text} {self.unit.symbol}"
+
+
+def verdicts(
+    rows: Iterable[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None = None
+) -> list[Verdict]:
+    """From rows of `effects` of one scope, in the order of its variants; none without rows.
+
+    `labels` are by the canonical names of variants. Latencies are whole steps of a coarse `resolution_ns`.
+    """
+    found = []
+    for group in _by_variant(list(rows), labels, unit, resolution_ns):
+        details = tuple(text for kind in KINDS for text in _details(kind, group))
+        if details:
+            found.append(Verdict(*_summary(group), details, tuple(_marks(group))))
+    return found
+
+
+def correction(rows: Sequence[Row]) -> str:
+    """What all verdicts of a scope have in common; nothing where none was tested."""
+    tested = max((row["n_compared"] or 0 for row in rows), default=0)
+    if not tested:
+        return ""
+    of = f"{tested:,} of {len(rows):,} figures" if tested < len(rows) else counted(tested, "figure")
+    text = f"{of} tested at {share(rows[0]['confidence'])} confidence"
+    text += ", corrected for multiple comparisons" if tested > 1 else ""
+    differs = any(row["verdict"] in (SLOWER, FASTER, MORE, FEWER) for row in rows)
+    return f"{text}." if differs else f"{text}: no difference is significant."
+
+
+def _by_variant(
+    rows: Sequence[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None
+) -> Iterator[_Group]:
+    def series(row: Row) -> tuple[Any, ...]:
+        return row["variant"], row["load_model"], row["generator"]
+
+    ways = {series(row)[1:] for row in rows}
+    for key in dict.fromkeys(map(series, rows)):
+        own = [row for row in rows if series(row) == key]
+        measured = f" ({key[1]} load, {key[2]})" if len(ways) > 1 else ""
+        yield _Group(own, sorted({row["rate"] for row in own}), measured, labels, unit, resolution_ns)
+
+
+def _marks(group: _Group) -> Iterator[Mark]:
+    """Caveats of what is concluded, not of what is inconclusive."""
+    concluded = [row for row in group.rows if row["verdict"] not in (None, INCONCLUSIVE)]
+    kinds = {claim for row in concluded for claim in row.get("caveats", ())}
+    for claim in sorted(kinds, key=lambda kind: (kind in CONFOUNDING, list(CAVEATS).index(kind))):
+        rows = [row for row in concluded if claim in row.get("caveats", ())]
+        heading = CAVEATS[claim].heading
+        everywhere = {row["rate"] for row in rows} == {row["rate"] for row in concluded}
+        yield Mark(claim, heading[0].lower() + heading[1:] + ("" if everywhere else f" {group.at(rows)}"))
+
+
+# --- the short sentence ----------------------------------------------------------------------------------------------
+
+
+def _summary(group: _Group) -> tuple[str, str]:
+    """What is concluded on a variant at which loads: kind and text."""
+    by_kind: dict[str, list[float]] = {}
+    for rate in group.rates:
+        kinds = {row["verdict"] for row in group.rows if row["rate"] == rate and row["statistic"] != ERRORS}
+        by_kind.setdefault(_verdict_of_load(kinds), []).append(rate)
+    variant, baseline = group.label("variant"), group.label("baseline")
+    failures = [text for kind in (MORE, FEWER) if (text := _failures(kind, group))]
+    first, *others = [kind for kind in (SLOWER, FASTER, _MIXED, EQUIVALENT, INCONCLUSIVE) if kind in by_kind]
+    if first == INCONCLUSIVE:
+        text = f"{variant} relative to {baseline}{group.measured}: inconclusive{_short_reason(group)}"
+        return (MORE if failures else first), " ".join((f"{text}.", *failures))
+    within = f"equivalent within {share(group.rows[0]['margin'])}"
+    says = {EQUIVALENT: f"is {within} to", _MIXED: "is slower in some figures and faster in others than"}
+    where = {kind: at(rates, group.rates, group.load_unit) for kind, rates in by_kind.items()}
+    text = f"{variant} {says.get(first, f'is {first} than')} {baseline}{group.measured} {where[first]}"
+    text += _size(first, by_kind[first], group)
+    brief = {_MIXED: "slower in some figures, faster in others", EQUIVALENT: within}
+    text += "".join(f"; {brief.get(kind, kind)} {where[kind]}{_size(kind, by_kind[kind], group)}" for kind in others)
+    return first.partition(" ")[0], " ".join((f"{text}.", *failures))
+
+
+def _verdict_of_load(kinds: set[str | None]) -> str:
+    """The verdict on a load from those on its latencies."""
+    if {SLOWER, FASTER} <= kinds:
+        return _MIXED
+    return next((kind for kind in (SLOWER, FASTER, EQUIVALENT) if kind in kinds), INCONCLUSIVE)
+
+
+def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
+    """By how much, in the first figure with this verdict at all these loads; else in which figures it has it."""
+    if kind not in (SLOWER, FASTER, EQUIVALENT):
+        return ""
+    own = [row for row in group.rows if row["verdict"] == kind and row["rate"] in rates]
+    ratios = {name: [row["ratio"] for row in own if row["statistic"] == name] for name in _LEADING}
+    unknown = [STATISTICS[name] for name in STATISTICS if None in ratios.get(name, ())]
+    for name, known in ratios.items():
+        if kind != EQUIVALENT and len(known) == len(rates) and None not in known:
+            timeouts = f"; {listed(unknown)} among requests that timed out" if unknown else ""
+            return f" ({STATISTICS[name]}: {_range(known, significant)} times{timeouts})"
+    everywhere = [STATISTICS[name] for name in STATISTICS if len(ratios.get(name, ())) == len(rates)]
+    if len(everywhere) == len(_LEADING):
+        return ""
+    if everywhere:
+        return f" (in {listed(everywhere)})"
+    somewhere = [STATISTICS[name] for name in STATISTICS if ratios.get(name)]
+    sizes = [ratio for known in ratios.values() for ratio in known]
+    times = f"{_range(sizes, significant)} times " if kind != EQUIVALENT and None not in sizes else ""
+    return f" ({times}in {listed(somewhere, 'or')})"
+
+
+def _failures(kind: str, group: _Group) -> str | None:
+    own = [row for row in group.rows if row["verdict"] == kind]
+    if not own:
+        return None
+    return f"{kind.capitalize()} of its requests fail {group.at(own)} ({_range([row['value'] for row in own], share)})."
+
+
+def _short_reason(group: _Group) -> str:
+    """The reason that most figures share, and the runs that would be needed."""
+    rows = [row for row in group.rows if row["verdict"] == INCONCLUSIVE and row["statistic"] != ERRORS]
+    # Where more runs would help goes before what one side has no figure of.
+    rows = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None] or rows
+    if not rows:
+        return ""
+    codes = [_codes(row) for row in rows]
+    most = max(dict.fromkeys(codes), key=codes.count)
+    alike = group.only([row for row in rows if _codes(row) == most])
+    leading = _leading(alike.rows)
+    needed, first = _runs_needed(leading), STATISTICS[leading[0]["statistic"]]
+    start = ", " if len(alike.rows) == len(rows) else "; most often: "
+    return "; ".join(filter(None, (f"{start}{_reason(alike)}", needed and f"{needed} ({first})")))
+
+
+# --- details ---------------------------------------------------------------------------------------------------------
+
+_Tell = Callable[[str, Sequence[Row], _Group], str]
+
+
+def _details(kind: str, group: _Group) -> Iterator[str]:
+    own = [row for row in group.rows if row["verdict"] == kind]
+    if not own:
+        return
+    if kind == INCONCLUSIVE:
+        for codes in dict.fromkeys(map(_codes, own)):
+            yield _inconclusive(group.only([row for row in own if _codes(row) == codes]))
+        return
+    heads = {
+        EQUIVALENT: f"Equivalent within {share(own[0]['margin'])}",
+        MORE: "More failures",
+        FEWER: "Fewer failures",
+    }
+    tell: _Tell = {MORE: _by_failures, FEWER: _by_failures, EQUIVALENT: _name}.get(kind, _by_latency)
+    yield _sentence(heads.get(kind, kind.capitalize()), group.only(own), tell)
+
+
+def _sentence(head: str, group: _Group, tell: _Tell) -> str:
+    """Loads stand in front where all statistics share them, else behind each."""
+    parts = list(group.by_statistic.items())
+    if tell is _by_latency:
+        parts = [(name, part) for name, rows in parts for part in _by_known_shift(rows)]
+    texts = [(tell(name, rows, group), group.at(rows)) for name, rows in parts]
+    loads = {where for _, where in texts}
+    if len(loads) == 1:
+        return f"{head} {loads.pop()}: {listed(text for text, _ in texts)}."
+    return f"{head}: {'; '.join(f'{text}, {where}' for text, where in texts)}."
+
+
+def _by_known_shift(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Those with both figures, and those of which one falls among requests that timed out."""
+    for is_known in (True, False):
+        if part := [row for row in rows if (row["shift"] is not None) == is_known]:
+            yield part
+
+
+def _by_latency(statistic: str, rows: Sequence[Row], group: _Group) -> str:
+    if rows[0]["shift"] is None:
+        bound = f" ({reasons.of_row(rows[0])[0].text()})" if len(rows) == 1 else ""
+        whose = "which" if rows[0]["value"] is None else f"that of {group.label('baseline')}"
+        return f"{STATISTICS[statistic]}, {whose} is among requests that timed out{bound}"
+    text = f"{STATISTICS[statistic]} by {group.latencies([abs(row['shift']) for row in rows])}"
+    ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
+    inside = [f"{_range(ratios, significant)} times"] if ratios else []
+    shift = _widest(rows, "shift")
+    # Verdicts are on ratios. Where runs differ much, an interval symmetric about the shift says nothing of it.
+    if shift and shift[0] * shift[1] <= 0 and (ratio := _widest(rows, "ratio")):
+        inside.append(f"{_interval_name(rows)} {_range(ratio, significant)} times")
+    elif shift:
+        inside.append(f"{_interval_name(rows)} {group.latencies(map(abs, shift))}")
+    return f"{text} ({', '.join(inside)})" if inside else text
+
+
+def _by_failures(_: str, rows: Sequence[Row], __: _Group) -> str:
+    own, base = (_range([row[name] for row in rows], share) for name in ("value", "baseline_value"))
+    text = f"{own} instead of {base}"
+    bounds = _widest(rows, "shift")
+    if not bounds:
+        return text
+    ends = [abs(end) for end in bounds] if bounds[0] * bounds[1] > 0 else bounds
+    difference = _range([abs(row["shift"]) for row in rows], share)
+    return f"{text} (a difference of {difference}, {_interval_name(rows)} {_range(ends, share)})"
+
+
+def _name(statistic: str, _: Sequence[Row], __: _Group) -> str:
+    return STATISTICS[statistic]
+
+
+# --- why it is inconclusive ------------------------------------------------------------------------------------------
+
+
+def _codes(row: Row) -> tuple[Any, ...]:
+    """Equal for reasons that differ in their numbers alone; that one variant has one run is not that both have."""
+    found = reasons.of_row(row)
+    return tuple((each.code, each.variant if each.code == reasons.ONE_RUN else None) for each in found)
+
+
+def _inconclusive(group: _Group) -> str:
+    head = _sentence("Inconclusive", group, _name).removesuffix(".")
+    return f"{'; '.join(filter(None, (f'{head} – {_reason(group)}', _runs_needed(group.rows))))}."
+
+
+def _reason(group: _Group) -> str:
+    found = reasons.of_row(group.rows[0])
+    if found and found[0].code == reasons.ONE_RUN:
+        each, rest = found[0], reasons.text(found[1:], group.name)
+        runs = f"one run of {group.name(each.variant)}" if each.variant else "one run each"
+        return f"{runs}, and {rest}" if rest else runs
+    texts = list(dict.fromkeys(reasons.text(reasons.of_row(row), group.name) for row in group.rows if row["reasons"]))
+    if not texts:
+        return "nothing is known of it"
+    return f"{texts[0]}" if len(texts) == 1 else f"for example {texts[0]}"
+
+
+def _runs_needed(rows: Sequence[Row]) -> str | None:
+    """The runs that would be needed, where more runs would help, and what that assumes."""
+    known = [row for row in rows if row["runs_needed"]]
+    helped = [row for row in rows if _would_help(row)]
+    if not known:
+        return "more than 1,000 runs each are needed" if helped else None
+    more = ", for some more than 1,000" if len(known) < len(helped) else ""
+    needed = _range([row["runs_needed"] for row in known], lambda number: f"{number:,.0f}")
+    return f"{_assumed(known)}about {needed} runs each are needed{more}"
+
+
+def _would_help(row: Row) -> bool:
+    codes = {each.code for each in reasons.of_row(row)}
+    if row["value"] is None or row["baseline_value"] is None or reasons.BELOW_RESOLUTION in codes:
+        return False
+    return bool(row["runs_needed"]) or bool(codes & {reasons.ONE_RUN, reasons.RUNS_VARY})
+
+
+def _assumed(rows: Iterable[Row]) -> str:
+    """By how much runs are assumed to differ where there is one run."""
+    found = (each for row in rows for each in reasons.of_row(row))
+    texts = dict.fromkeys(
+        reasons.assumed_spread(each) for each in found if each.code == reasons.ONE_RUN and each.value is not None
+    )
+    return f"if runs differ {listed(texts, 'or')}, " if texts else ""
+
+
+# --- layers ----------------------------------------------------------------------------------------------------------
+
+
+def interactions(
+    rows: Iterable[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None = None
+) -> list[Verdict]:
+    """Whether overheads are additive, a verdict per diamond of variants, from rows of `interactions`."""
+    known = [row for row in rows if row["interaction_ns"] is not None]
+    found = []
+    for diamond in dict.fromkeys(tuple(row[name] for name in _DIAMOND) for row in known):
+        own = [row for row in known if tuple(row[name] for name in _DIAMOND) == diamond]
+        group = _Group(own, sorted({row["rate"] for row in own}), "", labels, unit, resolution_ns)
+        sure = [row for row in own if row["reasons"]]
+        bottom, left, right, top = map(group.name, diamond)
+        head = f"{top} over {bottom}: the overheads of {left} and {right}"
+        if not sure:
+            kind, text = "note", f"{head} may be additive; no figure contradicts it."
+        else:
+            kind, text = "warning", f"{head} are not additive. {' '.join(_interaction(group, _leading(sure)))}"
+        details = tuple(text for rows in group.by_statistic.values() for text in _interaction(group, rows))
+        found.append(Verdict(kind, text, details))
+    return found
+
+
+def _interaction(group: _Group, rows: Sequence[Row]) -> Iterator[str]:
+    """By how much both layers take more than the sum of each alone, and by how much less."""
+    for word, sign in (("more", 1), ("less", -1)):
+        own = [row for row in rows if (row["interaction_ns"] >= 0) == (sign > 0)]
+        if own:
+            name = STATISTICS[own[0]["statistic"]]
+            size = group.latencies([abs(row["interaction_ns"]) for row in own])
+            ends = [sign * row[name] for row in own for name in ("interaction_low_ns", "interaction_high_ns")]
+            interval = f"{_interval_name(own)} {group.latencies([min(ends), max(ends)])}"
+            text = f"{name[0].upper()}{name[1:]}: both take {size} {word} than their sum"
+            yield f"{text} ({interval}), {group.at(own)}."
+
+
+# --- knees -----------------------------------------------------------------------------------------------------------
+
+_BEYOND = {
+    "throughput": "beyond that, fewer requests per second are answered than are sent",
+    "latency": "beyond that, latency leaves its plateau",
+    None: "beyond that, it is overloaded",
+}
+
+
+def knees(rows: Iterable[Row], labels: Mapping[str, str]) -> list[str]:
+    """A sentence per variant from rows of `knees`: the load at which it saturates."""
+    return [text for row in rows if (text := _knee(row, labels.get(row["variant"], row["variant"])))]
+
+
+def _knee(row: Row, variant: str) -> str | None:
+    measured = sorted((*row["carried"], *row["near"], *row["beyond"]))
+    if row["knee_rate"] is None:
+        if row["carried"] and len(measured) > 1 and max(row["carried"]) == measured[-1]:
+            return f"{variant} does not saturate at any measured load, up to {rate_text(measured[-1])} requests/s."
+        return None
+    low, high = (rate_text(row[name]) if row[name] is not None else None for name in ("low", "high"))
+    between = ""
+    if low and high:
+        between = f" ({share(row['confidence'])} interval {low} to {high})"
+    elif low:
+        between = f" (at least {low}; no measured load bounds it from above)"
+    elif high:
+        between = f" (at most {high}; no measured load bounds it from below)"
+    return f"{variant} saturates at {significant(row['knee_rate'])} requests/s{between}; {_BEYOND[row['by']]}."
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _range(values: Iterable[float], text: Callable[[float], str]) -> str:
+    """From the least to the greatest; one text where both read alike."""
+    known = sorted(values)
+    return " to ".join(dict.fromkeys((text(known[0]), text(known[-1]))))
+
+
+def _leading(rows: Sequence[Row]) -> list[Row]:
+    """Those of the figure that stands for all."""
+    first = min((row["statistic"] for row in rows), key=_LEADING.index)
+    return [row for row in rows if row["statistic"] == first]
+
+
+def _interval_name(rows: Sequence[Row]) -> str:
+    """``95 % interval``, of several rows ``95 % intervals within``."""
+    return f"{share(rows[0]['confidence'])} interval{'s within' if len(rows) > 1 else ''}"
+
+
+def _widest(rows: Sequence[Row], column: str) -> list[float] | None:
+    """From the lowest end of an interval to the highest; None where one of them has none."""
+    lows = [row[f"{column}_low"] for row in rows]
+    highs = [row[f"{column}_high"] for row in rows]
+    if any(bound is None for bound in (*lows, *highs)):
+        return None
+    return [min(lows), max(highs)]
