@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
-from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +16,6 @@ from loadstone import __version__
 from loadstone import text as load_words
 from loadstone.archive import durable
 from loadstone.report import colours, numbers, site_layout
-from loadstone.report.site_layout import Part
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 # What turns the text behind it around (Unicode's Bidi_Control), and what no SVG may hold; the same as JSON writes them.
@@ -136,45 +133,3 @@ def partials(folder: str) -> list[str]:
 def template_text(name: str, context: Mapping[str, Any]) -> Markup:
     """What a template gives, as markup for another one."""
     return Markup(_ENVIRONMENT.get_template(name).render(context))  # noqa: S704 - templates escape what they show
-
-
-# --- shared assets ----------------------------------------------------------------------------------------------------
-
-
-_NOTICE = """\
-/*! Vega, Vega-Lite, Vega-Embed: (c) University of Washington Interactive Data Lab and contributors, BSD-3-Clause.
-    D3: (c) Mike Bostock, ISC. Bundled by vl-convert. */
-"""
-
-
-def write_assets(reports: Path) -> None:
-    """Write what all pages share: the charts' library as one classic script, the site's own scripts and style."""
-    # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
-    # classic script whose names stay inside a function. vegaEmbed, which brings all else, is its one name outside.
-    # Bundling takes seconds, hence the version at the end: files of the site appear complete or not at all.
-    part = Part(reports, "assets").begin()
-    made_by = f"// vl-convert {version('vl-convert-python')}, {hashlib.sha256(_NOTICE.encode()).hexdigest()[:16]}\n"
-    if not ends_with(reports / "assets" / "vega.js", made_by):
-        script = f'{_NOTICE}(function () {{\n"use strict";\n{_bundle()}\n}})();\n{made_by}'
-        write_text(reports / "assets" / "vega.js", script)
-    for name in shared_assets():
-        write_text(reports / "assets" / name, asset(name))
-    part.finish(reports / "assets" / name for name in ("vega.js", *shared_assets()))
-
-
-@cache
-def _bundle() -> str:
-    import vl_convert  # noqa: PLC0415 - mostly the script is there
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle
-
-
-def ends_with(path: Path, text: str) -> bool:
-    """Whether a file's last line is this one: what a file was made from is written behind its content."""
-    try:
-        with path.open("rb") as file:
-            file.seek(-len(text.encode()), os.SEEK_END)
-            return file.read() == text.encode()
-    except OSError:
-        return False

@@ -28,8 +28,9 @@ from loadstone.report import (
     variant_page,
 )
 from loadstone.report.numbers import rate_name
-from loadstone.report.output import about_site, as_json, ends_with, write_page, write_text
+from loadstone.report.output import about_site, as_json, write_page, write_text
 from loadstone.report.queries import Questions, Row, asking
+from loadstone.report.shared_assets import ends_with
 from loadstone.report.site_layout import slug
 from loadstone.tables import database, layout, schema
 
