@@ -20,7 +20,7 @@ RANGES = [
 def named(low: float, high: float) -> list[float]:
     """What the axis of a chart with values from low to high names."""
     ticks = log_axis("x")
-    x = {"field": "x", "type": "quantitative", "scale": {"type": "log", "nice": False}}
+    x = {"field": "x", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 10}}
     x |= {"axis": {"format": "~e", **ticks["axis"]}}
     spec = {"width": 800, "params": ticks["params"], "mark": "point", "encoding": {"x": x}}
     svg = vl_convert.vegalite_to_svg(spec | {"data": {"values": [{"x": low}, {"x": high}]}})
