@@ -2,7 +2,7 @@
 
 import pytest
 from loadstone.analysis import run_behaviour
-from loadstone.digits import ms, three
+from loadstone.text import ms, three
 
 
 @pytest.mark.parametrize(

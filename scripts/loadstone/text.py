@@ -65,3 +65,16 @@ def megabytes(size: int) -> str:
 def times(number: int) -> str:
     """``once``, ``twice``, ``3 times``."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+# --- Figures as texts of tables have them -----------------------------------------------------------------------------
+
+
+def three(value: float) -> str:
+    """Three digits, or all that stand before the point: ``0.462``, ``47.1``, ``4,009``."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def ms(time_ns: float) -> str:
+    """A time (ns) in milliseconds: ``0.462 ms``, ``4,009 ms``."""
+    return f"{three(time_ns / 1e6)} ms"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from analysis.test_gate import TIMES, options
 from loadstone import archive, stats
-from loadstone.analysis import cell_figures, gate
+from loadstone.analysis import gate, history
 from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, GateOutcome
 from loadstone.stats.bootstrap import at_least
 from scipy.stats import norm
@@ -38,7 +38,7 @@ def cell(generator, timestamp: str, share: float, runs: int, requests: int = 150
     name = next(name for name in ("p90", at_least("p90")) if name in drawn.draws)
     row = {"statistic": "p90", "kept_as": name, "value": drawn.values[name], "n_runs": runs}
     row |= {"draws": drawn.draws[name], "within": drawn.within[name]}
-    return made if low else made | {cell_figures.OPEN_PERCENTILES: {"p90": cell_figures.open_percentile(row)}}
+    return made if low else made | {history.OPEN_PERCENTILES: {"p90": history.open_percentile(row)}}
 
 
 def verdicts(before: float, after: float, runs: int, times: int, ratio: float = 1.0) -> list[tuple[str, bool]]:

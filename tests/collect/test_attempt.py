@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from loadstone import archive
 from loadstone.archive import Cell, plan
-from loadstone.archive.journal import Journal
 from loadstone.archive.locks import exclusive
-from loadstone.archive.progress import Progress, look
+from loadstone.archive.progress import Journal, Progress, look
 from loadstone.collect import attempt
 from loadstone.collect.attempt import Attempts, GivenUpError
 from loadstone.errors import LoadstoneError

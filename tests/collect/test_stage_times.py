@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from loadstone import config
 from loadstone.archive import Campaign, metadata, progress
-from loadstone.archive.journal import Journal
-from loadstone.archive.progress import duration_text
+from loadstone.archive.progress import Journal, duration_text
 from loadstone.collect import sweep
 from loadstone.collect.targets.kubernetes import plan
 from loadstone.errors import LoadstoneError

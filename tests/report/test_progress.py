@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import Campaign, Cell
-from loadstone.archive.journal import Journal
-from loadstone.archive.progress import REWRITTEN_S, Progress, look
+from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, look
 from loadstone.archive.run_records import record_failure
 from loadstone.collect import sweep
 from loadstone.report import progress_page, site

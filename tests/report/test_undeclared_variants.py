@@ -4,7 +4,7 @@ from pathlib import Path
 
 from loadstone import archive
 from loadstone.config.variants import Variants
-from loadstone.report.undeclared_variants import first_seen, seen_by
+from loadstone.workflow.declarations import first_seen, seen_by
 from support.rawfiles import write_cell
 
 DAYS = [f"2026-11-{day:02d}T12:00:00+01:00" for day in range(1, 10)]

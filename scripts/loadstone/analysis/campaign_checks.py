@@ -18,9 +18,9 @@ from typing import Any
 from loadstone.analysis.run_behaviour import set_back
 from loadstone.analysis.run_requests import key
 from loadstone.archive import ABANDONED, COMPLETION, Campaign
-from loadstone.digits import ms, three
 from loadstone.tables import layout
 from loadstone.tables.exclusion import matches
+from loadstone.text import ms, three
 
 _Row = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """Table `effects`: every variant against the baseline, per rate and statistic, with a verdict. Reads no request.
 
-By how much runs differ, cells of one statistic tell together (`analysis/pairs.py`). A verdict is corrected for all
+By how much runs differ, cells of one statistic tell together (`analysis/scope.py`). A verdict is corrected for all
 figures of the scope that carry one: p values are adjusted by Hommel's method, those of differences among themselves and
 those of equivalence among themselves. The intervals are each for itself.
 """
@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from loadstone.analysis import pairs, reasons
+from loadstone.analysis import reasons
 from loadstone.analysis.caveats.figures import COARSE_NS
-from loadstone.analysis.pairs import STATISTICS
 from loadstone.analysis.reasons import Reason
-from loadstone.analysis.scope import Scope, Series
+from loadstone.analysis.scope import STATISTICS, Scope, Series, contrasted, figure, incomparable, places, step_ns
 from loadstone.stats import contrasts
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.stats.contrasts import Contrast
@@ -100,8 +99,8 @@ def effects(scope: Scope) -> Iterator[_Row]:
 
 
 def _compare(scope: Scope) -> Iterator[_Compared]:
-    known = pairs.contrasted(scope)
-    for place in pairs.places(scope):
+    known = contrasted(scope)
+    for place in places(scope):
         if (baseline := place.found.get(scope.baseline or "")) is None:
             continue
         for name, other in place.found.items():
@@ -113,7 +112,7 @@ def _compare(scope: Scope) -> Iterator[_Compared]:
 
 def _one(compared: _Compared) -> _Compared:
     baseline, other, statistic = compared.baseline, compared.other, compared.statistic
-    values, missing = zip(*(pairs.figure(each, statistic) for each in (baseline, other)), strict=True)
+    values, missing = zip(*(figure(each, statistic) for each in (baseline, other)), strict=True)
     found = replace(compared, values=(values[0], values[1]))
     if why := missing[0] or missing[1]:
         return replace(found, why=why)
@@ -123,7 +122,7 @@ def _one(compared: _Compared) -> _Compared:
         return replace(found, why=Reason(reasons.ONLY_FAILURES if values[0] else reasons.NO_FAILURES))
     if compared.contrast or compared.one_run:
         return found
-    why = _below_resolution(found) if _is_finer(found) else pairs.incomparable(statistic, (baseline, other))
+    why = _below_resolution(found) if _is_finer(found) else incomparable(statistic, (baseline, other))
     return replace(found, why=why)
 
 
@@ -250,7 +249,7 @@ def _below_resolution(compared: _Compared) -> Reason:
 
 
 def _step(compared: _Compared) -> float:
-    return pairs.step_ns((compared.baseline, compared.other))
+    return step_ns((compared.baseline, compared.other))
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

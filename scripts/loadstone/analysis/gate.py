@@ -18,7 +18,6 @@ from typing import Any
 from loadstone import sql
 from loadstone.analysis import history
 from loadstone.analysis.caveats.figures import DECIDING_SHARE
-from loadstone.analysis.cell_figures import ERRORS, Figure, add_open_percentiles, change, failed, figure, lacks, unsure
 from loadstone.analysis.gate_outcome import (
     INCONCLUSIVE,
     MISSING_REFERENCE,
@@ -32,6 +31,7 @@ from loadstone.analysis.gate_outcome import (
     failed_text,
     percent,
 )
+from loadstone.analysis.history import ERRORS, Figure, add_open_percentiles, change, failed, figure, lacks, unsure
 from loadstone.archive import Campaign, parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.stats import history as levels

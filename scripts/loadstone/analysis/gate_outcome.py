@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import config
-from loadstone.analysis.cell_figures import ERRORS
+from loadstone.analysis.history import ERRORS
 from loadstone.archive.durable import replace
 from loadstone.config.settings import GATE_FILE
 from loadstone.errors import LoadstoneError

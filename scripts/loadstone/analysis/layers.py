@@ -9,10 +9,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loadstone.analysis import reasons
-from loadstone.analysis.pairs import Place, alike, contrasted, incomparable, paired, places, reported, step_ns
 from loadstone.analysis.reasons import Reason
 from loadstone.analysis.saturation import STATISTICS, described, swept
-from loadstone.analysis.scope import Scope, Series
+from loadstone.analysis.scope import (
+    Place,
+    Scope,
+    Series,
+    alike,
+    contrasted,
+    incomparable,
+    paired,
+    places,
+    reported,
+    step_ns,
+)
 from loadstone.config.variants import Diamond, Layer, VariantGraph
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from loadstone.digits import ms
+from loadstone.text import ms
 
 EVIDENCE_DIFFERS = "evidence_differs"
 NO_FIGURE = "no_figure"

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone import digits, sql, stats
+from loadstone import sql, stats
 from loadstone.analysis import run_requests
 from loadstone.analysis.run_requests import Source
-from loadstone.digits import ms
 from loadstone.readers import load_generators
 from loadstone.stats import estimable, run_shape
 from loadstone.tables import layout
-from loadstone.text import listed, rate_text
+from loadstone.text import listed, ms, rate_text, three
 
 _Row = dict[str, Any]
 _Integers = NDArray[np.int64]
@@ -106,7 +105,7 @@ def unsettled_text(row: _Row) -> str | None:
     if row["shape"] not in run_shape.UNSETTLED:
         return None
     if row["shape"] == run_shape.CHANGING_LEVEL:
-        levels = ", ".join(digits.three(level_ns / 1e6) for level_ns in row["levels_ns"])
+        levels = ", ".join(three(level_ns / 1e6) for level_ns in row["levels_ns"])
         text = f"level changes at request {listed(f'{seq:,}' for seq in row['change_seqs'])} ({levels} ms)"
     elif row["shape"] == run_shape.WARMING_UP:
         text = f"slow start increases its mean latency by {_percent(row['warmup_share'])}"
@@ -120,7 +119,7 @@ def unsettled_text(row: _Row) -> str | None:
 def halves(ratio: float) -> str:
     """The ratio of the mean latencies of a run's halves, the longer one named first."""
     longer, shorter, times = ("first", "second", ratio) if ratio >= 1 else ("second", "first", 1 / max(ratio, 1e-9))
-    return f"its {longer} half took {digits.three(times)} times as long as its {shorter} (mean latency)"
+    return f"its {longer} half took {three(times)} times as long as its {shorter} (mean latency)"
 
 
 def _percent(share: float, sign: str = "") -> str:

@@ -17,9 +17,8 @@ from typing import Any
 
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, encode, metadata, plan, progress, run_records
-from loadstone.archive.journal import Journal, Try
 from loadstone.archive.locks import WAITING
-from loadstone.archive.progress import REWRITTEN_S, Progress, Run
+from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, Run, Try
 from loadstone.archive.stages import load_text
 from loadstone.collect.requirements import versions
 from loadstone.collect.run import collect_run

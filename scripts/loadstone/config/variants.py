@@ -45,7 +45,7 @@ class Relabelled:
 class Variants:
     """The declared variants of all apps; `declared` is the decoded config/variants.yaml: app -> variant -> fields.
 
-    `seen` is what an archive holds besides (`loadstone.report.undeclared_variants`): app -> variants.
+    `seen` is what an archive holds besides (`loadstone.workflow.declarations`): app -> variants.
     """
 
     def __init__(

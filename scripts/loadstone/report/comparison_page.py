@@ -8,9 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from loadstone.analysis import fits
-from loadstone.analysis.comparison import Selection, select
-from loadstone.analysis.fits import Fitted
+from loadstone.analysis.comparison import Fitted, Selection, fit_all, select
 from loadstone.archive import Campaign, plan
 from loadstone.config.comparisons import ALLOWANCES, Comparison
 from loadstone.config.variants import Style, Variants, look
@@ -143,7 +141,7 @@ def gather(
         unit=page_unit(medians or [row["p50_ns"] for row in reported.rows]),
         styles=naming.styles(styles),
         reported=reported,
-        fitted=list(fits.fit_all(comparison, counting, questions.connection, confidence)),
+        fitted=list(fit_all(comparison, counting, questions.connection, confidence)),
         used=resources_section.per_run(
             questions, lambda run: bool(reported.rows or comparison.fits) and _run(run) in keys, SHOWN
         ),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from loadstone.analysis.fits import Fitted
+from loadstone.analysis.comparison import Fitted
 from loadstone.report.numbers import counted, joined, share, significant
 from loadstone.text import listed, rate_text
 

@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from loadstone.analysis.caveats import CAVEATS, WEIGHTS
-from loadstone.analysis.provenance import MADE_BY
 from loadstone.archive import Campaign, plan
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
@@ -19,6 +18,7 @@ from loadstone.config.variants import Variants
 from loadstone.report.numbers import LOAD_MODELS, counted, distinct, listed, rate_name, when
 from loadstone.report.output import partials, template_text
 from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.reproducibility import MADE_BY
 from loadstone.report.site_layout import slug
 from loadstone.tables.layout import campaign_key, text
 from loadstone.text import load_unit, rate_text

@@ -8,9 +8,18 @@ from typing import Any
 from markupsafe import Markup
 
 from loadstone.archive import Campaign, Cell, run_records
-from loadstone.archive.journal import CommandRecord, Journal, key_of
 from loadstone.archive.metadata import parse_duration
-from loadstone.archive.progress import REWRITTEN_S, Progress, Run, duration_text, look, until_text
+from loadstone.archive.progress import (
+    REWRITTEN_S,
+    CommandRecord,
+    Journal,
+    Progress,
+    Run,
+    duration_text,
+    key_of,
+    look,
+    until_text,
+)
 from loadstone.archive.run_records import Failure
 from loadstone.archive.stages import load_text
 from loadstone.config.variants import Variants

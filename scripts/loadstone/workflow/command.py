@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive.journal import Journal
 from loadstone.archive.locks import hold
+from loadstone.archive.progress import Journal
 from loadstone.collect.targets.kubernetes import session
 from loadstone.config import target as declared_target
 from loadstone.config.settings import GATE_FILE

@@ -5,16 +5,16 @@ only what its job is about, so that a word about one campaign makes nothing of a
 """
 
 from collections import UserDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from loadstone import config as configuration
-from loadstone.archive import trace_dumps
+from loadstone.archive import CampaignListing, trace_dumps
 from loadstone.config import catalogue, comparisons
+from loadstone.config.variants import Variants, natural
 from loadstone.errors import LoadstoneError
-from loadstone.report import undeclared_variants
 from loadstone.report.site_layout import variant_slug
 from loadstone.tables.layout import campaign_key, text
 from loadstone.workflow.markers import Requested
@@ -122,7 +122,7 @@ class Declarations:
 
     @cached_property
     def _undeclared(self) -> dict[str, list[str]]:
-        return undeclared_variants.first_seen(self.variants, self.snapshot.listings.values())
+        return first_seen(self.variants, self.snapshot.listings.values())
 
     def appearance(self, keys: Iterable[Key] | None = None) -> dict[str, Any]:
         """How variants look on a page of these campaigns, or of all: the fields of `Variants`."""
@@ -131,7 +131,7 @@ class Declarations:
         listings = [self.snapshot.listings[key] for key in keys]
         return {
             "declared": self.variants.declared,
-            "seen": undeclared_variants.seen_by(self.variants, self._undeclared, listings),
+            "seen": seen_by(self.variants, self._undeclared, listings),
         }
 
     @cached_property
@@ -192,3 +192,27 @@ class Declarations:
             journal=JOURNAL,
             script=self.config.get("sweep", {}).get("script"),
         )
+
+
+def first_seen(variants: Variants, listings: Iterable[CampaignListing]) -> dict[str, list[str]]:
+    """The undeclared variants of each app, in the order of the times at which campaigns that hold them began.
+
+    So one that a newer campaign brings changes the looks of none before it. Older results that are imported later do
+    change looks, where they bring undeclared variants: an archive does not know when a campaign came into it, for times
+    of files do not survive a copy. Variants that are declared keep theirs whatever comes.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for listing in sorted(listings, key=lambda each: (each.campaign.instant, str(each.campaign))):
+        app = listing.campaign.app
+        names = {text(variants.canonical(app, cell.cell.variant_dir)) for cell in listing.cells}
+        for name in sorted(names.difference(variants.declared.get(app, ())), key=natural):
+            found.setdefault(text(app), {})[name] = None
+    return {app: list(names) for app, names in found.items()}
+
+
+def seen_by(
+    variants: Variants, seen: Mapping[str, Sequence[str]], listings: Iterable[CampaignListing]
+) -> dict[str, list[str]]:
+    """Of what was `seen`, up to the last one that these campaigns hold: all that decides how theirs look."""
+    held = first_seen(variants, listings)
+    return {app: list(seen[app][: 1 + max(map(seen[app].index, names))]) for app, names in held.items()}

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from loadstone.analysis import pairs as contrasts
 from loadstone.analysis.caveats.base import (
     LIMITS,
     NOTE,
@@ -27,13 +26,12 @@ from loadstone.analysis.caveats.base import (
 )
 from loadstone.analysis.caveats.figures import FAILURES_SHARE
 from loadstone.analysis.reasons import quoted
-from loadstone.analysis.scope import Series
-from loadstone.digits import ms, three
+from loadstone.analysis.scope import Series, paired, step_ns
 from loadstone.stats.bootstrap import ERRORS, Floats
 from loadstone.stats.contrasts import hommel
 from loadstone.stats.shares import Side, p_equal_differences, p_equal_means, p_equal_share_differences, p_equal_shares
 from loadstone.tables import layout
-from loadstone.text import listed
+from loadstone.text import listed, ms, three
 
 _Row = dict[str, Any]
 _Campaign = tuple[str, str]  # host and timestamp
@@ -322,19 +320,19 @@ def _latency_levels(evidence: Evidence) -> Iterator[_Disagreement]:
 
 def _latency_shifts(evidence: Evidence) -> Iterator[_Disagreement]:
     for pair in _pairs(evidence):
-        paired = contrasts.paired(pair)
+        by_pairs = paired(pair)
         for statistic in STATISTICS:
             one, other = (_log_latencies(evidence, each, statistic) for each in pair)
             groups = {campaign: (one[campaign], other[campaign]) for campaign in one if campaign in other}
-            if paired:
+            if by_pairs:
                 groups = {campaign: _partners(*both) for campaign, both in groups.items()}
             sides = {campaign: (_array(a), _array(b)) for campaign, (a, b) in groups.items() if a and b}
             both = list(sides.values())
-            p = p_equal_means([b - a for a, b in both]) if paired else p_equal_differences(both)
+            p = p_equal_means([b - a for a, b in both]) if by_pairs else p_equal_differences(both)
             if p is not None:
                 ratios = {campaign: float(np.exp(b.mean() - a.mean())) for campaign, (a, b) in sides.items()}
                 least_ns = [min(float(np.exp(values.mean())) for values in side) for side in zip(*both, strict=True)]
-                clock_error = contrasts.step_ns(pair) * sum(1 / least for least in least_ns)
+                clock_error = step_ns(pair) * sum(1 / least for least in least_ns)
                 yield _Disagreement(pair[1], pair[0], statistic, p, ratios, clock_error)
 
 
@@ -350,7 +348,7 @@ def _failure_shifts(evidence: Evidence) -> Iterator[_Disagreement]:
     for pair in _pairs(evidence):
         one, other = (_failure_sides(evidence, each) for each in pair)
         both = {campaign: (one[campaign], other[campaign]) for campaign in one if campaign in other}
-        p = p_equal_share_differences(list(both.values()), paired=contrasts.paired(pair))
+        p = p_equal_share_differences(list(both.values()), paired=paired(pair))
         if p is not None:
             shifts = {campaign: b.pooled.value - a.pooled.value for campaign, (a, b) in both.items()}
             yield _Disagreement(pair[1], pair[0], ERRORS, p, shifts)

@@ -17,10 +17,9 @@ from loadstone.analysis.caveats.base import (
 )
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Series
-from loadstone.digits import ms
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.schema import PERCENTILES
-from loadstone.text import listed, rate_text
+from loadstone.text import listed, ms, rate_text
 
 # A value of ten steps is known to a twentieth, which is the margin of equivalence unless it is declared otherwise.
 RESOLUTION_STEPS = 10

@@ -19,9 +19,8 @@ from loadstone.analysis.caveats.base import (
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, REMEDIES
 from loadstone.analysis.scope import BLOCKS, Series, way
-from loadstone.digits import ms
 from loadstone.stats import run_shape
-from loadstone.text import listed
+from loadstone.text import listed, ms
 
 _Row = dict[str, Any]
 

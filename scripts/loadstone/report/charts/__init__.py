@@ -24,15 +24,16 @@ from loadstone.report.charts.load import (
     success_latency_across_load,
 )
 from loadstone.report.charts.reported import fit_line, percentile_curves, reported_across_load
-from loadstone.report.charts.resource_usage import use_across_load, use_over_time
 from loadstone.report.charts.run import (
     latency_over_time,
     run_distribution,
     run_histogram,
     run_request_bins,
     run_requests,
+    share_of_response,
+    use_across_load,
+    use_over_time,
 )
-from loadstone.report.charts.traces import share_of_response
 from loadstone.report.numbers import Unit
 
 __all__ = ["Load", "fit_specification", "history_specifications", "specifications", "trace_specifications"]

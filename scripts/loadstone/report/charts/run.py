@@ -1,4 +1,4 @@
-"""Charts of what happened during runs: latency over time, and single runs request by request."""
+"""Charts of what happened during runs: latency over time, requests one by one, resource usage, traces."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from loadstone.config.variants import Style
 from loadstone.report.charts.base import (
     SMALL_HEIGHT,
     Data,
+    Load,
     axes,
     colour,
     dashes,
@@ -15,6 +16,7 @@ from loadstone.report.charts.base import (
     latency_x,
     latency_y,
     layered,
+    load_axis,
     shapes,
 )
 from loadstone.report.numbers import Unit
@@ -154,4 +156,81 @@ def run_histogram(data: Data, unit: Unit) -> alt.Chart:
 def _request_number() -> alt.X:
     return alt.X(
         "number:Q", title="Request number", axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, zero=False)
+    )
+
+
+# --- Traces -----------------------------------------------------------------------------------------------------------
+
+
+def share_of_response(data: Data) -> alt.LayerChart:
+    """How much of the response's time services and operations took, spread over traces: one line of the picture each.
+
+    Rows: name, p5, p25, p50, p75, p95 (shares in percent), traces. The page's script makes it as high as they need.
+    """
+    title = "Share of the response's time (%)"
+    name = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=300, labelColor="var(--ink)"))
+    base = alt.Chart(data).encode(y=name)
+    median = base.encode(
+        x=alt.X("p50:Q", title=title),
+        tooltip=[
+            alt.Tooltip("name:N", title="Of"),
+            alt.Tooltip("p50:Q", title="Median (%)", format=".3~r"),
+            alt.Tooltip("p5:Q", title="5th percentile (%)", format=".3~r"),
+            alt.Tooltip("p95:Q", title="95th percentile (%)", format=".3~r"),
+            alt.Tooltip("traces:Q", title="Traces", format=","),
+        ],
+    )
+    x = alt.X("p5:Q", title=title, scale=alt.Scale(domain=[0, 100]))
+    return layered(
+        base.mark_rule(stroke="var(--run)", strokeWidth=2).encode(x=x, x2="p95:Q"),
+        base.mark_rule(stroke="var(--run)", strokeWidth=10, opacity=0.5).encode(
+            x=alt.X("p25:Q", title=title), x2="p75:Q"
+        ),
+        median.mark_point(filled=True, fill="var(--run)", stroke="var(--paper)", strokeWidth=1, size=90, opacity=1),
+        height=SMALL_HEIGHT,
+        x="fixed",
+        y="fixed",
+    )
+
+
+# --- Resource usage ---------------------------------------------------------------------------------------------------
+
+
+def use_across_load(data: Data, styles: Sequence[Style], load: Load, title: str) -> alt.LayerChart:
+    """CPU or memory across load: a line per variant, its spread over runs as a band.
+
+    Rows: variant, label, load, value, low, high, interval, runs.
+    """
+    shown = alt.Tooltip("load:Q", title=load.title, format=",~r")
+    return _used(data, styles, load_axis(load), shown, title, kind="load")
+
+
+def use_over_time(data: Data, styles: Sequence[Style], title: str) -> alt.LayerChart:
+    """The same over the time since the start of the test; rows with time (s) in place of load."""
+    time = alt.X("time:Q", title="Time since the start of the test (s)", scale=alt.Scale(nice=False, zero=False))
+    return _used(data, styles, time, alt.Tooltip("time:Q", title="Time (s)", format=",.4~r"), title, kind="other")
+
+
+def _used(
+    data: Data, styles: Sequence[Style], x: alt.X, where: alt.Tooltip, title: str, *, kind: str
+) -> alt.LayerChart:
+    base = alt.Chart(data).encode(x=x, color=colour(styles))
+    used = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"), scale=alt.Scale(domainMin=0))
+    spread = base.transform_filter("isValid(datum.low)").encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    tooltip = [
+        alt.Tooltip("label:N", title="Variant"),
+        where,
+        alt.Tooltip("value:Q", title=title, format=",.4~r"),
+        alt.Tooltip("interval:N", title="Spread"),
+        alt.Tooltip("runs:Q", title="Runs"),
+    ]
+    return layered(
+        spread.mark_area(opacity=0.14),
+        spread.mark_rule(opacity=0.65, strokeWidth=1.5),
+        base.mark_line(strokeWidth=2).encode(y=used, **dashes(styles)),
+        base.mark_point(filled=True, size=34, opacity=1).encode(y=used, tooltip=tooltip, **shapes(styles)),
+        *direct_labels(styles),
+        height=SMALL_HEIGHT,
+        x=kind,
+        y="other",
     )
