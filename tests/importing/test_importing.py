@@ -237,6 +237,17 @@ def test_an_import_killed_half_way_is_finished_by_the_next(imports, entry, reach
     assert campaign.is_completed and archive.scan_campaign(campaign).problems == []
 
 
+def test_what_an_import_left_that_was_killed_after_its_last_link_is_removed(imports, entry):
+    imports.write("old/1.txt", foreign.VEGETA)
+    imports.declare(entry(match=r"(?P<run>\d+)\.txt", run="{run}"))
+    imports.run()
+    staged = imports.archive / CELL / ".1.part"
+    staged.mkdir()
+    (staged / "1.vegeta.txt").write_text(foreign.VEGETA)
+    imports.run()
+    assert not staged.exists()
+
+
 def test_a_full_disk_leaves_nothing_half_made(imports, entry):
     imports.write("old/1.txt")
     imports.write("old/2.txt", foreign.VEGETA + "#" * 500_000)

@@ -32,7 +32,11 @@ def carry_out(plan: Plan, log: Log) -> None:
         for cell in plan.cells:
             _write_cell(cell)
             for run in cell.runs:
-                new = 0 if run.is_done else _Run(run).write(log)
+                new = 0
+                if run.is_done:
+                    Staging(run.cell, run.run).discard()  # an import killed after the last link left it
+                else:
+                    new = _Run(run).write(log)
                 copied, there = copied + new, there + len(run.files) - new
         for campaign in dict.fromkeys(cell.cell.campaign for cell in plan.cells):
             _close(campaign)
