@@ -77,4 +77,4 @@ def test_use_and_incidents_of_pods_are_in_the_run_the_tables_and_the_report(
     assert shop.name("plain") in page.read_text()
     assert ">Incidents<" in page.read_text()
     assert "<strong>containers killed for lack of memory: 1</strong>" in page.read_text()
-    assert "counts; tag doubtful is suggested" in page.read_text()
+    assert "valid; tag doubtful is suggested" in page.read_text()
