@@ -190,7 +190,7 @@ EMPTY = dict.fromkeys(
         ),
         (
             {"shape": "still warming up", "warmup_share": 0.5, "warmup_requests": 1200, "warmup_s": 2.25},
-            "still warming up: its slow start lengthens the mean by 50 %; over after 1,200 requests (2.25 s)",
+            "still warming up: its slow start lengthens the mean by 50 %; it ends after 1,200 requests (2.25 s)",
         ),
         (
             {"shape": "changing level", "change_seqs": [3000], "levels_ns": [5.1e6, 9.3e6], "resolution_ns": 1_000_000},
