@@ -1,6 +1,7 @@
-"""Files that CONTRIBUTING and the READMEs name exist, and the two walks of CONTRIBUTING can be followed."""
+"""Files that CONTRIBUTING, the READMEs and the site name exist, and the two walks of CONTRIBUTING can be followed."""
 
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from docs.documents import prose, text
 
 LIBRARY = PROJECT / "scripts/loadstone"
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
+_NAMED_FILE = re.compile(r"<code>([\w./-]+\.(?:py|sql))</code>")
 _SUFFIXES = {".py", ".sql", ".smk", ".md", ".yaml", ".js", ".json", ".toml", ".html", ".css"}
 # In the user's own archive and site.
 _ELSEWHERE = ("results/", "reports/", "metadata.json", "completion_time.txt", "old/")
@@ -21,6 +23,24 @@ def _found(name: str) -> Path | None:
     return next((root / name for root in (PROJECT, LIBRARY) if (root / name).exists()), None)
 
 
+@cache
+def _code_files() -> frozenset[str]:
+    """The Python and SQL files of the library and its tests, from the checkout's root."""
+    folders = (LIBRARY, PROJECT / "tests")
+    return frozenset(
+        file.relative_to(PROJECT).as_posix()
+        for folder in folders
+        for suffix in ("py", "sql")
+        for file in folder.rglob(f"*.{suffix}")
+    )
+
+
+def _named_in_templates() -> set[str]:
+    """The Python and SQL files that templates of pages name within ``<code>``."""
+    templates = (LIBRARY / "report/templates").rglob("*.html")
+    return {name for template in templates for name in _NAMED_FILE.findall(template.read_text(encoding="utf-8"))}
+
+
 @pytest.mark.parametrize("document", ["CONTRIBUTING.md", "README.md", "config/README.md", "tests/README.md"])
 def test_files_exist(document: str) -> None:
     folder = (PROJECT / document).parent
@@ -30,6 +50,12 @@ def test_files_exist(document: str) -> None:
             continue
         if Path(name).suffix in _SUFFIXES or name.endswith("/"):
             assert _found(name) or (folder / name).exists(), f"{document} names {name}"
+
+
+@pytest.mark.parametrize("name", sorted(_named_in_templates()))
+def test_files_named_on_pages_exist(name: str) -> None:
+    """A page names a file by its path, or by the end of it."""
+    assert any(f"/{file}".endswith(f"/{name}") for file in _code_files()), f"templates name {name}"
 
 
 def section(title: str) -> str:
