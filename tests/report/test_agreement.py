@@ -150,7 +150,7 @@ def test_figures_of_the_run_inspector(inspector, places) -> None:
         assert {name: figures[name] for name in means} == pytest.approx(
             {name: value / 1e6 for name, value in means.items()}, rel=1e-5
         )
-        assert bool(run["left_out"]) is (place[2] == EXCLUDED)
+        assert bool(run["exclusion_reason"]) is (place[2] == EXCLUDED)
 
 
 def test_distributions_of_the_run_inspector(inspector, places, project, monkeypatch) -> None:

@@ -105,7 +105,7 @@ def test_the_start_page_names_purposes_and_ten_thousand_strays_are_listed_shortl
     assert quality.count("  - {tag: outlier, ") == 50 and "… and 200 more" in quality
 
 
-def test_the_cells_with_the_excluded_put_back_stand_beside_those_that_count(known):
+def test_cells_with_excluded_runs_are_next_to_valid_cells(known):
     page = known.page("known").read_text()
     section = page.partition("The same with excluded runs: 2 cells")[2]
     assert section.count("valid</td>") == 2
@@ -116,9 +116,9 @@ def test_charts_put_the_excluded_back_when_asked(known, watched):
     watched.open(known.page("known").as_uri())
     highest = "Math.max(...view.data('rows').map((row) => row.value))"
     before = watched.view("latency", highest)
-    assert watched.page.locator("#put-back").is_hidden()
+    assert watched.page.locator("#with-excluded").is_hidden()
     watched.do(lambda: watched.page.locator("label:has(input[name=of][value=all])").click())
-    assert watched.page.locator("#put-back").is_visible()
+    assert watched.page.locator("#with-excluded").is_visible()
     assert watched.view("latency", highest) > 1000 * before
     assert "of=all" in watched.page.url
     assert watched.page.locator("figure[data-class=timeout]").get_attribute("data-rows") != "0"
@@ -127,7 +127,7 @@ def test_charts_put_the_excluded_back_when_asked(known, watched):
     assert not watched.complaints
 
 
-def test_a_page_without_exclusions_offers_nothing_to_put_back(tmp_path):
+def test_a_page_without_exclusions_has_no_choice_of_runs(tmp_path):
     campaign = Campaign(tmp_path / "archive", "demo", "myhost", "2026-11-21T11:30:00+00:00")
     write(tmp_path / "tables", campaign, Made(["plain"], [100.0], runs=2, requests=100))
     path = site.build_campaign(campaign, tmp_path / "tables", tmp_path / "reports", VARIANTS, {})

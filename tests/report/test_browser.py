@@ -138,7 +138,7 @@ def test_the_inspector_shows_the_chosen_run(made_site, watched):
     figures = page.locator("#run-figures").inner_text()
     assert "p99\nnot estimable: takes 1,000 requests" in figures and "p99.9\nnot estimable: takes 10,000" in figures
     assert "percentile" not in page.locator("#sequence .words").text_content()
-    note = page.locator("#left-out")
+    note = page.locator("#excluded-run")
     assert note.is_visible() and "incomplete: 3 of <b>9</b> requests" in note.inner_text()
     watched.do(lambda: page.locator("input[name=scale][value=log]").check())
     assert watched.view("cdf", "view.scale('x').type") == "log"

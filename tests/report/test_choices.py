@@ -37,7 +37,7 @@ def test_an_address_leads_to_a_single_run(made_site, watched):
     watched.open(f"{made_site.page('hostile').as_uri()}#rate=200&variant=plain&run=2")
     page = watched.page
     assert page.locator("#run-name").inner_text() == "Run 2 of plain at 200 requests/s"
-    assert page.locator("#left-out").is_visible()
+    assert page.locator("#excluded-run").is_visible()
     page.wait_for_function("Math.abs(document.getElementById('inspector').getBoundingClientRect().top) < 400")
 
 
@@ -47,8 +47,8 @@ def test_the_page_of_data_quality_leads_to_a_single_run(made_site, watched):
     page.get_by_text("Why 3 runs are excluded").click()
     watched.follow(page.get_by_role("link", name="200 requests/s, plain, run 2"))
     assert page.locator("#run-name").inner_text() == "Run 2 of plain at 200 requests/s"
-    assert page.locator("#left-out").inner_text() == (
-        "This run is left out of every statistic: incomplete: 3 of <b>9</b> requests."
+    assert page.locator("#excluded-run").inner_text() == (
+        "This run is excluded from every statistic: incomplete: 3 of <b>9</b> requests."
     )
     assert watched.complaints == []
 

@@ -215,7 +215,7 @@ class Reader:
         for table, read_table in (
             ("All cells", self._cells),
             ("All figures", self._cells),
-            ("Cells with excluded runs", self._put_back),
+            ("Cells with excluded runs", self._with_excluded),
             ("All verdicts", self._verdicts),
             ("Send lag", self._lag),
             ("Errors by cause", self._causes),
@@ -255,7 +255,7 @@ class Reader:
             elif name == "Mean of runs":
                 yield self._claim(table, row, column, lambda: mean_of_reports(runs))
 
-    def _put_back(self, table: str, row: dict[str, list[str]]) -> Iterator[Claim]:
+    def _with_excluded(self, table: str, row: dict[str, list[str]]) -> Iterator[Claim]:
         runs, left_out = self._cell(row)
         runs = runs if row["Runs"][0] == "valid" else runs + left_out
         columns = {"Mean ± sd": "Mean ± sd (ms)", "Median": "Median (ms)", "p99": "p99 (ms)", "Failed": "Failed"}

@@ -115,7 +115,7 @@ def test_two_folders_of_one_variant_keep_their_runs_apart(made):
     runs = {(run["variant"], run["folder"], run["run"]): run for run in data["runs"]}
     assert runs["istio", "envoy", 1]["figures"]["p50"] == pytest.approx(np.median(latencies_ms(11, 100)), rel=1e-4)
     assert runs["istio", "istio", 1]["figures"]["p50"] == pytest.approx(np.median(latencies_ms(13, 100)), rel=1e-4)
-    assert runs["istio", "envoy", 2]["left_out"]
+    assert runs["istio", "envoy", 2]["exclusion_reason"]
     page = figures.read(reports / "campaigns" / f"{slug(campaign)}.html")
     over_time = page.rows(data["charts"]["time"], "p50")
     assert {(row["variant"], row["phase"]) for row in over_time} >= {
@@ -133,7 +133,7 @@ def test_the_broken_archive_s_page_works_in_a_browser(made, path, watched):
         assert watched.complaints == []
     watched.open(f"{path.as_uri()}#rate=100&variant=istio")
     runs = watched.page.locator("select[name=run] option")
-    assert sorted(runs.all_inner_texts()) == ["Run 1@envoy", "Run 1@istio", "Run 2 (left out)"]
+    assert sorted(runs.all_inner_texts()) == ["Run 1@envoy", "Run 1@istio", "Run 2 (excluded)"]
     drawn = json.dumps(watched.page.locator("svg text").all_text_contents())
     assert "<img src=x" in drawn
 

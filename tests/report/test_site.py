@@ -206,8 +206,8 @@ def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):
         assert sum(run["histogram"]["linear"]) + run["histogram"]["beyond"] == 300
         assert np.abs(np.cumsum(counts) - np.cumsum(run["histogram"]["linear"])).max() <= 1
         assert sum(run["histogram"]["log"]) == 300 and high == pytest.approx(latency_ms.max(), rel=1e-5)
-    left_out = [run["left_out"] for run in content["runs"] if (run["variant"], run["run"]) == ("plain", 2)]
-    assert left_out == ["incomplete: 3 of <b>9</b> requests"]
+    excluded = [run["exclusion_reason"] for run in content["runs"] if (run["variant"], run["run"]) == ("plain", 2)]
+    assert excluded == ["incomplete: 3 of <b>9</b> requests"]
 
 
 def test_latency_over_time_leaves_out_what_statistics_leave_out_and_keeps_the_warm_up_apart(made_site):

@@ -88,8 +88,8 @@ class CampaignPage:
     streams: list[Row]
     resources: list[Row]
     incidents: Incidents
-    put_back: list[Row]  # cells and errors with excluded runs; empty where none is excluded
-    put_back_errors: list[Row]
+    all_cells: list[Row]  # cells and errors with excluded runs; empty where none is excluded
+    all_errors: list[Row]
     suggestions: list[Row]
     planned: int | None
     planned_collected: int | None
@@ -132,13 +132,13 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
 
     `confidence` is that of all intervals.
     """
-    cells = numbers.rounded_to_steps(questions.rows("page_cells", put_back=False))
-    put_back = numbers.rounded_to_steps(questions.rows("page_cells", put_back=True))
-    if not any(cell["n_excluded"] for cell in put_back):
-        put_back = []
+    cells = numbers.rounded_to_steps(questions.rows("page_cells", with_excluded=False))
+    all_cells = numbers.rounded_to_steps(questions.rows("page_cells", with_excluded=True))
+    if not any(cell["n_excluded"] for cell in all_cells):
+        all_cells = []
     overview = next(iter(questions.rows("page_campaigns")), None)
     reported = reported_section.gather(questions)
-    unit = page_unit([cell["p50_ns"] for cell in cells or put_back] or [row["p50_ns"] for row in reported.rows])
+    unit = page_unit([cell["p50_ns"] for cell in cells or all_cells] or [row["p50_ns"] for row in reported.rows])
     described = measurement.describe(campaign, variants)
     planned = plan.variants_of_cells((cell.folder, cell.rate, cell.metadata) for cell in described)
     styles = distinct(variants.styles(campaign.app, overview["variants"] if overview else (), planned))
@@ -151,7 +151,7 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
         styles=styles,
         rates=overview["rates"] if overview else [],
         cells=cells,
-        errors=questions.rows("page_errors", put_back=False),
+        errors=questions.rows("page_errors", with_excluded=False),
         codes=questions.rows_of_requests("page_codes"),
         runs=runs,
         missing=in_order(questions.rows("page_missing"), names),
@@ -160,8 +160,8 @@ def gather(questions: Questions, campaign: Campaign, variants: Variants, confide
         streams=questions.rows("page_streams"),
         resources=resources_section.gather(questions),
         incidents=incidents.gather(questions),
-        put_back=put_back,
-        put_back_errors=questions.rows("page_errors", put_back=True) if put_back else [],
+        all_cells=all_cells,
+        all_errors=questions.rows("page_errors", with_excluded=True) if all_cells else [],
         suggestions=in_order(questions.rows("page_suggestions", shown=SHOWN), names),
         planned=overview["planned"] if overview else None,
         planned_collected=overview["planned_collected"] if overview else None,
@@ -224,9 +224,9 @@ def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[st
         "has_codes": not page.cells or any(cell["error_fraction"] is not None for cell in page.cells),
         "variant_choices": [(style.name, style.label) for style in page.styles],
         "cells": sorted(page.cells, key=lambda cell: (cell["rate"], order[cell["variant"]])),
-        "put_back": with_excluded(page, order),
+        "with_excluded": with_excluded(page, order),
         "shown": SHOWN,
-        "error_classes": error_classes([*page.errors, *page.put_back_errors]),
+        "error_classes": error_classes([*page.errors, *page.all_errors]),
         "excluded": page.excluded[:SHOWN],
         "n_excluded": len(page.excluded),
         "missing": page.missing,
@@ -261,7 +261,7 @@ def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
 def with_excluded(page: CampaignPage, order: Mapping[str, int]) -> list[tuple[Row | None, Row]]:
     """Cells with excluded runs: over their valid runs, if there are any, and over all runs."""
     valid = {(cell["rate"], cell["variant"]): cell for cell in page.cells}
-    changed = [cell for cell in page.put_back if cell["n_excluded"]]
+    changed = [cell for cell in page.all_cells if cell["n_excluded"]]
     changed.sort(key=lambda cell: (cell["rate"], order[cell["variant"]]))
     return [(valid.get((cell["rate"], cell["variant"])), cell) for cell in changed]
 
@@ -271,7 +271,7 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
     rates = [rate_name(rate) for rate in page.loadable_rates]
     reported = chart_rows.reported(reported_section.chart_rows(page.reported, page.unit), page.styles, "load")
     shown = _across_load(page, page.cells, page.errors)
-    put_back = _across_load(page, page.put_back, page.put_back_errors)
+    every_run = _across_load(page, page.all_cells, page.all_errors)
     return {
         "folder": name,
         "resources": resources_section.choices(page.resources),
@@ -297,8 +297,8 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
             "usage": chart_rows.resource_usage(resources_section.chart_rows(page.resources), page.styles),
         },
         "logarithmic": chart_rows.logarithmic(shown["latency"], reported),
-        "put_back": {"charts": put_back, "logarithmic": chart_rows.logarithmic(put_back["latency"], reported)}
-        if page.put_back
+        "with_excluded": {"charts": every_run, "logarithmic": chart_rows.logarithmic(every_run["latency"], reported)}
+        if page.all_cells
         else None,
     }
 

@@ -144,8 +144,8 @@ class ProgressPage:
                     "times": times(len(progress.failed[rate, variant, run])),
                     "at": f"{why.failed_at.astimezone():%H:%M:%S}" if why and why.failed_at else "",
                     "reason": why.reason if why else f"see {file.name}",
-                    "told": why.evidence_lines if why else [],
-                    "whole": why.full_text if why else "",
+                    "evidence": why.evidence_lines if why else [],
+                    "full_text": why.full_text if why else "",
                     "key": f"{rate}/{variant}/{run}",
                 }
             )
@@ -230,21 +230,21 @@ def _campaign(command: CommandRecord, root: Path) -> Campaign | None:
 def _headline(progress: Progress, state: str, ended: str | None) -> str:
     if state == "complete":
         return f"All {counted(progress.total, 'planned run')} collected."
-    lacking = counted(len(progress.missing), "planned run")
+    missing = counted(len(progress.missing), "planned run")
     if state == "stopped":
-        return f"Stopped: {ended or 'the command has ended'}. {lacking} without a result."
+        return f"Stopped: {ended or 'the command has ended'}. {missing} without a result."
     if progress.wait:
         return f"Under way, but waiting: {progress.wait}."
     if progress.now is None:
-        return f"Under way; {lacking} without a result."
+        return f"Under way; {missing} without a result."
     return f"Under way: {run_records.PHASES.get(progress.phase, progress.phase)}."
 
 
 def _others(progress: Progress) -> list[tuple[str, int]]:
-    """The other campaigns that the same command collects, with the runs that they lacked when it began."""
+    """The other campaigns that the same command collects, with their missing runs when it began."""
     mine = key_of(progress.campaign)
-    lacking = progress.command.missing if progress.command else {}
-    return [(" / ".join(key), count) for key, count in lacking.items() if key != mine and count]
+    missing = progress.command.missing if progress.command else {}
+    return [(" / ".join(key), count) for key, count in missing.items() if key != mine and count]
 
 
 def _state(progress: Progress, unsuccessful: Set[Run], run: Run) -> str:

@@ -44,14 +44,14 @@ _QUERIES = (
 def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit, styles: Sequence[Style]) -> str:
     """What `gather` depends on: equal identities mean the same content.
 
-    `files` are the rate's files of tables (told apart by what they hold: the site is the same whenever and wherever it
-    is made), `runs` its rows of table `runs` and what was found of them (`RunFindings.at`).
+    `files` are the rate's files of tables (identified by their content: the site is the same whenever and wherever it
+    is built), `runs` its rows of table `runs` and what was found of them (`RunFindings.at`).
     """
     modules = (__file__, *(module.__file__ for module in _MADE_BY))
     code = [Path(str(module)).read_text("utf-8") for module in modules]
     stated = [(file.name, sha256_of(file)) for file in sorted(files)]
-    told = sorted(repr(sorted(row.items())) for row in runs)
-    made_of = (code, [sql.load(name) for name in _QUERIES], stated, told, unit, [style.name for style in styles])
+    findings = sorted(repr(sorted(row.items())) for row in runs)
+    made_of = (code, [sql.load(name) for name in _QUERIES], stated, findings, unit, [style.name for style in styles])
     return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
@@ -84,7 +84,7 @@ def _runs(
             "run": row["run"],
             "requests": row["n_requests"],
             "success": row["success"],
-            "left_out": row["exclusion_reason"],
+            "exclusion_reason": row["exclusion_reason"],
             "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES if _supported(name, row["n_requests"])},
             "bins": [],
             **_known(known.get(_key(row), {}), row["n_requests"]),
@@ -113,7 +113,7 @@ def _runs(
 def _known(found: Mapping[str, Any], requests: int) -> dict[str, Any]:
     """What was found of a run, without percentiles that its requests do not support."""
     sending = found.get("sending", {})
-    told = {
+    supported = {
         side: [
             value if _supported(name, requests) else None
             for name, value in zip(run_findings.FIGURES, sending[side], strict=True)
@@ -121,7 +121,7 @@ def _known(found: Mapping[str, Any], requests: int) -> dict[str, Any]:
         for side in ("observed", "corrected")
         if side in sending
     }
-    return {**found, **({"sending": sending | told} if told else {})}
+    return {**found, **({"sending": sending | supported} if supported else {})}
 
 
 def _supported(figure: str, requests: int) -> bool:

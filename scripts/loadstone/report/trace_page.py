@@ -63,7 +63,7 @@ def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[s
         "overview": overview,
         "problems": problems,
         "milliseconds": milliseconds,
-        "together": together,
+        "sum_of_calls": sum_of_calls,
         "shown": SHOWN,
     }
     write_page(path, "traces.html", context)
@@ -93,7 +93,7 @@ def milliseconds(duration_ns: float | None) -> str:
     return significant(None if duration_ns is None else duration_ns / 1e6)
 
 
-def together(calls_ns: list[int]) -> str:
+def sum_of_calls(calls_ns: list[int]) -> str:
     """``70.0 + 15.0 + 50.0``, at most ten of them."""
     shown = " + ".join(map(milliseconds, calls_ns[:10]))
     return shown + (f" + {len(calls_ns) - 10} more" if len(calls_ns) > 10 else "")

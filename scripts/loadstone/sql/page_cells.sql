@@ -1,5 +1,5 @@
 -- One row per cell (rate, variant) of the main stream: the figures of the campaign page, as table cells holds them or,
--- if $put_back, table cells_all: with the runs put back that statistics leave out.
+-- if $with_excluded, table cells_all: with excluded runs.
 SELECT
     rate, variant, resolution_ns, n_runs, n_excluded, n_requests, n_timeouts,
     mean_ns, run_mean_ns, run_std_ns,
@@ -10,9 +10,9 @@ SELECT
     ok_n_requests, ok_run_mean_ns, ok_run_std_ns, ok_p50_ns, ok_p90_ns, ok_p99_ns,
     error_fraction, error_fraction_std
 FROM (
-    SELECT * FROM cells WHERE NOT $put_back
+    SELECT * FROM cells WHERE NOT $with_excluded
     UNION ALL BY NAME
-    SELECT * FROM cells_all WHERE $put_back
+    SELECT * FROM cells_all WHERE $with_excluded
 )
 WHERE stream = 'main'
 ORDER BY rate, variant;

@@ -1,13 +1,13 @@
 -- One row per cell (rate, variant) of the main stream and class of error that occurred in it:
--- (of cells_all if $put_back, with the runs put back that statistics leave out):
+-- (of cells_all if $with_excluded, with excluded runs):
 -- its share of requests (mean over runs) and the standard deviation of that share over runs.
 SELECT rate, variant, entry.key AS error_class, entry.value AS share, error_fraction_stds[entry.key] AS share_std
 FROM (
     SELECT rate, variant, error_fraction_stds, unnest(map_entries(error_fractions)) AS entry
     FROM (
-        SELECT * FROM cells WHERE NOT $put_back
+        SELECT * FROM cells WHERE NOT $with_excluded
         UNION ALL BY NAME
-        SELECT * FROM cells_all WHERE $put_back
+        SELECT * FROM cells_all WHERE $with_excluded
     )
     WHERE stream = 'main'
 )

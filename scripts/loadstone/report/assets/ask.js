@@ -69,7 +69,7 @@ window.loadstone = window.loadstone || {};
       end();
     };
     try {
-      await tell({ open: { module, tables } });
+      await send({ open: { module, tables } });
     } catch (error) {
       end();
       throw error;
@@ -84,7 +84,7 @@ window.loadstone = window.loadstone || {};
       : "If the server of this site sends a Content-Security-Policy, it has to allow worker-src blob: and script-src 'self' 'wasm-unsafe-eval'.";
   }
 
-  function tell(message) {
+  function send(message) {
     stop.hidden = false;
     return new Promise((done, failed) => {
       waiting = { done, failed };
@@ -130,7 +130,7 @@ window.loadstone = window.loadstone || {};
       result.hidden = true;
       save.hidden = true;
       const began = performance.now();
-      const { answer } = await tell({ ask: { sql, limit: page.shown } });
+      const { answer } = await send({ ask: { sql, limit: page.shown } });
       answered = { sql, answer };
       show(answer);
       const seconds = ((performance.now() - began) / 1000).toFixed(2);
@@ -176,7 +176,7 @@ window.loadstone = window.loadstone || {};
     if (!answered || run.disabled) return;
     const { sql, answer } = answered;
     busy(async () => {
-      const whole = answer.more ? (await tell({ ask: { sql, limit: page.downloaded } })).answer : answer;
+      const whole = answer.more ? (await send({ ask: { sql, limit: page.downloaded } })).answer : answer;
       const address = URL.createObjectURL(new Blob([csv(whole)], { type: "text/csv" }));
       Object.assign(document.createElement("a"), { href: address, download: "answer.csv" }).click();
       setTimeout(() => URL.revokeObjectURL(address), 60000);

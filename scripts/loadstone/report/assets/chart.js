@@ -1,8 +1,8 @@
 /* loadstone.charts(page, specs, choices): draws every figure in the one way there is.
  *
- * A figure is an element <figure data-chart=NAME>, made by templates/parts.html. The chart of that name (figures.js) says
+ * A figure is an element <figure data-chart=NAME>, written by templates/parts.html. The chart of that name (figures.js) says
  * which rows it draws, in which words and columns; the specification comes from loadstone/report/charts. Here it becomes
- * a picture with names beside the lines, the same in words, as a table and as files.
+ * a picture with names at the ends of lines, a text, a data table and files.
  */
 window.loadstone = window.loadstone || {};
 window.loadstone.charts = function charts(page, specs, choices, definitions, axes) {
@@ -34,7 +34,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     const encoding = spec.encoding && spec.encoding[channel];
     if (!encoding || !encoding.field || encoding.scale === null) return;
     const { zero, nice, domainMin, ...rest } = encoding.scale || {};
-    // A logarithmic axis knows no zero, and rounding it to whole decades would leave most of it empty.
+    // A logarithmic axis has no zero, and rounding it to whole decades would leave most of it empty.
     encoding.scale = type === "log" ? { padding: 10, ...rest, nice: false, type } : { ...encoding.scale, type };
     if (type === "log" && encoding.axis !== null) encoding.axis = { ...specs.log_axis[channel].axis, ...encoding.axis };
   }
@@ -68,11 +68,11 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     return spec;
   }
 
-  // --- Names beside lines -----------------------------------------------------------------------------------------------
+  // --- Names at line ends -----------------------------------------------------------------------------------------------
 
   const named = (rows) => rows.length > 0 && rows[0].variant !== undefined;
 
-  // The last row of each variant, for the name beside its line's end. The y of 0 only keeps its place free.
+  // The last row of each variant, for the name at its line's end. The y of 0 only keeps its place free.
   function ends(rows) {
     const last = new Map(named(rows) ? rows.map((row) => [row.variant, row]) : []);
     return [...last.values()].map((row) => ({ ...row, y: 0 }));
@@ -112,7 +112,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     choices.choose({ hide: hide.includes(name) ? hide.filter((other) => other !== name) : [...hide, name] });
   }
 
-  // Names beside lines hide their variant when clicked; those that stand nowhere else are buttons below the chart.
+  // Names at line ends hide their variant when clicked; names that have no line end are buttons below the chart.
   function fillLegend(figure, rows, width) {
     const legend = figure.querySelector(".legend"), chart = definition(figure);
     const focused = legend.contains(document.activeElement) ? document.activeElement.value : null;
@@ -172,7 +172,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     });
   }
 
-  // What reaches beyond them is cut in the picture, or left out of it.
+  // What reaches beyond them is cut in the picture, or omitted from it.
   function limits(spec, view) {
     const names = (spec.params || []).map(({ name }) => name).filter((name) => ["lowest", "highest"].includes(name));
     return Object.fromEntries(names.map((name) => [name, view.signal(name)]));
@@ -191,7 +191,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     return next;
   }
 
-  // --- The same as a table and as files --------------------------------------------------------------------------------
+  // --- Data table and files --------------------------------------------------------------------------------------------
 
   function fillTable(figure, rows) {
     const details = figure.querySelector("details"), chart = definition(figure);
@@ -200,7 +200,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     if (details.open) fill();
   }
 
-  // Drawn again for the file: as wide on a phone as anywhere, with the names beside the lines.
+  // Drawn again for the file: as wide on a phone as anywhere, with the names at the ends of lines.
   async function svg(figure, rows, width) {
     const place = document.body.appendChild(element("div", { className: "offscreen" }));
     const spec = prepared(figure, rows, width);

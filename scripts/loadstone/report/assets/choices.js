@@ -15,7 +15,7 @@ window.loadstone.choices = function choices(page, changed) {
   };
   const ALLOWED = {
     stat: Object.keys(page.statistics), axes: ["linear", "log", "lin-log"], scale: ["linear", "log"],
-    of: page.put_back ? ["counting", "all"] : ["counting"], part: page.resources ? Object.keys(page.resources.parts) : [],
+    of: page.with_excluded ? ["counting", "all"] : ["counting"], part: page.resources ? Object.keys(page.resources.parts) : [],
     rate: page.rates, variant: variants, ...page.choices,
   };
   let state = fromAddress();

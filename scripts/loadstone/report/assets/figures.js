@@ -1,8 +1,8 @@
 /* What each chart shows of the page's data: which rows, in which words, columns and files.
  *
  * loadstone.figures(page, reader) gives the charts by name, the axes and the text of a latency. `page` is the page's data,
- * whose page.charts has the rows of every chart (loadstone/report/chart_rows.py); `reader` tells what its reader has
- * chosen: state(), rate() (the loaded data of the chosen rate, if any) and run() (the chosen run of it). Here rows are
+ * whose page.charts has the rows of every chart (loadstone/report/chart_rows.py); `reader` has the choices of the
+ * reader: state(), rate() (the loaded data of the chosen rate, if any) and run() (the chosen run of it). Here rows are
  * selected and put into words; nothing touches the document. A chart is
  *   uses     the choices on which it depends
  *   rows     what it draws; its arguments, like those of spec and words, are the figure's data-* attributes
@@ -30,8 +30,8 @@ window.loadstone.figures = function figures(page, reader) {
   const shown = (name) => !state().hide.includes(name);
   const rowsOf = (found, choice) => loadstone.rowsOf(found, page, choice).filter((row) => shown(row.variant));
   const known = (rows) => rows.filter((row) => row.value !== null);
-  // What counts, or everything with the left-out runs put back.
-  const source = () => (page.put_back && state().of === "all" ? page.put_back : page);
+  // Valid runs, or all runs with the excluded ones.
+  const source = () => (page.with_excluded && state().of === "all" ? page.with_excluded : page);
 
   // Latencies in coarse steps have no digits between them.
   const latencyText = (value) => (page.step && Number.isFinite(value)
@@ -98,7 +98,7 @@ window.loadstone.figures = function figures(page, reader) {
   const knees = () => rowsOf(page.charts.knees);
   const latencyNote = (rows, limits) => [
     rows.some((row) => row.low !== null && (row.low < limits.lowest || row.high > limits.highest))
-      ? "An interval that reaches beyond 3 times the highest value, or below the lowest by as much, is cut in the picture; the table has it whole." : "",
+      ? "An interval that reaches beyond 3 times the highest value, or below the lowest by as much, is cut in the picture; the table has all of it." : "",
     farNote("latency", limits),
     knees().length || rows.some((row) => row.beyond) ? "A dashed rule is a variant's knee, its band the interval; crosses are beyond it." : "",
   ].join(" ").trim();
@@ -114,7 +114,7 @@ window.loadstone.figures = function figures(page, reader) {
 
   const across = {
     latency: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("latency"), runs: () => runPoints("latency"), more: () => runPoints("latency"), knees, note: latencyNote, columns: ACROSS, extra: [...ENDS, ["beyond", "Beyond its knee"]], words: lines("value", latency), empty: "No requests to draw." },
-    success: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("success"), runs: () => runPoints("success"), more: () => runPoints("success"), note: (rows, limits) => farNote("success", limits), columns: ACROSS, extra: ENDS, words: lines("value", latency), empty: "No request was answered with 200." },
+    success: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("success"), runs: () => runPoints("success"), more: () => runPoints("success"), note: (rows, limits) => farNote("success", limits), columns: ACROSS, extra: ENDS, words: lines("value", latency), empty: "No request was answered with code 200." },
     failed: { uses: ["axes", "hide", "of"], rows: () => shares(source().charts.failed), columns: SHARES, extra: endsIn("%"), words: lines("share", percent), empty: "No request failed at any load." },
     errors: { uses: ["axes", "hide", "of"], rows: ({ class: name }) => shares(source().charts.errors[name]), columns: SHARES, extra: endsIn("%"), words: lines("share", percent), empty: "No variant that is shown had errors of this class." },
     reported: {
@@ -125,7 +125,7 @@ window.loadstone.figures = function figures(page, reader) {
       uses: ["axes", "hide"], rows: () => rowsOf(page.charts.percentiles), words: slowest, empty: "No variant that is shown has a histogram.",
       columns: [VARIANT, ["series", "Run"], ["share", "Share of requests (%)", shareText], ["value", AT_MOST, latencyText]],
     },
-    // Lines come first: names beside line ends are for charts whose rows have a variant.
+    // Lines come first: names at line ends are for charts whose rows have a variant.
     fit: {
       uses: ["hide"], spec: ({ class: number }) => `fit-${number}`, words: (rows, { class: number }) => page.fits[number].says, listed: (row) => row.kind === "run", empty: "No run that is shown has this figure.",
       rows: ({ class: number }) => ["line", "runs"].flatMap((part) => (
@@ -191,8 +191,8 @@ window.loadstone.figures = function figures(page, reader) {
 
   function summary() {
     const { requests, figures: found } = reader.run();
-    const told = [["median", "p50"], ["99th percentile", "p99"], ["maximum", "max"]].filter(([, name]) => found[name] !== undefined);
-    return `${count(requests)} requests: ${told.map(([name, field]) => `${name} ${latency(found[field])}`).join(", ")}.`;
+    const estimable = [["median", "p50"], ["99th percentile", "p99"], ["maximum", "max"]].filter(([, name]) => found[name] !== undefined);
+    return `${count(requests)} requests: ${estimable.map(([name, field]) => `${name} ${latency(found[field])}`).join(", ")}.`;
   }
 
   const binned = () => reader.run() && !reader.run().points;
@@ -200,7 +200,7 @@ window.loadstone.figures = function figures(page, reader) {
   const loaded = {
     time: {
       uses: ["rate", "axes", "hide"], loads: true, rows: ({ stat }) => rowsOf(reader.rate().charts.time, stat),
-      words: (rows) => ends(latency)(rows.filter((row) => row.phase === "test")), empty: "No run at this load counts.",
+      words: (rows) => ends(latency)(rows.filter((row) => row.phase === "test")), empty: "No run at this load is valid.",
       columns: [VARIANT, ["phase", "Phase"], ["start", "From (s)", significant], ["end", "To (s)", significant], ["value", LATENCY, latencyText], ["requests", "Requests", count]],
     },
     cdf: { ...INSPECTED, rows: distribution, columns: [["share", "Share of requests (%)", (value) => String(+value.toFixed(2))], ["latency", AT_MOST, latencyText]] },
@@ -253,7 +253,7 @@ window.loadstone.figures = function figures(page, reader) {
   function heatNote(rows) {
     const figure = page.figures[state().stat];
     return `Colour: the ${STATISTICS[figure]} of the requests of all runs that count, pooled, that were sent in a bin of time. ${
-      known(rows).length < rows.length ? `A dot on grey: fewer than the ${count(NEEDS[figure])} requests that it takes.` : ""}`.trim();
+      known(rows).length < rows.length ? `A dot on grey: fewer than the ${count(NEEDS[figure])} requests that it needs.` : ""}`.trim();
   }
 
   const curves = (part) => rowsOf((page.charts.curves[state().rate] || {})[part]).map((row) => {
@@ -307,7 +307,7 @@ window.loadstone.figures = function figures(page, reader) {
     return groups(rows).map(([label, own]) => {
       const numbers = [...new Set(own.map((row) => row.shown))].map((verdict) => (
         `${verdict} at ${count(own.filter((row) => row.shown === verdict).length)} of ${count(own.length)} loads`));
-      return `${label} beside ${own[0].baseline}: ${numbers.join(", ")}.`;
+      return `${label} relative to ${own[0].baseline}: ${numbers.join(", ")}.`;
     }).join(" ");
   }
 
@@ -318,9 +318,9 @@ window.loadstone.figures = function figures(page, reader) {
     const isFar = (row) => row.value !== null && (row.value < lowest || row.value > highest);
     const isCut = (row) => !isFar(row) && row.low !== null && (row.low < lowest || row.high > highest);
     return [
-      rows.some(isCut) ? "Arrow: the interval reaches far beyond all values and is cut in the picture; the table has it whole." : "",
+      rows.some(isCut) ? "Arrow: the interval reaches far beyond all values and is cut in the picture; the table has all of it." : "",
       rows.some(isFar) ? "A row without a point is far beyond the others: choose its load, or look at the table." : "",
-      rows.some((row) => row.warning && row.warning !== "–") ? "In doubt: with a warning, below." : "",
+      rows.some((row) => row.warning && row.warning !== "–") ? "Uncertain: with a warning, below." : "",
     ].join(" ").trim();
   }
 
@@ -331,12 +331,12 @@ window.loadstone.figures = function figures(page, reader) {
   const conclusions = {
     effects: {
       ...FOREST, uses: ["stat", "hide", "effect", "at"], rows: () => effects(page.charts.effects[page.figures[state().stat]], state().effect, effectText),
-      spec: () => `effects-${state().effect}`, note: cutNote, empty: "No variant that is shown has this figure beside a baseline.",
+      spec: () => `effects-${state().effect}`, note: cutNote, empty: "No variant that is shown has this figure and a baseline.",
       columns: () => [...BASELINE, ["value", isRatio() ? "Ratio" : `Shift (${page.unit})`, effectText], ...VERDICT],
       extra: () => [...endsIn(isRatio() ? "ratio" : page.unit), ...RUNS],
     },
     "effects-errors": {
-      ...FOREST, uses: ["hide", "at"], rows: () => effects(page.charts["effects-errors"], undefined, significant), empty: "No variant that is shown has a share of failed requests beside a baseline.",
+      ...FOREST, uses: ["hide", "at"], rows: () => effects(page.charts["effects-errors"], undefined, significant), empty: "No variant that is shown has a share of failed requests and a baseline.",
       columns: [...BASELINE, ["value", "Shift (percentage points)", significant], ...VERDICT], extra: [...endsIn("percentage points"), ...RUNS],
     },
     layers: {
@@ -370,7 +370,7 @@ window.loadstone.figures = function figures(page, reader) {
 
   const traces = {
     shares: {
-      uses: [], height: (rows) => 28 * rows.length, rows: ({ class: kind }) => page.traces[kind], empty: "Nothing besides the root.",
+      uses: [], height: (rows) => 28 * rows.length, rows: ({ class: kind }) => page.traces[kind], empty: "No spans other than the root.",
       words: (rows) => rows.slice(0, 5).map((row) => `${row.name}: ${significant(row.p50)} % in half of the traces.`).join(" "),
       columns: [
         ["name", "Of"], ["p5", "5th percentile (%)", significant], ["p25", "25th percentile (%)", significant], ["p50", "Median (%)", significant],

@@ -36,14 +36,14 @@ window.loadstone.inspector = function inspector(page, choices) {
   const run = () => runs().find((each) => key(each) === state().run) || runs()[0];
 
   function mark(other) {
-    const marks = [other.shape && other.shape.unsettled && other.shape.name, other.sending && other.sending.limited && "sent late", other.left_out && "left out"];
+    const marks = [other.shape && other.shape.unsettled && other.shape.name, other.sending && other.sending.limited && "sent late", other.exclusion_reason && "excluded"];
     const found = marks.filter(Boolean).join(", ");
     return found && ` (${found})`;
   }
 
   function show(latency) {
     const select = document.querySelector("select[name=run]"), chosen = run();
-    if (!select) return; // no run left requests
+    if (!select) return; // no run has requests
     select.replaceChildren(...runs().map((other) => element("option", {
       value: key(other), textContent: `Run ${key(other)}${mark(other)}`,
     })));
@@ -52,24 +52,24 @@ window.loadstone.inspector = function inspector(page, choices) {
     const position = page.variants.findIndex((variant) => variant.name === state().variant), variant = page.variants[position];
     const where = `${variant ? variant.label : "any variant"} at ${count(Number(state().rate))} ${page.load_unit}`;
     document.getElementById("run-name").textContent = chosen ? `Run ${key(chosen)} of ${where}` : `No run of ${where} has requests to show`;
-    const note = document.getElementById("left-out");
-    note.hidden = !(chosen && chosen.left_out);
-    note.textContent = chosen && chosen.left_out ? `This run is left out of every statistic: ${chosen.left_out}.` : "";
+    const note = document.getElementById("excluded-run");
+    note.hidden = !(chosen && chosen.exclusion_reason);
+    note.textContent = chosen && chosen.exclusion_reason ? `This run is excluded from every statistic: ${chosen.exclusion_reason}.` : "";
     const { figures } = chosen || {};
-    const figure = (name) => (figures[name] === undefined ? `not estimable: takes ${count(rate().needs[name])} requests` : latency(figures[name]));
-    const told = chosen ? [
-      ["Requests", count(chosen.requests)], ["Success", chosen.success === null ? "not told" : percent(chosen.success * 100)],
+    const figure = (name) => (figures[name] === undefined ? `not estimable: needs ${count(rate().needs[name])} requests` : latency(figures[name]));
+    const facts = chosen ? [
+      ["Requests", count(chosen.requests)], ["Success", chosen.success === null ? "not reported" : percent(chosen.success * 100)],
       ["Mean", figure("mean")], ["Minimum", figure("min")], ["Median", figure("p50")], ["p90", figure("p90")],
       ["p95", figure("p95")], ["p99", figure("p99")], ["p99.9", figure("p999")], ["Maximum", figure("max")],
     ] : [];
-    document.getElementById("run-figures").replaceChildren(...told.map(([term, text]) => (
+    document.getElementById("run-figures").replaceChildren(...facts.map(([term, text]) => (
       element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: text })))));
     showShape(chosen);
     showSending(chosen, latency);
     if (variant) document.documentElement.style.setProperty("--run", `var(--variant-${position})`);
   }
 
-  // --- What is known of the run besides its figures (loadstone/report/run_findings.py) ----------------------------------
+  // --- Shape of the run, and how it was sent (loadstone/report/run_findings.py) ----------------------------------------
 
   const NAMES = ["Mean", "Median", "p90", "p99", "p99.9"];
 
@@ -77,15 +77,15 @@ window.loadstone.inspector = function inspector(page, choices) {
     const place = document.getElementById("run-shape"), shape = run && run.shape;
     place.hidden = !shape;
     place.className = shape && shape.unsettled ? "notice" : "";
-    place.textContent = shape ? `Shape: ${shape.words}.${shape.unsettled ? " Its mean is none of a steady state." : ""}` : "";
+    place.textContent = shape ? `Shape: ${shape.words}.${shape.unsettled ? " Its mean is not that of a steady state." : ""}` : "";
   }
 
-  function facts({ asked, achieved, lag, limit, limited }, latency) {
-    const told = [
-      ["Asked (requests/s)", count(asked)], ["Achieved (requests/s)", significant(achieved)], ["Send lag, median", latency(lag[0])],
+  function sendingFacts({ asked, achieved, lag, limit, limited }, latency) {
+    const facts = [
+      ["Requested (requests/s)", count(asked)], ["Achieved (requests/s)", significant(achieved)], ["Send lag, median", latency(lag[0])],
       ["Send lag, p99", latency(lag[1])], ["Send lag, maximum", latency(lag[2])], ["Limit of its p99", `${latency(limit)}${limited ? ": exceeded" : ""}`],
     ];
-    return element("dl", { className: "figures" }, ...told.map(([term, text]) => (
+    return element("dl", { className: "figures" }, ...facts.map(([term, text]) => (
       element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: text })))));
   }
 
@@ -103,9 +103,9 @@ window.loadstone.inspector = function inspector(page, choices) {
   function showSending(run, latency) {
     const place = document.getElementById("run-sending"), sending = run && run.sending;
     if (!sending) place.replaceChildren();
-    else if (sending.refused) place.replaceChildren(element("p", { className: "small", textContent: `How punctually it was sent can't be told: ${sending.refused}.` }));
+    else if (sending.refused) place.replaceChildren(element("p", { className: "small", textContent: `The send lag is unknown: ${sending.refused}.` }));
     else {
-      place.replaceChildren(element("h4", { textContent: "How it was sent" }), facts(sending, latency), latencies(sending, latency));
+      place.replaceChildren(element("h4", { textContent: "How it was sent" }), sendingFacts(sending, latency), latencies(sending, latency));
     }
   }
 

@@ -20,7 +20,7 @@
     document.querySelectorAll("main form.controls input[type=radio]").forEach((input) => { input.checked = chosen[input.name] === input.value; });
     document.querySelectorAll("main form.controls select:not([name=run])").forEach((select) => { select.value = chosen[select.name]; });
     document.querySelectorAll("input[name=hide]").forEach((input) => { input.checked = !chosen.hide.includes(input.value); });
-    document.querySelectorAll("#put-back").forEach((note) => { note.hidden = chosen.of !== "all"; });
+    document.querySelectorAll("#with-excluded").forEach((note) => { note.hidden = chosen.of !== "all"; });
     document.querySelectorAll("[data-says]").forEach((place) => {
       const texts = { stat: () => page.statistics[chosen.stat].toLowerCase(), part: () => page.resources.parts[chosen.part] };
       place.textContent = (texts[place.dataset.says] || (() => loadstone.count(Number(chosen.rate))))();
