@@ -136,7 +136,7 @@ def test_the_inspector_shows_the_chosen_run(made_site, watched):
     assert {length for _, length, _ in seen} == {300}
     # Of 300 requests; what is known is in words, too.
     figures = page.locator("#run-figures").inner_text()
-    assert "p99\nnot estimable: takes 1,000 requests" in figures and "p99.9\nnot estimable: takes 10,000" in figures
+    assert "p99\nnot estimable: needs 1,000 requests" in figures and "p99.9\nnot estimable: needs 10,000" in figures
     assert "percentile" not in page.locator("#sequence .words").text_content()
     note = page.locator("#excluded-run")
     assert note.is_visible() and "incomplete: 3 of <b>9</b> requests" in note.inner_text()
