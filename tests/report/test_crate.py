@@ -139,7 +139,7 @@ def test_every_checksum_is_true_and_every_result_and_table_is_there(project, tmp
     assert any(name.startswith("tables/cells/") for name in names)
     for entity in (found[each["@id"]] for each in found["./"]["hasPart"]):
         assert hashlib.sha256((page.parent / entity["@id"]).read_bytes()).hexdigest() == entity["sha256"]
-    assert {"envoy 1.40.0", "vegeta 12.13.0"} <= {found[each["@id"]]["name"] for each in found["#made"]["instrument"]}
+    assert {"envoy 1.40.0", "vegeta 12.13.0"} <= {found[each["@id"]]["name"] for each in found["#build"]["instrument"]}
     assert f'href="{page.stem}{reproducibility.CRATE_SUFFIX}"' in page.read_text()
 
 

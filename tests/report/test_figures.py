@@ -227,7 +227,7 @@ def test_what_is_no_whole_page_is_told_and_former_figures_stay(made_site, tmp_pa
 
 def test_a_place_that_is_no_folder_is_told(made_site, tmp_path) -> None:
     (tmp_path / "out").write_text("mine")
-    with pytest.raises(LoadstoneError, match="out cannot be made"):
+    with pytest.raises(LoadstoneError, match="out cannot be created"):
         figures.build(page_of(made_site, "good"), tmp_path / "out", {})
     assert (tmp_path / "out").read_text() == "mine"
 

@@ -122,7 +122,7 @@ def test_an_old_archive_says_once_what_was_not_recorded_and_has_no_empty_table(t
     assert said.count("Not recorded:") == 1
     assert (
         "Not recorded: the load generator's version, other programs' versions, the machine and its load, the order of "
-        "runs, what the target was."
+        "runs, the target."
     ) in said
     assert "GET https://10.0.0.9/page?u=test" in said and "Highest load" not in said and "CPUs" not in said
     # The requests themselves tell how late they were sent.
@@ -199,3 +199,12 @@ def test_what_a_variant_is_in_its_cluster_is_shown_and_images_that_changed_are_w
     assert "The images of the pods changed between runs of a cell" in text
     assert "Replicas 1 of each deployment, but redis 3" in text and "Pods during a run 1" in text
     assert "pods: shop: 1 images:" in text
+
+
+def test_failed_attempts_are_in_a_table_with_their_evidence(tmp_path, project):
+    failure = {"run": 2, "nth": 1, "phase": "target", "failed": "2026-11-21T13:00:00+00:00", "error": "<b> ended"}
+    content = json.dumps(failure | {"evidence": ["Warning: BackOff", "a log\nof two lines"]}).encode()
+    rawfiles.write_cell(project.archive, {"1.results.json.zst": run(), "2.failure.1.json": content})
+    said = words(page(tmp_path, project))
+    assert "1 failed attempt" in said and "the target comes up: <b> ended" in said
+    assert "Warning: BackOff" in said and "In full" in said

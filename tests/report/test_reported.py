@@ -166,7 +166,7 @@ def test_requests_alone_are_not_called_a_report_and_support_no_rare_percentile(p
     assert section.startswith(">Run by run<")
     assert "since its load generator left no report" in section and "as its load generator" not in section
     assert "p99.9" not in section and "p99" not in section and "Max" in section
-    assert "ten of them or more are expected on either side" in section and "one run only" not in section
+    assert "ten of them or more are expected on either side" in section and "only one run" not in section
     assert "FROM cells')" in html
 
 
@@ -174,13 +174,13 @@ def test_runs_with_requests_count_beside_reports_alone(project, tmp_path):
     raw = {f"{run}.results.json.zst": rawfiles.compress(lines([2_000_000] * 100)) for run in (1, 2)}
     write_cell(project.archive, raw | {"3.vegeta.txt": foreign.VEGETA.encode()}, **of("vegeta", "open"))
     html = only(make(tmp_path))
-    assert "As reported by the tool" in html and "one run only" not in html
+    assert "As reported by the tool" in html and "only one run" not in html
 
 
 def test_what_a_page_of_reports_alone_says_to_ask_has_rows(project, tmp_path):
     write_cell(project.archive, {"1.vegeta.txt": foreign.VEGETA.encode()}, **of("vegeta", "open"))
     html = only(make(tmp_path))
-    assert "There is one run only of each variant at each load" in html
+    assert "There is only one run of each variant at each load" in html
     (query,) = re.findall(r"\.sql\(&#39;(.+?)&#39;\)|\.sql\('(.+?)'\)", html)
     assert len(project.rows("".join(query))) == 1
 

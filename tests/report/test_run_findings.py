@@ -104,7 +104,7 @@ def test_the_inspector_tells_shape_and_sending_of_a_run(known, watched):
         assert told == pytest.approx(wanted, rel=6e-3)
     watched.do(lambda: page.locator("select[name=run]").select_option("2"))
     assert "drifting up" in page.locator("#run-shape").inner_text()
-    assert "none of a steady state" in page.locator("#run-shape.notice").inner_text()
+    assert "not that of a steady state" in page.locator("#run-shape.notice").inner_text()
     watched.open(f"{known.page('known').as_uri()}#rate=50&variant=plain&run=1")
     assert "serial load" in page.locator("#run-sending").inner_text()
     assert watched.complaints == []

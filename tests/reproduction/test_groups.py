@@ -96,7 +96,7 @@ def test_the_3scale_table_and_the_sustained_phase_beside_it(reported: Checkout) 
     ]
     said = text(html)
     assert "Latencies of artillery come in whole steps of 1 ms" in said
-    assert "There is one run only of each variant at each load" in said
+    assert "There is only one run of each variant at each load" in said
     # The group concluded that the small difference of 1 and 3 is negligible; its clock could not have told it.
     assert (
         "1: authorisation, cache and 3: no plugins differ in mean, median, p90, p95 and p99 by no more than 1 ms"

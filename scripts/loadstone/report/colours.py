@@ -1,4 +1,4 @@
-"""The variants' colours on a light and on a dark page: the same hue, light enough to be seen."""
+"""The variants' colours on a light and on a dark page: the same hue, light enough to be visible."""
 
 import re
 

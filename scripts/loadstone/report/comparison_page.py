@@ -131,7 +131,7 @@ def gather(
     is_told = variants.declared.get(comparison.app, {}).keys() >= present
     planned = [] if is_told else chain.from_iterable(map(plan.declared_variants, newest_first))
     styles = distinct(variants.styles(comparison.app, present, planned))
-    labels = {style.name: style.label for style in styles} if naming.tells else None
+    labels = {style.name: style.label for style in styles} if naming.differing else None
     medians = [row["p50_ns"] or row["vegeta_summaries_mean_ns"] for row in rows]
     return ComparisonPage(
         comparison=comparison,
@@ -164,14 +164,14 @@ class _Naming:
         meanings = {load_generators.meaning(run["generator"]) for run in counting}
         models = {run["load_model"] for run in counting}
         differ = {"generator": len(meanings) > 1, "load_model": len(models) > 1}
-        self.tells = [name for name, does in differ.items() if does]
+        self.differing = [name for name, does in differ.items() if does]
         self.units = {model: load_unit([model]) for model in models} if "closed" in models and len(models) > 1 else {}
         self.series = sorted({(str(run["variant"]), self._way(run)) for run in counting})
 
     def _way(self, run: Row) -> str:
         """Where loads are of users in one series and of requests/s in another, each says which it counts."""
         unit = self.units.get(run["load_model"])
-        return joined(str(run[name]) for name in self.tells) + (f": {unit}" if unit else "")
+        return joined(str(run[name]) for name in self.differing) + (f": {unit}" if unit else "")
 
     def name(self, run: Row) -> str:
         """The series of a row that has a variant, a generator and a load model."""
@@ -187,7 +187,7 @@ class _Naming:
 
     def styles(self, styles: Sequence[Style]) -> list[Style]:
         """A style for each series, in the order of the variants' styles."""
-        if not self.tells:
+        if not self.differing:
             return list(styles)
         found = [
             (f"{style.name} ({way})", f"{style.label} ({way})")

@@ -23,7 +23,7 @@ _CM = 96 / 2.54  # CSS pixels, in which the charts' lines and points are measure
 _POINT = 96 / 72
 _PIXEL = {"cm": _CM, "mm": _CM / 10, "in": 96, "pt": _POINT}
 _LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(cm|mm|in|pt)")
-_ROOMY = 11 * _CM  # from here on variants' names stand beside their lines, else below the chart
+_ROOMY = 11 * _CM  # from here on variants' names are at the ends of their lines, otherwise below the chart
 _VARIABLE = re.compile(r"var\(--([a-z-]+)(?:(?<=variant-)([0-9]+))?\)")
 _COLOURS = {
     "ink": "#000000",
@@ -116,7 +116,7 @@ def drawn(figure: Figure, specs: Mapping[str, Any], variants: Variants, wanted: 
     if "facet" not in specs[figure.spec]:
         fitting = _as_high_as_needed(figure, specs, wanted)
         return _svg(specification(figure, specs, variants, fitting)), fitting
-    # What axes take beside panels is known once they are drawn.
+    # The size of axes next to panels is known once they are drawn.
     first = _measured(_svg(specification(figure, specs, variants, wanted)))
     svg = _svg(specification(figure, specs, variants, wanted, axes=first[0] - wanted.width))
     width, height = _measured(svg)
@@ -223,7 +223,7 @@ def _is_named(rows: list[Row]) -> bool:
 
 
 def _stand_alone(layer: dict[str, Any], variants: Variants, *, with_legend: bool) -> None:
-    """Nobody points at a figure; and where names do not stand beside lines, they stand below the chart."""
+    """A figure has no tooltips; names that are not at line ends are below the chart."""
     encoding = layer.get("encoding", {})
     encoding.pop("tooltip", None)
     colour = encoding.get("color")

@@ -58,15 +58,15 @@ class Page:
 
 
 def read(path: Path) -> Page | None:
-    """The page of a file; None where it draws nothing. Raises LoadstoneError for what is no whole page."""
+    """The page of a file; None where it draws nothing. Raises LoadstoneError for an incomplete page."""
     try:
         text = path.read_text("utf-8")
         if _MADE_HERE not in text or not text.rstrip().endswith("</html>"):
-            raise ValueError("it is no whole page of this site")
+            raise ValueError("it is not a complete page of this site")
         found = {name: json.loads(data) for name, data in _JSON.findall(text)}
     except (OSError, ValueError) as error:
         raise LoadstoneError(
-            f"{path} cannot be read ({error}): remove it, and the next command makes it again"
+            f"{path} cannot be read ({error}): remove it, and the next command builds it again"
         ) from None
     return Page(path, found["page-data"], found["chart-specs"]) if len(found) == 2 else None
 
@@ -82,7 +82,7 @@ def build(page_file: Path, folder: Path, declared: Mapping[str, Any]) -> list[Pa
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     except OSError as error:
-        raise LoadstoneError(f"the folder {folder} cannot be made: {error.strerror or error}") from None
+        raise LoadstoneError(f"the folder {folder} cannot be created: {error.strerror or error}") from None
     if page is None:
         return written
     figure_font.register()

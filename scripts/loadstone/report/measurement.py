@@ -192,7 +192,7 @@ def _commands(target: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _cluster(cell: Described) -> str:
-    """What was declared of the variant's deployments and seen of its pods; empty for another kind of target."""
+    """What was declared of the variant's deployments and recorded of its pods; empty for another kind of target."""
     shown = cluster_declared(cell.metadata)
     if not shown:
         return ""
@@ -218,14 +218,14 @@ def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests:
         "the machine and its load": any(record.cpus is not None for record in recorded),
         "the order of runs": any(cell.metadata.order for cell in cells),
         "requests": bool(requests),
-        "what the target was": any(row["commands"] or row["cluster"] for row in requests),
+        "the target": any(row["commands"] or row["cluster"] for row in requests),
     }
     return joined(what for what, is_there in recorded_facts.items() if not is_there)
 
 
 # --- how well it was sent --------------------------------------------------------------------------------------------
 
-_NO_CLOCK = "Send lag is not defined for this load: no request was due at a moment of its own."
+_NO_CLOCK = "Send lag is not defined for this load: no request has a scheduled time of its own."
 
 
 def _kept_clock(fidelity: Sequence[Row], unit: Unit) -> str:
@@ -249,7 +249,7 @@ def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Ite
         f"The load generator fell behind in {late:,} of {counted(runs, 'run')}. In the worst, run {latest['run']} of "
         f"{where}, {PERCENTILE_NAMES[latest['by']]} of the send lag is {_latency(latest['lag_ns'], unit)}, above its "
         f"limit of {_latency(latest['limit_ns'], unit)}. Latency counts from when a "
-        "request was sent, so it leaves this wait out, and the load was less even than asked; "
+        "request was sent, so it does not include this wait, and the load was less even than requested; "
         "“A single run” shows latencies from when requests were due as well."
     )
 
@@ -262,7 +262,7 @@ def _busy(recorded: Sequence[RunRecord]) -> Iterator[str]:
         yield (
             f"After {len(busy):,} of {counted(len(known), 'run')} the machine's load average was above its number of "
             f"CPUs (up to {highest.load_1min:.1f} with {counted(int(highest.cpus or 0), 'CPU')}): generator, target "
-            "and whatever else ran had to share them, and latencies include that."
+            "and other processes shared them, and latencies include that."
         )
 
 

@@ -1,6 +1,6 @@
 """Section on single runs as reported by the tool, with what each figure rests on.
 
-Never averaged over runs, and never in one row with figures made from requests: of a run of a foreign tool that left
+Never averaged over runs, and never in one row with figures computed from requests: of a run of a foreign tool that left
 single requests too, these have rows of their own.
 """
 
@@ -38,7 +38,7 @@ _STAMPS = {
     "start": "the start of a request",
     "end": "its end",
     "offset": "the time since the run's start",
-    "none": "none of a single request",
+    "none": "no time of single requests",
 }
 _MEANT = ("starts_at", "ends_at", "connecting", "stamp", "resolution", "source")
 
@@ -141,7 +141,7 @@ def _unsupported_in(figures: Row) -> list[str]:
 
 def _unsupported(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if any(line["unsupported"] for line in lines):
-        yield "A percentile is made from single requests only where ten of them or more are expected on either side."
+        yield "Percentiles are computed from single requests where ten of them or more are expected on either side."
 
 
 def _source_text(row: Row) -> str:
@@ -170,19 +170,19 @@ def _notes(rows: Sequence[Row], many: Mapping[tuple[float, str], int]) -> Iterat
     for generator, resolution_ns in sorted(coarse.items(), key=lambda item: str(item[0])):
         step = resolution_text(resolution_ns)
         yield (
-            f"Latencies of {generator} come in whole steps of {step}: no figure here is finer, and two that differ "
-            f"by {step} or less may be the same."
+            f"Latencies of {generator} come in whole steps of {step}: no figure here is finer, and figures that "
+            f"differ by {step} or less may be the same."
         )
     single = sum(number == 1 for number in many.values())
     if many and single == len(many):
         yield (
-            "There is one run only of each variant at each load: nothing here says how far a figure would move if the "
-            "run was done again."
+            "There is only one run of each variant at each load, which does not show how much a figure would change if "
+            "the run were repeated."
         )
     elif single:
         yield (
-            f"Of {counted(single, 'variant and load', 'pairs of variant and load')} there is one run only, which says "
-            "nothing of how far a figure would move if it was done again."
+            f"Of {counted(single, 'variant and load', 'pairs of variant and load')} there is only one run, which does "
+            "not show how much a figure would change if it were repeated."
         )
 
 
@@ -225,7 +225,7 @@ def histogram_rows(reported: Reported, unit: Unit) -> list[Row]:
 
 
 def meanings(questions: Questions, runs: Sequence[Row]) -> list[dict[str, Any]]:
-    """The table of tools that a comparison across tools carries; empty where all latencies mean the same."""
+    """The table of tools on a comparison across tools; empty where all latencies mean the same."""
     tools = sorted({str(run["generator"]) for run in runs})
     if len(set(map(load_generators.meaning, tools))) < 2:
         return []

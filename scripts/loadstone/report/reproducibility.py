@@ -39,7 +39,7 @@ class Inputs:
 
     @property
     def text(self) -> str:
-        """The content of the file beside the page."""
+        """The content of the file next to the page."""
         return "\n".join([MADE_HERE, *self.lines, ""])
 
     @property
@@ -70,10 +70,13 @@ def context(name: str, found: Inputs, described: Iterable[Metadata]) -> dict[str
     for cell in cells:
         tools |= cell.tools
     facts = [
-        ("Made with", ", ".join([f"Loadstone {__version__}", *_library_versions()])),
+        ("Built with", ", ".join([f"Loadstone {__version__}", *_library_versions()])),
         ("Collected with", joined([generators, *(f"{tool} {text}" for tool, text in sorted(tools.items()))])),
         ("Seed of the order of runs", f"{seeds} (order: {orders or 'not recorded'})" if seeds else "not recorded"),
-        ("Seed of intervals", "none to set: made from each cell's name, so that the same data give the same interval"),
+        (
+            "Seed of intervals",
+            "not configurable: derived from each cell's name, so that the same data give the same interval",
+        ),
         ("Inputs", _inputs_text(found)),
     ]
     return {
@@ -143,7 +146,7 @@ def write_page_crate(
     tables: Iterable[tuple[str, Path]],
     described: Iterable[Metadata],
 ) -> None:
-    """Write the crate beside `page`. `options` is the configuration's ``report``.
+    """Write the crate next to `page`. `options` is the configuration's ``report``.
 
     `inputs` are the raw results behind it, `tables` the Parquet files by their names, `described` the metadata of all
     cells.
@@ -152,16 +155,16 @@ def write_page_crate(
     rests_on = [_hashed(name, digest) for digest, name in map(_stated, inputs.lines)]
     rests_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in tables]
     software = [*_own_software(), *_collected_with(described)]
-    made: Entity = {
-        "@id": "#made",
+    build: Entity = {
+        "@id": "#build",
         "@type": "CreateAction",
-        "name": "Tables and page were made from raw results",
+        "name": "Tables and page were built from raw results",
         "instrument": _references(software),
         "object": _references(rests_on),
         "result": {"@id": page.name},
     }
-    root = _root(about, options, parts) | {"isBasedOn": _references(rests_on), "mentions": {"@id": "#made"}}
-    _write_crate(crate_of(page), [root, *_people(options), *parts, *rests_on, *software, made])
+    root = _root(about, options, parts) | {"isBasedOn": _references(rests_on), "mentions": {"@id": "#build"}}
+    _write_crate(crate_of(page), [root, *_people(options), *parts, *rests_on, *software, build])
 
 
 def write_site_crate(reports: Path, about: About, options: Mapping[str, Any], pages: Iterable[str]) -> None:
@@ -176,20 +179,20 @@ def write_site_crate(reports: Path, about: About, options: Mapping[str, Any], pa
                 parts[-1]["subjectOf"] = {"@id": crate["@id"]}
                 parts.append(crate | {"conformsTo": {"@id": _PROFILE}})
     software = _own_software()
-    made: Entity = {
-        "@id": "#made",
+    build: Entity = {
+        "@id": "#build",
         "@type": "CreateAction",
-        "name": "The site was made from tables",
+        "name": "The site was built from tables",
         "instrument": _references(software),
         "result": {"@id": "./"},
     }
-    root = _root(about, options, parts) | {"mentions": {"@id": "#made"}}
-    _write_crate(reports / CRATE, [root, *_people(options), *parts, *software, made])
+    root = _root(about, options, parts) | {"mentions": {"@id": "#build"}}
+    _write_crate(reports / CRATE, [root, *_people(options), *parts, *software, build])
 
 
 def _root(about: About, options: Mapping[str, Any], parts: Sequence[Entity]) -> Entity:
     newest = max((campaign.instant for campaign in about.campaigns), default=None)
-    # The specification wants a date; the day of the newest data is known and the same whenever the page is made.
+    # The specification wants a date; the day of the newest data is known and the same whenever the page is built.
     published = options.get("published") or (newest.date().isoformat() if newest else "1970-01-01")
     found: Entity = {
         "@id": "./",
@@ -235,7 +238,7 @@ def _file(name: str, path: Path) -> Entity:
 
 
 def _hashed(name: str, digest: str) -> Entity:
-    """A file that is not in the site but told apart by its content."""
+    """A file that is not in the site and is identified by its content."""
     found: Entity = {"@id": f"#{hashlib.sha256(name.encode()).hexdigest()[:16]}", "@type": "CreativeWork", "name": name}
     return found | {"sha256": digest, "encodingFormat": _TYPES.get(Path(name).suffix, "application/octet-stream")}
 

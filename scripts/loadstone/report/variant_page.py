@@ -237,13 +237,11 @@ def _found(changes: Sequence[Row], page: VariantHistory) -> str:
     lengths = Counter(map(_series, page.rows))
     n_series = len(lengths)
     if len(page.campaigns) < 2:
-        return "There is one campaign only, so nothing can have changed yet." if page.rows else ""
+        return "There is only one campaign, so there are no changes yet." if page.rows else ""
     if not changes:
         short = sum(length < LEAST_TO_ESTIMATE for length in lengths.values())
         text = f"No level change in any of {counted(n_series, 'series', 'series')} of figures"
-        unsure = (
-            f"; {short:,} of them have fewer than {LEAST_TO_ESTIMATE} campaigns, too few to tell any but large ones"
-        )
+        unsure = f"; {short:,} of them have fewer than {LEAST_TO_ESTIMATE} campaigns, too few to detect small changes"
         return f"{text}{unsure if short else ''}."
     last = changes[0]
     n_changed = len({_series(row) for row in changes})
@@ -255,7 +253,7 @@ def _found(changes: Sequence[Row], page: VariantHistory) -> str:
 
 def _lead(page: VariantHistory, loads: Sequence[float], unit: str) -> str:
     if not page.rows:
-        return f"No campaign of {page.app} has a figure of this variant: it takes runs that count."
+        return f"No campaign of {page.app} has a figure of this variant: figures need valid runs."
     campaigns = page.campaigns
     return (
         f"{page.app}: {counted(len(campaigns), 'campaign')} on {counted(len(page.hosts), 'host')}, "

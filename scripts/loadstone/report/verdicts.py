@@ -25,7 +25,7 @@ _DIAMOND = ("bottom", "left", "right", "top")
 
 @dataclass(frozen=True)
 class Mark:
-    """A kind of claim beside a verdict, with the loads that it concerns, if these are not all."""
+    """A kind of caveat of a verdict, with the loads that it concerns, if these are not all."""
 
     claim: str
     text: str
@@ -217,7 +217,7 @@ def _short_reason(group: _Group) -> str:
 
 # --- details ---------------------------------------------------------------------------------------------------------
 
-_Tell = Callable[[str, Sequence[Row], _Group], str]
+_Phrase = Callable[[str, Sequence[Row], _Group], str]
 
 
 def _details(kind: str, group: _Group) -> Iterator[str]:
@@ -233,16 +233,16 @@ def _details(kind: str, group: _Group) -> Iterator[str]:
         MORE: "More failures",
         FEWER: "Fewer failures",
     }
-    tell: _Tell = {MORE: _by_failures, FEWER: _by_failures, EQUIVALENT: _name}.get(kind, _by_latency)
-    yield _sentence(heads.get(kind, kind.capitalize()), group.only(own), tell)
+    phrase: _Phrase = {MORE: _by_failures, FEWER: _by_failures, EQUIVALENT: _name}.get(kind, _by_latency)
+    yield _sentence(heads.get(kind, kind.capitalize()), group.only(own), phrase)
 
 
-def _sentence(head: str, group: _Group, tell: _Tell) -> str:
+def _sentence(head: str, group: _Group, phrase: _Phrase) -> str:
     """Loads stand in front where all statistics share them, else behind each."""
     parts = list(group.by_statistic.items())
-    if tell is _by_latency:
+    if phrase is _by_latency:
         parts = [(name, part) for name, rows in parts for part in _by_known_shift(rows)]
-    texts = [(tell(name, rows, group), group.at(rows)) for name, rows in parts]
+    texts = [(phrase(name, rows, group), group.at(rows)) for name, rows in parts]
     loads = {where for _, where in texts}
     if len(loads) == 1:
         return f"{head} {loads.pop()}: {listed(text for text, _ in texts)}."
@@ -310,7 +310,7 @@ def _reason(group: _Group) -> str:
         return f"{runs}, and {rest}" if rest else runs
     texts = list(dict.fromkeys(reasons.text(reasons.of_row(row), group.name) for row in group.rows if row["reasons"]))
     if not texts:
-        return "nothing is known of it"
+        return "no figure is known"
     return f"{texts[0]}" if len(texts) == 1 else f"for example {texts[0]}"
 
 

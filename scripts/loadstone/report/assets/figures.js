@@ -74,7 +74,7 @@ window.loadstone.figures = function figures(page, reader) {
     if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${text()}` : "one run only";
     if (!estimable) return "not estimable: too few requests beyond it";
     if (name === "success") return "not computed for code 200 alone";
-    if (low === null) return runs > 1 ? "none, or too wide to draw: see the table" : "none: it takes more than one run";
+    if (low === null) return runs > 1 ? "none, or too wide to draw: see the table" : "none: it needs more than one run";
     return `${page.confidence}: ${text()}`;
   }
 

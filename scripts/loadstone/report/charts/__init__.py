@@ -1,7 +1,7 @@
 """The charts of the site: one function per chart, data in, Altair chart out.
 
 A page holds each chart's specification once, over data sets that its script fills by name: ``rows`` (their fields are
-named in each function), ``labels`` (variant, label, y in pixels: the variants' names beside the ends of their
+named in each function), ``labels`` (variant, label, y in pixels: the variants' names at the ends of their
 lines), ``knees`` and ``runs`` (what single runs have). Latencies are in the page's unit, loads in requests/s, shares in
 percent. ``usermeta.axes`` says what an axis shows (``load``, ``latency``, ``other`` or ``fixed``), for the reader's
 choice of linear and logarithmic axes; ``usermeta.rows`` is true where each row has a line of the picture to itself.

@@ -1,4 +1,4 @@
-"""What all charts share: their data's names, look, axes, colours and the names beside lines."""
+"""What all charts share: their data's names, look, axes, colours and the names at line ends."""
 
 import textwrap
 from collections.abc import Sequence
@@ -123,12 +123,12 @@ def parameters(found: Sequence[dict[str, Any]]) -> list[alt.VariableParameter]:
 
 
 def within(low: str, high: str) -> list[dict[str, Any]]:
-    """Parameters ``lowest`` and ``highest``: what reaches beyond them is cut, or left out of the picture."""
+    """Parameters ``lowest`` and ``highest``: what reaches beyond them is cut, or omitted from the picture."""
     return [{"name": "lowest", "expr": low}, {"name": "highest", "expr": high}]
 
 
 def wrapped(title: str) -> list[str]:
-    """A title in lines that fit beside a small chart, and below one on a phone."""
+    """A title in lines that fit next to a small chart, and below one on a phone."""
     return textwrap.wrap(title, _LETTERS)
 
 

@@ -26,7 +26,7 @@ _AROUND_ZERO = within(f"-{FAR} * {_FARTHEST}", f"{FAR} * {_FARTHEST}")
 
 
 def ratio_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
-    """A forest plot of ratios to the baseline, with the margin as a band; hollow where nothing can be told.
+    """A forest plot of ratios to the baseline, with the margin as a band; hollow where it is inconclusive.
 
     Rows, in order of load: variant, label, load, baseline, value, low, high, scaled (the value, null where it is no
     part of what the axis has to show), interval, margin_low, margin_high, verdict, shown (the verdict as people read
@@ -66,7 +66,7 @@ def errors_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.L
 
 
 def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
-    """What each variant adds to the one that it is built upon; hollow where it can't be told from nothing.
+    """What each variant adds to the one that it is built upon; hollow where it is not significant.
 
     Rows, in order of load: variant, label (of the step), name (the same in two lines), load, value, low, high, scaled,
     interval, shown, warning, sure.

@@ -8,7 +8,7 @@ from loadstone.config.variants import Style
 from loadstone.report.charts.base import HEIGHT, Data, colour, dashes, direct_labels, layered, shapes
 from loadstone.report.numbers import Unit
 
-_ROOM = 56  # above the figures, for what stands beside changes
+_ROOM = 56  # above the figures, for the texts of changes
 _BELOW = 0.1  # of what the figures span
 
 # An axis is no finer than this around any figure: one figure, or equal ones, would leave it a single number.
@@ -111,7 +111,7 @@ def _least(room: tuple[str, str]) -> str:
 
 
 def _changes(data: Data, at: alt.X) -> list[alt.Chart]:
-    """A line where a level begins, and beside its upper end what people noted of that campaign."""
+    """A line where a level begins, and at its upper end the annotations of that campaign."""
     base = alt.Chart(data).transform_filter("datum.kind == 'change'").encode(x=at)
     rule = base.mark_rule(stroke="var(--axis)", strokeDash=[3, 3], strokeWidth=1.25).encode(
         tooltip=[alt.Tooltip("said:N", title="Change")]
