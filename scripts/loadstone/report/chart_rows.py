@@ -2,7 +2,7 @@
 
 A page holds rows as columns. A column is a list with a value per row, one value that all rows share, or an object of
 such columns by what the reader chooses (a statistic, ratio or shift, CPU or memory). Variants are their places in the
-page's list. A value that is itself a list stands for as many rows. Latencies are in the page's unit, loads in the
+page's list. A value that is itself a list is as many rows. Latencies are in the page's unit, loads in the
 unit of the load, shares in percent.
 """
 
@@ -428,7 +428,7 @@ def _effect(row: Row, found: Conclusions, styles: Sequence[Style]) -> Row:
 def _layers(
     found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None
 ) -> dict[str, Columns]:
-    """By statistic: what each variant adds to the one that it is built upon."""
+    """By statistic: overhead per layer."""
     labels, places = {style.name: style.label for style in styles}, _places(styles)
     by_statistic: dict[str, list[Row]] = {}
     for row in layers_in_order(found, labels):
@@ -492,7 +492,7 @@ def resource_usage(found: Iterable[Row], styles: Sequence[Style], across: str = 
 
 
 def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit) -> Columns:
-    """Latency per bin of time since the start of the test; none of requests whose times nobody knows."""
+    """Latency per bin of time since the start of the test; none of requests without known times."""
     rows = [
         {
             "variant": row["variant"],

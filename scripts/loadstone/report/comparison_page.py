@@ -128,8 +128,8 @@ def gather(
     reported = reported_section.gather(questions, lambda run: _run(run) in keys, naming.named)
     present = {run["variant"] for run in counting}
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
-    is_told = variants.declared.get(comparison.app, {}).keys() >= present
-    planned = [] if is_told else chain.from_iterable(map(plan.declared_variants, newest_first))
+    all_declared = variants.declared.get(comparison.app, {}).keys() >= present
+    planned = [] if all_declared else chain.from_iterable(map(plan.declared_variants, newest_first))
     styles = distinct(variants.styles(comparison.app, present, planned))
     labels = {style.name: style.label for style in styles} if naming.differing else None
     medians = [row["p50_ns"] or row["vegeta_summaries_mean_ns"] for row in rows]

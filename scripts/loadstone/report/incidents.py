@@ -18,9 +18,9 @@ from loadstone.text import rate_text
 _EACH = 12  # incidents of a run
 _LONGEST = 300  # characters of a text from the cluster
 
-# Kinds of incidents in words; the plain plural stands before a number. Kinds of later versions keep their own name.
+# Kinds of incidents in words; the plain plural follows a number. Kinds of later versions keep their own name.
 WORDS = DOUBTFUL | {"warning": "warnings", "added": "pods created"}
-# No incidents themselves: nobody knows what happened, or nobody wrote down the rest.
+# Not incidents: it is unknown what happened, or the rest was not recorded.
 _UNKNOWN, _MORE = "unknown", "more"
 
 
@@ -74,7 +74,7 @@ def _run(row: Row, labels: Mapping[str, str]) -> Row:
         "run": row["run"],
         "is_doubtful": row["is_doubtful"],
         "happened": ", ".join(map(_counted, row["kinds"])),
-        "incidents": list(map(_told, row["incidents"])),
+        "incidents": list(map(_described, row["incidents"])),
         "n_more": row["n_incidents"] - len(row["incidents"]),
         "meaning": _meaning(row),
     }
@@ -92,7 +92,7 @@ def _words(kind: str) -> str:
     return WORDS.get(kind, _cut(kind))
 
 
-def _told(incident: Row) -> tuple[str, str]:
+def _described(incident: Row) -> tuple[str, str]:
     """What it was about, and what happened."""
     about = incident["object"] or ""
     if incident["container"]:

@@ -140,7 +140,7 @@ _MEANS = ("mean_ns", "run_mean_ns", "ok_run_mean_ns", "all_raw_data_mean_ns", "a
 
 
 def resolution_text(resolution_ns: float | None) -> str:
-    """``1 ms``, ``0.1 ms``, ``1 ns``; ``unknown`` where nobody knows it."""
+    """``1 ms``, ``0.1 ms``, ``1 ns``; ``unknown`` where it is not known."""
     if not resolution_ns:
         return "unknown"
     return f"{resolution_ns:g} ns" if resolution_ns < 1000 else f"{resolution_ns / 1e6:g} ms"

@@ -186,8 +186,8 @@ def _entry(
     key = key_of(campaign_key(campaign))
     row = held.get(key)
     names = row["variants"] if row else ()
-    is_told = variants.declared.get(campaign.app, {}).keys() >= set(names)
-    styles = distinct(variants.styles(campaign.app, names, [] if is_told else plan.declared_variants(campaign)))
+    all_declared = variants.declared.get(campaign.app, {}).keys() >= set(names)
+    styles = distinct(variants.styles(campaign.app, names, [] if all_declared else plan.declared_variants(campaign)))
     models = row["load_models"] if row else []
     own = cells.get(key, [])
     return {

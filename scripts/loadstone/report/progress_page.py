@@ -1,4 +1,4 @@
-"""``progress.html``: where the sweep under way stands. Written while it runs, so it costs little and fails nothing."""
+"""``progress.html``: the state of the sweep under way. Written while it runs, so it costs little and fails nothing."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from loadstone.text import rate_text, times
 
 NAME = "progress.html"
 _NO_SWEEP = "No sweep has been collected into this folder."
-_NONE = "no-progress.html"  # the template of what stands there while no sweep was ever under way
+_NONE = "no-progress.html"  # the template of the page before the first sweep
 REFRESH_S = 5
 _ASSETS = ("site.css", "theme.js", "progress.js")
 _SHOWN = 30  # failures, the last ones
@@ -188,7 +188,7 @@ def _load(progress: Progress, rate: str) -> str:
     return load_text(number, "closed") if progress.load_model == "closed" else f"{number} requests/s"
 
 
-def is_told(reports: Path) -> bool:
+def is_of_a_sweep(reports: Path) -> bool:
     """Whether the folder's page is that of a sweep."""
     try:
         return _NO_SWEEP not in (reports / NAME).read_text("utf-8", "replace")
@@ -198,7 +198,7 @@ def is_told(reports: Path) -> bool:
 
 def fill_place(reports: Path, about_site: Mapping[str, Any]) -> None:
     """Where no sweep has left its page, one that says so: all other pages link to it."""
-    if not is_told(reports) and not (reports / NAME).is_dir():
+    if not is_of_a_sweep(reports) and not (reports / NAME).is_dir():
         write_page(reports / NAME, _NONE, {**about_site, "no_sweep": _NO_SWEEP})
 
 

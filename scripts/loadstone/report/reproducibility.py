@@ -266,7 +266,7 @@ def _collected_with(described: Iterable[Metadata]) -> list[Entity]:
 
 
 def _software(name: str, text: str, url: str | None) -> Entity:
-    """One program of one version; one whose address nobody knows is no SoftwareApplication, which needs one."""
+    """One program of one version; one of unknown address is no SoftwareApplication, which needs one."""
     key = hashlib.sha256(f"{name} {text}".encode()).hexdigest()[:12]
     found: Entity = {"@id": f"#software-{key}", "@type": "CreativeWork", "name": f"{name} {text}".strip()}
     found |= {"version": text} if text else {}

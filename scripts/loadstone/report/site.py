@@ -206,7 +206,7 @@ def build_index(
         entries = overview_pages.entries(questions, campaigns, variants, purposes or {})
         quality = overview_pages.quality_context(questions, entries, outside)
     compared = overview_pages.compared(comparisons, campaigns)
-    is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_told(reports)
+    is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_of_a_sweep(reports)
     shared = {
         "entries": entries,
         "comparisons": [entry for entry in compared if entry["n_held"]],

@@ -131,7 +131,7 @@ class Declarations:
         listings = [self.snapshot.listings[key] for key in keys]
         return {
             "declared": self.variants.declared,
-            "seen": seen_by(self.variants, self._undeclared, listings),
+            "seen": undeclared_in(self.variants, self._undeclared, listings),
         }
 
     @cached_property
@@ -210,9 +210,9 @@ def first_seen(variants: Variants, listings: Iterable[CampaignListing]) -> dict[
     return {app: list(names) for app, names in found.items()}
 
 
-def seen_by(
-    variants: Variants, seen: Mapping[str, Sequence[str]], listings: Iterable[CampaignListing]
+def undeclared_in(
+    variants: Variants, undeclared: Mapping[str, Sequence[str]], listings: Iterable[CampaignListing]
 ) -> dict[str, list[str]]:
-    """Of what was `seen`, up to the last one that these campaigns hold: all that decides how theirs look."""
+    """The `undeclared` variants up to the last one of these campaigns, which decide the style of theirs."""
     held = first_seen(variants, listings)
-    return {app: list(seen[app][: 1 + max(map(seen[app].index, names))]) for app, names in held.items()}
+    return {app: list(undeclared[app][: 1 + max(map(undeclared[app].index, names))]) for app, names in held.items()}

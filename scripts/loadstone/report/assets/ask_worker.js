@@ -58,7 +58,7 @@
 
   // EXPLAIN and the like stand in no brackets; and a wrong query is run as it is, for DuckDB's words to be about that.
   function resultOf(statement) {
-    if (/^\s*(force\s+)?install\b/i.test(statement)) throw new Error("Permission Error: this page installs no extension: it asks nobody for anything");
+    if (/^\s*(force\s+)?install\b/i.test(statement)) throw new Error("Permission Error: this page installs no extensions, since it sends no requests");
     const table = connection.prepare(statement).query();
     const shown = (type) => [Arrow.DataType.isUtf8, Arrow.DataType.isBool, Arrow.DataType.isInt, Arrow.DataType.isFloat].some((is) => is(type));
     const hidden = table.schema.fields.find((field) => !shown(field.type));
