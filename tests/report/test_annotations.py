@@ -112,7 +112,7 @@ def test_cells_with_excluded_runs_are_next_to_valid_cells(known):
     assert "8,000" in section
 
 
-def test_charts_put_the_excluded_back_when_asked(known, watched):
+def test_charts_include_excluded_runs_by_choice(known, watched):
     watched.open(known.page("known").as_uri())
     highest = "Math.max(...view.data('rows').map((row) => row.value))"
     before = watched.view("latency", highest)
