@@ -123,7 +123,7 @@ def test_the_table_of_changes_leads_to_the_campaign(through_time, watched):
     rows = watched.page.locator("#changes ~ .scroll tbody tr")
     texts = rows.all_inner_texts()
     assert any("1 April 2026" in text and "kernel" in text and NOTE in text for text in texts)
-    assert any("Error fraction" in text and "0 to 10.0 %" in text for text in texts)
+    assert any("Share of failed requests" in text and "0 to 10.0 %" in text for text in texts)
     page = through_time.page(TIMES[4]).as_uri()
     assert page in rows.locator("th a").evaluate_all("all => all.map((link) => link.href)")
     watched.open(page)
