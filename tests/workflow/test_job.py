@@ -36,6 +36,14 @@ def test_ctrl_c_shows_no_traceback_and_cleans_up(tmp_path: Path) -> None:
     assert "Traceback" not in (tmp_path / "job.log").read_text()
 
 
+def test_sigterm_cleans_up(tmp_path: Path) -> None:
+    process = start(tmp_path, "time.sleep(600)")
+    assert process.stderr is not None and process.stderr.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    rest = process.communicate()[1]
+    assert (process.returncode, rest) == (143, "cleaned up\n")
+
+
 @pytest.mark.parametrize(
     ("body", "shown", "has_traceback"),
     [("raise LoadstoneError('no licence')", "error: no licence", False), ("1 / 0", "ZeroDivisionError", True)],
