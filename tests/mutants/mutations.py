@@ -316,9 +316,9 @@ MUTANTS = (
         ("publish/bucket/test_refused.py::test_two_who_push_at_once",),
     ),
     Mutant(
-        "what others published is left alone",
+        "a site that has lost files is not published",
         "    files.check_complete(site)\n    try:\n        with destination.opened(dry_run=False) as place:\n",
         "    try:\n        with destination.opened(dry_run=False) as place:\n",
-        ("publish/site",),
+        ("publish/site/test_publish.py::test_a_site_that_has_lost_a_file_is_not_published",),
     ),
 )

@@ -113,7 +113,7 @@ def test_what_a_killed_one_has_transferred_is_not_transferred_again(tmp_path, re
         if len(files) > 1:
             raise DiesError
 
-    with whole.opened(looking=False) as place, pytest.MonkeyPatch.context() as patch:
+    with whole.opened(dry_run=False) as place, pytest.MonkeyPatch.context() as patch:
         patch.setattr(place, "write", partial(half, place.write))
         patch.setattr(type(whole), "opened", lambda *_, **__: nullcontext(place))
         with pytest.raises(DiesError):

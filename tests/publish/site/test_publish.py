@@ -89,6 +89,17 @@ def test_what_is_not_the_sites_is_not_published(reader, tmp_path) -> None:
     assert read_as_reader(reader.files()) == site
 
 
+def test_a_site_that_has_lost_a_file_is_not_published(reader, tmp_path) -> None:
+    reports = tmp_path / "reports"
+    write_site(reports, says="first")
+    put(reports, reader)
+    published = reader.files()
+    (reports / "methods.html").write_text('<script src="assets/gone.js"></script><footer>Made by Loadstone 1.</footer>')
+    with pytest.raises(LoadstoneError, match=r"assets/gone\.js \(used by methods\.html\)"):
+        put(reports, reader)
+    assert reader.files() == published
+
+
 def test_another_s_files_are_refused_and_left_alone(reader, tmp_path) -> None:
     reports = tmp_path / "reports"
     write_site(reports, says="first")
