@@ -1,8 +1,8 @@
 """Breaks the code on purpose, fault by fault, and shows that the tests notice: ``make mutate``.
 
-For each fault of `mutations.MUTANTS` a copy of the project is broken and the tests that it names are run there. The
-copy's tests must fail. Exit code 1 when a fault survives or can't be judged. ``python tests/mutants/run.py WORD...``
-tries those whose promise holds one of the words.
+For each fault of `mutations.MUTANTS` a copy of the project is broken and the tests that it names are run there. They
+must fail, and the one that fails must pass without the fault. Exit code 1 when a fault survives or can't be judged.
+``python tests/mutants/run.py WORD...`` tries those whose promise holds one of the words.
 """
 
 import os
@@ -59,27 +59,34 @@ def copy_of_the_project(folder: Path) -> Iterator[Path]:
 
 
 def judge(mutant: Mutant, copy: Path) -> tuple[bool, str]:
-    """Whether the tests notice the fault, and what they said."""
+    """Whether the tests notice the fault, and what they said. The test that fails must pass without the fault."""
     path = place_of(mutant, copy)
     text = path.read_text()
     path.write_text(text.replace(mutant.before, mutant.after))
     try:
-        # The copy's library comes before the one that is installed from the checkout.
-        done = subprocess.run(
-            [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-            + [f"tests/{test}" for test in mutant.tests],
-            cwd=copy,
-            env={**os.environ, "PYTHONPATH": str(copy / "scripts"), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
+        done = _pytest(copy, [f"tests/{test}" for test in mutant.tests])
     finally:
         path.write_text(text)
-    last = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    last = last or done.stdout.splitlines()[-1:]
-    return done.returncode == _TESTS_FAILED and last[0].startswith("FAILED"), last[0] if last else "nothing was printed"
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    if done.returncode != _TESTS_FAILED or not failed:
+        return False, (done.stdout.splitlines() or ["nothing was printed"])[-1]
+    name = failed[0].removeprefix("FAILED ").partition(" - ")[0]
+    if _pytest(copy, [name]).returncode:
+        return False, f"{name} fails without the fault too"
+    return True, failed[0]
+
+
+def _pytest(copy: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
+    """The copy's library comes before the one that is installed from the checkout."""
+    return subprocess.run(
+        [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy / "scripts"), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
 
 
 def main(words: list[str]) -> int:

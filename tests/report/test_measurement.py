@@ -159,7 +159,7 @@ def test_successes_that_are_not_200_are_named(tmp_path, project):
     rawfiles.write_cell(project.archive, {"1.results.json.zst": run(code=201)}, variant="envoy")
     said = words(page(tmp_path, project))
     assert "A code from 200 to 399 is a success" in said
-    assert "Other codes that count as success: 201 (100 requests in 1 cell), 204 (100 requests in 1 cell)." in said
+    assert "Other successful codes: 201 (100 requests in 1 cell), 204 (100 requests in 1 cell)." in said
     assert "No request failed" in said
 
 
