@@ -41,7 +41,7 @@ def test_names_that_are_no_text_are_kept(tmp_path: Path) -> None:
 
 def test_a_job_of_an_earlier_command_is_refused(tmp_path: Path) -> None:
     Requested("another", {}, {}, "1").write(tmp_path / "plan.json")
-    with pytest.raises(LoadstoneError, match="another one is at work here"):
+    with pytest.raises(LoadstoneError, match="another one has begun"):
         read_requested(tmp_path / "plan.json", "this")
 
 

@@ -26,7 +26,7 @@ Names = tuple[str, str, str]  # app, host and timestamp, as tables and catalogue
 
 
 class Declarations:
-    """Everything that is declared, beside the snapshot of what is there. Raises LoadstoneError for what is wrong.
+    """Everything that is declared, and the snapshot of what is there. Raises LoadstoneError for what is wrong.
 
     In a job on another machine `requested` is what its command asked for.
     """

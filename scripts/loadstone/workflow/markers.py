@@ -91,5 +91,5 @@ def read_requested(path: Path, command: str | None) -> Requested:
             "scheduler must see this folder, the archive, tables and reports under the same names"
         ) from None
     if requested.command != command:
-        raise LoadstoneError("this job was asked for by a command that has ended; another one is at work here since")
+        raise LoadstoneError("the command that asked for this job has ended, and another one has begun")
     return requested
