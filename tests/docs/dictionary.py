@@ -2,13 +2,10 @@
 
 import sys
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
-import yaml
 
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "scripts"))
@@ -16,17 +13,16 @@ sys.path.insert(0, str(PROJECT / "scripts"))
 from loadstone.tables import schema  # noqa: E402
 
 DOCUMENT = PROJECT / "docs/tables.md"
-MEANINGS = PROJECT / "scripts/loadstone/tables/columns.yaml"
 TABLES = {**schema.TABLES, **schema.VIEWS}
-KEYS = [[name for name, _ in key] for key in (schema.KEY, schema.CELL_KEY, schema.CAMPAIGN_KEY)]
+KEYS = [list(key) for key in (schema.KEY, schema.CELL_KEY, schema.CAMPAIGN_KEY)]
 
 _UNITS = {"_ns": "ns", "_s": "s", "_mib": "MiB", "_millicores": "millicores"}
 _RATES = ("rate", "throughput")
 _HEAD = """# Tables: the data dictionary
 
-This page is generated: `make docs` writes it from `scripts/loadstone/tables/schema.py`, `schema_analysis.py` and
-`columns.yaml`. Each table is a view of the same name in `results/loadstone.duckdb`, over Parquet files below
-`results/tables`. Open the database from the checkout, read-only:
+This page is generated: `make docs` writes it from `scripts/loadstone/tables/columns.yaml`. Each table is a view of the
+same name in `results/loadstone.duckdb`, over Parquet files below `results/tables`. Open the database from the checkout,
+read-only:
 
 ```sh
 .venv/bin/python -c "import duckdb; print(duckdb.connect('results/loadstone.duckdb', read_only=True).sql('FROM runs'))"
@@ -49,25 +45,6 @@ or of a campaign (`app`, `host`, `timestamp`).
 """
 
 
-def meanings() -> Any:
-    return yaml.safe_load(MEANINGS.read_text(encoding="utf-8"))
-
-
-def pattern(column: str, known: dict[str, str]) -> str | None:
-    """The entry that explains a column: its own name, else the first pattern that matches."""
-    if column in known:
-        return column
-    return next((name for name in known if "*" in name and fnmatchcase(column, name)), None)
-
-
-def explained(table: str, column: str, found: Any) -> tuple[str, str] | None:
-    """The entry that explains a column of a table, and its text; None where there is none."""
-    for known in (found["tables"][table]["columns"], found["common"]):
-        if name := pattern(column, known):
-            return name, known[name]
-    return None
-
-
 def unit(column: str) -> str:
     """By the end of its name."""
     if column in _RATES or column.endswith("_rate"):
@@ -87,31 +64,30 @@ def _key(columns: pa.Schema) -> list[str]:
     return next((key for key in KEYS if columns.names[: len(key)] == key), [])
 
 
-def _rows(table: str, columns: pa.Schema, found: Any) -> Iterator[str]:
-    """Rows of the table in the document. Columns of one pattern, type and unit share a row."""
+def _rows(table: str, columns: pa.Schema) -> Iterator[str]:
+    """Rows of the table in the document. Columns of one type, unit and meaning share a row."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for name, type_ in types(columns).items():
         if name in _key(columns):
             continue
-        entry, meaning = explained(table, name, found) or (name, "")
-        shared.setdefault((entry, type_, unit(name), meaning), []).append(f"`{name}`")
-    for (_, type_, of, meaning), names in shared.items():
+        shared.setdefault((type_, unit(name), schema.COLUMNS[table][name][1]), []).append(f"`{name}`")
+    for (type_, of, meaning), names in shared.items():
         yield f"| {', '.join(names)} | {type_} | {of} | {meaning} |"
 
 
 def document() -> str:
     """The text of docs/tables.md."""
-    found = meanings()
     parts = [_HEAD, "| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
-    for name, type_ in types(pa.schema(schema.KEY)).items():
-        parts.append(f"| `{name}` | {type_} | {unit(name)} | {found['common'][name]} |")
+    for name in schema.KEY:
+        type_, meaning = schema.COLUMNS["requests"][name]
+        parts.append(f"| `{name}` | {type_} | {unit(name)} | {meaning} |")
     parts += ["", "## Tables", "", "| table | one row per |", "| --- | --- |"]
-    parts += [f"| [`{table}`](#{table}) | {found['tables'][table]['row']} |" for table in TABLES]
+    parts += [f"| [`{table}`](#{table}) | {schema.ROWS[table]} |" for table in TABLES]
     for table, columns in TABLES.items():
-        parts += ["", f"## `{table}`", "", f"One row per {found['tables'][table]['row']}."]
+        parts += ["", f"## `{table}`", "", f"One row per {schema.ROWS[table]}."]
         if key := _key(columns):
             parts[-1] += f" Key: {', '.join(f'`{name}`' for name in key)}."
-        parts += ["", "| column | type | unit | meaning |", "| --- | --- | --- | --- |", *_rows(table, columns, found)]
+        parts += ["", "| column | type | unit | meaning |", "| --- | --- | --- | --- |", *_rows(table, columns)]
     return "\n".join(parts) + "\n"
 
 

@@ -8,7 +8,7 @@ from loadstone.archive import Campaign
 from loadstone.report import query_page
 from loadstone.report.shared_assets import write_assets
 from loadstone.tables import layout
-from loadstone.tables.schema import FAILURES
+from loadstone.tables.schema import TABLES
 from report.conftest import ENDING, SCRIPT
 from report.synthetic import Made, write
 
@@ -47,7 +47,9 @@ def asked(tmp_path_factory, packages):
     hostile = Campaign(root / "archive", "shop", "big.host", "2026-11-20T09:00:00-04:00")
     write(tables, good, Made(["plain", "envoy"], [100.0, 300.0], runs=3, requests=1200))
     write(tables, hostile, Made(["plain", SCRIPT, ENDING], [10.0, 50.0], 3, 300, failing=SCRIPT, excluded=("plain", 2)))
-    layout.write_rows(tables, layout.partition(tables, "failures", hostile) / layout.PART, [failure(hostile)], FAILURES)
+    layout.write_rows(
+        tables, layout.partition(tables, "failures", hostile) / layout.PART, [failure(hostile)], TABLES["failures"]
+    )
     campaigns = [good, hostile]
     write_assets(reports)
     query_page.build_ask(campaigns, tables, reports, packages, {"title": "Results of <us> & them"})

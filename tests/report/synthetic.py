@@ -15,8 +15,9 @@ from loadstone.analysis.cache import Cache
 from loadstone.analysis.run_requests import Source
 from loadstone.archive import Campaign, Cell
 from loadstone.tables import database, layout
-from loadstone.tables.schema import CELLS, COMPARISONS, PERCENTILES, PLANNED, PROBLEMS, REQUESTS, RUNS, TABLES
+from loadstone.tables.schema import PERCENTILES, TABLES
 
+_REQUESTS = TABLES["requests"]
 EPOCH_NS = int(datetime(2026, 11, 21, 11, 30, tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
@@ -58,13 +59,8 @@ def write(tables: Path, campaign: Campaign, made: Made) -> None:
     problems = [
         layout.campaign_key(campaign) | {"source": "x/<b>notes</b>.txt", "problem": "is no file of a <i>run</i>"}
     ]
-    for table, rows, schema in (
-        ("runs", runs, RUNS),
-        ("cells", cells, CELLS),
-        ("planned", planned, PLANNED),
-        ("problems", problems, PROBLEMS),
-    ):
-        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, schema)
+    for table, rows in (("runs", runs), ("cells", cells), ("planned", planned), ("problems", problems)):
+        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, TABLES[table])
 
 
 def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
@@ -73,7 +69,7 @@ def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
         cells = connection.sql("FROM cells").to_arrow_table().to_pylist()
     rows = []
     for cell in cells:
-        row = {name: value for name, value in cell.items() if name in COMPARISONS.names}
+        row = {name: value for name, value in cell.items() if name in TABLES["comparisons"].names}
         row |= {"comparison": comparison, "timestamps": [cell["timestamp"]], "load_model": "open", "evidence": "raw"}
         row |= {"generator": "vegeta", "error_503_fraction": cell["error_fraction"], "error_0_fraction": 0.0}
         for name in ("vegeta_summaries", "all_raw_data"):
@@ -81,7 +77,7 @@ def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
             row |= {f"{name}_{each}": value for each, value in figures.items()}
         row |= {"all_raw_data_ok_mean_ns": cell["ok_run_mean_ns"], "all_raw_data_ok_std_ns": cell["ok_run_std_ns"]}
         rows.append(row)
-    layout.write_rows(tables, layout.comparison_file(tables, comparison), rows, COMPARISONS)
+    layout.write_rows(tables, layout.comparison_file(tables, comparison), rows, TABLES["comparisons"])
 
 
 def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, Any]]) -> None:
@@ -193,7 +189,7 @@ def _write_requests(tables: Path, cell: Cell, key: dict[str, Any], samples: dict
     for run, sample in samples.items():
         length = len(sample["seq"])
         constant = key | {"run": run, "variant_dir": cell.variant_dir, "stream": "main", "bytes_out": 0, "bytes_in": 10}
-        columns = {name: pa.array([value] * length, REQUESTS.field(name).type) for name, value in constant.items()}
+        columns = {name: pa.array([value] * length, _REQUESTS.field(name).type) for name, value in constant.items()}
         classes = np.select([sample["code"] == 503, sample["code"] == 0], ["http_503", "timeout"], "")
         columns |= {
             "seq": pa.array(sample["seq"], pa.int64()),
@@ -207,7 +203,7 @@ def _write_requests(tables: Path, cell: Cell, key: dict[str, Any], samples: dict
             "generator": pa.nulls(length, pa.int32()),
             "error_class": pa.array([name or None for name in classes.tolist()], pa.string()),
         }
-        parts.append(pa.table([columns[field.name] for field in REQUESTS], schema=REQUESTS))
+        parts.append(pa.table([columns[field.name] for field in _REQUESTS], schema=_REQUESTS))
     path = layout.cell_file(tables, "requests", cell)
     with layout.written(tables, path) as temporary:
         pq.write_table(pa.concat_tables(parts), temporary, compression="zstd")

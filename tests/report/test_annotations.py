@@ -8,7 +8,7 @@ from loadstone.report import site
 from loadstone.report.shared_assets import write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
-from loadstone.tables.schema import CELLS, SUGGESTIONS
+from loadstone.tables.schema import TABLES
 from report.conftest import SCRIPT, Site
 from report.synthetic import Made, write
 
@@ -60,8 +60,8 @@ def known(tmp_path_factory) -> Site:
         for run in range(1, 251)
     ]
     suggestions.append(suggestion | {"evidence": "followed already", "lines": "", "tagged": True})
-    for table, content, columns in (("cells_all", rows, CELLS), ("suggestions", suggestions, SUGGESTIONS)):
-        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, content, columns)
+    for table, content in (("cells_all", rows), ("suggestions", suggestions)):
+        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, content, TABLES[table])
     write_assets(reports)
     site.build_campaign(campaign, tables, reports, VARIANTS, {}, entry=ENTRY)
     outside = [f"file {number} <b>" for number in range(10_000)]

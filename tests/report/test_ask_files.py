@@ -6,7 +6,7 @@ import duckdb
 import pytest
 from loadstone.errors import LoadstoneError
 from loadstone.report import query_page
-from loadstone.tables.schema import CELLS, TABLES
+from loadstone.tables.schema import TABLES
 from report.asking import examples
 from report.conftest import SCRIPT
 
@@ -112,4 +112,6 @@ def test_every_example_asks_for_columns_that_there_are(connection):
 def test_times_have_no_zone_in_a_browser(connection):
     described = dict(row[:2] for row in connection.execute("DESCRIBE runs").fetchall())
     assert described["started_at"] == "TIMESTAMP"
-    assert {field.name for field in CELLS} == {row[0] for row in connection.execute("DESCRIBE cells").fetchall()}
+    assert {field.name for field in TABLES["cells"]} == {
+        row[0] for row in connection.execute("DESCRIBE cells").fetchall()
+    }

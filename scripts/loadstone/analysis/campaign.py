@@ -117,7 +117,7 @@ def analyse_campaign(
     layout.write_rows(tables, path, replicate_rows, schema.REPLICATES, keep_empty=True)
     problems = [key | problem for problem in campaign_checks.problems(campaign, facts, planned, declared)]
     path = layout.partition(tables, "problems", campaign) / _PROBLEMS
-    layout.write_rows(tables, path, problems, schema.PROBLEMS)
+    layout.write_rows(tables, path, problems, schema.TABLES["problems"])
     conclusions.of_campaign(campaign, tables, settings)
     return suggestions
 
@@ -246,7 +246,7 @@ def _cells(
     included = replicates.ordered([run for run in valid if run["requests_file"]])
     if not included:
         return
-    key = {name: runs[0][name] for name, _ in schema.CELL_KEY}
+    key = {name: runs[0][name] for name in schema.CELL_KEY}
     files = {run["requests_file"] for run in included}
     of_runs = [tuple(run[name] for name in _DESCRIBED) for run in included]
     depends_on = replicates.CELL_CODE, key, of_runs, confidence

@@ -29,7 +29,8 @@ from loadstone.tables import database, layout, schema
 
 _Row = dict[str, Any]
 
-_TAKEN = [column.name for column in schema.POOLED]
+_COLUMNS = schema.TABLES["comparisons"].names
+_TAKEN = _COLUMNS[_COLUMNS.index("n_requests") :]  # of the pooled requests of its runs, as a cell has them
 _HEEDED = ("timeout_s", "load_model", "clock_set_back_s")  # of a run, by what is computed from its requests
 _ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
 
@@ -83,8 +84,10 @@ def compare(
         comparing.cache.save()
         fitted = list(fit_rows(comparison, list(fit_all(comparison, counting, connection, settings.confidence))))
     path = layout.comparison_file(tables, comparison.id, "fits")
-    layout.write_rows(tables, path, fitted, schema.FITS, keep_empty=True)
-    layout.write_rows(tables, layout.comparison_file(tables, comparison.id), rows, schema.COMPARISONS, keep_empty=True)
+    layout.write_rows(tables, path, fitted, schema.TABLES["fits"], keep_empty=True)
+    layout.write_rows(
+        tables, layout.comparison_file(tables, comparison.id), rows, schema.TABLES["comparisons"], keep_empty=True
+    )
     for table, content in drawn.items():
         path = layout.comparison_file(tables, comparison.id, table)
         layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)
@@ -199,7 +202,7 @@ class _Comparing:
         keys = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run", "series", *_HEEDED)
         counting = [run for runs in self.series for run in runs]
         self.connection.register("counting", pa.table({name: [run[name] for run in counting] for name in keys}))
-        self.connection.register("derived", pa.Table.from_pylist(self._derived(), schema.SUMMARIES))
+        self.connection.register("derived", pa.Table.from_pylist(self._derived(), schema.TABLES["summaries"]))
         return database.rows(self.connection, sql.load("comparison_summaries"))
 
     def _derived(self) -> list[_Row]:

@@ -176,14 +176,14 @@ def rows(source: Source, facts: Sequence[dict[str, Any]]) -> Iterator[dict[str, 
     patterns = _patterns()
     source.connection.register("patterns", patterns)
     for file, runs in sorted(run_requests.by_file(facts), key=lambda each: each[0]):
-        key = {name: runs[0][name] for name in (*(name for name, _ in schema.CELL_KEY), "variant_dir")}
+        key = {name: runs[0][name] for name in (*schema.CELL_KEY, "variant_dir")}
         for row in source.of_cell("error_causes", file, runs, also=patterns.to_pylist(), most=MOST_TEXTS):
             yield key | row
 
 
 def reported(connection: duckdb.DuckDBPyConnection, tables: Path, campaign: Campaign) -> list[dict[str, Any]]:
     """Rows of errors that only a tool's counts report (Artillery)."""
-    database.add_view(connection, tables, "figures", schema.FIGURES, [campaign])
+    database.add_view(connection, tables, "figures", schema.TABLES["figures"], [campaign])
     connection.register("patterns", _patterns())
     return database.rows(connection, sql.load("error_causes_reported"), most=MOST_TEXTS)
 

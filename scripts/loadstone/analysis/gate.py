@@ -55,7 +55,7 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
     with database.open_memory() as connection:
         cells = history.measured(connection, tables, campaigns)
         add_open_percentiles(connection, tables, campaigns, cells)
-        database.add_view(connection, tables, "planned", schema.PLANNED, campaigns)
+        database.add_view(connection, tables, "planned", schema.TABLES["planned"], campaigns)
         places: list[_Place] = connection.sql(sql.load("planned_cells")).fetchall()
     findings = judge_cells(cells, places, judged, options)
     findings += _no_longer_measured(places, judged, options)

@@ -192,7 +192,7 @@ def open_percentile(row: Mapping[str, Any]) -> OpenPercentile | None:
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name, _ in schema.CELL_KEY)
+    return tuple(row[name] for name in schema.CELL_KEY)
 
 
 _Row = dict[str, Any]

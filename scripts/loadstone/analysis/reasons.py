@@ -1,6 +1,6 @@
 """Why there is no verdict or no figure, or what to beware of: codes with values, and the only place that words them.
 
-Functions of `analysis` give a `Reason`; tables have it as a column of `schema_analysis.REASON` and, beside it, as
+Functions of `analysis` give a `Reason`; tables have it as a struct `reason` and, beside it, as
 text; pages read the column and word it again, with their own names of variants.
 """
 

@@ -149,7 +149,7 @@ class Scope:
 
     @property
     def key(self) -> _Row:
-        """The columns `schema_findings.SCOPE_KEY` of its rows."""
+        """The columns of its rows that name the scope."""
         runs = [run for each in self.series for run in each.runs]
         return {
             "comparison": self.comparison,

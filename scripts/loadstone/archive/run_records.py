@@ -43,7 +43,7 @@ class Incident:
 class Sender:
     """One of several generators that shared the load: where it ran, and its clock relative to the collecting machine's.
 
-    The fields are those of `loadstone.tables.schema_analysis.SENDER`.
+    The fields are those of the struct `sender` in `tables/columns.yaml`.
     """
 
     generator: int

@@ -24,7 +24,7 @@ _ROW_GROUP_BYTES = 64 << 20
 
 # Rising numbers: as differences they take almost no room.
 _ENCODINGS = {"seq": "DELTA_BINARY_PACKED", "sent_at": "DELTA_BINARY_PACKED", "latency_ns": "PLAIN"}
-_DICTIONARIES = [name for name in schema.REQUESTS.names if name not in _ENCODINGS]
+_DICTIONARIES = [name for name in schema.TABLES["requests"].names if name not in _ENCODINGS]
 
 
 @dataclass

@@ -163,11 +163,11 @@ def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], t
     ordered = [records[cell.cell.rate, cell.cell.variant_dir] for cell in listing.cells]
     problems = [*_cell_problems(listing.campaign, ordered), *_listing_problems(listing, records)]
     parts: dict[str, tuple[Sequence[Mapping[str, Any]], Any]] = {
-        "summaries": ([row for record in ordered for row in record.summaries], schema.SUMMARIES),
-        "incidents": ([row for record in ordered for row in record.incidents], schema.INCIDENTS),
-        "planned": ([row for record in ordered for row in record.planned], schema.PLANNED),
-        "failures": ([row for record in ordered for row in record.failures], schema.FAILURES),
-        "problems": (problems, schema.PROBLEMS),
+        "summaries": ([row for record in ordered for row in record.summaries], schema.TABLES["summaries"]),
+        "incidents": ([row for record in ordered for row in record.incidents], schema.TABLES["incidents"]),
+        "planned": ([row for record in ordered for row in record.planned], schema.TABLES["planned"]),
+        "failures": ([row for record in ordered for row in record.failures], schema.TABLES["failures"]),
+        "problems": (problems, schema.TABLES["problems"]),
         "facts": (
             [fact for record in ordered for fact in _facts(record, _requests_file(listing.campaign, record, tables))],
             schema.FACTS,

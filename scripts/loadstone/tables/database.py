@@ -14,7 +14,7 @@ from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.readers import load_generators
 from loadstone.tables import layout
-from loadstone.tables.schema import COMPARED, GENERATORS, PLAIN, SCOPED, TABLES, VIEWS
+from loadstone.tables.schema import COMPARED, PLAIN, SCOPED, TABLES, VIEWS
 
 _PARTITIONS = "app=*/host=*/timestamp=*"
 _FILES = f"{_PARTITIONS}/*.parquet"
@@ -97,7 +97,9 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
         database.parent.mkdir(parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)
         with chdir(project_root), duckdb.connect(str(temporary)) as connection:
-            layout.write_rows(shown, shown / "generators" / layout.PART, list(load_generators.rows()), GENERATORS)
+            layout.write_rows(
+                shown, shown / "generators" / layout.PART, list(load_generators.rows()), TABLES["generators"]
+            )
             for table, columns in TABLES.items():
                 if found := table_files(shown, table, None):
                     files, query = found, _query(table)
@@ -116,7 +118,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
 
 
 def _generators() -> pa.Table:
-    return pa.Table.from_pylist(list(load_generators.rows()), GENERATORS)
+    return pa.Table.from_pylist(list(load_generators.rows()), TABLES["generators"])
 
 
 def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:

@@ -46,9 +46,9 @@ def complete(
         _of_type(columns[field.name], field.type)
         if field.name in columns
         else pa.repeat(pa.scalar(constant[field.name], field.type), len(batch))
-        for field in schema.REQUESTS
+        for field in schema.TABLES["requests"]
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema.REQUESTS)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema.TABLES["requests"])
 
 
 def _of_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -23,7 +23,7 @@ from loadstone.tables.requests import TEST, WARMUP, bordering, complete, in_stag
 _PHASES = {"results": TEST, "warmups": WARMUP}
 _ROWS = 100_000
 _MOST_DIGITS = 9
-_SUMMARY_COLUMNS = set(schema.SUMMARIES.names)
+_SUMMARY_COLUMNS = set(schema.TABLES["summaries"].names)
 _OWN_REPORT = "summary.json"  # beside results: two runs with equal ones are no copies by that
 _NO_FORMAT = "is in a format that can't be read"
 
@@ -166,7 +166,10 @@ class _RunReader:
                 known = {name: value for name, value in report.summary.items() if name in _SUMMARY_COLUMNS}
                 chosen = {"preferred": file.name == self._preferred(file.stream), "problems": faults[file.name]}
                 row = self.key | known | of | chosen
-                if self._batch(file, schema.SUMMARIES, layout.arrow_rows([row], schema.SUMMARIES)) is not None:
+                if (
+                    self._batch(file, schema.TABLES["summaries"], layout.arrow_rows([row], schema.TABLES["summaries"]))
+                    is not None
+                ):
                     self.reading.record.summaries.append(row)
             figures = (self.key | {"source": of["source"]} | _figure(figure) for figure in report.figures)
             bins = (self.key | of | vars(each) for each in report.histogram)

@@ -31,13 +31,13 @@ def convert_dump(dump: Dump, tables: Path, log: Callable[[str], None]) -> None:
     """
     reading = _Reading(dump)
     spans = layout.dump_file(tables, "spans", dump)
-    with layout.written(tables, spans) as temporary, pq.ParquetWriter(temporary, schema.SPANS) as out:
+    with layout.written(tables, spans) as temporary, pq.ParquetWriter(temporary, schema.TABLES["spans"]) as out:
         for rows in reading.groups():
-            out.write_table(pa.Table.from_pylist(rows, schema.SPANS))
+            out.write_table(pa.Table.from_pylist(rows, schema.TABLES["spans"]))
     _write_shares(dump, tables, spans)
     key = _key(dump) | {"source": layout.text(dump.source)}
     problems = [key | {"problem": problem} for problem in reading.problems()]
-    layout.write_rows(tables, layout.dump_file(tables, "problems", dump), problems, schema.PROBLEMS)
+    layout.write_rows(tables, layout.dump_file(tables, "problems", dump), problems, schema.TABLES["problems"])
     log(f"{layout.text(dump.source)}: {reading.n_traces} traces, {reading.n_spans} spans")
     for problem in problems:
         log(f"{problem['source']} {problem['problem']}")
@@ -68,10 +68,10 @@ def _write_shares(dump: Dump, tables: Path, spans: Path) -> None:
         shares[column.name].cast(column.type)
         if column.name in shares.column_names
         else pa.repeat(pa.scalar(constant.get(column.name), column.type), len(shares))
-        for column in schema.TRACE_SHARES
+        for column in schema.TABLES["trace_shares"]
     ]
     with layout.written(tables, layout.dump_file(tables, "trace_shares", dump)) as temporary:
-        pq.write_table(pa.table(columns, schema=schema.TRACE_SHARES), temporary, compression="zstd")
+        pq.write_table(pa.table(columns, schema=schema.TABLES["trace_shares"]), temporary, compression="zstd")
 
 
 class _Reading:
