@@ -270,11 +270,11 @@ def test_a_file_cut_anywhere_keeps_what_came_before_and_says_so(tmp_path, name):
         path = written(tmp_path, cut)
         table, problems = read(path)
         if name.startswith("one"):
-            assert problems.texts() == ["is truncated: it ends in the middle of the report"]
+            assert problems.texts() == ["is truncated: it ends in the middle of the report of Artillery"]
         counts.append(len(table))
         assert table["latency_ns"].to_pylist() == whole["latency_ns"].to_pylist()[: len(table)]
         artillery.report(path, problems := Problems())
-        assert problems.texts() == ["is truncated: it ends in the middle of the report"]
+        assert problems.texts() == ["is truncated: it ends in the middle of the report of Artillery"]
     assert counts == sorted(counts)
 
 
@@ -307,7 +307,7 @@ def test_other_content_under_the_suffix_is_told(tmp_path, name):
         (b'"2000000"', "holds 1 corrupt record"),
         (b"{}", "holds 1 corrupt record"),
         (b"[[[]]]", "holds 1 corrupt record"),
-        (b"[" * 3000 + b"]" * 3000, "holds 1 corrupt record"),
+        (b"[" * 3000 + b"]" * 3000, "is damaged: its values are nested too deeply"),
     ],
 )
 def test_one_latency_that_is_none(tmp_path, value, told):

@@ -16,6 +16,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -24,8 +25,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from loadstone.readers.artillery_json import Unit, figure, mapping, parts, to_ns
-from loadstone.readers.base import SCHEMA, Figure, Format, Phase, Problems, Report, batch_of, json_number
+from loadstone.readers.base import NS_PER_MS, SCHEMA, Figure, Format, Phase, Problems, Report, batch_of, json_number
+from loadstone.readers.json_stream import Document, read_document
 
 RESOLUTION_NS = 1_000_000
 ARTILLERY_SCHEMA = SCHEMA.append(pa.field("phase", pa.string()))
@@ -64,19 +65,19 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
         return
     phases = period_phases(outline.aggregate, outline.ended_s, outline.last_arrivals)
     period = seq = 0
-    for unit in parts(path, problems):
-        if unit.kind == "period":
+    for part in _parts(path, problems):
+        if part.kind == "period":
             period += 1
-        elif unit.kind == "latencies":
+        elif part.kind == "latencies":
             # The last period of a file that was cut off is one of which nothing else is known.
             known = period < len(phases)
             batch = _batch(
-                unit.content,
+                part.content,
                 outline.codes[period] if known else -1,
                 seq,
                 phases[period] if known else None,
             )
-            problems.corrupt_records += len(unit.content) - batch.num_rows
+            problems.corrupt_records += len(part.content) - batch.num_rows
             seq += batch.num_rows
             if batch.num_rows:
                 yield batch
@@ -111,16 +112,16 @@ def report(path: Path, problems: Problems) -> Report | None:
 
 def _outline(path: Path, problems: Problems) -> _Outline:
     outline = _Outline()
-    for unit in parts(path, problems):
-        if unit.kind == "aggregate":
-            outline.aggregate = unit.content
-            outline.is_second = _is_second(unit.content, outline.is_second)
-        elif unit.kind == "period":
-            outline.is_second = _is_second(unit.content, outline.is_second)
-            _add_period(outline, unit)
-        elif unit.kind == "latencies":
-            outline.latencies += len(unit.content)
-            outline.whole_ms = outline.whole_ms and _is_whole_ms(unit.content)
+    for part in _parts(path, problems):
+        if part.kind == "aggregate":
+            outline.aggregate = part.content
+            outline.is_second = _is_second(part.content, outline.is_second)
+        elif part.kind == "period":
+            outline.is_second = _is_second(part.content, outline.is_second)
+            _add_period(outline, part.content)
+        elif part.kind == "latencies":
+            outline.latencies += len(part.content)
+            outline.whole_ms = outline.whole_ms and _is_whole_ms(part.content)
     return outline
 
 
@@ -132,8 +133,7 @@ def _is_second(content: dict[str, Any], known: bool | None) -> bool | None:
     return False if isinstance(content.get("latency"), dict) or "scenariosCreated" in content else None
 
 
-def _add_period(outline: _Outline, unit: Unit) -> None:
-    content = unit.content
+def _add_period(outline: _Outline, content: dict[str, Any]) -> None:
     outline.ended_s.append(_instant_s(content.get("timestamp")))
     outline.codes.append(_only_code(content))
     if json_number(content.get("scenariosCreated")):
@@ -143,6 +143,99 @@ def _add_period(outline: _Outline, unit: Unit) -> None:
     room = max(0, MOST_FIGURES - len(outline.figures))
     outline.figures += figures[:room]
     outline.figures_left_out += len(figures[room:])
+
+
+# --- the parts of a report --------------------------------------------------------------------------------------------
+
+_CHUNK_ENTRIES = 1 << 14
+_MOST_BYTES = 8 << 20  # of a period besides its latencies
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part, by its `kind`.
+
+    ``latencies``: some entries of the ``latencies`` of the period that comes next, as they are. ``period``,
+    ``aggregate``: that object, without its ``latencies``.
+    """
+
+    kind: str
+    content: Any
+
+
+def _parts(path: Path, problems: Problems) -> Iterator[_Part]:
+    """The parts of a report, in its order, up to where it can be read; `problems` then say why."""
+    return read_document(path, problems, "report of Artillery", _MOST_BYTES, _parts_of)
+
+
+def _parts_of(document: Document) -> Iterator[_Part]:
+    for key, *first in document.members():
+        if key == "intermediate" and first[0] == "start_array":
+            for element in document.elements():
+                if element[0] == "start_map":
+                    yield from _object("period", document)
+                else:
+                    document.value(*element)
+        elif key == "aggregate" and first[0] == "start_map":
+            # Before 1.6 it repeated all latencies.
+            yield from (part for part in _object("aggregate", document) if part.kind == "aggregate")
+        else:
+            document.value(*first)
+
+
+def _object(kind: str, document: Document) -> Iterator[_Part]:
+    """The latencies of an object whose brace has been read, then the object."""
+    found: dict[str, Any] = {}
+    for key, *first in document.members():
+        if key == "latencies" and first[0] == "start_array":
+            yield from _latencies(document)
+        else:
+            found[key] = document.value(*first)
+    document.part_bytes = 0
+    yield _Part(kind, found)
+
+
+def _latencies(document: Document) -> Iterator[_Part]:
+    entries: list[Any] = []
+    try:
+        for event, value in document.events:
+            document.part_bytes = 0
+            if event == "number":
+                entries.append(value)
+            elif event == "end_array":
+                break
+            else:
+                entry = document.value(event, value)
+                # Lists would keep the garbage collector busy.
+                entries.append(tuple(entry) if event == "start_array" else entry)
+            if len(entries) == _CHUNK_ENTRIES:
+                yield _Part("latencies", entries)
+                entries = []
+    except Exception:  # whatever it is, after what could be read
+        yield _Part("latencies", entries[: -1 if document.has_ended else None])
+        raise
+    yield _Part("latencies", entries)
+
+
+def _to_ns(milliseconds: float) -> float:
+    """Nanoseconds of a figure in ms, in decimals as it is written: 64.96357 ms are 64963570 ns."""
+    return float(Decimal(str(milliseconds)) * NS_PER_MS)
+
+
+def _mapping(content: dict[str, Any], key: str) -> dict[str, Any]:
+    """The object under a key; empty when there is none."""
+    value = content.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _figure(section: str, metric: str, statistic: str, value: object, unit: str) -> Iterator[Figure]:
+    """One figure, if the value is a number; in ms where the unit is to be ns."""
+    known = json_number(value)
+    if known is not None:
+        yield Figure(section, metric, statistic, _to_ns(known) if unit == "ns" else float(known), unit, str(known))
+
+
+# --- rows --------------------------------------------------------------------------------------------------------------
 
 
 def _row(entry: object, only_code: int) -> _Row | None:
@@ -206,7 +299,7 @@ def _summary(
 ) -> dict[str, Any]:
     """Columns of ``summaries``: latencies under the names of `columns`, and what the responses' codes come to."""
     summary: dict[str, Any] = {
-        column: to_ns(value)
+        column: _to_ns(value)
         for statistic, column in columns.items()
         if (value := json_number(latency.get(statistic))) is not None
     }
@@ -240,10 +333,10 @@ _FIRST_MAPS = ("scenarioCounts", "codes", "errors", "counters")
 
 def _first_report(aggregate: dict[str, Any], ended_s: Sequence[float], last_arrivals: int) -> Report:
     """The whole run but for its periods' figures. `requests` counts those sent, where the report says it."""
-    sent = json_number(mapping(aggregate, "rps").get("count"))
+    sent = json_number(_mapping(aggregate, "rps").get("count"))
     requests = json_number(aggregate.get("requestsCompleted")) if sent is None else sent
-    latency = mapping(aggregate, "latency")
-    codes = {code: int(count) for code, value in mapping(aggregate, "codes").items() if (count := json_number(value))}
+    latency = _mapping(aggregate, "latency")
+    codes = {code: int(count) for code, value in _mapping(aggregate, "codes").items() if (count := json_number(value))}
     summary = _summary(latency, _FIRST_COLUMNS, codes, requests)
     found = Report(summary=summary, figures=list(_first_figures("", aggregate)), phases=phases(aggregate))
     if found.phases and all(phase.duration_s is not None for phase in found.phases):
@@ -260,14 +353,14 @@ def _first_report(aggregate: dict[str, Any], ended_s: Sequence[float], last_arri
 def _first_figures(section: str, content: dict[str, Any]) -> Iterator[Figure]:
     """Every figure of the aggregate or of a period, times in ns."""
     for metric in _FIRST_TIMES:
-        yield from _statistics(section, metric, mapping(content, metric), "ns")
-    for statistic, value in mapping(content, "rps").items():
-        yield from figure(section, "rps", statistic, value, "requests/s" if statistic == "mean" else "")
+        yield from _statistics(section, metric, _mapping(content, metric), "ns")
+    for statistic, value in _mapping(content, "rps").items():
+        yield from _figure(section, "rps", statistic, value, "requests/s" if statistic == "mean" else "")
     for metric in _FIRST_COUNTS:
-        yield from figure(section, metric, "count", content.get(metric), "")
+        yield from _figure(section, metric, "count", content.get(metric), "")
     for metric in _FIRST_MAPS:
-        yield from _statistics(section, metric, mapping(content, metric), "")
-    for name, statistics in mapping(content, "customStats").items():
+        yield from _statistics(section, metric, _mapping(content, metric), "")
+    for name, statistics in _mapping(content, "customStats").items():
         if isinstance(statistics, dict):
             yield from _statistics(section, f"customStats.{name}", statistics, "")
 
@@ -280,12 +373,12 @@ def _period_ended(content: dict[str, Any]) -> str:
 
 def _statistics(section: str, metric: str, values: dict[str, Any], unit: str) -> Iterator[Figure]:
     for statistic, value in values.items():
-        yield from figure(section, metric, statistic, value, unit)
+        yield from _figure(section, metric, statistic, value, unit)
 
 
 def _only_code(content: dict[str, Any]) -> int:
     """The code of all responses of a period, -1 when they had several or it is not known."""
-    codes = [code for code, count in mapping(content, "codes").items() if json_number(count)]
+    codes = [code for code, count in _mapping(content, "codes").items() if json_number(count)]
     known = len(codes) == 1 and codes[0].isascii() and codes[0].isdecimal() and len(codes[0]) < 10
     return int(codes[0]) if known and int(codes[0]) < _MOST_CODE else -1
 
@@ -398,8 +491,8 @@ _SECOND_COLUMNS = {
 
 def _second_report(aggregate: dict[str, Any]) -> Report:
     """The whole run, all its phases together, but for its periods' figures."""
-    counters = mapping(aggregate, "counters")
-    times = mapping(_summaries(aggregate), _RESPONSE_TIME)
+    counters = _mapping(aggregate, "counters")
+    times = _mapping(_summaries(aggregate), _RESPONSE_TIME)
     codes = {
         name.removeprefix(_CODES): int(count)
         for name, value in counters.items()
@@ -417,14 +510,14 @@ def _second_report(aggregate: dict[str, Any]) -> Report:
 
 def _second_figures(section: str, content: dict[str, Any]) -> Iterator[Figure]:
     """Every figure of the aggregate or of a period, times in ns."""
-    for name, value in mapping(content, "counters").items():
-        yield from figure(section, name, "count", value, "bytes" if name.endswith("_bytes") else "")
-    for name, value in mapping(content, "rates").items():
-        yield from figure(section, name, "rate", value, "requests/s" if name == "http.request_rate" else "1/s")
+    for name, value in _mapping(content, "counters").items():
+        yield from _figure(section, name, "count", value, "bytes" if name.endswith("_bytes") else "")
+    for name, value in _mapping(content, "rates").items():
+        yield from _figure(section, name, "rate", value, "requests/s" if name == "http.request_rate" else "1/s")
     for name, statistics in _summaries(content).items():
         is_time = any(part in name for part in _SECOND_TIMES)
         for statistic, value in statistics.items() if isinstance(statistics, dict) else ():
-            yield from figure(section, name, statistic, value, "ns" if is_time and statistic != "count" else "")
+            yield from _figure(section, name, statistic, value, "ns" if is_time and statistic != "count" else "")
 
 
 def _period_begun(content: dict[str, Any]) -> str:
@@ -437,7 +530,7 @@ def _period_begun(content: dict[str, Any]) -> str:
 
 
 def _summaries(content: dict[str, Any]) -> dict[str, Any]:
-    return mapping(content, "summaries") or mapping(content, "histograms")
+    return _mapping(content, "summaries") or _mapping(content, "histograms")
 
 
 def _instant(milliseconds: Any) -> str | None:

@@ -1,28 +1,21 @@
 """Trace dumps: JSON as Jaeger's query service answers and its interface saves it (``{"data": [trace, ...]}``).
 
 The fields are those of Jaeger's model/json (``traceID``, ``spans``, ``processes``; times in microseconds). A dump is
-one JSON document without line breaks, so its traces are found by their brackets and decoded one at a time: memory
-follows the largest trace, not the file.
+one JSON document without line breaks, of which one trace is read at a time: memory follows the largest trace, not the
+file.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from loadstone.readers.base import Problems
-from loadstone.readers.stream import ReadInto, explain, open_bytes
+from loadstone.readers.json_stream import Document, Refusal, read_document
 
-_CHUNK_BYTES = 1 << 20
 LONGEST_TRACE_BYTES = 128 << 20
-
-# A string (its closing quote is missing when the buffer ends first), or a bracket.
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[{}\[\]]', re.DOTALL)
-_QUOTE = ord('"')
-_OPENING = b"{["
 _LATEST_US = 9_000_000_000_000_000  # year 2255: its nanoseconds fit in 64 bits
 
 
@@ -94,30 +87,33 @@ class _Trace(msgspec.Struct):
     processes: dict[str, _Process] | None = None
 
 
-_decode = msgspec.json.Decoder(_Trace).decode
-
-
 def read(path: Path, problems: Problems) -> Iterator[Trace]:
     """Every trace of ``.json`` or ``.json.zst``. What can't be read is named in `problems`; the rest is kept."""
-    try:
-        with open_bytes(path) as stream:
-            if path.stat().st_size == 0:
-                problems.truncated = "it is empty"
-                return
-            for number, content in enumerate(elements(stream.readinto, problems), 1):
-                trace = _trace(content)
+
+    def traces(document: Document) -> Iterator[Trace]:
+        is_dump = False
+        for key, *first in document.members():
+            if key != "data" or first[0] != "start_array":
+                document.value(*first)
+                continue
+            is_dump = True
+            for number, element in enumerate(document.elements(), 1):
+                trace = _trace(document.value(*element))
+                document.part_bytes = 0
                 if trace is None:
                     problems.corrupt(number)
                 else:
                     yield trace
-    except OSError as error:
-        explain(error, problems)
+        if not is_dump:
+            raise Refusal("it is no dump of Jaeger (a JSON object with a list named data)")
+
+    return read_document(path, problems, "dump of Jaeger", LONGEST_TRACE_BYTES, traces)
 
 
-def _trace(content: bytes) -> Trace | None:
+def _trace(content: Any) -> Trace | None:
     try:
-        found = _decode(content)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+        found = msgspec.convert(content, _Trace)
+    except msgspec.ValidationError:
         return None
     processes = found.processes or {}
     return Trace(found.traceID, tuple(_span(found.traceID, span, processes) for span in found.spans))
@@ -153,76 +149,3 @@ def _is_failure(tag: _Tag) -> bool:
     return (tag.key == "error" and tag.value in (True, "true")) or (
         tag.key == "otel.status_code" and tag.value == "ERROR"
     )
-
-
-def elements(read_into: ReadInto, problems: Problems) -> Iterator[bytes]:
-    """The bytes of each element of the list ``data`` of a JSON object, whatever else that holds and in any order."""
-    scanner = _Scanner(problems)
-    buffer, filled = bytearray(_CHUNK_BYTES), 0
-    while not scanner.ended and (count := read_into(memoryview(buffer)[filled:])):
-        filled += count
-        yield from scanner.scan(buffer, filled)
-        keep = scanner.drop()
-        buffer[: filled - keep] = buffer[keep:filled]
-        filled -= keep
-        if filled == len(buffer):
-            if filled >= LONGEST_TRACE_BYTES:
-                problems.damaged = f"it holds a trace of more than {LONGEST_TRACE_BYTES >> 20} MiB"
-                return
-            buffer += bytes(filled)
-    if not scanner.found and not problems.damaged:
-        problems.damaged = "it is no dump of Jaeger (a JSON object with a list named data)"
-    elif not scanner.ended and not problems.damaged:
-        problems.truncated = "it ends in the middle of a trace"
-
-
-class _Scanner:
-    """Where elements begin and end, over a buffer that moves on. Looks at brackets and strings only."""
-
-    def __init__(self, problems: Problems) -> None:
-        self.found = self.ended = False
-        self._problems = problems
-        self._depth = 0
-        self._position = 0  # up to which the buffer has been looked at
-        self._start = -1  # of the element being read
-        self._in_data = self._named_data = False
-
-    def scan(self, buffer: bytearray, filled: int) -> Iterator[bytes]:
-        for token in _TOKEN.finditer(buffer, self._position, filled):
-            first = buffer[token.start()]
-            if first == _QUOTE:
-                if not token[1]:
-                    self._position = token.start()
-                    return
-                if self._depth == 1:
-                    self._named_data = token[0] == b'"data"'
-            elif first in _OPENING:
-                self._open(first, token.start())
-            else:
-                self._depth -= 1
-                if self._in_data and self._depth == 2 and self._start >= 0:
-                    yield bytes(memoryview(buffer)[self._start : token.end()])
-                    self._start = -1
-                elif self._depth == 1:
-                    self._in_data = False
-                elif self._depth <= 0:
-                    self.ended = True
-                    return
-            self._position = token.end()
-        self._position = filled
-
-    def _open(self, bracket: int, position: int) -> None:
-        if self._depth == 1:
-            if self._named_data and bracket == _OPENING[1]:
-                self._in_data = self.found = True
-            self._named_data = False
-        elif self._depth == 2 and self._in_data:
-            self._start = position
-        self._depth += 1
-
-    def drop(self) -> int:
-        """How many bytes at the buffer's start are done with; positions count from there afterwards."""
-        done = self._position if self._start < 0 else self._start
-        self._position -= done
-        self._start = min(self._start, 0)
-        return done
