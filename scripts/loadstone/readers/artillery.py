@@ -235,7 +235,7 @@ def _figure(section: str, metric: str, statistic: str, value: object, unit: str)
         yield Figure(section, metric, statistic, _to_ns(known) if unit == "ns" else float(known), unit, str(known))
 
 
-# --- rows --------------------------------------------------------------------------------------------------------------
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def _row(entry: object, only_code: int) -> _Row | None:
