@@ -10,7 +10,7 @@ min_version("9.27")
 
 sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
-from loadstone.config import readable
+from loadstone.config.yaml_files import readable
 
 
 configfile: readable("config/config.yaml")

@@ -1,7 +1,7 @@
 """Entry point of the rule pull."""
 
 from loadstone.workflow.deterministic import Folders, job
-from loadstone.publish.bucket.pull import pull
+from loadstone.publish.bucket.transfer import pull
 
 with job(snakemake.log[0]) as log:
     folders = Folders.of(snakemake.params.folders)

@@ -1,7 +1,7 @@
 """Entry point of the rule push."""
 
 from loadstone.workflow.deterministic import Folders, job
-from loadstone.publish.bucket.push import push
+from loadstone.publish.bucket.transfer import push
 
 with job(snakemake.log[0]) as log:
     folders = Folders.of(snakemake.params.folders)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from loadstone import config
 from loadstone.archive import metadata
+from loadstone.config.yaml_files import SCHEMAS
 
-SCHEMA = json.loads((config.SCHEMAS / "metadata-5.schema.json").read_text())
+SCHEMA = json.loads((SCHEMAS / "metadata-5.schema.json").read_text())
 VALID = Draft202012Validator(SCHEMA)
 WHOLE = {
     "version": "5",

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from loadstone import archive, config
 from loadstone.archive import metadata, plan
 from loadstone.collect import sweep
+from loadstone.config.yaml_files import SCHEMAS
 from loadstone.errors import LoadstoneError
 
 VERSION_4 = {
@@ -60,7 +61,7 @@ def assert_types(content: dict, expected: dict) -> None:
 @pytest.mark.parametrize("generator", ["vegeta", "serial", "k6", "artillery"])
 def test_what_is_written_meets_the_published_schema(declared: dict, generator: str) -> None:
     declared["sweep"]["generator"] = generator
-    schema = json.loads((config.SCHEMAS / "metadata-5.schema.json").read_text())
+    schema = json.loads((SCHEMAS / "metadata-5.schema.json").read_text())
     files = list(opened(declared).path.rglob("metadata.json"))
     assert files
     for path in files:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from conftest import PROJECT
 from loadstone import config
+from loadstone.config import yaml_files
 from loadstone.errors import LoadstoneError
 
 
@@ -127,7 +128,7 @@ target:
 
 
 def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(config.settings, "CONFIG", tmp_path / "config.yaml")
+    monkeypatch.setattr(config, "CONFIG", tmp_path / "config.yaml")
     (tmp_path / "config.yaml").write_text(WRITTEN)
     with pytest.raises(LoadstoneError) as raised:
         config.check(yaml.safe_load(WRITTEN))
@@ -142,7 +143,7 @@ def test_every_fault_names_its_key_its_line_what_is_given_and_what_is_expected(t
 
 
 def test_a_value_of_the_command_line_has_no_line(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(config.settings, "CONFIG", tmp_path / "config.yaml")
+    monkeypatch.setattr(config, "CONFIG", tmp_path / "config.yaml")
     (tmp_path / "config.yaml").write_text("archive: a\ntables: b\nreports: c\nreport: {}\n")
     with pytest.raises(LoadstoneError, match="report: the number 3 is given, but a mapping is expected"):
         config.check({"archive": "a", "tables": "b", "reports": "c", "report": 3})
@@ -156,7 +157,7 @@ def test_broken_yaml_is_named_with_file_and_line(tmp_path, text: str, where: str
     file = tmp_path / "config.yaml"
     file.write_text(text)
     with pytest.raises(LoadstoneError, match=rf"config.yaml is not valid YAML \({where}"):
-        config.readable(str(file))
+        yaml_files.readable(str(file))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from loadstone import config
 from loadstone.collect.targets.kubernetes.settings import Declared
 from loadstone.config import comparisons
 from loadstone.config.catalogue import load_catalogue
+from loadstone.config.yaml_files import SCHEMAS, read_yaml
 from loadstone.importing import declaration
 from support.checkout import Checkout
 
@@ -50,7 +51,7 @@ def test_a_yaml_example_is_valid(example: Example, tmp_path: Path) -> None:
         assert _LOADERS[first[2:]](file)
         return
     assert first == "# config/config.yaml"
-    checked = config.check(_complete(config.read_yaml(file)))
+    checked = config.check(_complete(read_yaml(file)))
     if checked.get("target", {}).get("kind") == "kubernetes":
         Declared.of(checked["target"], "moone")
 
@@ -133,7 +134,7 @@ def test_every_key_is_explained(name: str) -> None:
     for document in DOCUMENTS:
         for quoted in re.findall(r"`([^`\n]+)`", prose(document)):
             explained |= set(re.findall(r"\w+", quoted))
-    schema = json.loads((config.SCHEMAS / f"{name}.schema.json").read_text())
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
     assert sorted(set(_keys(schema)) - explained) == []
 
 

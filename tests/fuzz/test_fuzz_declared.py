@@ -11,6 +11,7 @@ from fuzz.fuzzing import fuzz
 from loadstone import config
 from loadstone.config import comparisons
 from loadstone.config.catalogue import load_catalogue
+from loadstone.config.yaml_files import read_yaml
 from loadstone.errors import LoadstoneError
 from loadstone.importing import declaration as imports
 
@@ -18,7 +19,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def configuration(path: Path) -> None:
-    content = config.read_yaml(path)
+    content = read_yaml(path)
     if isinstance(content, dict):  # Snakemake reads it itself, and refuses all else
         config.check(content)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
-from loadstone.publish.bucket import pull, push
+from loadstone.publish.bucket import transfer
 
 from support.rawfiles import compress, write_cell
 from support.storage import Storage
@@ -124,13 +124,13 @@ class Bucket:
 def pushed(archive: Path, bucket: Bucket, **changes: Any) -> str:
     """What was said."""
     said: list[str] = []
-    push.push(archive, archive.parent / "tables", bucket.declared(**changes), said.append)
+    transfer.push(archive, archive.parent / "tables", bucket.declared(**changes), said.append)
     return "\n".join(said)
 
 
 def pulled(archive: Path, bucket: Bucket, **changes: Any) -> str:
     said: list[str] = []
-    pull.pull(archive, archive.parent / "tables", bucket.declared(**changes), said.append)
+    transfer.pull(archive, archive.parent / "tables", bucket.declared(**changes), said.append)
     return "\n".join(said)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from loadstone import config
 from loadstone.analysis.history import ERRORS
 from loadstone.archive.durable import replace
-from loadstone.config.settings import GATE_FILE
+from loadstone.config import GATE_FILE
 from loadstone.errors import LoadstoneError
 from loadstone.text import listed, rate_text
 

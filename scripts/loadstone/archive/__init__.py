@@ -1,54 +1,378 @@
 """The archive of raw results: its folders, file names, metadata and plans; durable writes, locks, records of tries.
 
 In: a folder. Out: `Campaign`, `Cell` and listings of what is there. The only package that knows where a raw file lies.
+
+Layout: ``<root>/<app>/<host>/<timestamp>/<rate>/<variant_dir>/`` with ``metadata.json`` and files named
+``<run>.<...>``; see `parse_name`. This module opens no result and writes no file.
 """
 
-from loadstone.archive.layout import (
-    ABANDONED,
-    ASKED_AT,
-    COMPLETION,
-    FOREIGN,
-    MAIN_STREAM,
-    METADATA,
-    RESOURCE_COLUMNS,
-    Campaign,
-    CampaignListing,
-    Cell,
-    CellListing,
-    RawFile,
-    campaigns,
-    decode,
-    encode,
-    failure_number,
-    outside,
-    parse_name,
-    parse_rate,
-    parse_timestamp,
-    scan_campaign,
-    scan_cell,
-)
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote, unquote
 
-__all__ = [
-    "ABANDONED",
-    "ASKED_AT",
-    "COMPLETION",
-    "FOREIGN",
-    "MAIN_STREAM",
-    "METADATA",
-    "RESOURCE_COLUMNS",
-    "Campaign",
-    "CampaignListing",
-    "Cell",
-    "CellListing",
-    "RawFile",
-    "campaigns",
-    "decode",
-    "encode",
-    "failure_number",
-    "outside",
-    "parse_name",
-    "parse_rate",
-    "parse_timestamp",
-    "scan_campaign",
-    "scan_cell",
-]
+METADATA = "metadata.json"
+COMPLETION = "completion_time.txt"
+ABANDONED = "abandoned.txt"
+
+MAIN_STREAM = "main"
+# Of `<run>.resources.csv.zst`; ASKED_AT may follow.
+RESOURCE_COLUMNS = ("sampled_at", "scope", "name", "cpu_millicores", "memory_mib")
+ASKED_AT = "asked_at"
+_NAME = re.compile(
+    r"(?P<run>[1-9][0-9]*)"
+    r"(?:\.(?P<part>req_\d+))?"
+    r"(?:\.(?P<side>[a-z][a-z0-9-]*))??"
+    r"\.(?P<format>(?P<kind>warmups|results|summary|resources)\.(?:json|csv|bin))(?:\.zst)?"
+)
+# Files of other tools keep their own name behind the run: name -> what it is of the run, as `RawFile.kind` says.
+FOREIGN = {
+    "artillery.json": "results",
+    "k6.json": "results",
+    "k6.csv": "results",
+    "hey.csv": "results",
+    "k6.summary.json": "summary",
+    "k6.txt": "summary",
+    "vegeta.txt": "summary",
+    "hdr.csv": "summary",
+    "summary.csv": "summary",
+    "resource-usage.log": "resources",
+    "resource-summary.txt": "resources",
+    "figures.csv": "resources",
+}
+_FOREIGN = re.compile(rf"(?P<run>[1-9][0-9]*)\.(?P<format>{'|'.join(map(re.escape, FOREIGN))})(?:\.zst)?")
+_RUN_DIGITS = 9
+_RECORD = re.compile(r"(?P<run>[1-9][0-9]*)\.(?P<kind>run\.json|sha256)")
+_FAILURE = re.compile(r"(?P<run>[1-9][0-9]*)\.failure\.(?P<nth>[1-9][0-9]{0,8})\.json")
+
+
+@dataclass(frozen=True, order=True)
+class Campaign:
+    """One sweep as opened at one moment. `root` is the archive's folder."""
+
+    root: Path
+    app: str
+    host: str
+    timestamp: str
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.app / self.host / self.timestamp
+
+    @property
+    def instant(self) -> datetime:
+        """When the campaign was opened; campaigns are sorted by this, never by the text of `timestamp`.
+
+        A folder whose name is no timestamp sorts before all others.
+        """
+        return parse_timestamp(self.timestamp) or datetime.min.replace(tzinfo=UTC)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether runs may still be collected: neither completed nor given up by its owner."""
+        return not (self.is_completed or self.is_abandoned)
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether all planned runs were collected."""
+        return _is_there(self.path / COMPLETION)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether its owner gave it up."""
+        return _is_there(self.path / ABANDONED)
+
+    def __str__(self) -> str:
+        return f"{self.app}/{self.host}/{self.timestamp}"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """What one ``metadata.json`` describes. `rate` is the folder's own text (``"100"``, ``"0.5"``), in requests/s."""
+
+    campaign: Campaign
+    rate: str
+    variant_dir: str
+
+    @property
+    def path(self) -> Path:
+        return self.campaign.path / self.rate / self.variant_dir
+
+    def results(self, run: int) -> Path:
+        """Where a run collected by Loadstone keeps its main results. That file is what makes a run collected."""
+        return self.path / f"{run}.results.json.zst"
+
+    def failure(self, run: int, nth: int) -> Path:
+        """Where it is recorded why the `nth` failed try of a run (from 1) gave no result."""
+        return self.path / f"{run}.failure.{nth}.json"
+
+    def __str__(self) -> str:
+        return f"{self.campaign}/{self.rate}/{self.variant_dir}"
+
+
+@dataclass(frozen=True, order=True)
+class RawFile:
+    """One file of a run.
+
+    `kind` is ``results`` (single requests, or the file that a tool leaves in their place), ``warmups``, ``summary``
+    (the tool's own figures), ``resources``, ``run``, ``sha256`` or ``failure`` (the record of a try without a result).
+    `format` is the name behind run and stream without ``.zst``: ``results.json``, ``k6.summary.json``.
+    """
+
+    run: int
+    stream: str
+    kind: str
+    format: str
+    name: str
+    size: int = 0
+    mtime_ns: int = 0
+
+
+@dataclass
+class CellListing:
+    """The files of one cell as `scan_campaign` saw them. `strays` are names that fit no known form."""
+
+    cell: Cell
+    files: list[RawFile] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+    metadata: tuple[int, int] | None = None  # size and mtime_ns of metadata.json
+
+    def runs(self) -> list[int]:
+        """Numbers of the runs that left any file of their own, ascending."""
+        return sorted({file.run for file in self.files if file.kind in {"results", "summary", "warmups", "resources"}})
+
+    def collected(self) -> set[int]:
+        """Numbers of the runs with main results, in whatever format; figures alone are none."""
+        return {file.run for file in self.files if file.kind == "results" and file.stream == MAIN_STREAM}
+
+    def failures(self) -> dict[int, list[RawFile]]:
+        """Run -> the records of its tries that gave no result, oldest first."""
+        found: dict[int, list[RawFile]] = {}
+        for file in self.files:
+            if file.kind == "failure":
+                found.setdefault(file.run, []).append(file)
+        return {run: sorted(files, key=lambda file: failure_number(file.name)) for run, files in found.items()}
+
+
+@dataclass
+class CampaignListing:
+    """One campaign's cells, and what could not be read or understood in it: (path relative to the archive, why)."""
+
+    campaign: Campaign
+    cells: list[CellListing] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    completed: bool = False
+
+    def digest(self) -> str:
+        """Identity of what the campaign holds by name, size and mtime; equal digests mean nothing has changed."""
+        digest = hashlib.sha256(repr((self.completed, sorted(self.problems))).encode())
+        for listing in self.cells:
+            entries = [(file.name, file.size, file.mtime_ns) for file in listing.files]
+            state = (listing.cell.rate, listing.cell.variant_dir, listing.metadata, entries, listing.strays)
+            digest.update(repr(state).encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()[:32]
+
+
+def parse_timestamp(text: str) -> datetime | None:
+    """The instant of a campaign's folder name, or None when it is no ISO 8601 time with an offset.
+
+    Seconds may be absent (js-joda leaves them out when they are zero).
+    """
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else None
+
+
+def parse_name(name: str) -> RawFile | None:
+    """A file name inside a cell, read from the left; None when it is not a file of a run.
+
+    ``1.results.json.zst`` is the main stream, ``1.presidio.results.json.zst`` a side attack and
+    ``1.req_0.presidio.results.json.zst`` its first part (stream ``presidio.req_0``). Of other tools' files there is
+    one of each per run: ``1.k6.summary.json``.
+    """
+    if len(name.partition(".")[0]) > _RUN_DIGITS:
+        return None
+    if record := _RECORD.fullmatch(name):
+        kind = "run" if record["kind"] == "run.json" else "sha256"
+        return RawFile(int(record["run"]), MAIN_STREAM, kind, record["kind"], name)
+    if failure := _FAILURE.fullmatch(name):
+        return RawFile(int(failure["run"]), MAIN_STREAM, "failure", "json", name)
+    match = _NAME.fullmatch(name)
+    if (match is None or match["side"]) and (foreign := _FOREIGN.fullmatch(name)):
+        return RawFile(int(foreign["run"]), MAIN_STREAM, FOREIGN[foreign["format"]], foreign["format"], name)
+    if match is None or (match["part"] and not match["side"]):
+        return None
+    stream = ".".join(part for part in (match["side"], match["part"]) if part) or MAIN_STREAM
+    return RawFile(int(match["run"]), stream, match["kind"], match["format"], name)
+
+
+def failure_number(name: str) -> int:
+    """Which failed try of its run a record of kind ``failure`` is about, from 1."""
+    match = _FAILURE.fullmatch(name)
+    return int(match["nth"]) if match else 0
+
+
+def parse_rate(name: str) -> float | None:
+    """A rate folder's name in requests/s, or None when it is not a plain positive decimal number."""
+    return float(name) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", name) and float(name) > 0 else None
+
+
+def campaigns(root: Path) -> Iterator[Campaign]:
+    """All campaigns of an archive, oldest first within each app and host; `outside` names what is none of them.
+
+    Raises OSError when the archive's own folder can't be read.
+    """
+    for app in _folders(root):
+        for host in _readable_folders(root / app):
+            found = [Campaign(root, app, host, timestamp) for timestamp in _readable_folders(root / app / host)]
+            yield from sorted(found, key=lambda campaign: (campaign.instant, campaign.timestamp))
+
+
+def outside(root: Path) -> Iterator[tuple[str, str]]:
+    """What lies in an archive outside its campaigns: (path relative to the archive, why it is none of them)."""
+    folders = [root] if root.exists() else []
+    for kind in ("an app's", "a host's", "a campaign's"):
+        below = []
+        for folder in folders:
+            try:
+                entries = _visible(folder)
+            except OSError as error:
+                yield _relative(folder, root), f"cannot be read: {error.strerror}"
+                continue
+            for entry in entries:
+                if _is_dir(entry):
+                    below.append(Path(entry.path))
+                else:
+                    yield _relative(Path(entry.path), root), f"is not {kind} folder"
+        folders = below
+
+
+def scan_campaign(campaign: Campaign) -> CampaignListing:
+    """List one campaign: one stat per file, nothing opened. What can't be read is named in `problems`."""
+    listing = CampaignListing(campaign, completed=campaign.is_completed)
+
+    def entries(folder: Path) -> list[os.DirEntry[str]]:
+        try:
+            return _visible(folder)
+        except OSError as error:
+            listing.problems.append((_relative(folder, campaign.root), f"cannot be read: {error.strerror}"))
+            return []
+
+    for rate in entries(campaign.path):
+        if rate.name in (COMPLETION, ABANDONED):
+            continue
+        if not _is_dir(rate) or parse_rate(rate.name) is None:
+            listing.problems.append((_relative(Path(rate.path), campaign.root), "is neither a rate nor a known file"))
+            continue
+        for variant in entries(Path(rate.path)):
+            if not _is_dir(variant):
+                listing.problems.append((_relative(Path(variant.path), campaign.root), "is not a variant's folder"))
+                continue
+            cell = CellListing(Cell(campaign, rate.name, variant.name))
+            for entry in entries(Path(variant.path)):
+                _add_file(cell, entry, listing)
+            cell.files.sort()
+            listing.cells.append(cell)
+    listing.cells.sort(key=lambda cell: (float(cell.cell.rate), cell.cell.variant_dir))
+    return listing
+
+
+def scan_cell(cell: Cell) -> CellListing:
+    """List one cell, as `scan_campaign` does; empty when its folder can't be read."""
+    listing = CellListing(cell)
+    try:
+        entries = _visible(cell.path)
+    except OSError:
+        return listing
+    for entry in entries:
+        _add_file(listing, entry, CampaignListing(cell.campaign))
+    listing.files.sort()
+    return listing
+
+
+def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListing) -> None:
+    try:
+        status = entry.stat()
+    except OSError as error:
+        listing.problems.append(
+            (_relative(Path(entry.path), listing.campaign.root), f"cannot be read: {error.strerror}")
+        )
+        # A link to storage that is away for the moment is still a run that was collected.
+        if (away := parse_name(entry.name)) is not None and entry.is_symlink():
+            cell.files.append(away)
+        return
+    if entry.name == METADATA:
+        cell.metadata = (status.st_size, status.st_mtime_ns)
+    elif (parsed := parse_name(entry.name)) is not None and entry.is_file():
+        seen = RawFile(
+            parsed.run, parsed.stream, parsed.kind, parsed.format, entry.name, status.st_size, status.st_mtime_ns
+        )
+        cell.files.append(seen)
+    else:
+        cell.strays.append(entry.name)
+        listing.problems.append((_relative(Path(entry.path), listing.campaign.root), "is no file of a run"))
+
+
+def encode(name: str) -> str:
+    """A folder name from the archive as one safe path part (percent-encoded; ordinary names stay as they are).
+
+    Snakemake gives ``{}<>`` and DuckDB gives ``%=`` and glob characters a meaning; archive names may hold any of them.
+    """
+    if name in (".", ".."):
+        return name.replace(".", "%2E")
+    # Letters of any script stay as they are: percent-encoded, a long name would outgrow what a file system allows.
+    return re.sub(r"[^\w:+\-.~@ ]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
+
+
+def decode(part: str) -> str:
+    """Inverse of `encode`."""
+    return unquote(part, errors="surrogateescape")
+
+
+def _folders(path: Path) -> list[str]:
+    return [entry.name for entry in _visible(path) if _is_dir(entry)]
+
+
+def _readable_folders(path: Path) -> list[str]:
+    try:
+        return _folders(path)
+    except OSError:
+        return []
+
+
+def _visible(path: Path) -> list[os.DirEntry[str]]:
+    with os.scandir(path) as entries:
+        return sorted(
+            (entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name
+        )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something has this name; not in a folder that can't be entered."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is, or links to, a folder; a link to a folder that it lies in leads round in circles."""
+    try:
+        if not entry.is_dir():
+            return False
+    except OSError:
+        return False
+    if not entry.is_symlink():
+        return True
+    target, folder = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
+    return not Path(folder).is_relative_to(target)
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()

@@ -96,11 +96,7 @@ def checksums(sums: Mapping[str, str]) -> str:
 def read_checksums(path: Path) -> list[tuple[str, str] | None]:
     """Name and SHA-256 of each line of such a file, None for a line that is no checksum. Raises OSError."""
     with open_raw(path) as file:
-        return parse_checksums(file.read(_LARGEST_BYTES))
-
-
-def parse_checksums(content: bytes) -> list[tuple[str, str] | None]:
-    """The same of its bytes."""
+        content = file.read(_LARGEST_BYTES)
     lines = map(_CHECKSUM.fullmatch, content.decode("utf-8", "surrogateescape").splitlines())
     return [line and (line[2], line[1].lower()) for line in lines]
 

@@ -3,29 +3,243 @@
 In: YAML files and ``--config``. Out: checked mappings, `Variants`, `Catalogue`, comparisons, load shapes, targets.
 """
 
-from loadstone.config.settings import (
-    CONFIG,
-    EXCLUDING,
-    SETTINGS,
-    check,
-    lag_limit,
-    limits,
-    load_variants,
-    share,
-)
-from loadstone.config.yaml_files import SCHEMAS, read_yaml, readable, validate
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-__all__ = [
-    "CONFIG",
-    "EXCLUDING",
-    "SCHEMAS",
-    "SETTINGS",
-    "check",
-    "lag_limit",
-    "limits",
-    "load_variants",
-    "read_yaml",
-    "readable",
-    "share",
-    "validate",
-]
+from loadstone.archive import parse_timestamp
+from loadstone.config import load_shapes, redact
+from loadstone.config.variants import Variants, cycle
+from loadstone.config.yaml_files import read_yaml, validate
+from loadstone.errors import LoadstoneError
+
+# Tags of the catalogue that leave runs out unless the configuration says otherwise.
+EXCLUDING = ("FAILED", "INVALID", "INCONSISTENT")
+
+_ANALYSIS: dict[str, Any] = {"margin": "5%", "confidence": 0.95, "lag_limit": {}}
+_LAG_LIMIT = {"time": "2ms", "share": "10%", "apart": "10ms"}
+_GATE = {
+    "reference": "previous",
+    "candidate": "newest",
+    "statistics": ["p50", "p99", "error_fraction"],
+    "ratio": 1.1,
+    "error_fraction": "1%",
+    "runs": 3,
+    "cannot_tell": "pass",
+    "overrides": [],
+}
+
+GATE_FILE = "gate.json"  # below the folder of reports: the outcome of the last gate
+
+_BUNDLE = {"path": "results/bundle.zip"}
+
+# Sections that tables depend on, besides variants, catalogue and comparisons.
+SETTINGS = ("analysis", "tags")
+
+CONFIG = Path("config/config.yaml")
+
+
+def check(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate the merged configuration and fill in what may be left out. Raises LoadstoneError."""
+    try:
+        checked: dict[str, Any] = json.loads(json.dumps(config, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise LoadstoneError(f"the configuration holds a value that is neither text nor a number: {error}") from None
+    for key in ("archive", "tables", "reports", "host"):
+        if type(checked.get(key)) in (int, float):  # `--config archive=2024` on the command line
+            checked[key] = str(checked[key])
+    if checked.get("host", "") is None:
+        del checked["host"]
+    validate(checked, "config.schema.json", "the configuration (config/config.yaml and --config)", CONFIG)
+    checked["tags"] = {"exclude": list(EXCLUDING), "include": []} | checked.get("tags", {})
+    checked["analysis"] = _ANALYSIS | checked.get("analysis", {})
+    checked["gate"] = _GATE | checked.get("gate", {})
+    _check_gate(checked["gate"])
+    checked["bundle"] = _BUNDLE | checked.get("bundle", {})
+    checked["verify"] = checked.get("verify", "")
+    checked["host"] = checked.get("host") or socket.gethostname()
+    _check_folders(checked)
+    _check_publish(checked)
+    if redact.has_user(checked.get("storage", {}).get("endpoint", "")):
+        raise LoadstoneError("the configuration: storage.endpoint names a user; put credentials into AWS_*")
+    _check_bundle(checked)
+    if "sweep" in checked:
+        _check_sweep(checked)
+    return checked
+
+
+def _check_gate(gate: Mapping[str, Any]) -> None:
+    """A timestamp is what folders are named: one that is no time would silently name none."""
+    words = ("previous", "newest", "best of last ")
+    for key in ("reference", "candidate"):
+        if not gate[key].startswith(words) and parse_timestamp(gate[key]) is None:
+            raise LoadstoneError(
+                f"the configuration: gate.{key}: {gate[key]!r} is not an ISO 8601 time with an offset, such as "
+                "2024-04-09T20:14:12-04:00"
+            )
+    for position, override in enumerate(gate["overrides"]):
+        if not {"app", "variant"} & override.keys() or not {"ratio", "error_fraction"} & override.keys():
+            raise LoadstoneError(
+                f"the configuration: gate.overrides.{position}: needs an app or a variant, and what it allows: a ratio "
+                "or an error_fraction"
+            )
+
+
+def share(declared: str | float) -> float:
+    """A share as people write it, ``5%`` or ``0.05``."""
+    return float(declared.removesuffix("%")) / 100 if isinstance(declared, str) else float(declared)
+
+
+def lag_limit(config: Mapping[str, Any]) -> dict[str, float]:
+    """From which send lag on a run is limited by its generator: fields of `tables.sending.LagLimit`."""
+    declared = _LAG_LIMIT | config["analysis"]["lag_limit"]
+    times = {f"{name}_ns": load_shapes.seconds(declared[name]) * 1e9 for name in ("time", "apart")}
+    return times | {"share": share(declared["share"])}
+
+
+def limits(config: Mapping[str, Any]) -> dict[str, int]:
+    """How often failed runs are tried again, and how many failures in a row stop a sweep."""
+    sweep = config.get("sweep", {})
+    return {"retries": sweep.get("retries", 1), "give_up_after": sweep.get("give_up_after", 3)}
+
+
+def _check_folders(config: Mapping[str, Any]) -> None:
+    """Archive, tables and site must not lie in one another: what is derived is also removed again."""
+    folders = {key: Path(config[key]).resolve() for key in ("archive", "tables", "reports")}
+    for (one, inner), (other, outer) in permutations(folders.items(), 2):
+        if inner.is_relative_to(outer):
+            raise LoadstoneError(f"the configuration puts {one} ({inner}) into {other} ({outer}); use separate folders")
+    for key in ("tables", "reports"):
+        if set(config[key]) & set("{}<>"):
+            raise LoadstoneError(f"the configuration: {key} can't have any of {{}}<> in its name: {config[key]}")
+
+
+def _check_publish(config: Mapping[str, Any]) -> None:
+    """What is published goes neither where it comes from nor is it called by a password."""
+    publish = config.get("publish", {})
+    for key in ("remote", "endpoint"):
+        if redact.has_user(publish.get(key, "")) and not publish[key].startswith("ssh://"):
+            raise LoadstoneError(f"the configuration: publish.{key} names a user; put credentials into git or AWS_*")
+    if "path" in publish:
+        path = Path(publish["path"]).expanduser().resolve()
+        for key in ("archive", "tables", "reports"):
+            folder = Path(config[key]).resolve()
+            if path.is_relative_to(folder) or folder.is_relative_to(path):
+                raise LoadstoneError(
+                    f"the configuration: publish.path ({path}) and {key} ({folder}) must be separate folders"
+                )
+
+
+def _check_bundle(config: Mapping[str, Any]) -> None:
+    """A bundle lies beside what it holds, never in it."""
+    path = Path(config["bundle"]["path"]).expanduser().resolve()
+    for key in ("archive", "tables", "reports"):
+        if path.is_relative_to(Path(config[key]).resolve()):
+            raise LoadstoneError(f"the configuration: bundle.path ({path}) is inside {key}; choose another place")
+
+
+def _check_sweep(config: Mapping[str, Any]) -> None:
+    sweep, target = config["sweep"], config.get("target", {"variants": {}, "processes": {}})
+    found = [
+        f"  sweep.variants: {name!r} is not declared under target.variants"
+        for name in sweep["variants"]
+        if name not in target["variants"]
+    ]
+    for name, variant in target["variants"].items():
+        for part in ("processes", "dependencies"):
+            found += [
+                f"  target.variants.{name}.{part}: {used!r} is not declared under target.{part}"
+                for used in variant.get(part, [])
+                if used not in target.get(part, {})
+            ]
+        declared = target.get("processes", {})
+        ports = {declared[used]["port"] for used in variant.get("processes", []) if used in declared}
+        if ports and (port := _loopback_port(variant["url"])) is not None and port not in ports:
+            found.append(f"  target.variants.{name}.url: none of its processes declares the port {port}")
+        drawn = {header.lower() for header in variant.get("draw", {})}
+        found += [
+            f"  target.variants.{name}.draw: {header} has a value among headers too"
+            for header in variant.get("headers", {})
+            if header.lower() in drawn
+        ]
+    found += [f"  {where}: {_NO_USERS}" for where, url in _addresses(target) if redact.has_user(url)]
+    found += [f"  sweep.{fault}" for fault in load_shapes.faults(sweep)]
+    found += _draw_faults(sweep, target)
+    if found:
+        raise LoadstoneError("the configuration contradicts itself:\n" + "\n".join(found))
+
+
+def _draw_faults(sweep: Mapping[str, Any], target: Mapping[str, Any]) -> list[str]:
+    """One after another, there is no program yet that draws headers."""
+    drawing = [name for name in sweep["variants"] if target["variants"].get(name, {}).get("draw")]
+    if sweep.get("generator") != "serial":
+        return []
+    return [f"  target.variants.{name}.draw: needs another generator than serial" for name in drawing]
+
+
+_NO_USERS = (
+    "names a user, which would be written into archive and pages; give it as a header, "
+    'such as headers: {Authorization: "Basic ..."}'
+)
+
+
+def _addresses(target: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every address that a target declares, with its key."""
+    for name, variant in target["variants"].items():
+        yield f"target.variants.{name}.url", variant.get("url", "")
+    for name, process in target.get("processes", {}).items():
+        yield f"target.processes.{name}.ready", process.get("ready", "")
+
+
+def _loopback_port(url: str) -> int | None:
+    """The port of an address on this machine; None for any other."""
+    try:
+        parts = urlsplit(url)
+        if parts.hostname in ("127.0.0.1", "localhost"):
+            return parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        pass
+    return None
+
+
+def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
+    """The variants' names, labels and colours. Raises LoadstoneError."""
+    declared = read_yaml(path) or {}
+    validate(declared, "variants.schema.json", str(path))
+    folders: dict[tuple[str, str], str] = {}
+    for app, variants in declared.items():
+        for name, fields in variants.items():
+            for folder in {name, *(fields or {}).get("aliases", ())}:
+                if folders.setdefault((app, folder), name) != name:
+                    other = folders[app, folder]
+                    raise LoadstoneError(
+                        f"{path}: {app}: the folder name {folder!r} is claimed by both {other!r} and {name!r}"
+                    )
+            _check_history(f"{path}: {app}: {name}", [former["until"] for former in (fields or {}).get("history", ())])
+    found = Variants(declared)
+    for app in declared:
+        _check_layers(f"{path}: {app}", found.over(app))
+    return found
+
+
+def _check_layers(where: str, over: dict[str, tuple[str, ...]]) -> None:
+    for name, belows in over.items():
+        for below in belows:
+            if below not in over:
+                raise LoadstoneError(f"{where}: {name}: over: {below!r} is no canonical name of a variant of this app")
+    if circle := cycle(over):
+        raise LoadstoneError(f"{where}: these variants form a circle of `over`: {' over '.join(circle)}")
+
+
+def _check_history(where: str, untils: list[str]) -> None:
+    instants = []
+    for text in untils:
+        if (instant := parse_timestamp(text)) is None:
+            raise LoadstoneError(f"{where}: history: {text!r} is not an ISO 8601 time with an offset")
+        instants.append(instant)
+    if instants != sorted(set(instants)):
+        raise LoadstoneError(f"{where}: history: the oldest label comes first, and each ends at a time of its own")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive import parse_timestamp
-from loadstone.config import read_yaml, validate
+from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
 
 Key = tuple[str, str, str]  # app, host and timestamp, as tables show them

@@ -6,8 +6,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from loadstone import config
 from loadstone.archive import Campaign
+from loadstone.config import share
+from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
 
 # What may be pooled when a comparison asks for it by name, and how a reader is told.
@@ -41,7 +42,8 @@ class Fit:
 class Comparison:
     """One entry. Empty `variants` or `rates` (requests/s) stand for all; `exclude` holds fnmatch patterns.
 
-    Without a `baseline` variant or a `margin` (a share) those of the configuration count.
+    Without a `baseline` variant or a `margin` (a share) those of the configuration count. `declared` is the
+    entry itself.
     """
 
     id: str
@@ -56,6 +58,7 @@ class Comparison:
     fits: tuple[Fit, ...] = ()
     baseline: str | None = None
     margin: float | None = None
+    declared: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def campaigns(self, root: Path) -> list[Campaign]:
         """Every campaign that this may mean; those that the archive does not hold too."""
@@ -81,8 +84,8 @@ def load(path: Path = Path("config/comparisons.yaml")) -> list[Comparison]:
     """All comparisons in their order; none when there is no such file. Raises LoadstoneError."""
     if not path.exists():
         return []
-    content = config.read_yaml(path) or []
-    config.validate(content, "comparisons.schema.json", str(path))
+    content = read_yaml(path) or []
+    validate(content, "comparisons.schema.json", str(path))
     found = [from_config(entry) for entry in content]
     _check_ids(found, path)
     return found
@@ -103,7 +106,8 @@ def from_config(entry: Mapping[str, Any]) -> Comparison:
         allow=frozenset(entry.get("allow", ())),
         fits=tuple(_fit(fit) for fit in entry.get("fits", ())),
         baseline=entry.get("baseline"),
-        margin=config.share(entry["margin"]) if "margin" in entry else None,
+        margin=share(entry["margin"]) if "margin" in entry else None,
+        declared=entry,
     )
 
 
@@ -111,26 +115,6 @@ def _fit(entry: Mapping[str, str]) -> Fit:
     """CPU and memory are of something, latencies are not."""
     used = entry["of"] in ("cpu", "memory")
     return Fit(entry["x"], entry["of"], entry.get("name", "TOTAL") if used else None)
-
-
-def to_config(comparison: Comparison) -> dict[str, Any]:
-    """Inverse of `from_config`: all that tables and page depend on, as plain values."""
-    return {
-        "id": comparison.id,
-        "title": comparison.title,
-        "app": comparison.app,
-        "host": list(comparison.hosts),
-        "timestamps": list(comparison.timestamps),
-        "exclude": list(comparison.exclude),
-        "variants": list(comparison.variants),
-        "rates": list(comparison.rates),
-        "allow": sorted(comparison.allow),
-        "fits": [{key: value for key, value in vars(fit).items() if value} for fit in comparison.fits],
-    } | {
-        name: value
-        for name, value in (("baseline", comparison.baseline), ("margin", comparison.margin))
-        if value is not None
-    }
 
 
 def _check_ids(found: Collection[Comparison], path: Path) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadstone import config
 from loadstone.archive import parse_name
 from loadstone.archive.durable import open_raw
+from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
 from loadstone.readers import FORMATS, markdown, summary_table
 from loadstone.readers.base import Problems
@@ -53,8 +53,8 @@ def load_entries(path: Path = DECLARATION) -> list[Entry]:
     """All entries in their order; none when there is no such file. Raises LoadstoneError."""
     if not path.exists():
         return []
-    content = config.read_yaml(path) or []
-    config.validate(content, "imports.schema.json", str(path))
+    content = read_yaml(path) or []
+    validate(content, "imports.schema.json", str(path))
     return [_entry(number, entry, path) for number, entry in enumerate(content, 1)]
 
 

@@ -9,7 +9,7 @@ To read the files of a further tool, say those of ``ab -g`` under the name ``ab.
 1. Write a module here with a function that yields batches of `base.SCHEMA` (`base.Rows`, `stream.csv_records` and
    `stream.text_lines` do the common part) and, at its end, ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``.
 2. Add the module to `_MODULES` below. Its place is its rank: when a run holds the same twice, the first counts.
-3. Add the name to `FOREIGN` in `loadstone.archive.layout`, with what such a file is of a run.
+3. Add the name to `FOREIGN` in `loadstone.archive`, with what such a file is of a run.
 4. Add a row to the list of formats in `docs/importing.md`.
 
 `tests/readers/test_every_format.py` damages a file of every format in every way: give it one. What the latency of the

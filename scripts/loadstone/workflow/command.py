@@ -15,8 +15,8 @@ from typing import Any
 from loadstone.archive.locks import hold
 from loadstone.archive.progress import Journal
 from loadstone.collect.targets.kubernetes import session
+from loadstone.config import GATE_FILE
 from loadstone.config import target as declared_target
-from loadstone.config.settings import GATE_FILE
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import Detached, note_signals
 from loadstone.report import progress_page

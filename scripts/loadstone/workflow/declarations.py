@@ -104,7 +104,7 @@ class Declarations:
         """The declaration of one comparison. Raises LoadstoneError where there is none."""
         if name not in self.comparisons:
             raise LoadstoneError(f"config/comparisons.yaml declares no comparison {name}")
-        return comparisons.to_config(self.comparisons[name])
+        return dict(self.comparisons[name].declared)
 
     def campaigns_of(self, name: str) -> list[Key]:
         """Those of its campaigns that the archive holds."""

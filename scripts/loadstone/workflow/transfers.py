@@ -27,10 +27,10 @@ def check(targets: Set[str], config: Mapping[str, Any]) -> None:
     if "publish" in targets:
         configured_destination(config.get("publish"))
     if targets & {"push", "pull"}:
-        from loadstone.publish.bucket import store  # noqa: PLC0415 - most commands need no bucket
+        from loadstone.publish import s3  # noqa: PLC0415 - most commands need no bucket
 
-        with store.opened(config.get("storage")) as bucket:
-            bucket.listing(store.PUSHING)
+        with s3.opened(config.get("storage")) as bucket:
+            bucket.listing(s3.PUSHING)
 
 
 def preview(target: str, config: Mapping[str, Any]) -> list[str]:
@@ -49,10 +49,9 @@ def preview(target: str, config: Mapping[str, Any]) -> list[str]:
 
         to = configured_destination(config.get("publish"))
         return publish.preview(reports, to, keep=config["publish"].get("keep"))
-    from loadstone.publish.bucket import pull, push  # noqa: PLC0415
+    from loadstone.publish.bucket import transfer  # noqa: PLC0415
 
-    previewed = {"push": push.preview, "pull": pull.preview}[target]
-    return previewed(archive, tables, config.get("storage"))
+    return transfer.preview(target, archive, tables, config.get("storage"))
 
 
 def show_preview(

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import pytest
 from conftest import PROJECT
-from loadstone.publish.bucket import pull, push
 from loadstone.publish.bucket.names import archive_path
+from loadstone.publish.bucket.transfer import pull, push
 from support.buckets import Bucket, contents, pulled, pushed, refused, write_tables
 from support.relay import Asked, Relay, relayed
 
 WORKER = """
 import json, sys
 from pathlib import Path
-import importlib
+from loadstone.publish.bucket import transfer
 name, root, declared = sys.argv[1:]
-work = getattr(importlib.import_module(f"loadstone.publish.bucket.{name}"), name)
-work(Path(root), Path(root).parent / "tables", json.loads(declared), lambda text: None)
+getattr(transfer, name)(Path(root), Path(root).parent / "tables", json.loads(declared), lambda text: None)
 """
 KILLS = 4
 
@@ -104,7 +103,7 @@ def test_a_pull_killed_at_moments_of_chance(archive, elsewhere, bucket) -> None:
 def test_the_server_is_gone_half_way(archive, elsewhere, bucket, number) -> None:
     here = contents(archive)
     with relayed(bucket.endpoint) as relay:
-        for work, root in ((push.push, archive), (pull.pull, elsewhere)):
+        for work, root in ((push, archive), (pull, elsewhere)):
             relay.forget()
             relay.at = lambda _: len(relay.asked) < number
             said = refused(work, root, bucket, endpoint=relay.endpoint)

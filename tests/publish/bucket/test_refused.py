@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from loadstone.errors import LoadstoneError
-from loadstone.publish.bucket import names, store
-from loadstone.publish.bucket.pull import pull
-from loadstone.publish.bucket.push import push
+from loadstone.publish import s3
+from loadstone.publish.bucket import names
+from loadstone.publish.bucket.transfer import pull, push
 from support.buckets import EVENING, MORNING, contents, pulled, pushed, refused, write_run
 from support.faulty_storage import faulty_storage
 from support.storage import SECRET
@@ -69,7 +69,7 @@ def test_a_run_that_is_not_what_its_checksums_say_is_not_pushed(archive, bucket)
     (archive / OPEN / "2.run.json").unlink()
     said = refused(push, archive, bucket)
     assert f"{PLAIN}/1.warmups.json.zst does not match its checksum in {PLAIN}/1.sha256" in said
-    assert f"{OPEN}/2.sha256 lists 2.run.json, which is missing here" in said
+    assert f"{OPEN}/2.sha256 lists 2.run.json, which is missing" in said
     there = bucket.objects()
     assert not [name for name in there if f"{PLAIN}/1." in name or f"{OPEN}/2." in name]
     assert f"archive/{OPEN}/1.results.json.zst" in there
@@ -190,7 +190,7 @@ def test_a_full_disk_and_a_read_only_one(archive, bucket, tmp_path) -> None:
 
 def test_two_who_push_at_once(archive, bucket, tmp_path, monkeypatch) -> None:
     (tmp_path / "other").mkdir()
-    with store.opened(bucket.declared()) as place, place.writing():
+    with s3.opened(bucket.declared()) as place, place.writing():
         monkeypatch.chdir(tmp_path / "other")  # another folder, or machine
         said = refused(push, archive, bucket)
         assert "is pushing to the bucket" in said and str(Path(__file__).parents[3]) in said
@@ -199,7 +199,7 @@ def test_two_who_push_at_once(archive, bucket, tmp_path, monkeypatch) -> None:
 
 
 def test_who_was_killed_may_go_on_and_others_learn_whom_to_wait_for(archive, bucket, tmp_path, monkeypatch) -> None:
-    with store.opened(bucket.declared()) as place, place.writing():
+    with s3.opened(bucket.declared()) as place, place.writing():
         (claim,) = bucket.objects()
         content = bucket.objects()[claim]
     bucket.put(claim, content)  # as one that was killed leaves it

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pytest
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
-from loadstone.publish.bucket import pull, push
+from loadstone.publish.bucket.transfer import preview, push
 from support.buckets import EVENING, LARGE, MORNING, at_home, contents, pulled, pushed, write_run, write_tables
 from support.relay import Relay, relayed
 
@@ -88,7 +88,7 @@ def test_a_large_file_is_whole_or_not_there(archive, elsewhere, bucket) -> None:
         relay.mends = True
         declared = bucket.declared(endpoint=relay.endpoint)
         with pytest.raises(LoadstoneError, match="run the same command again"):
-            push.push(archive, archive.parent / "tables", declared, lambda _: None)
+            push(archive, archive.parent / "tables", declared, lambda _: None)
     bucket.check_runs()
     assert not [name for name in bucket.objects() if name.endswith(f"{EVENING}/100/plain/3.results.json.zst")]
     pushed(archive, bucket)
@@ -117,10 +117,10 @@ def test_of_tables_what_changed_is_replaced_and_what_is_gone_is_removed(archive,
 
 def test_a_dry_run_says_what_would_be_transferred(archive, elsewhere, bucket) -> None:
     tables, count = archive.parent / "tables", len(contents(archive))
-    lines = push.preview(archive, tables, bucket.declared())
+    lines = preview("push", archive, tables, bucket.declared())
     assert f"transferred: {count} files" in lines[1] and not bucket.objects()
     pushed(archive, bucket)
     before = bucket.objects()
-    assert "transferred: 0 files" in push.preview(archive, tables, bucket.declared())[1]
-    assert f"transferred: {count} files" in pull.preview(elsewhere, tables, bucket.declared())[1]
+    assert "transferred: 0 files" in preview("push", archive, tables, bucket.declared())[1]
+    assert f"transferred: {count} files" in preview("pull", elsewhere, tables, bucket.declared())[1]
     assert bucket.objects() == before and not elsewhere.exists()

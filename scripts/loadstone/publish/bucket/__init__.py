@@ -2,7 +2,7 @@
 
 ``<prefix>/archive/...`` are the archive's files by their own names, every part percent-encoded (`archive.encode`),
 ``<prefix>/tables/...`` the tables, and ``<prefix>/pushing/...`` says who is writing now. ``names.py`` says which files
-of an archive a bucket keeps and in which order they go, ``store.py`` is the bucket and what was compared with it.
+of an archive a bucket keeps and in which order they go, ``transfer.py`` transfers them.
 
 Tables in a bucket are queried with Arrow's datasets (docs/buckets.md). A file system given to DuckDB would need fsspec
 and lists all partitions itself; with a dataset DuckDB hands down conditions on folders.

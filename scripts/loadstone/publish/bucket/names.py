@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from loadstone import archive
 from loadstone.archive import MAIN_STREAM, RawFile, decode, encode, parse_rate, trace_dumps
-from loadstone.archive.staging import parse_checksums
+from loadstone.archive.staging import read_checksums
 from loadstone.importing.plan import IMPORTED
 
 Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for what lies above
@@ -64,17 +65,8 @@ def object_name(path: str) -> str:
 
 def archive_path(name: str) -> str | None:
     """The file of an archive that an object is; None when it is none, whatever its name would like to be."""
-    folder, _, last = name.rpartition("/")
-    path = f"{_decoded(folder)}/{_decoded(last)}"
-    return path if _decoded(folder) and _decoded(last) and belongs(path) else None
-
-
-@_cached
-def _decoded(name: str) -> str:
-    """Empty when it would lead elsewhere or is not the one name of what it means."""
-    parts = [decode(part) for part in name.split("/")]
-    is_plain = all(part not in ("", ".", "..") and "/" not in part and "\0" not in part for part in parts)
-    return "/".join(parts) if is_plain and object_name("/".join(parts)) == name else ""
+    path = decode(name)
+    return path if "\0" not in path and belongs(path) and object_name(path) == name else None
 
 
 def belongs(path: str) -> bool:
@@ -94,12 +86,12 @@ def belongs(path: str) -> bool:
 def _kind(folder: str) -> str:
     """What lies in a folder of an archive; empty when nothing that is kept."""
     parts = folder.split("/")
-    is_ours = not any(part.startswith(("_", ".")) for part in parts[:-1])
+    is_ours = all(part[:1] not in ("", "_", ".") for part in parts[:-1])
     if parts[-1] == trace_dumps.FOLDER:
         return trace_dumps.FOLDER if is_ours and len(parts) <= 4 else ""
     if parts[-1] == IMPORTED:
         return IMPORTED if is_ours and len(parts) == 4 else ""
-    if not is_ours or parts[-1].startswith(("_", ".")):
+    if not is_ours or parts[-1][:1] in ("", "_", "."):
         return ""
     if len(parts) == 3:
         return "campaign"
@@ -149,10 +141,10 @@ def _raw(path: str) -> RawFile:
     return raw
 
 
-def checksums(content: bytes, unit: TransferUnit) -> dict[str, str]:
+def checksums(file: Path, unit: TransferUnit) -> dict[str, str]:
     """What a run's checksums say: path -> SHA-256. Raises ValueError when that is not about the run's own files."""
     found = {}
-    for line in parse_checksums(content):
+    for line in read_checksums(file):
         raw = _parsed(line[0]) if line else None
         if line is None or raw is None or raw.run != unit.run:
             raise ValueError(line)

@@ -1,0 +1,446 @@
+"""Push and pull: what is missing on the other side is transferred, and no result on either side is ever replaced.
+
+`push`: of a campaign all runs go first, then what was planned, then what closes it; of a run its main results go last.
+So what a killed push leaves is never taken for more than it is, and the next one goes on.
+
+`pull`: a campaign that is not here is put together in a hidden folder beside its place and appears by one rename. Each
+run is fetched into a hidden folder of its own, held against its checksums, and given its names, main results last. What
+closes a campaign comes before its runs and what plans them after, so that half of a copy asks for no attack. `pull` is
+a command of its own: the graph of any other target is older than what it fetches.
+"""
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from loadstone.archive import encode, locks
+from loadstone.archive.durable import give_name, replace, sha256_of, sync
+from loadstone.errors import LoadstoneError
+from loadstone.publish import s3
+from loadstone.publish.bucket import names
+from loadstone.publish.bucket.names import MARKS, PLAN, RESULTS, Group, TransferUnit
+from loadstone.publish.bundle import table_files
+from loadstone.publish.s3 import DamagedError, ObjectInfo, Store, each
+from loadstone.tables import verify
+from loadstone.tables.layout import prepare_folder, text
+from loadstone.text import counted, megabytes
+
+ARCHIVE, TABLES = "archive", "tables"
+_LOCK = ".pull.lock"
+_COMPARED = ".stored"
+_ABOVE = ("above",)
+_SHOWN = 20  # names in a preview
+_SAY_EVERY_S = 10.0
+
+Log = Callable[[str], None]
+
+
+def push(archive: Path, tables: Path, declared: Mapping[str, Any] | None, log: Log) -> int:
+    """Push to the bucket what is missing there; returns how many files were transferred.
+
+    A file that differs from its object is named, its run or campaign is left as it is there, and all else is done; then
+    LoadstoneError is raised, as for whatever else goes wrong.
+    """
+    with s3.opened(declared) as bucket, bucket.writing():
+        transfer = _Transfer(archive, tables, bucket, log)
+        _push(transfer, declared)
+        return transfer.end(
+            "there",
+            "all others are there, and its tables are unchanged. Objects in a bucket are never replaced: if the file "
+            "here is right, remove the object there",
+        )
+
+
+def pull(archive: Path, tables: Path, declared: Mapping[str, Any] | None, log: Log) -> int:
+    """Pull into the archive what is missing; returns how many files were transferred.
+
+    What was compared is noted below `tables`. An object that differs from its file here, or is not what its run's
+    checksums say, is named and its run left out, and all else is done; then LoadstoneError is raised, as for whatever
+    else goes wrong.
+    """
+    with s3.opened(declared) as bucket:
+        there = _listing(bucket)
+        archive.mkdir(parents=True, exist_ok=True)
+        held = locks.hold("pull", archive / _LOCK)
+        transfer = _Transfer(archive, tables, bucket, log)
+        try:
+            _pull(transfer, there)
+        finally:
+            (archive / _LOCK).unlink()
+            os.close(held)
+        return transfer.end("here", "all others are here, and nothing here was replaced")
+
+
+def preview(command: str, archive: Path, tables: Path, declared: Mapping[str, Any] | None) -> list[str]:
+    """What `push` or `pull` would do now, for people; changes nothing. Raises LoadstoneError."""
+    with s3.opened(declared) as bucket:
+        transfer = _Transfer(archive, tables, bucket, lambda _: None, dry=True)
+        if command == "push":
+            _push(transfer, declared)
+        else:
+            _pull(transfer, _listing(bucket))
+        return transfer.lines()
+
+
+def _push(transfer: "_Transfer", declared: Mapping[str, Any] | None) -> None:
+    found = list(verify.files(transfer.archive)) if transfer.archive.is_dir() else []
+    here = list(filter(names.belongs, found))
+    if others := len(found) - len(here):
+        transfer.notices.append(
+            f"{counted(others, 'file')} in the archive's folder belong to no campaign and are not pushed"
+        )
+    there, _ = _by_path(transfer.bucket.listing(ARCHIVE))
+    for group, paths in names.groups(here).items():
+        _CampaignPush(transfer, group, there).push(names.units(paths))
+    if (declared or {}).get("tables", True) and not transfer.problems:
+        if there.keys() - set(here):
+            transfer.notices.append(
+                f"{transfer.bucket.name} holds runs that are missing here, so its tables are left unchanged: pull, "
+                "then push"
+            )
+        else:
+            _push_tables(transfer)
+
+
+def _push_tables(transfer: "_Transfer") -> None:
+    """Make the tables there those of here."""
+    here = {f"{TABLES}/{path.relative_to(transfer.tables).as_posix()}": path for path in table_files(transfer.tables)}
+    there = {f"{TABLES}/{name}": held for name, held in transfer.bucket.listing(TABLES).items()}
+    compared = ComparedFiles(transfer.tables, transfer.bucket, (TABLES,))
+
+    def bring(name: str) -> None:
+        if name in there and compared.is_same(name, here[name], there[name]):
+            transfer.was_there()
+        else:
+            transfer.send(name, here[name], compared)
+
+    each(bring, sorted(here))
+    gone = [name for name in there.keys() - here.keys() if name.endswith(".parquet")]
+    if not transfer.dry:
+        each(transfer.bucket.remove, gone)
+        compared.save()
+    if gone:
+        transfer.removed = len(gone)
+        transfer.notices.append(f"{counted(len(gone), 'table file')} removed that no longer exist here")
+
+
+def _pull(transfer: "_Transfer", there: Mapping[str, ObjectInfo]) -> None:
+    """Campaign after campaign, what lies above them first."""
+    known, strange = _by_path(there)
+    if strange:
+        transfer.notices.append(f"{counted(strange, 'object')} belong to no campaign and are not pulled")
+    for group, paths in names.groups(known).items():
+        _CampaignPull(transfer, group, known).pull(names.units(paths))
+
+
+def _listing(bucket: Store) -> dict[str, ObjectInfo]:
+    """All objects of the archive there, by their names; one that is there is no empty bucket."""
+    if not (there := bucket.listing(ARCHIVE)):
+        raise LoadstoneError(f"{bucket.name} holds no archive: push one, or correct `storage.to`")
+    return there
+
+
+def _by_path(objects: Mapping[str, ObjectInfo]) -> tuple[dict[str, ObjectInfo], int]:
+    """Objects by the files of an archive that they are, and how many are none."""
+    found = {path: held for name, held in objects.items() if (path := names.archive_path(name)) is not None}
+    return found, len(objects) - len(found)
+
+
+def _object(path: str) -> str:
+    return f"{ARCHIVE}/{names.object_name(path)}"
+
+
+class ComparedFiles:
+    """Which files of a campaign (`group`: its folders) were compared with their objects, kept below `tables`."""
+
+    def __init__(self, tables: Path, bucket: Store, group: Group) -> None:
+        *folders, name = map(encode, group or _ABOVE)
+        self._tables, self._bucket = tables, bucket
+        self._path = tables.joinpath(_COMPARED, *folders, f"{name}.json")
+        self._found = self._read()
+        self._is_new = False
+
+    def _read(self) -> dict[str, list[int]]:
+        try:
+            content = json.loads(self._path.read_bytes())
+            return dict(content["files"]) if content["where"] == self._bucket.address else {}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+    def is_same(self, name: str, file: Path, held: ObjectInfo) -> bool:
+        """Whether a file has the content of an object; they are read again only if either has changed."""
+        status = file.stat()
+        if self._found.get(name) == _identity(status, held):
+            return True
+        if status.st_size != held.size or not self._bucket.is_same(name, file):
+            return False
+        self.note(name, status, held)
+        return True
+
+    def note(self, name: str, status: os.stat_result, held: ObjectInfo) -> None:
+        """That they have the same content."""
+        self._found[name], self._is_new = _identity(status, held), True
+
+    def save(self) -> None:
+        """Once per campaign. What can't be noted is compared again."""
+        if self._is_new:
+            content = {"where": self._bucket.address, "files": self._found}
+            with suppress(OSError, LoadstoneError):
+                prepare_folder(self._tables, self._path.parent)
+                replace(self._path, json.dumps(content).encode("utf-8", "surrogateescape"))
+
+
+def _identity(status: os.stat_result, held: ObjectInfo) -> list[int]:
+    return [status.st_size, status.st_mtime_ns, held.size, held.written_s]
+
+
+@dataclass
+class _Transfer:
+    """One push or pull, by several threads. `problems` make it fail at its end; `notices` are worth saying."""
+
+    archive: Path
+    tables: Path
+    bucket: Store
+    log: Log
+    dry: bool = False
+    sent: list[str] = field(default_factory=list)
+    bytes: int = 0
+    same: int = 0
+    removed: int = 0
+    problems: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    _said: float = field(default_factory=time.monotonic)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def send(self, name: str, file: Path, compared: ComparedFiles) -> None:
+        """Write one object."""
+        status = file.stat()
+        if not self.dry:
+            compared.note(name, status, self.bucket.put(name, file))
+        self.moved(name, status.st_size)
+
+    def moved(self, name: str, size: int) -> None:
+        """One more file was transferred."""
+        with self._lock:
+            self.sent.append(name)
+            self.bytes += size
+            if time.monotonic() - self._said > _SAY_EVERY_S:
+                self._said = time.monotonic()
+                self.log(f"so far {self._moves()}")
+
+    def was_there(self, number: int = 1) -> None:
+        """So many files were on both sides."""
+        with self._lock:
+            self.same += number
+
+    def end(self, where: str, otherwise: str) -> int:
+        """Say what was done; how many files were transferred. Raises LoadstoneError when there were problems."""
+        for line in (*self.notices, *self.problems):
+            self.log(line)
+        if self.sent or self.removed or self.problems:
+            self.log(f"{self.bucket.name}: {self._moves()} transferred, {counted(self.same, 'file')} already {where}")
+        else:
+            self.log(f"{self.bucket.name}: all {counted(self.same, 'file')} already {where}: nothing was transferred")
+        if self.problems:
+            raise LoadstoneError(
+                f"{counted(len(self.problems), 'part')} of the archive could not be transferred (named above); "
+                + otherwise
+            )
+        return len(self.sent)
+
+    def lines(self) -> list[str]:
+        """The same of a dry run."""
+        more = [f"    and {len(self.sent) - _SHOWN:,} more"] if len(self.sent) > _SHOWN else []
+        shown = [f"    {text(name)}" for name in self.sent[:_SHOWN]]
+        remarks = [f"  {line}" for line in (*self.notices, *self.problems)]
+        return [self.bucket.name, f"  transferred: {self._moves()}", *shown, *more, *remarks]
+
+    def _moves(self) -> str:
+        return f"{counted(len(self.sent), 'file')} ({megabytes(self.bytes)})"
+
+
+class _IncompleteError(DamagedError):
+    """A run has no main results yet."""
+
+
+class _Campaign:
+    """One campaign, or what lies above the campaigns, on both sides; `there` are the objects by their files' paths."""
+
+    def __init__(self, transfer: _Transfer, group: Group, there: Mapping[str, ObjectInfo]) -> None:
+        self._transfer, self._there = transfer, there
+        self._compared = ComparedFiles(transfer.tables, transfer.bucket, group)
+
+    def _at(self, path: str) -> Path:
+        return self._transfer.archive / path
+
+    def _is_same(self, path: str) -> bool:
+        return self._compared.is_same(_object(path), self._at(path), self._there[path])
+
+    def _is_collecting(self, unit: TransferUnit) -> bool:
+        """A run's files are given their names one after another, out of a hidden folder."""
+        return unit.run is not None and self._at(unit.paths[0]).with_name(f".{unit.run}.part").exists()
+
+    def _check(self, unit: TransferUnit, at: Callable[[str], Path]) -> None:
+        """Raises DamagedError unless a run's files, which are `at` some place, are what its checksums say."""
+        if unit.sums is None:
+            return
+        try:
+            sums = names.checksums(at(unit.sums), unit)
+        except ValueError:
+            raise DamagedError(f"{text(unit.sums)} does not hold checksums") from None
+        for path in sums:
+            if not at(path).exists():
+                is_begun = names.is_main(path) or not any(map(names.is_main, unit.paths))
+                missing = f"{text(unit.sums)} lists {text(path.rpartition('/')[2])}, which is missing"
+                raise (_IncompleteError if is_begun else DamagedError)(missing)
+        for path, digest in sums.items():
+            if sha256_of(at(path)) != digest:
+                raise DamagedError(f"{text(path)} does not match its checksum in {text(unit.sums)}")
+
+    def _save(self) -> None:
+        if not self._transfer.dry:
+            self._compared.save()
+
+
+class _CampaignPush(_Campaign):
+    def push(self, units: list[TransferUnit]) -> None:
+        """What stays back keeps back what would say that the campaign is whole."""
+        self._is_held_back = False
+        try:
+            for stage in (RESULTS, PLAN, MARKS):
+                if not self._is_held_back:
+                    each(self._offer, [unit for unit in units if unit.stage == stage])
+        finally:
+            self._save()
+
+    def _offer(self, unit: TransferUnit) -> None:
+        missing = [path for path in unit.paths if path not in self._there]
+        try:
+            why = self._refusal(unit, missing)
+        except OSError as error:
+            if error.errno is None:  # the storage's
+                raise
+            why = f"{text(error.filename or unit.name)} cannot be read: {error.strerror}"
+        if why:
+            self._is_held_back = True
+            self._transfer.problems.append(f"{text(unit.name)} was not pushed: {why}" if missing else why)
+        elif missing and self._is_collecting(unit):
+            self._is_held_back = True
+            self._transfer.notices.append(f"{text(unit.name)} was not pushed: it is still being collected")
+        else:
+            self._transfer.was_there(len(unit.paths) - len(missing))
+            for path in missing:
+                self._transfer.send(_object(path), self._at(path), self._compared)
+
+    def _refusal(self, unit: TransferUnit, missing: list[str]) -> str:
+        """Why nothing of it may be transferred; empty where it may."""
+        for path in unit.paths:
+            if not S_ISREG(self._at(path).stat().st_mode):  # to read a pipe would block for ever
+                return f"{text(path)} is not a regular file"
+        for path in unit.paths:
+            if path in self._there and not self._is_same(path):
+                return f"{text(path)} differs from the object in the bucket"
+        if missing and not self._is_collecting(unit):
+            try:
+                self._check(unit, self._at)
+            except DamagedError as error:
+                return str(error)
+        return ""
+
+
+class _CampaignPull(_Campaign):
+    def __init__(self, transfer: _Transfer, group: Group, there: Mapping[str, ObjectInfo]) -> None:
+        super().__init__(transfer, group, there)
+        self._incomplete: set[str] = set()  # cells of which a run was not taken
+        self._depth = len(group)
+        self._final = self._base = transfer.archive.joinpath(*group)
+        if group and not os.path.lexists(self._final):
+            self._base = self._final.with_name(f".{group[-1]}.pull")
+
+    def _at(self, path: str) -> Path:
+        return self._base.joinpath(*path.split("/")[self._depth :])
+
+    def pull(self, units: list[TransferUnit]) -> None:
+        """Bring what is not here; a new campaign appears at the end."""
+        self._is_closed = any(unit.stage == MARKS for unit in units)
+        try:
+            for stage in (MARKS, RESULTS, PLAN):
+                each(self._take, [unit for unit in units if unit.stage == stage])
+            if self._base != self._final and any(path.is_file() for path in self._base.rglob("*")):
+                sync(self._base)
+                self._base.rename(self._final)
+                sync(self._final.parent)
+        finally:
+            self._save()
+
+    def _take(self, unit: TransferUnit) -> None:
+        if unit.stage == PLAN and not self._is_closed and unit.folder in self._incomplete:
+            return  # a run would be asked for again
+        missing = [path for path in unit.paths if not os.path.lexists(self._at(path))]
+        for path in unit.paths:
+            if path not in missing and not self._is_same(path):
+                self._leave(unit, f"{text(path)} differs from the object in the bucket; the file here was kept")
+                return
+        self._transfer.was_there(len(unit.paths) - len(missing))
+        if self._transfer.dry:
+            for path in missing:
+                self._transfer.moved(_object(path), self._there[path].size)
+        else:
+            first = self._at(unit.paths[0])
+            staging = first.with_name(f".{unit.run or first.name}.pull")
+            shutil.rmtree(staging, ignore_errors=True)  # of one that was killed
+            if missing and self._is_collecting(unit):
+                self._transfer.notices.append(f"{text(unit.name)} is being collected here and was not pulled")
+            elif missing:
+                self._fetch(unit, missing, staging)
+
+    def _fetch(self, unit: TransferUnit, missing: list[str], staging: Path) -> None:
+        def at(path: str) -> Path:
+            return staging / path.rpartition("/")[2] if path in missing else self._at(path)
+
+        staging.mkdir(parents=True)
+        try:
+            for path in missing:
+                self._copy(path, at(path))
+            self._check(unit, at)
+            self._appear(missing, staging)
+            sync(staging.parent)
+        except _IncompleteError:
+            self._incomplete.add(unit.folder)
+            self._transfer.notices.append(f"{text(unit.name)} is incomplete in the bucket: its push has not ended")
+        except DamagedError as error:
+            self._leave(unit, f"{text(unit.name)} is damaged in the bucket: {error}")
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def _copy(self, path: str, file: Path) -> None:
+        with file.open("xb") as target:
+            for chunk in self._transfer.bucket.fetch(_object(path)):
+                target.write(chunk)
+        sync(file)
+        if file.stat().st_size != self._there[path].size:
+            raise OSError(f"{text(path)} was replaced in the bucket while it was fetched")
+
+    def _appear(self, missing: list[str], staging: Path) -> None:
+        """In the order of `TransferUnit`: main results last. What has taken a name meanwhile stays."""
+        for path in missing:
+            final, held = self._at(path), self._there[path]
+            try:
+                give_name(staging / final.name, final)
+            except FileExistsError:
+                self._transfer.problems.append(f"{text(path)} appeared here during the pull and was kept")
+                return
+            self._compared.note(_object(path), final.stat(), held)
+            self._transfer.moved(_object(path), held.size)
+
+    def _leave(self, unit: TransferUnit, why: str) -> None:
+        self._incomplete.add(unit.folder)
+        self._transfer.problems.append(why)
