@@ -5,7 +5,7 @@ with key, line, what is given and what is expected.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,14 @@ SCHEMAS = Path(__file__).resolve().parents[3] / "config" / "schemas"
 def validate(content: object, schema: str, name: str, file: Path | None = None) -> None:
     """Check decoded YAML against a schema of ``config/schemas``; raises LoadstoneError that lists every fault.
 
-    `file` is where it was written, for the lines of the faults; the one that `name` names unless given.
+    `file` is where it was written, for the lines of the faults; the one that `name` names unless given. Where it has
+    another value (the command line gave it), there is none.
     """
-    try:
-        written = (file or Path(name)).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        written = None
-    if found := schema_faults(content, json.loads((SCHEMAS / schema).read_text()), written):
-        raise LoadstoneError(f"{name} is not valid:\n" + "\n".join(f"  {fault}" for fault in found))
+    faults = Draft202012Validator(json.loads((SCHEMAS / schema).read_text())).iter_errors(content)
+    if found := sorted(faults, key=lambda fault: [*map(str, fault.absolute_path)]):
+        written = _composed(file or Path(name))
+        lines = [f"  {_place(path, content, written)}: {text}" for fault in found for path, text in _said(fault)]
+        raise LoadstoneError("\n".join([f"{name} is not valid:", *lines]))
 
 
 class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -59,7 +59,7 @@ def read_yaml(path: Path) -> Any:
     """Decode a YAML file; a key given twice is an error. Raises LoadstoneError that names the file and line."""
     try:
         written = path.read_text(encoding="utf-8")
-        refuse_huge(written, _StrictLoader)
+        _refuse_huge(written)
         return yaml.load(written, _StrictLoader)  # noqa: S506 - derived from SafeLoader
     except FileNotFoundError:
         raise LoadstoneError(f"{path} does not exist") from None
@@ -107,21 +107,10 @@ _EXPECTED = {
 _LONGEST = 80
 
 
-def schema_faults(content: object, schema: Mapping[str, Any], written: str | None = None) -> list[str]:
-    """Every fault of decoded YAML, one line each; none when it is valid.
-
-    `written` is the file's text, for the line of each fault; where it has another value at that key (the command line
-    gave it), there is none.
-    """
-    found = sorted(
-        Draft202012Validator(schema).iter_errors(content), key=lambda fault: [*map(str, fault.absolute_path)]
-    )
-    parsed = _parsed(written) if found and written is not None else None
-    return [f"{_place(path, content, parsed)}: {text}" for fault in found for path, text in _said(fault)]
-
-
 def _said(fault: ValidationError) -> Iterator[tuple[Sequence[Any], str]]:
-    path, schema, value = list(fault.absolute_path), _schema(fault), _value(fault)
+    path: list[Any] = list(fault.absolute_path)
+    schema: Any = fault.schema
+    value: Any = fault.validator_value
     if fault.validator == "additionalProperties" and isinstance(fault.instance, dict):
         known = sorted(schema.get("properties", {}))
         for key in fault.instance:
@@ -141,16 +130,9 @@ def _said(fault: ValidationError) -> Iterator[tuple[Sequence[Any], str]]:
         yield path, f"{_shown(fault.instance)} is given, but {_expected(fault)} is expected"
 
 
-def _schema(fault: ValidationError) -> dict[str, Any]:
-    return fault.schema if isinstance(fault.schema, dict) else {}
-
-
-def _value(fault: ValidationError) -> Any:
-    return fault.validator_value
-
-
 def _expected(fault: ValidationError) -> str:
-    schema, value = _schema(fault), _value(fault)
+    schema: Any = fault.schema
+    value: Any = fault.validator_value
     if "description" in schema:
         return str(schema["description"])
     if fault.validator == "enum":
@@ -175,40 +157,35 @@ def _shown(value: object) -> str:
     return kind + (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...")
 
 
-def _parsed(written: str) -> tuple[Any, Any] | None:
-    """What is written, with its places and as values."""
+def _composed(file: Path) -> yaml.Node | None:
+    """What a file holds, with its lines."""
     try:
-        return yaml.compose(written), yaml.safe_load(written)
-    except (yaml.YAMLError, ValueError, IndexError, OverflowError, RecursionError):
+        written = file.read_text(encoding="utf-8")
+        _refuse_huge(written)
+        return yaml.compose(written, _StrictLoader)
+    except (OSError, yaml.YAMLError, ValueError):
         return None
 
 
-def _place(path: Sequence[Any], content: object, parsed: tuple[Any, Any] | None) -> str:
-    name = ".".join(map(str, path)) or "top level"
-    line = None if parsed is None else _line(*parsed, path, content)
-    return name if line is None else f"{name} (line {line})"
-
-
-def _line(node: Any, value: Any, path: Sequence[Any], content: object) -> int | None:
-    """The line on which a value is written, if the file has the same value there."""
+def _place(path: Sequence[Any], content: Any, node: Any) -> str:
+    """A key, and the line on which its value is written, if `node` has the same value there."""
     for step in path:
-        found = _step(node, step)
-        if found is None:
-            return None
-        node, value, content = found, _into(value, step), _into(content, step)
-    return node.start_mark.line + 1 if node is not None and str(value) == str(content) else None
+        if isinstance(node, yaml.MappingNode):
+            node = next((value for key, value in node.value if key.value == str(step)), None)
+        else:
+            node = dict(enumerate(node.value)).get(step) if isinstance(node, yaml.SequenceNode) else None
+        content = content[step]
+    name = ".".join(map(str, path)) or "top level"
+    return f"{name} (line {node.start_mark.line + 1})" if _is_written(node, content) else name
 
 
-def _step(node: Any, step: object) -> Any:
+def _is_written(node: yaml.Node | None, content: object) -> bool:
+    """Whether a value is what is written; of a mapping its keys."""
     if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == str(step)), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step]
-    return None
-
-
-def _into(value: Any, step: Any) -> Any:
-    return value[step] if isinstance(value, dict | list) and (isinstance(value, list) or step in value) else None
+        return isinstance(content, dict) and [key.value for key, _ in node.value] == [*map(str, content)]
+    if isinstance(node, yaml.ScalarNode):
+        return bool(node.value == (content if isinstance(content, str) else json.dumps(content, default=str)))
+    return isinstance(node, yaml.SequenceNode) and isinstance(content, list)
 
 
 _MOST_REPEATED = 100_000  # values; those that are written out are bounded by the file
@@ -216,47 +193,27 @@ _DEEPEST = 100
 _LONG = 100  # characters of a text that count as one more value
 
 
-def refuse_huge(written: str, loader: Any) -> None:
+def _refuse_huge(written: str) -> None:
     """Raises ValueError for YAML whose aliases stand for too much, or that is nested too deeply. Builds nothing."""
-    count = _Count()
-    for event in yaml.parse(written, loader):
+    values = repeated = 0  # so far, those that aliases stand for included
+    sizes: dict[str | None, int] = {}  # values of what an anchor names
+    unended: list[tuple[str | None, int]] = []  # collections: the anchor, and how many values came before
+    for event in yaml.parse(written, _StrictLoader):
         if isinstance(event, yaml.AliasEvent):
-            count.repeat(str(event.anchor))
+            if any(event.anchor == anchor for anchor, _ in unended):
+                raise ValueError(f"{event.anchor} is part of itself")
+            size = sizes.get(event.anchor, 1)
+            values, repeated = values + size, repeated + size
+            if repeated > _MOST_REPEATED:
+                raise ValueError(f"aliases such as {event.anchor} repeat more than {_MOST_REPEATED:,} values")
         elif isinstance(event, yaml.ScalarEvent):
-            count.begin(event.anchor)
-            count.values += len(event.value) // _LONG
-            count.end()
+            sizes[event.anchor] = 1 + len(event.value) // _LONG
+            values += sizes[event.anchor]
         elif isinstance(event, yaml.CollectionStartEvent):
-            count.begin(event.anchor)
+            unended.append((event.anchor, values))
+            values += 1
+            if len(unended) > _DEEPEST:
+                raise ValueError(f"it is nested more than {_DEEPEST} times")
         elif isinstance(event, yaml.CollectionEndEvent):
-            count.end()
-
-
-class _Count:
-    """How many values there are so far, those that aliases stand for included."""
-
-    def __init__(self) -> None:
-        self.values = 0
-        self._repeated = 0
-        self._sizes: dict[str, int] = {}  # values of what an anchor names
-        self._open: list[tuple[str | None, int]] = []  # what has not ended: its anchor, and how many values came before
-
-    def begin(self, anchor: str | None) -> None:
-        self._open.append((anchor, self.values))
-        self.values += 1
-        if len(self._open) > _DEEPEST:
-            raise ValueError(f"it is nested more than {_DEEPEST} times")
-
-    def end(self) -> None:
-        anchor, before = self._open.pop()
-        if anchor is not None:
-            self._sizes[anchor] = self.values - before
-
-    def repeat(self, anchor: str) -> None:
-        if any(anchor == each for each, _ in self._open):
-            raise ValueError(f"{anchor} is part of itself")
-        size = self._sizes.get(anchor, 1)
-        self.values += size
-        self._repeated += size
-        if self._repeated > _MOST_REPEATED:
-            raise ValueError(f"aliases such as {anchor} repeat more than {_MOST_REPEATED:,} values")
+            anchor, before = unended.pop()
+            sizes[anchor] = values - before
