@@ -149,12 +149,11 @@ def test_rows_in_the_right_order_over_many_chunks(tmp_path) -> None:
     assert [row["latency_ns"] for row in found] == [seq * 100_000 for seq in range(count)]
 
 
-@pytest.mark.slow
 def test_memory_does_not_follow_the_size_of_a_file(tmp_path) -> None:
     path = tmp_path / "1.hey.csv.zst"
     header, *lines = TEXT.splitlines(keepends=True)
     block = "".join(lines * 20_000).encode()
-    times = (1 << 30) // len(block)
+    times = (96 << 20) // len(block)
     bigfiles.write_repeated(path, block, times)
     path.write_bytes(rawfiles.compress(header.encode()) + path.read_bytes())
     environment = {"PYTHONPATH": str(Path(loadstone.__file__).parents[1])}
@@ -162,4 +161,4 @@ def test_memory_does_not_follow_the_size_of_a_file(tmp_path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     told, peak_kib = done.stdout.splitlines()
     assert told == f"{100_000 * times} []"
-    assert int(peak_kib) < 400 << 10
+    assert int(peak_kib) < 200 << 10  # an empty file takes 130 MiB

@@ -1,11 +1,9 @@
 """A checkout of its own for one test, with a small sweep against real Envoys on ports of its own."""
 
 import hashlib
-import os
 import random
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -15,6 +13,8 @@ from typing import Any
 
 import psutil
 import yaml
+
+from support import commands
 
 PROJECT = Path(__file__).resolve().parents[2]
 _DEMO_PORTS = {"18080": 0, "18081": 1, "18082": 2, "18083": 3}
@@ -93,13 +93,8 @@ class Checkout:
 
     def run(self, *arguments: str, expect: int = 0, timeout: float = 600) -> str:
         """Snakemake to its end; its output. Fails unless it exits with `expect`."""
-        process = self.start(*arguments)
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-        assert process.returncode == expect, output
+        returncode, output = commands.run(self.path, arguments, timeout)
+        assert returncode == expect, output
         return output
 
     def jobs(self, *arguments: str) -> dict[str, int]:
