@@ -13,7 +13,7 @@ import yaml
 
 # What conda-forge, or the import, calls differently from PyPI.
 CONDA_NAMES = {"duckdb": "python-duckdb", "kubernetes": "python-kubernetes"}
-IMPORT_NAMES = {"yaml": "pyyaml", "vl_convert": "vl-convert-python"}
+IMPORT_NAMES = {"markdown_it": "markdown-it-py", "yaml": "pyyaml", "vl_convert": "vl-convert-python"}
 # Comes with a package that is named.
 BROUGHT_BY = {"numpy": "scipy", "markupsafe": "jinja2", "urllib3": "kubernetes"}
 
