@@ -117,9 +117,7 @@ def test_code_in_lists_and_by_indentation() -> None:
 
 
 def test_a_fence_that_its_list_leaves_open_ends_with_the_list() -> None:
-    text = (
-        "- item\n\n    ```\n" + "".join(f"    {line}\n" for line in REPORT.splitlines()) + f"\n# B\n{fenced(TABLE)}"
-    )
+    text = "- item\n\n    ```\n" + "".join(f"    {line}\n" for line in REPORT.splitlines()) + f"\n# B\n{fenced(TABLE)}"
     found, problems = cut(text)
     assert [(block.kind, block.headings) for block in found] == [("vegeta.txt", ()), ("resource-summary.txt", ("B",))]
     assert problems == ["is truncated: the code block that begins in line 3 is not closed"]

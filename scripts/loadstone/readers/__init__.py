@@ -6,7 +6,7 @@ file holds.
 
 To read the files of a further tool, say those of ``ab -g`` under the name ``ab.tsv``:
 
-1. Write a module here with a function that yields batches of `base.SCHEMA` (`base.Rows`, `stream.csv_records` and
+1. Write a module here with a function that yields batches of `base.SCHEMA` (`base.batches`, `stream.csv_records` and
    `stream.text_lines` do the common part) and, at its end, ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``.
 2. Add the module to `_MODULES` below. Its place is its rank: when a run holds the same twice, the first counts.
 3. Add the name to `FOREIGN` in `loadstone.archive`, with what such a file is of a run.

@@ -1,7 +1,7 @@
 """What every reader has in common: the columns and figures it yields, how it says what it could not read, numbers."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timezone
 from fractions import Fraction
@@ -87,32 +87,22 @@ _BATCH_ROWS = 1 << 14
 _BATCH_TEXT = 32 << 20
 
 
-class Rows:
-    """Requests on their way into a batch of `schema`, as tuples of its first columns in the order of `names`."""
+def batches(rows: Iterable[tuple[Any, ...]], names: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Requests as batches of `schema`, each within bounded memory; a row has the columns `names`, with ``error``."""
+    waiting: list[tuple[Any, ...]] = []
+    error, text = names.index("error"), 0
 
-    def __init__(self, names: Sequence[str], schema: pa.Schema) -> None:
-        self._names, self._schema = names, schema
-        self._rows: list[tuple[Any, ...]] = []
-        self._text = 0
+    def batch() -> pa.RecordBatch:
+        return batch_of(dict(zip(names, zip(*waiting, strict=True), strict=True)), schema)
 
-    def add(self, row: tuple[Any, ...], text: int) -> None:
-        """Append a row that holds so many characters of text."""
-        self._rows.append(row)
-        self._text += text
-
-    @property
-    def full(self) -> bool:
-        """Whether it is time for a batch."""
-        return len(self._rows) >= _BATCH_ROWS or self._text >= _BATCH_TEXT
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def batch(self) -> pa.RecordBatch:
-        """The rows so far; there are none afterwards."""
-        columns = dict(zip(self._names, zip(*self._rows, strict=True), strict=True))
-        self._rows, self._text = [], 0
-        return batch_of(columns, self._schema)
+    for row in rows:
+        waiting.append(row)
+        text += len(row[error])
+        if len(waiting) == _BATCH_ROWS or text >= _BATCH_TEXT:
+            yield batch()
+            waiting, text = [], 0
+    if waiting:
+        yield batch()
 
 
 Reader = Callable[[Path, Problems], Iterator[pa.RecordBatch]]

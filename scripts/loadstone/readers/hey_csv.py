@@ -18,12 +18,12 @@ duration.
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from loadstone.readers.base import SCHEMA, Format, Problems, batch_of
-from loadstone.readers.stream import read_lines
+from loadstone.readers.base import SCHEMA, Format, Problems, batches
+from loadstone.readers.stream import text_lines
 
 RESOLUTION_NS = 100_000
 MOST_ROWS = 1_000_000
@@ -31,76 +31,43 @@ MOST_ROWS = 1_000_000
 # `SCHEMA` and where in the run a request was sent: nanoseconds since hey was started.
 HEY_SCHEMA = SCHEMA.append(pa.field("offset_ns", pa.int64()))
 
-_HEADER = b"response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
-_HEADERS = {_HEADER: False, _HEADER + b",status-code,offset": True}
+_HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
+_HEADERS = {_HEADER: False, _HEADER + ",status-code,offset": True}
 
-_SECONDS = rb"([0-9]{1,9}\.[0-9]{4})"
-_PARTS = rb"(?:,-?[0-9]{1,9}\.[0-9]{4}){5}"
-_LONG = re.compile(rb"^" + _SECONDS + _PARTS + rb",([0-9]{3})," + _SECONDS + rb"\r?$", re.MULTILINE)
-_SHORT = re.compile(rb"^" + _SECONDS + _PARTS + rb"()()\r?$", re.MULTILINE)
-
-_Row = tuple[int, bytes, bytes, bytes]
+_SECONDS = r"([0-9]{1,9}\.[0-9]{4})"
+_PARTS = r"(?:,-?[0-9]{1,9}\.[0-9]{4}){5}"
+_LONG = re.compile(_SECONDS + _PARTS + ",([0-9]{3})," + _SECONDS)
+_SHORT = re.compile(_SECONDS + _PARTS + "()()")
+_COLUMNS = ("seq", "latency_ns", "code", "error", "offset_ns")
 
 
 def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     """Batches of `HEY_SCHEMA` from ``.csv`` or ``.csv.zst``; `sent_at` is null, `seq` counts the file's records."""
-    pattern: re.Pattern[bytes] | None = None
-    lines = seq = 0
-    for buffer, end in read_lines(path, problems):
-        chunk = bytes(buffer[:end])
-        if pattern is None:
-            header, _, chunk = chunk.partition(b"\n")
-            has_codes = _HEADERS.get(header.removeprefix(b"\xef\xbb\xbf").rstrip())
-            if has_codes is None:
-                problems.damaged = problems.damaged or "its first line is not that of hey -o csv"
-                return
-            pattern, lines = _LONG if has_codes else _SHORT, 1
-        rows, records = _rows(chunk, pattern, lines, seq, problems)
-        lines += chunk.count(b"\n")
-        seq += records
-        if rows:
-            yield _batch(rows)
+    return batches(_rows(path, problems), _COLUMNS, HEY_SCHEMA)
 
 
-def _rows(chunk: bytes, pattern: re.Pattern[bytes], lines: int, seq: int, problems: Problems) -> tuple[list[_Row], int]:
-    """The rows of whole lines, and how many records there are, corrupt ones counted too."""
-    found = pattern.findall(chunk)
-    if len(found) == chunk.count(b"\n"):
-        return [(number, *fields) for number, fields in enumerate(found, seq)], len(found)
-    rows: list[_Row] = []
-    records = 0
-    for line, content in enumerate(chunk.split(b"\n")[:-1], lines + 1):
-        if not content.strip():
+def _rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
+    lines = text_lines(path, problems)
+    has_codes = _HEADERS.get(next(lines, "").removeprefix("\ufeff").rstrip())
+    if has_codes is None:
+        problems.damaged = problems.damaged or "its first line is not that of hey -o csv"
+        return
+    match, seq = (_LONG if has_codes else _SHORT).fullmatch, 0
+    for line, text in enumerate(lines, 2):
+        found = match(text.rstrip("\r\n"))
+        if found:
+            latency, code, offset = found.groups()
+            yield seq, _nanoseconds(latency), int(code) if code else None, "", _nanoseconds(offset)
+        elif text.isspace():
             continue
-        match = pattern.fullmatch(content)
-        if match is None:
-            problems.corrupt(line)
         else:
-            rows.append((seq + records, match[1], match[2], match[3]))
-        records += 1
-    return rows, records
+            problems.corrupt(line)
+        seq += 1
 
 
-def _batch(rows: list[_Row]) -> pa.RecordBatch:
-    seq, latency, code, offset = zip(*rows, strict=True)
-    columns = {
-        "seq": seq,
-        "latency_ns": _nanoseconds(latency),
-        "code": _numbers(code),
-        "error": pa.repeat("", len(rows)),
-        "offset_ns": _nanoseconds(offset),
-    }
-    return batch_of(columns, HEY_SCHEMA)
-
-
-def _nanoseconds(seconds: tuple[bytes, ...]) -> pa.Array:
-    """Exactly: the digits without their point are tenths of milliseconds."""
-    return pc.multiply(_numbers(tuple(text.replace(b".", b"") for text in seconds)), RESOLUTION_NS)
-
-
-def _numbers(texts: tuple[bytes, ...]) -> pa.Array:
-    """Whole numbers; an empty text is null."""
-    return pa.array([text or None for text in texts], pa.binary()).cast(pa.string()).cast(pa.int64())
+def _nanoseconds(seconds: str) -> int | None:
+    """Exactly: the digits without their point are tenths of milliseconds. None of an empty text."""
+    return int(seconds.replace(".", "")) * RESOLUTION_NS if seconds else None
 
 
 FORMATS = {

@@ -17,12 +17,13 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from loadstone.readers.base import LAST_NS, NS_PER_MS, SCHEMA, Format, Problems, Report, Rows
+from loadstone.readers.base import LAST_NS, NS_PER_MS, SCHEMA, Format, Problems, Report, batches
 from loadstone.readers.stream import csv_records, read_lines, text_lines
 
 DURATION = "http_req_duration"
@@ -50,26 +51,17 @@ class _Tags(msgspec.Struct):
     group: str = ""
 
 
-class _Requests:
-    """Requests on their way into a batch. `count` is how many there were so far, in the file's order: that of ends."""
-
-    def __init__(self) -> None:
-        self.rows = Rows(_COLUMNS, K6_SCHEMA)
-        self.count = 0
-
-    def add(self, ended_ns: int | None, value_ms: float, tags: _Tags) -> bool:
-        """False when it can't be understood."""
-        if ended_ns is None or not math.isfinite(value_ms) or not 0 <= value_ms * NS_PER_MS <= ended_ns <= LAST_NS:
-            return False
-        if tags.status and _STATUS.fullmatch(tags.status) is None:
-            return False
-        # A status from 400 on sets error_code too (1000 more), without a text: the status says it better.
-        code = int(tags.status) if tags.status else None
-        error = tags.error or (f"error_code {tags.error_code}" if tags.error_code and not code else "")
-        latency_ns = round(value_ms * NS_PER_MS)
-        self.rows.add((self.count, ended_ns - latency_ns, latency_ns, code, error, _phase(tags)), len(error))
-        self.count += 1
-        return True
+def _row(seq: int, ended_ns: int | None, value_ms: float, tags: _Tags) -> tuple[Any, ...]:
+    """A request in the order of `_COLUMNS`. `seq` counts them in the file's order, that of ends. Raises ValueError."""
+    if ended_ns is None or not math.isfinite(value_ms) or not 0 <= value_ms * NS_PER_MS <= ended_ns <= LAST_NS:
+        raise ValueError
+    if tags.status and _STATUS.fullmatch(tags.status) is None:
+        raise ValueError
+    # A status from 400 on sets error_code too (1000 more), without a text: the status says it better.
+    code = int(tags.status) if tags.status else None
+    error = tags.error or (f"error_code {tags.error_code}" if tags.error_code and not code else "")
+    latency_ns = round(value_ms * NS_PER_MS)
+    return seq, ended_ns - latency_ns, latency_ns, code, error, _phase(tags)
 
 
 def _phase(tags: _Tags) -> str | None:
@@ -80,10 +72,10 @@ def _phase(tags: _Tags) -> str | None:
     return name if name in _OUTSIDE else None
 
 
-def _compare(counted: int, requests: _Requests, problems: Problems) -> None:
+def _compare(counted: int, measured: int, problems: Problems) -> None:
     """Every request is counted by one point and measured by another: say when one of them was lost."""
-    if counted and counted != requests.count and not problems.texts():
-        problems.damaged = f"it counts {counted} requests and holds the durations of {requests.count}"
+    if counted and counted != measured and not problems.texts():
+        problems.damaged = f"it counts {counted} requests and holds the durations of {measured}"
 
 
 def _instant_ns(text: str) -> int | None:
@@ -130,39 +122,40 @@ class _Line(msgspec.Struct):
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 _decode = msgspec.json.Decoder(_Line).decode
 _decode_any = msgspec.json.Decoder().decode
+_CORRUPT = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 def read_json(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     """Batches of `K6_SCHEMA` from ``.k6.json``, plain or ``.zst``, in the file's order."""
-    requests = _Requests()
-    lines = points = counted = 0
+    return batches(_json_rows(path, problems), _COLUMNS, K6_SCHEMA)
+
+
+def _json_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
+    seq = lines = points = counted = 0
     for buffer, end in read_lines(path, problems):
-        lines += _read_chunk(buffer, end, requests, lines, problems)
+        line_feeds, suspects = _outline(buffer, end)
+        corrupt = {start for start, stop in suspects if not _is_object(bytes(buffer[start:stop]))}
+        position = buffer.find(_NAME, 0, end)
+        while position >= 0:
+            start = buffer.rfind(b"\n", 0, position) + 1
+            stop = buffer.find(b"\n", position, end)
+            try:
+                row = _json_row(bytes(buffer[start:stop]), seq)
+            except _CORRUPT:
+                corrupt.add(start)
+            else:
+                if row is not None:
+                    yield row
+                    seq += 1
+            position = buffer.find(_NAME, stop, end)
+        for start in sorted(corrupt):
+            problems.corrupt(lines + 1 + int(np.searchsorted(line_feeds, start)))
+        lines += len(line_feeds)
         points += buffer.count(_POINT, 0, end)
         counted += buffer.count(_COUNTED, 0, end)
-        if requests.rows.full:
-            yield requests.rows.batch()
-    if len(requests.rows):
-        yield requests.rows.batch()
-    if lines and not points and not requests.count:
+    if lines and not points and not seq:
         problems.damaged = problems.damaged or "it is no JSON output of k6"
-    _compare(counted, requests, problems)
-
-
-def _read_chunk(buffer: bytearray, end: int, requests: _Requests, lines_before: int, problems: Problems) -> int:
-    """Add the requests of ``buffer[:end]``; returns how many lines it holds."""
-    line_feeds, suspects = _outline(buffer, end)
-    corrupt = {start for start, stop in suspects if not _is_object(bytes(buffer[start:stop]))}
-    position = buffer.find(_NAME, 0, end)
-    while position >= 0:
-        start = buffer.rfind(b"\n", 0, position) + 1
-        stop = buffer.find(b"\n", position, end)
-        if not _read_line(bytes(buffer[start:stop]), requests):
-            corrupt.add(start)
-        position = buffer.find(_NAME, stop, end)
-    for start in sorted(corrupt):
-        problems.corrupt(lines_before + 1 + int(np.searchsorted(line_feeds, start)))
-    return len(line_feeds)
+    _compare(counted, seq, problems)
 
 
 def _outline(buffer: bytearray, end: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
@@ -180,21 +173,18 @@ def _is_object(line: bytes) -> bool:
     """Whether a line that looks odd is fine, or empty."""
     try:
         return not line.strip() or isinstance(_decode_any(line), dict)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except _CORRUPT:
         return False
 
 
-def _read_line(line: bytes, requests: _Requests) -> bool:
-    """Add the request of a line that names `DURATION` somewhere; False when it is corrupt."""
-    try:
-        if _decode_kind(line).type == "Metric":
-            return True
-        point = _decode(line)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return False
+def _json_row(line: bytes, seq: int) -> tuple[Any, ...] | None:
+    """The request of a line that names `DURATION` somewhere, None when it is of none. Raises one of `_CORRUPT`."""
+    if _decode_kind(line).type == "Metric":
+        return None
+    point = _decode(line)
     if point.type != "Point" or point.metric != DURATION:
-        return True
-    return requests.add(_instant_ns(point.data.time), point.data.value, point.data.tags or _Tags())
+        return None
+    return _row(seq, _instant_ns(point.data.time), point.data.value, point.data.tags or _Tags())
 
 
 # --- CSV --------------------------------------------------------------------------------------------------------------
@@ -209,19 +199,23 @@ _UNITS_NS = {9: 10**9, 10: 10**9, 12: 10**6, 13: 10**6, 15: 1000, 16: 1000, 18: 
 
 def read_csv(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     """Batches of `K6_SCHEMA` from ``.k6.csv``, plain or ``.zst``, in the file's order."""
-    requests = _Requests()
-    counted = 0
+    return batches(_csv_rows(path, problems), _COLUMNS, K6_SCHEMA)
+
+
+def _csv_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
+    seq = counted = 0
     for line, record, columns in _records(path, problems):
         if record[0] == REQUESTS:
             counted += 1
         elif record[0] == DURATION:
-            if not _add(record, columns, requests):
+            try:
+                row = _csv_row(record, columns, seq)
+            except ValueError:
                 problems.corrupt(line)
-            if requests.rows.full:
-                yield requests.rows.batch()
-    if len(requests.rows):
-        yield requests.rows.batch()
-    _compare(counted, requests, problems)
+            else:
+                yield row
+                seq += 1
+    _compare(counted, seq, problems)
 
 
 def csv_report(path: Path, problems: Problems) -> Report | None:
@@ -248,12 +242,12 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[int, list[str], d
             problems.corrupt(line)
 
 
-def _add(record: list[str], columns: dict[str, int], requests: _Requests) -> bool:
+def _csv_row(record: list[str], columns: dict[str, int], seq: int) -> tuple[Any, ...]:
     known = _time(record[1])
     if known is None or _VALUE.fullmatch(record[2]) is None:
-        return False
+        raise ValueError
     tags = _Tags(**{name: record[index] for name, index in columns.items()})
-    return requests.add(known[0], float(record[2]), tags)
+    return _row(seq, known[0], float(record[2]), tags)
 
 
 def _time(text: str) -> tuple[int, int] | None:

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from loadstone.process import Minder, Program
-from loadstone.readers.base import ANSWERED_SCHEMA, LAST_NS, Format, Problems, Rows, batch_of
+from loadstone.readers.base import ANSWERED_SCHEMA, LAST_NS, Format, Problems, batch_of, batches
 from loadstone.readers.stream import csv_records, explain, open_bytes, read_lines, text_lines, whole_lines
 
 _FAILED = 400  # the codes that say who failed
@@ -180,19 +180,18 @@ def read_csv(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     Columns, without a header line: Unix nanoseconds, code, latency, bytes out, bytes in, error, body, attack, seq, and
     since v12.8 method, url, headers. Windows line ends are accepted.
     """
-    rows = Rows(ANSWERED_SCHEMA.names, ANSWERED_SCHEMA)
+    return batches(_csv_rows(path, problems), ANSWERED_SCHEMA.names, ANSWERED_SCHEMA)
+
+
+def _csv_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
     columns = 0
     for line, record in csv_records(text_lines(path, problems, _BYTES), problems):
         columns = columns or len(record)
         row = _csv_row(record) if len(record) == columns else None
         if row is None:
             problems.corrupt(line)
-            continue
-        rows.add(row, len(record[_ERROR]))
-        if rows.full:
-            yield rows.batch()
-    if len(rows):
-        yield rows.batch()
+        else:
+            yield row
 
 
 def _csv_row(record: list[str]) -> tuple[Any, ...] | None:
