@@ -12,7 +12,7 @@ from loadstone.analysis.reasons import Reason
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.shared_assets import write_assets
+from loadstone.report.output import write_assets
 from loadstone.report.site import build_campaign, build_comparison
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout, schema

@@ -10,7 +10,7 @@ from loadstone.config.comparisons import Comparison, Fit
 from loadstone.config.variants import Variants
 from loadstone.report import numbers, reported_section
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
-from loadstone.report.shared_assets import write_assets
+from loadstone.report.output import write_assets
 from loadstone.report.site import build_campaign, build_comparison, build_index
 from report.test_site import received
 from support import foreign, rawfiles

@@ -7,15 +7,13 @@ from typing import Any
 
 from loadstone.archive import Campaign, plan
 from loadstone.archive.metadata import Metadata
-from loadstone.archive.run_records import Failure, RunRecord
+from loadstone.archive.run_records import Failure
 from loadstone.archive.stages import TEST, WARMUP, Stage
-from loadstone.config.variants import Style, Variants
+from loadstone.config.variants import Variants
 from loadstone.readers import load_generators
 from loadstone.report import (
     chart_rows,
-    charts,
     conclusions,
-    distributions_section,
     incidents,
     measurement,
     numbers,
@@ -24,30 +22,23 @@ from loadstone.report import (
     run_findings,
     variant_page,
 )
-from loadstone.report.charts import Load
-from loadstone.report.conclusions import Conclusions
-from loadstone.report.distributions_section import Distributions
-from loadstone.report.incidents import Incidents
+from loadstone.report.charted_page import ChartedPage
 from loadstone.report.measurement import Described
 from loadstone.report.numbers import (
     LOAD_MODELS,
     SHOWN,
-    Unit,
     counted,
     distinct,
     duration,
-    interval_text,
     joined,
-    latency_in,
     page_unit,
     rate_name,
     span,
     when,
 )
 from loadstone.report.queries import Questions, Row, in_order
-from loadstone.report.reported_section import Reported
 from loadstone.report.run_findings import RunFindings
-from loadstone.text import load_unit, rate_text
+from loadstone.text import rate_text
 
 STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 ERRORS = {
@@ -71,36 +62,24 @@ ERRORS = {
 
 
 @dataclass(frozen=True)
-class CampaignPage:
-    """Everything a campaign page shows, as the tables and the metadata hold it."""
+class CampaignPage(ChartedPage):
+    """Everything a campaign page shows, as the tables and the metadata hold it.
+
+    `overview` is the campaign's row of ``page_campaigns.sql``, empty where the tables don't hold it; `all_cells` and
+    `all_errors` are over excluded runs too, and empty where none is excluded; `sections` has the variables of sections
+    that rest on nothing else here.
+    """
 
     campaign: Campaign
-    unit: Unit
-    styles: list[Style]
-    rates: list[float]
+    overview: Row
     cells: list[Row]
     errors: list[Row]
-    codes: list[Row]  # other than 200 that count as success
-    runs: list[Row]
-    missing: list[Row]
-    problems: list[Row]
-    failures: list[Row]
-    streams: list[Row]
-    resources: list[Row]
-    incidents: Incidents
-    all_cells: list[Row]  # cells and errors with excluded runs; empty where none is excluded
+    all_cells: list[Row]
     all_errors: list[Row]
-    suggestions: list[Row]
-    planned: int | None
-    planned_collected: int | None
-    described: list[Described]
-    measured: Mapping[str, Any]
-    reported: Reported
+    resources: list[Row]
     run_findings: RunFindings
-    causes: Mapping[str, Any]
-    senders: dict[str, Any]
-    concluded: Conclusions
-    distributions: Distributions
+    described: list[Described]
+    sections: Mapping[str, Any]
 
     @property
     def metadata(self) -> list[Metadata]:
@@ -118,136 +97,105 @@ class CampaignPage:
         return sorted({run["rate"] for run in self.runs if run["evidence"] == "raw" and run["requests"]})
 
     @property
-    def load_unit(self) -> str:
-        """What the numbers of loads count."""
-        return load_unit(run["load_model"] for run in self.runs)
-
-    @property
     def excluded(self) -> list[Row]:
         return [run for run in self.runs if run["excluded"]]
 
 
-def gather(questions: Questions, campaign: Campaign, variants: Variants, confidence: float) -> CampaignPage:
+def gather(
+    questions: Questions, campaign: Campaign, variants: Variants, confidence: float, entry: Mapping[str, Any]
+) -> CampaignPage:
     """Ask for everything but what is loaded per rate. `questions` must be about this campaign alone.
 
-    `confidence` is that of all intervals.
+    `confidence` is that of all intervals; `entry` is what the catalogue says of the campaign.
     """
     cells = numbers.rounded_to_steps(questions.rows("page_cells", with_excluded=False))
     all_cells = numbers.rounded_to_steps(questions.rows("page_cells", with_excluded=True))
     if not any(cell["n_excluded"] for cell in all_cells):
         all_cells = []
-    overview = next(iter(questions.rows("page_campaigns")), None)
+    overview = next(iter(questions.rows("page_campaigns")), {})
     reported = reported_section.gather(questions)
     unit = page_unit([cell["p50_ns"] for cell in cells or all_cells] or [row["p50_ns"] for row in reported.rows])
     described = measurement.describe(campaign, variants)
     planned = plan.variants_of_cells((cell.folder, cell.rate, cell.metadata) for cell in described)
-    styles = distinct(variants.styles(campaign.app, overview["variants"] if overview else (), planned))
-    names = [style.name for style in styles]
-    runs = in_order(questions.rows("page_runs"), names)
-    failures = in_order(questions.rows("page_failures", shown=SHOWN), names)
+    styles = distinct(variants.styles(campaign.app, overview.get("variants", ()), planned))
+    labels = {style.name: style.label for style in styles}
+    runs = in_order(questions.rows("page_runs"), labels)
+    resources = resources_section.gather(questions)
+    findings = run_findings.gather(questions)
+    records = {
+        (cell.rate, cell.folder, number): record for cell in described for number, record in cell.records.items()
+    }
+    recorded = [record for cell in described for record in cell.records.values()]
+    open_load = not runs or any(run["load_model"] == "open" for run in runs)
+    suggestions = in_order(questions.rows("page_suggestions", shown=SHOWN), labels)
+    failures = in_order(questions.rows("page_failures", shown=SHOWN), labels)
     return CampaignPage(
-        campaign=campaign,
         unit=unit,
         styles=styles,
-        rates=overview["rates"] if overview else [],
+        rates=overview.get("rates", []),
+        runs=runs,
+        reported=reported,
+        concluded=conclusions.gather(questions, confidence),
+        distributions=questions.distributions(),
+        campaign=campaign,
+        overview=overview,
         cells=cells,
         errors=questions.rows("page_errors", with_excluded=False),
-        codes=questions.rows_of_requests("page_codes"),
-        runs=runs,
-        missing=in_order(questions.rows("page_missing"), names),
-        problems=in_order(questions.rows("page_problems", shown=SHOWN), names),
-        failures=sorted(failures, key=lambda row: bool(row["collected"])),
-        streams=questions.rows("page_streams"),
-        resources=resources_section.gather(questions),
-        incidents=incidents.gather(questions),
         all_cells=all_cells,
         all_errors=questions.rows("page_errors", with_excluded=True) if all_cells else [],
-        suggestions=in_order(questions.rows("page_suggestions", shown=SHOWN), names),
-        planned=overview["planned"] if overview else None,
-        planned_collected=overview["planned_collected"] if overview else None,
+        resources=resources,
+        run_findings=findings,
         described=described,
-        measured=measurement.context(
-            questions,
-            described,
-            {style.name: style.label for style in styles},
-            unit,
-            open_load=not runs or any(run["load_model"] == "open" for run in runs),
-        ),
-        reported=reported,
-        run_findings=run_findings.gather(questions),
-        causes=incidents.causes_context(questions, {style.name: style.label for style in styles}),
-        senders=run_findings.generators_context(questions),
-        concluded=conclusions.gather(questions, confidence),
-        distributions=distributions_section.gather(questions),
+        sections={
+            "codes": questions.rows_of_requests("page_codes"),  # other than 200 that count as success
+            "missing": in_order(questions.rows("page_missing"), labels),
+            "problems": in_order(questions.rows("page_problems", shown=SHOWN), labels),
+            "failures": sorted(map(_failure, failures), key=lambda row: bool(row["collected"])),
+            "streams": questions.rows("page_streams"),
+            **annotations_context(campaign, runs, suggestions, variants, entry),
+            **measurement.context(questions, described, labels, unit, open_load=open_load),
+            **resources_section.context(resources, labels),
+            **incidents.context(questions, recorded, labels, len(runs)),
+            **incidents.causes_context(questions, labels),
+            **run_findings.context(findings, labels, unit, records),
+            **run_findings.generators_context(questions),
+        },
     )
 
 
-def context(page: CampaignPage, name: str, variants: Variants, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables of ``campaign.html``; `entry` is what the catalogue says of the campaign."""
-    labels = {style.name: style.label for style in page.styles}
-    order = {style.name: position for position, style in enumerate(page.styles)}
-    people_say = annotations_context(page.campaign, page.runs, page.suggestions, variants, entry)
-    recorded = [record for cell in page.described for record in cell.records.values()]
-    happened = incidents.context(page.incidents, recorded, labels)
-    sections = {
-        **conclusions.context(page.concluded, page.styles, page.unit, numbers.coarse_step(page.runs, page.unit)),
-        **people_say,
-        **page.measured,
-        **resources_section.context(page.resources, labels),
-        **happened,
-        **run_findings.context(page.run_findings, labels, page.unit, _records(page.described)),
-        **page.causes,
-        **page.senders,
-        **reported_section.context(page.reported, labels, page.unit),
-    }
-    load = Load(tuple(page.rates), page.load_unit)
-    return sections | {
+def _failure(row: Row) -> Row:
+    """A failed attempt with its `failure`, of which a page shows the parts."""
+    return row | {"failure": Failure(row["failed_at"], row["phase"], row["error"], tuple(row["evidence"] or ()))}
+
+
+def context(page: CampaignPage, name: str) -> dict[str, Any]:
+    """The variables of ``campaign.html``; `name` is the page's."""
+    order = page.positions
+    return {
+        **page.shared_context(),
+        **page.sections,
         "title": f"{page.campaign.app} on {page.campaign.host}, {when(page.campaign)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
         "when": when(page.campaign),
         "facts": facts(page),
         "rests_on": rests_on(page),
-        "incidents_notice": incidents.notice(happened, len(page.runs)),
-        "unit": page.unit,
-        "styles": page.styles,
         "variant_pages": variant_page.pages_of(page.campaign.app, order),
-        "positions": order,
-        "labels": labels,
         "statistics": {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99"},
-        "load_unit": page.load_unit,
         "rates": [(rate_name(rate), rate_text(rate)) for rate in page.raw_rates],
         "sampled_rates": [(rate_name(rate), rate_text(rate)) for rate in page.loadable_rates],
-        "curve_rates": distributions_section.choices(page.distributions),
         "timed": any(load_generators.is_timed(run["generator"]) for run in page.runs if run["evidence"] == "raw"),
-        "reported_chart": reported_section.has_loads(page.reported),
         "has_codes": not page.cells or any(cell["error_fraction"] is not None for cell in page.cells),
-        "variant_choices": [(style.name, style.label) for style in page.styles],
+        "variant_choices": list(page.labels.items()),
         "cells": sorted(page.cells, key=lambda cell: (cell["rate"], order[cell["variant"]])),
-        "with_excluded": with_excluded(page, order),
+        "with_excluded": with_excluded(page),
         "shown": SHOWN,
         "error_classes": error_classes([*page.errors, *page.all_errors]),
         "excluded": page.excluded[:SHOWN],
         "n_excluded": len(page.excluded),
-        "missing": page.missing,
-        "problems": page.problems,
-        "codes": page.codes,
-        "failures": [row | {"failure": _failure(row)} for row in page.failures],
-        "streams": page.streams,
-        "latency": latency_in(page.unit),
-        "spread": lambda cell, name: numbers.spread_text(cell[name], page.unit, cell["resolution_ns"]),
-        "interval": lambda cell, name: interval_text(cell, name, page.unit),
         "data": script_data(page, name),
-        "specs": charts.specifications(page.styles, page.unit, load),
+        "specs": page.specifications(),
     }
-
-
-def _records(cells: Sequence[Described]) -> dict[tuple[float, str, int], RunRecord]:
-    return {(cell.rate, cell.folder, number): record for cell in cells for number, record in cell.records.items()}
-
-
-def _failure(failure: Row) -> Failure:
-    return Failure(failure["failed_at"], failure["phase"], failure["error"], tuple(failure["evidence"] or ()))
 
 
 def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
@@ -258,48 +206,30 @@ def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
     return [(name, ERRORS.get(name, name)) for name in sorted(weight, key=lambda name: -weight[name])]
 
 
-def with_excluded(page: CampaignPage, order: Mapping[str, int]) -> list[tuple[Row | None, Row]]:
+def with_excluded(page: CampaignPage) -> list[tuple[Row | None, Row]]:
     """Cells with excluded runs: over their valid runs, if there are any, and over all runs."""
     valid = {(cell["rate"], cell["variant"]): cell for cell in page.cells}
     changed = [cell for cell in page.all_cells if cell["n_excluded"]]
-    changed.sort(key=lambda cell: (cell["rate"], order[cell["variant"]]))
+    changed.sort(key=lambda cell: (cell["rate"], page.positions[cell["variant"]]))
     return [(valid.get((cell["rate"], cell["variant"])), cell) for cell in changed]
 
 
 def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
     """What the page's script reads; ``charts`` has the rows of each chart."""
-    rates = [rate_name(rate) for rate in page.loadable_rates]
-    reported = chart_rows.reported(reported_section.chart_rows(page.reported, page.unit), page.styles, "load")
-    shown = _across_load(page, page.cells, page.errors)
-    every_run = _across_load(page, page.all_cells, page.all_errors)
-    return {
-        "folder": name,
+    data = page.shared_data(name, page.loadable_rates, _across_load(page, page.cells, page.errors))
+    data["charts"]["usage"] = chart_rows.resource_usage(resources_section.chart_rows(page.resources), page.styles)
+    every_run = None
+    if page.all_cells:
+        every_run = {"charts": _across_load(page, page.all_cells, page.all_errors)}
+        latencies = (every_run["charts"]["latency"], data["charts"]["reported"])
+        every_run["logarithmic"] = chart_rows.logarithmic(*latencies)
+    return data | {
         "resources": resources_section.choices(page.resources),
-        **conclusions.choices(page.concluded),
-        "load_unit": page.load_unit,
-        "step": numbers.coarse_step(page.runs, page.unit),
-        "unit": page.unit.symbol,
-        "variants": chart_rows.variants(page.styles),
-        "rates": rates,
-        "rate": rates[len(rates) // 2] if rates else None,
         "statistic": "p50",
         "statistics": STATISTICS,
         "figures": {name: name for name in STATISTICS},
         "spreads": {"mean": "± one standard deviation of run means"},
-        "charts": {
-            **shown,
-            **chart_rows.of_runs(page.distributions, page.styles, page.unit),
-            **chart_rows.of_conclusions(
-                page.concluded, page.styles, page.unit, numbers.coarse_step(page.runs, page.unit)
-            ),
-            "reported": reported,
-            "percentiles": chart_rows.reported(reported_section.histogram_rows(page.reported, page.unit), page.styles),
-            "usage": chart_rows.resource_usage(resources_section.chart_rows(page.resources), page.styles),
-        },
-        "logarithmic": chart_rows.logarithmic(shown["latency"], reported),
-        "with_excluded": {"charts": every_run, "logarithmic": chart_rows.logarithmic(every_run["latency"], reported)}
-        if page.all_cells
-        else None,
+        "with_excluded": every_run,
     }
 
 
@@ -334,9 +264,10 @@ def rests_on(page: CampaignPage) -> str:
             f"{counted(reported, 'run')}, each with the load generator's report alone: shown as reported, and never "
             "pooled."
         )
-    if page.planned is None:
+    planned = page.overview.get("planned")
+    if planned is None:
         return f"{counted(valid + reported, 'run')}; {excluded}. The number of planned runs was not recorded."
-    text = f"{page.planned_collected or 0:,} of {counted(page.planned, 'planned run')} collected; {excluded}"
+    text = f"{page.overview['planned_collected'] or 0:,} of {counted(planned, 'planned run')} collected; {excluded}"
     if not page.excluded and not reported:
         return f"{text}."
     return f"{text}, so the figures rest on {counted(valid, 'run')}."

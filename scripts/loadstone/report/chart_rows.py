@@ -14,9 +14,8 @@ from loadstone.analysis.distributions import SHARES
 from loadstone.config.variants import Style
 from loadstone.report import colours, conclusions
 from loadstone.report.conclusions import Conclusions, layers_in_order
-from loadstone.report.distributions_section import Distributions
 from loadstone.report.numbers import Unit, rate_name, significant
-from loadstone.report.queries import Row
+from loadstone.report.queries import Distributions, Row
 from loadstone.stats.bootstrap import ERRORS
 from loadstone.tables.schema import PERCENTILES
 

@@ -8,7 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from loadstone.analysis.comparison import Fitted, Selection, fit_all, select
+from loadstone.analysis.comparison import Selection, fit_all, select
 from loadstone.archive import Campaign, plan
 from loadstone.config.comparisons import ALLOWANCES, Comparison
 from loadstone.config.variants import Style, Variants, look
@@ -17,29 +17,22 @@ from loadstone.report import (
     chart_rows,
     charts,
     conclusions,
-    distributions_section,
     fits_section,
     numbers,
     reported_section,
     resources_section,
 )
-from loadstone.report.charts import Load
-from loadstone.report.conclusions import Conclusions
-from loadstone.report.distributions_section import Distributions
+from loadstone.report.charted_page import ChartedPage
 from loadstone.report.numbers import (
     LOAD_MODELS,
     SHOWN,
-    Unit,
     counted,
     distinct,
-    interval_text,
     joined,
-    latency_in,
     page_unit,
     when,
 )
 from loadstone.report.queries import Questions, Row, in_order
-from loadstone.report.reported_section import Reported
 from loadstone.report.site_layout import slug
 from loadstone.text import listed, load_unit, rate_text
 
@@ -62,8 +55,11 @@ ERRORS = {
 
 
 @dataclass(frozen=True)
-class ComparisonPage:
+class ComparisonPage(ChartedPage):
     """Everything a comparison's page shows, as the tables hold it. `campaigns` are those that the archive holds.
+
+    `runs` are those that its figures rest on, `rows` those of `comparisons`; `fits`, `used` and `meanings` are
+    variables of the template.
 
     Where runs were measured in several ways, each way of a variant is a series of its own, and ``variant`` its name.
     """
@@ -72,24 +68,9 @@ class ComparisonPage:
     campaigns: Sequence[Campaign]
     selection: Selection
     rows: list[Row]
-    unit: Unit
-    styles: list[Style]
-    reported: Reported
-    fitted: list[Fitted]
+    fits: list[dict[str, Any]]
     used: dict[str, Any]
     meanings: list[dict[str, Any]]
-    concluded: Conclusions
-    distributions: Distributions
-
-    @property
-    def step(self) -> list[float] | None:
-        """The least step of all latencies, where all are coarse."""
-        return numbers.coarse_step(self.selection.counting, self.unit)
-
-    @property
-    def load_unit(self) -> str:
-        """What the numbers of loads count."""
-        return load_unit(run["load_model"] for run in self.selection.counting)
 
     @property
     def drawn(self) -> list[Row]:
@@ -102,11 +83,7 @@ class ComparisonPage:
 
     @cached_property
     def _counting(self) -> set[tuple[Any, ...]]:
-        return {_run(run) for run in self.selection.counting}
-
-    @property
-    def rates(self) -> list[float]:
-        return sorted({row["rate"] for row in self.rows})
+        return {_run(run) for run in self.runs}
 
 
 def gather(
@@ -125,7 +102,11 @@ def gather(
     naming = _Naming(counting)
     rows = numbers.rounded_to_steps(map(naming.named, questions.of_scope("comparisons", comparison.id)))
     keys = {_run(run) for run in counting}
-    reported = reported_section.gather(questions, lambda run: _run(run) in keys, naming.named)
+
+    def counts(run: Row) -> bool:
+        return _run(run) in keys
+
+    reported = reported_section.gather(questions, counts, naming.named)
     present = {run["variant"] for run in counting}
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     all_declared = variants.declared.get(comparison.app, {}).keys() >= present
@@ -133,23 +114,26 @@ def gather(
     styles = distinct(variants.styles(comparison.app, present, planned))
     labels = {style.name: style.label for style in styles} if naming.differing else None
     medians = [row["p50_ns"] or row["vegeta_summaries_mean_ns"] for row in rows]
+    use_shown = bool(reported.rows or comparison.fits)
     return ComparisonPage(
+        unit=page_unit(medians or [row["p50_ns"] for row in reported.rows]),
+        styles=naming.styles(styles),
+        rates=sorted({row["rate"] for row in rows}),
+        runs=selection.counting,
+        reported=reported,
+        concluded=conclusions.gather(questions, confidence, comparison.id, naming.name, labels),
+        distributions=questions.distributions(comparison.id, counts=counts, named=naming.named),
         comparison=comparison,
         campaigns=campaigns,
         selection=selection,
         rows=rows,
-        unit=page_unit(medians or [row["p50_ns"] for row in reported.rows]),
-        styles=naming.styles(styles),
-        reported=reported,
-        fitted=list(fit_all(comparison, counting, questions.connection, confidence)),
-        used=resources_section.per_run(
-            questions, lambda run: bool(reported.rows or comparison.fits) and _run(run) in keys, SHOWN
+        fits=fits_section.context(
+            list(fit_all(comparison, counting, questions.connection, confidence)),
+            naming.of_variant,
+            load_unit(run["load_model"] for run in selection.counting),
         ),
+        used=resources_section.per_run(questions, lambda run: use_shown and counts(run), SHOWN),
         meanings=reported_section.meanings(questions, counting),
-        concluded=conclusions.gather(questions, confidence, comparison.id, naming.name, labels),
-        distributions=distributions_section.gather(
-            questions, comparison.id, counts=lambda run: _run(run) in keys, named=naming.named
-        ),
     )
 
 
@@ -200,68 +184,47 @@ class _Naming:
 
 def context(page: ComparisonPage) -> dict[str, Any]:
     """The variables of ``comparison.html``."""
-    order = {style.name: position for position, style in enumerate(page.styles)}
-    labels = {style.name: style.label for style in page.styles}
-    selection, load = page.selection, Load(tuple(page.rates), page.load_unit)
-    specifications = charts.specifications(page.styles, page.unit, load)
-    shown = [style for style in page.styles if any(row["variant"] == style.name for row in page.drawn)]
-    reported = reported_section.context(page.reported, labels, page.unit, campaigns=len(page.campaigns) > 1)
-    return (
-        page.used
-        | reported
-        | conclusions.context(page.concluded, page.styles, page.unit, page.step)
+    order, drawn, selection = page.positions, page.drawn, page.selection
+    specifications = page.specifications()
+    return {
+        **page.used,
+        **page.shared_context(campaigns=len(page.campaigns) > 1),
+        "fits": page.fits,
+        "meanings": page.meanings,
+        "below_resolution": _below_resolution(drawn, page.labels, page.load_unit),
+        "raw": any(row["n_requests"] for row in drawn),
+        "by_code": any(row["error_503_fraction"] is not None for row in drawn),
+        "failures": [
+            name for name in ("error_fraction", *map(_fraction, ERRORS)) if any(row[name] is not None for row in drawn)
+        ],
+        "has_means": any(row["vegeta_summaries_mean_ns"] is not None for row in drawn),
+        "has_codes": any(row["error_fraction"] is not None for row in drawn),
+        "comparison": page.comparison,
+        "title": page.comparison.title,
+        "heading": page.comparison.title,
+        "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
+        "facts": facts(page),
+        "rests_on": rests_on(page),
+        "refusals": selection.refusals,
+        "allowed": [ALLOWANCES[name] for name in sorted(page.comparison.allow)],
+        "two_units": " or " in page.load_unit,
+        "campaigns": _campaigns(page),
+        "excluded": sorted(in_order(selection.excluded, order), key=itemgetter("host", "timestamp"))[:SHOWN],
+        "n_excluded": len(selection.excluded),
+        "left_out": sorted(Counter(run["pattern"] for run in selection.left_out).items()),
+        "n_left_out": len(selection.left_out),
+        "doubted": in_order(selection.doubted, order)[:SHOWN],
+        "n_doubted": 0 if selection.refusals else len(selection.doubted),
+        "partial": any(row["n_runs"] != row[f"{method}_n_runs"] for row in drawn for method in _METHODS),
+        "statistics": statistics(page),
+        "rows": sorted(drawn, key=lambda row: (row["rate"], order[row["variant"]])),
+        "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in drawn)],
+        "data": script_data(page),
+        "specs": {name: specifications[name] for name in charts.SHARED}
         | {
-            "load_unit": page.load_unit,
-            "reported_chart": reported_section.has_loads(page.reported),
-            "fits": fits_section.context(page.fitted, page.load_unit),
-            "meanings": page.meanings,
-            "below_resolution": _below_resolution(page.drawn, labels, page.load_unit),
-            "raw": any(row["n_requests"] for row in page.drawn),
-            "by_code": any(row["error_503_fraction"] is not None for row in page.drawn),
-            "failures": [
-                name
-                for name in ("error_fraction", *(_fraction(code) for code in ERRORS))
-                if any(row[name] is not None for row in page.drawn)
-            ],
-            "has_means": any(row["vegeta_summaries_mean_ns"] is not None for row in page.drawn),
-            "spread": lambda row, name: numbers.spread_text(row[name], page.unit, row["resolution_ns"]),
-            "has_codes": any(row["error_fraction"] is not None for row in page.drawn),
-            "comparison": page.comparison,
-            "title": page.comparison.title,
-            "heading": page.comparison.title,
-            "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
-            "facts": facts(page),
-            "rests_on": rests_on(page),
-            "refusals": selection.refusals,
-            "allowed": [ALLOWANCES[name] for name in sorted(page.comparison.allow)],
-            "two_units": " or " in page.load_unit,
-            "campaigns": _campaigns(page),
-            "excluded": sorted(in_order(selection.excluded, order), key=itemgetter("host", "timestamp"))[:SHOWN],
-            "n_excluded": len(selection.excluded),
-            "left_out": sorted(Counter(run["pattern"] for run in selection.left_out).items()),
-            "n_left_out": len(selection.left_out),
-            "doubted": in_order(selection.doubted, order)[:SHOWN],
-            "n_doubted": 0 if selection.refusals else len(selection.doubted),
-            "chart_styles": shown or page.styles,
-            "partial": any(row["n_runs"] != row[f"{method}_n_runs"] for row in page.drawn for method in _METHODS),
-            "unit": page.unit,
-            "styles": page.styles,
-            "positions": order,
-            "labels": labels,
-            "statistics": statistics(page),
-            "rows": sorted(page.drawn, key=lambda row: (row["rate"], order[row["variant"]])),
-            "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in page.drawn)],
-            "curve_rates": distributions_section.choices(page.distributions),
-            "latency": latency_in(page.unit),
-            "interval": lambda row, name: interval_text(row, name, page.unit) if row[f"{name}_ns"] is not None else "",
-            "data": script_data(page),
-            "specs": {name: specifications[name] for name in charts.SHARED}
-            | {
-                f"fit-{number}": charts.fit_specification(page.styles, *fits_section.axes(each, page.load_unit))
-                for number, each in enumerate(page.fitted)
-            },
-        }
-    )
+            f"fit-{number}": charts.fit_specification(page.styles, *fit["axes"]) for number, fit in enumerate(page.fits)
+        },
+    }
 
 
 def _first_statistic(page: ComparisonPage) -> str:
@@ -293,7 +256,7 @@ def _fraction(name: str) -> str:
 def facts(page: ComparisonPage) -> list[tuple[str, str]]:
     """Headline facts as (term, description)."""
     rows, rates = page.rows, [rate_text(rate) for rate in page.rates]
-    models = {run["load_model"] for run in page.selection.counting}
+    models = {run["load_model"] for run in page.runs}
     runs = sorted({row["n_runs"] for row in rows})
     found = [
         ("Application", page.comparison.app),
@@ -302,7 +265,7 @@ def facts(page: ComparisonPage) -> list[tuple[str, str]]:
         ("Load model", ", ".join(sorted(LOAD_MODELS.get(model, str(model)) for model in models))),
         ("Load", f"{' to '.join(dict.fromkeys((*rates[:1], *rates[-1:])))} {page.load_unit}" if rates else ""),
         ("Runs per load and variant", " to ".join(f"{number:,}" for number in sorted({*runs[:1], *runs[-1:]}))),
-        ("Requests", f"{sum(run['requests'] or 0 for run in page.selection.counting):,}" if rows else ""),
+        ("Requests", f"{sum(run['requests'] or 0 for run in page.runs):,}" if rows else ""),
     ]
     return [(term, text) for term, text in found if text]
 
@@ -312,8 +275,8 @@ def rests_on(page: ComparisonPage) -> str:
     selection = page.selection
     if selection.refusals:
         return "No figure is given."
-    evidence = Counter(run["evidence"] for run in selection.counting)
-    text = f"The figures rest on {counted(len(selection.counting), 'run')}; {len(selection.excluded):,} excluded"
+    evidence = Counter(run["evidence"] for run in page.runs)
+    text = f"The figures rest on {counted(len(page.runs), 'run')}; {len(selection.excluded):,} excluded"
     if reported := evidence["summary"] + evidence["histogram"]:
         text += f"; {counted(reported, 'run has', 'runs have')} only the load generator's report"
     if selection.doubted:
@@ -327,7 +290,7 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
     counts = {
         name: Counter((run["host"], run["timestamp"]) for run in runs)
         for name, runs in (
-            ("counting", page.selection.counting),
+            ("counting", page.runs),
             ("excluded", page.selection.excluded),
             ("left_out", page.selection.left_out),
         )
@@ -349,36 +312,18 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
 
 def script_data(page: ComparisonPage) -> dict[str, Any]:
     """What the page's script reads; ``charts`` has the rows of each chart."""
-    rates = distributions_section.rates(page.distributions)
-    fitted = fits_section.script_data(page.fitted, _Naming(page.selection.counting).of_variant, page.load_unit)
-    reported = chart_rows.reported(reported_section.chart_rows(page.reported, page.unit), page.styles, "load")
-    shown = chart_rows.across_load(
+    across_load = chart_rows.across_load(
         page.drawn, _errors(page), page.styles, page.unit, page.concluded, means=_means, ok_means=_ok_means
     )
-    return {
-        "folder": page.comparison.id,
-        "unit": page.unit.symbol,
-        "variants": chart_rows.variants(page.styles),
-        "rates": rates,
-        "rate": rates[len(rates) // 2] if rates else None,
-        "load_unit": page.load_unit,
-        "step": page.step,
-        "fits": [{"says": each["says"], "axes": each["axes"]} for each in fitted],
-        **conclusions.choices(page.concluded),
+    data = page.shared_data(page.comparison.id, page.distributions.rates, across_load)
+    data["charts"]["fit"] = [chart_rows.fit(fit["line"], fit["runs"], page.styles) for fit in page.fits]
+    return data | {
+        "fits": [{"says": fit["says"], "axes": fit["axes"]} for fit in page.fits],
         "statistic": _first_statistic(page),
         "statistics": statistics(page),
         # Both means are averages of the same runs: single runs and conclusions have one mean.
         "figures": {name: "mean" if name in SPREADS else name for name in statistics(page)},
         "spreads": SPREADS,
-        "charts": {
-            **shown,
-            **chart_rows.of_runs(page.distributions, page.styles, page.unit),
-            **chart_rows.of_conclusions(page.concluded, page.styles, page.unit, page.step),
-            "reported": reported,
-            "percentiles": chart_rows.reported(reported_section.histogram_rows(page.reported, page.unit), page.styles),
-            "fit": [chart_rows.fit(each["line"], each["runs"], page.styles) for each in fitted],
-        },
-        "logarithmic": chart_rows.logarithmic(shown["latency"], reported),
     }
 
 

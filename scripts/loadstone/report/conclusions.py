@@ -230,7 +230,7 @@ def _effect(row: Row, latency: Callable[[float | None], str], name: reasons.Nami
         "value_text": value(row["value"]),
         "shift_text": _points(row["shift"]) if errors else latency(row["shift"]),
         "shift_interval": _range(row, "shift", _points if errors else latency),
-        "ratio_text": "–" if row["ratio"] is None else significant(row["ratio"]),
+        "ratio_text": significant(row["ratio"]),
         "ratio_interval": _range(row, "ratio", significant),
         "verdict_text": row["verdict"] or "–",
         "p_text": _p_text(row["p_adjusted"]),
@@ -332,7 +332,7 @@ def _knee(row: Row) -> Row:
         interval = f"{rate_text(low)} to {rate_text(high)}"
     return row | {
         "interval": interval,
-        "knee_text": "–" if row["knee_rate"] is None else significant(row["knee_rate"]),
+        "knee_text": significant(row["knee_rate"]),
         "near_text": ", ".join(map(rate_text, row["near"] or ())) or "–",
         "beyond_text": ", ".join(map(rate_text, row["beyond"] or ())) or "–",
         "is_found": low is not None or high is not None,
@@ -353,7 +353,7 @@ def _share(row: Row, latency: Callable[[float | None], str], labels: Mapping[str
         "load_text": significant(row["load"]),
         "value_text": latency(row["value_ns"]),
         "value_interval": f"{latency(row['low_ns'])} to {latency(row['high_ns'])}" if row["low_ns"] is not None else "",
-        "ratio_text": "–" if row["ratio"] is None else significant(row["ratio"]),
+        "ratio_text": significant(row["ratio"]),
         "ratio_interval": _range(row, "ratio", significant),
         "problem": problem and f"{labels.get(row['baseline'], row['baseline'])}: {problem}",
     }

@@ -10,28 +10,19 @@ from loadstone.text import listed, rate_text
 _BAND_POINTS = 25
 
 
-def context(fitted: Sequence[Fitted], load_unit: str) -> list[dict[str, Any]]:
-    """A title, sentences and the evidence of each line, for ``fits.html``."""
+def context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: str) -> list[dict[str, Any]]:
+    """Of each line a title, sentences and the evidence for ``fits.html``, and what its chart shows.
+
+    `names` gives the series of a variant.
+    """
     return [
         {
-            "title": _title(each, load_unit),
+            "title": _first(f"{_what(each)} by {_across(each, load_unit)}"),
             "says": _said(each, load_unit) if each.line else "",
             "problem": each.problem,
             "rests": _rests(each, load_unit),
-        }
-        for each in fitted
-    ]
-
-
-def axes(each: Fitted, load_unit: str) -> tuple[str, str]:
-    """What the axes of a line's chart show."""
-    return _first(_across(each, load_unit)), f"{_first(_what(each))} ({each.fit.unit})"
-
-
-def script_data(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: str) -> list[dict[str, Any]]:
-    """What the page's script draws of each line. `names` gives the series of a variant."""
-    return [
-        {
+            "axes": (_first(_across(each, load_unit)), f"{_first(_what(each))} ({each.fit.unit})"),
+            "line": list(_band(each)),
             "runs": [
                 {
                     "variant": names(point.variant),
@@ -43,9 +34,6 @@ def script_data(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit
                 }
                 for point in each.points
             ],
-            "line": list(_band(each)),
-            "says": _said(each, load_unit) if each.line else "",
-            "axes": axes(each, load_unit),
         }
         for each in fitted
     ]
@@ -68,10 +56,6 @@ def _what(each: Fitted) -> str:
     what = of.get(each.fit.of, f"{each.fit.of} latency")
     part = "all of the target" if each.fit.name == "TOTAL" else each.fit.name
     return f"{what} of {part}" if part else what
-
-
-def _title(each: Fitted, load_unit: str) -> str:
-    return _first(f"{_what(each)} by {_across(each, load_unit)}")
 
 
 def _first(text: str) -> str:

@@ -1,7 +1,6 @@
 """Sections on what went wrong: why requests failed, and what happened to a cluster's pods during an attack."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -24,42 +23,29 @@ WORDS = DOUBTFUL | {"warning": "warnings", "added": "pods created"}
 _UNKNOWN, _MORE = "unknown", "more"
 
 
-@dataclass(frozen=True)
-class Incidents:
-    """`runs` to which anything happened, the worst first, and the `kinds` of what happened."""
+def context(
+    questions: Questions, recorded: Sequence[RunRecord], labels: Mapping[str, str], n_runs: int
+) -> dict[str, Any]:
+    """The variables of ``incidents.html``, and a notice for the top of the page.
 
-    runs: list[Row]
-    kinds: list[Row]
-
-
-def gather(questions: Questions) -> Incidents:
-    """Ask for everything that happened."""
-    doubtful = list(DOUBTFUL)
-    return Incidents(
-        questions.rows("page_incidents", doubtful=doubtful, shown=SHOWN, each=_EACH),
-        questions.rows("page_incident_kinds", doubtful=doubtful, shown=SHOWN),
-    )
-
-
-def context(found: Incidents, recorded: Sequence[RunRecord], labels: Mapping[str, str]) -> dict[str, Any]:
-    """The variables of ``incidents.html``.
-
-    `recorded` are the records of all runs, `labels` those of variants, in the order of charts and tables.
+    `recorded` are the records of all runs, `labels` those of variants, in the order of charts and tables; `n_runs` is
+    the number of runs with a result.
     """
-    runs = sorted(in_order(found.runs, labels), key=lambda row: row["worst"])
-    first = found.runs[0] if found.runs else {"n_runs": 0, "n_doubtful": 0, "n_doubtful_counting": 0}
+    doubtful = list(DOUBTFUL)
+    rows = questions.rows("page_incidents", doubtful=doubtful, shown=SHOWN, each=_EACH)
+    kinds = questions.rows("page_incident_kinds", doubtful=doubtful, shown=SHOWN)
+    first = rows[0] if rows else {"n_runs": 0, "n_doubtful": 0, "n_doubtful_counting": 0}
     in_cluster = [record for record in recorded if record.in_cluster]
-    aside = {kind["kind"]: kind["n_runs"] for kind in found.kinds}
+    aside = {kind["kind"]: kind["n_runs"] for kind in kinds}
     return {
-        "incident_runs": [_run(row, labels) for row in runs],
+        "incidents_notice": _notice(first["n_doubtful"], first["n_doubtful_counting"], n_runs),
+        "incident_runs": [_run(row, labels) for row in sorted(in_order(rows, labels), key=lambda row: row["worst"])],
         "incident_kinds": [
             kind | {"words": _words(kind["kind"]).capitalize(), "is_doubtful": kind["kind"] in DOUBTFUL}
-            for kind in found.kinds
+            for kind in kinds
             if kind["kind"] not in (_UNKNOWN, _MORE)
         ],
         "n_incident_runs": first["n_runs"],
-        "n_doubtful": first["n_doubtful"],
-        "n_doubtful_counting": first["n_doubtful_counting"],
         "n_cluster_runs": len(in_cluster),
         "n_unwatched": sum(not record.watched for record in in_cluster),
         "n_incidents_unknown": aside.get(_UNKNOWN, 0),
@@ -119,11 +105,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def notice(incidents: Mapping[str, Any], n_runs: int) -> str:
-    """The notice at the top of the page when a run's figures are in doubt, else nothing; `incidents` as `context`."""
-    if not (doubtful := incidents["n_doubtful"]):
+def _notice(doubtful: int, counting: int, n_runs: int) -> str:
+    """When figures of `doubtful` runs are in doubt, `counting` of them valid; else nothing."""
+    if not doubtful:
         return ""
-    counting = incidents["n_doubtful_counting"]
     valid = f"{counting:,} of these runs are valid" if counting else "none of these runs is valid"
     if doubtful == 1:
         valid = "this run is valid" if counting else "this run is excluded"

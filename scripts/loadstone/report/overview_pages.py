@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import unescape
+from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,8 +16,9 @@ from loadstone.archive import Campaign, plan
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.numbers import LOAD_MODELS, counted, distinct, listed, rate_name, when
+from loadstone.report.numbers import LOAD_MODELS, counted, distinct, rate_name, when
 from loadstone.report.output import partials, template_text
+from loadstone.report.progress_page import in_words
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.reproducibility import MADE_BY
 from loadstone.report.site_layout import slug
@@ -132,30 +134,17 @@ def _map(entry: Mapping[str, Any], *, is_drawn: bool) -> dict[str, Any]:
     rows = []
     for rate in sorted({rate for rate, _ in by_place}):
         cells = [by_place.get((rate, variant), []) for variant in labels]
-        rows.append((rate_text(rate), [(_marks(runs) if is_drawn else "", _words(runs)) for runs in cells]))
+        words = [in_words(((run["run"], run["state"]) for run in runs), STATES) for runs in cells]
+        marks = [_marks(runs) if is_drawn else "" for runs in cells]
+        rows.append((rate_text(rate), list(zip(marks, words, strict=True))))
     return {"variants": list(labels.values()), "rows": rows}
 
 
 def _marks(runs: Sequence[Row]) -> Markup:
     """The marks of a cell; neighbours in one state share an element."""
-    found = ""
-    for position, run in enumerate(runs):
-        state = run["state"]
-        if position and runs[position - 1]["state"] == state:
-            found = f"{found.removesuffix('</i>')}{STATES[state][0]}</i>"
-        else:
-            found += f'<i class="{state.replace(" ", "-")}">{STATES[state][0]}</i>'
-    return Markup(found)  # noqa: S704 - made of `STATES` alone
-
-
-def _words(runs: Sequence[Row]) -> str:
-    """What a cell's marks say: ``runs 1–3 collected, run 4 failed``."""
-    parts = []
-    for state in STATES:
-        numbers = [run["run"] for run in runs if run["state"] == state]
-        if numbers:
-            parts.append(f"{'run' if len(numbers) == 1 else 'runs'} {listed(numbers)} {state}")
-    return ", ".join(parts) or "none planned"
+    groups = ((state, len(list(group))) for state, group in groupby(run["state"] for run in runs))
+    marks = (f'<i class="{state.replace(" ", "-")}">{STATES[state][0] * number}</i>' for state, number in groups)
+    return Markup("".join(marks))  # noqa: S704 - made of `STATES` alone
 
 
 # --- start page and lists ---------------------------------------------------------------------------------------------
@@ -233,34 +222,16 @@ def compared(comparisons: Sequence[Comparison], campaigns: Sequence[Campaign]) -
     found = []
     for comparison in comparisons:
         named = [(comparison.app, host, timestamp) for host in comparison.hosts for timestamp in comparison.timestamps]
-        found.append(
-            {
-                "id": comparison.id,
-                "title": comparison.title,
-                "of": f"{comparison.app} on {' and '.join(comparison.hosts)}",
-                "app": comparison.app,
-                "page": f"comparisons/{comparison.id}.html",
-                "n_held": sum(key in held for key in named),
-                "n_named": len(named),
-            }
-        )
+        found.append({"declared": comparison, "n_held": sum(key in held for key in named), "n_named": len(named)})
     return found
 
 
-def traced(dumps: Sequence[Dump]) -> list[dict[str, Any]]:
-    """Every trace dump with its page, newest first."""
+def traced(dumps: Sequence[Dump]) -> list[tuple[str, Dump]]:
+    """Every trace dump with its name, newest first."""
     newest_first = sorted(
         dumps, key=lambda dump: (dump.saved_at or datetime.min.replace(tzinfo=UTC), dump), reverse=True
     )
-    return [
-        {
-            "page": f"traces/{dump.slug}.html",
-            "name": text(dump.source),
-            "campaign": f"campaigns/{slug(dump.campaign)}.html" if dump.campaign else None,
-            "of": f"{dump.app} on {dump.host}, {dump.timestamp}",
-        }
-        for dump in newest_first
-    ]
+    return [(text(dump.source), dump) for dump in newest_first]
 
 
 def _state(campaign: Campaign) -> str:

@@ -1,6 +1,6 @@
 """``progress.html``: the state of the sweep under way. Written while it runs, so it costs little and fails nothing."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,7 @@ class ProgressPage:
                 runs = cells[rate, folder].runs if (rate, folder) in cells else ()
                 states = [_state(progress, unsuccessful, (rate, folder, run)) for run in runs]
                 marks = "".join(_MARKS[state] for state in states) if is_drawn else ""
-                row.append((Markup(marks), _words(states)))  # noqa: S704 - made of `_MARKS` alone
+                row.append((Markup(marks), in_words(enumerate(states, 1), STATES)))  # noqa: S704 - made of `_MARKS` alone
             rows.append((rate_text(float(rate)), row))
         unit = "users" if progress.load_model == "closed" else "requests/s"
         return {
@@ -255,11 +255,11 @@ def _state(progress: Progress, unsuccessful: Set[Run], run: Run) -> str:
     return "failed" if run in unsuccessful else "to come"
 
 
-def _words(states: Sequence[str]) -> str:
-    """What a cell's marks say: ``runs 1–3 collected, run 4 failed``."""
-    parts = []
-    for state in STATES:
-        numbers = [number for number, each in enumerate(states, 1) if each == state]
+def in_words(runs: Iterable[tuple[int, str]], states: Iterable[str]) -> str:
+    """What marks of runs (number, state) say, in the order of `states`: ``runs 1–3 collected, run 4 failed``."""
+    known, parts = list(runs), []
+    for state in states:
+        numbers = [number for number, each in known if each == state]
         if numbers:
             parts.append(f"{'run' if len(numbers) == 1 else 'runs'} {listed(numbers)} {state}")
     return ", ".join(parts) or "none planned"

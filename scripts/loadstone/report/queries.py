@@ -1,7 +1,8 @@
 """The report's questions to the tables: each is one file under ``sql/page_*.sql``, its values bound as parameters."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,20 @@ _SCOPED_BY = {
     "percentile_curves": ("rate", "load_model", "generator", "variant"),
     "time_bins": ("rate", "load_model", "generator", "variant", "from_s"),
 }
+
+
+@dataclass(frozen=True)
+class Distributions:
+    """Rows of the tables `time_bins`, `percentile_curves` and `run_figures`; ``variant`` names the series."""
+
+    bins: list[Row]
+    curves: list[Row]
+    runs: list[Row]
+
+    @property
+    def rates(self) -> list[float]:
+        """Loads at which there is a distribution."""
+        return sorted({row["rate"] for row in self.curves})
 
 
 class Questions:
@@ -53,6 +68,20 @@ class Questions:
             return [(row[column] is None, row[column]) for column in columns]
 
         return sorted(self.rows("scope_rows", table=table, comparison=comparison), key=place)
+
+    def distributions(
+        self,
+        comparison: str | None = None,
+        *,
+        counts: Callable[[Row], bool] = lambda _: True,
+        named: Callable[[Row], Row] = lambda row: row,
+    ) -> Distributions:
+        """`counts` says of a run whether the page rests on it, `named` gives a row its series' name."""
+        return Distributions(
+            bins=[named(row) for row in self.of_scope("time_bins", comparison)],
+            curves=[named(row) for row in self.of_scope("percentile_curves", comparison)],
+            runs=[named(row) for row in self.rows("page_run_figures") if counts(row)],
+        )
 
     def rows_of_requests(self, name: str, **values: Any) -> list[Row]:
         """The same for a query over requests (``$files``); none where the campaigns have none."""

@@ -9,12 +9,14 @@ import gzip
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
 from loadstone import sql
 from loadstone.archive import Campaign
@@ -141,43 +143,22 @@ def _engine_part(folder: Path, name: str) -> EnginePart:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-# Every table that may be asked in the browser, with what a row of it is. Those that hold requests, samples, spans or
-# figures printed by tools are too large to be handed out whole.
-ASKED: Mapping[str, str] = {
-    "runs": "run: what it is, how complete, whether and why it is excluded, problems",
-    "cells": "variant at a rate in a campaign: means and spreads, percentiles with intervals, error fractions",
-    "cells_all": "the same, over valid and excluded runs",
-    "comparisons": "variant at a rate in a comparison",
-    "effects": "variant at a rate relative to its baseline: shift and ratio with intervals, verdict",
-    "knees": "variant: the rate at which it saturates",
-    "knee_shares": "variant at a share of its own knee: latency there, and relative to the baseline's",
-    "layers": "variant at a rate: its overhead over the one below it",
-    "interactions": "two layers at a rate: whether their overheads are additive",
-    "run_shapes": "run: whether it was flat, warming up, drifting, changing level, uneven",
-    "sending": "run: how late the load generator sent",
-    "senders": "one of several load generators in a run: how late it was, its clock",
-    "time_bins": "time within the runs of a variant at a rate: mean and percentiles of the requests sent then",
-    "error_causes": "run and cause of errors: side, code, text, count",
-    "history": "variant at a rate and statistic in each campaign: value, interval, level",
-    "claims": "caveat of a campaign or comparison",
-    "fits": "line fitted over the runs of a comparison: slope and intercept with intervals of the column confidence",
-    "summaries": "report of a run by its load generator",
-    "planned": "planned run: its position, whether it was collected",
-    "failures": "failed attempt: when, in which phase, why",
-    "suggestions": "suggested tag: what looks wrong, and why",
-    "problems": "thing in the archive that could not be understood",
-    "incidents": "thing that happened to a cluster's pods during an attack",
-    "generators": "load generator: what its latency means, by which clock, how finely",
-}
+# Every table that may be asked in the browser. Those that hold requests, samples, spans or figures printed by tools are
+# too large to be handed out whole.
+ASKED = (
+    *("runs", "cells", "cells_all", "comparisons", "effects", "knees", "knee_shares", "layers", "interactions"),
+    *("run_shapes", "sending", "senders", "time_bins", "error_causes", "history", "claims", "fits", "summaries"),
+    *("planned", "failures", "suggestions", "problems", "incidents", "generators"),
+)
 MOST_RUNS = 50_000  # of the newest campaigns
 
 
 @dataclass(frozen=True)
 class Published:
-    """One table of the site: its file relative to it, and how many bytes that has."""
+    """One table of the site: what a row of it is, its file relative to the site, and how many bytes that has."""
 
     name: str
-    about: str
+    row: str
     columns: list[tuple[str, str]]
     rows: int
     file: str
@@ -209,7 +190,7 @@ def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConne
     """The published tables as the browser has them, in memory; `campaigns` are those of `newest_campaigns`."""
     connection = open_memory()
     with open_memory() as source:  # one for all: opening one takes longer than reading a small table
-        for name in (name for name in ASKED if name in TABLES):
+        for name in ASKED:
             add_view(source, tables, name, TABLES[name], campaigns)
             rows = source.sql(sql.load("table_rows"), params={"name": name}).to_arrow_table()
             connection.from_arrow(_without_zones(rows)).create(name)
@@ -218,7 +199,8 @@ def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConne
 
 def write_tables(connection: duckdb.DuckDBPyConnection, reports: Path) -> list[Published]:
     """Write every table of `connect` into the site; files of tables that are no longer published are removed."""
-    published = [_write(connection, name, reports) for name in ASKED if name in TABLES]
+    dictionary = yaml.safe_load(files("loadstone.tables").joinpath("columns.yaml").read_text("utf-8"))["tables"]
+    published = [_write(connection, name, dictionary[name]["row"], reports) for name in ASKED]
     wanted = {reports / table.file for table in published}
     for file in (reports / "ask").glob("*.js"):
         if file not in wanted and file.read_text("utf-8", "replace").startswith("loadstone.receive("):
@@ -226,7 +208,7 @@ def write_tables(connection: duckdb.DuckDBPyConnection, reports: Path) -> list[P
     return published
 
 
-def _write(connection: duckdb.DuckDBPyConnection, name: str, reports: Path) -> Published:
+def _write(connection: duckdb.DuckDBPyConnection, name: str, row: str, reports: Path) -> Published:
     rows = connection.table(name).to_arrow_table()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
@@ -238,7 +220,7 @@ def _write(connection: duckdb.DuckDBPyConnection, name: str, reports: Path) -> P
     )
     write_text(path, "".join(calls))
     columns = [(row[0], row[1]) for row in connection.execute(sql.load("table_columns"), {"name": name}).fetchall()]
-    return Published(name, ASKED[name], columns, rows.num_rows, f"ask/{name}.js", path.stat().st_size)
+    return Published(name, row, columns, rows.num_rows, f"ask/{name}.js", path.stat().st_size)
 
 
 def _without_zones(rows: pa.Table) -> pa.Table:

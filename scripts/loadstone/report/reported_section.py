@@ -40,7 +40,6 @@ _STAMPS = {
     "offset": "the time since the run's start",
     "none": "no time of single requests",
 }
-_MEANT = ("starts_at", "ends_at", "connecting", "stamp", "resolution", "source")
 
 _PLACE = ("host", "timestamp", "rate", "variant_dir", "run")
 
@@ -224,27 +223,24 @@ def histogram_rows(reported: Reported, unit: Unit) -> list[Row]:
 # --- what the latencies of a tool mean --------------------------------------------------------------------------------
 
 
-def meanings(questions: Questions, runs: Sequence[Row]) -> list[dict[str, Any]]:
+def meanings(questions: Questions, runs: Sequence[Row]) -> list[Row]:
     """The table of tools on a comparison across tools; empty where all latencies mean the same."""
     tools = sorted({str(run["generator"]) for run in runs})
     if len(set(map(load_generators.meaning, tools))) < 2:
         return []
-    known = {row["generator"]: row for row in questions.rows("page_generators")}
-    return [_meaning(tool, known.get(tool), runs) for tool in tools]
+    known = {row["generator"]: _meaning(row) for row in questions.rows("page_generators")}
+    return [
+        known.get(tool, {})
+        | {
+            "tool": tool,
+            "models": joined(sorted({str(run["load_model"]) for run in runs if str(run["generator"]) == tool})),
+        }
+        for tool in tools
+    ]
 
 
-def _meaning(tool: str, known: Row | None, runs: Sequence[Row]) -> dict[str, Any]:
-    models = joined(sorted({str(run["load_model"]) for run in runs if str(run["generator"]) == tool}))
-    if known is None:
-        unknown = "not known"
-        return {"tool": tool, "models": models} | dict.fromkeys(_MEANT, unknown)
-    return {
-        "tool": tool,
-        "models": models,
-        "starts_at": known["starts_at"],
-        "ends_at": known["ends_at"],
-        "connecting": known["connecting"],
-        "stamp": _STAMPS.get(known["stamp"], known["stamp"]),
-        "resolution": resolution_text(known["resolution_ns"]),
-        "source": known["source"],
+def _meaning(row: Row) -> Row:
+    return row | {
+        "stamp": _STAMPS.get(row["stamp"], row["stamp"]),
+        "resolution": resolution_text(row["resolution_ns"]),
     }

@@ -33,14 +33,14 @@ _LIBRARIES = ("duckdb", "pyarrow", "numpy", "scipy", "altair")
 
 @dataclass(frozen=True)
 class Inputs:
-    """The checksums of a page's inputs: one line per file, as sha256sum writes and checks them."""
+    """A page's inputs: the SHA-256 of each file, and its name in the archive."""
 
-    lines: tuple[str, ...]
+    files: tuple[tuple[str, str], ...]
 
     @property
     def text(self) -> str:
-        """The content of the file next to the page."""
-        return "\n".join([MADE_HERE, *self.lines, ""])
+        """The content of the file next to the page: a line per file, as sha256sum writes and checks them."""
+        return "\n".join([MADE_HERE, *(_line(digest, source) for digest, source in self.files), ""])
 
     @property
     def digest(self) -> str:
@@ -48,10 +48,19 @@ class Inputs:
         return hashlib.sha256(self.text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What a page rests on: raw results, Parquet files by their names, and the metadata of all cells."""
+
+    inputs: Inputs
+    tables: Sequence[tuple[str, Path]]
+    described: Sequence[Metadata]
+
+
 def inputs(questions: Questions, takes: Callable[[Row], bool]) -> Inputs:
     """The files behind a page; `takes` says of a run whether the page is about it. Asks table ``facts`` too."""
     rows = filter(takes, questions.rows("page_inputs"))
-    return Inputs(tuple(dict.fromkeys(_line(row["results_sha256"], row["source"]) for row in rows)))
+    return Inputs(tuple(dict.fromkeys((row["results_sha256"], row["source"]) for row in rows)))
 
 
 def _line(digest: str, source: str) -> str:
@@ -60,9 +69,9 @@ def _line(digest: str, source: str) -> str:
     return f"{'' if escaped == source else chr(92)}{digest}  {escaped}"
 
 
-def context(name: str, found: Inputs, described: Iterable[Metadata]) -> dict[str, Any]:
-    """The variables of ``reproduce.html`` on the page `name`; `described` are the metadata of all cells behind it."""
-    cells = list(described)
+def context(name: str, evidence: Evidence) -> dict[str, Any]:
+    """The variables of ``reproduce.html`` on the page `name`."""
+    cells, found = evidence.described, evidence.inputs
     seeds = joined(str(cell.seed) for cell in cells if cell.seed is not None)
     orders = joined(cell.order for cell in cells)
     generators = joined(" ".join(filter(None, (cell.generator, cell.generator_version))) for cell in cells)
@@ -77,11 +86,11 @@ def context(name: str, found: Inputs, described: Iterable[Metadata]) -> dict[str
             "Seed of intervals",
             "not configurable: derived from each cell's name, so that the same data give the same interval",
         ),
-        ("Inputs", _inputs_text(found)),
+        ("Inputs", f"{counted(len(found.files), 'file')} of the archive" if found.files else "no checksums recorded"),
     ]
     return {
         "made_with": [(term, text) for term, text in facts if text],
-        "inputs_file": f"{name}{CHECKSUMS_SUFFIX}" if found.lines else None,
+        "inputs_file": f"{name}{CHECKSUMS_SUFFIX}" if found.files else None,
         "inputs_digest": found.digest,
         "crate_file": f"{name}-ro-crate-metadata.json",
     }
@@ -94,10 +103,6 @@ def python_version() -> str:
 
 def _library_versions() -> list[str]:
     return [f"Python {python_version()}", *(f"{name} {version(name)}" for name in _LIBRARIES)]
-
-
-def _inputs_text(found: Inputs) -> str:
-    return f"{counted(len(found.lines), 'file')} of the archive" if found.lines else "no checksums recorded"
 
 
 # --- RO-Crate ---------------------------------------------------------------------------------------------------------
@@ -119,11 +124,15 @@ Entity = dict[str, Any]
 
 @dataclass(frozen=True)
 class About:
-    """What a crate is about: its title, what it says of itself, and the campaigns that its figures come from."""
+    """What a crate is about: its title, what it says of itself, and the campaigns that its figures come from.
+
+    `options` is the configuration's ``report``, which may name license, authors and identifier.
+    """
 
     title: str
     description: str
     campaigns: Sequence[Campaign]
+    options: Mapping[str, Any]
 
 
 def crate_of(page: Path) -> Path:
@@ -137,24 +146,12 @@ def described_with(page: Path) -> list[Path]:
     return [page, *checksums, *sorted(page.with_suffix("").glob("*.js"))]
 
 
-def write_page_crate(
-    page: Path,
-    about: About,
-    options: Mapping[str, Any],
-    *,
-    inputs: Inputs,
-    tables: Iterable[tuple[str, Path]],
-    described: Iterable[Metadata],
-) -> None:
-    """Write the crate next to `page`. `options` is the configuration's ``report``.
-
-    `inputs` are the raw results behind it, `tables` the Parquet files by their names, `described` the metadata of all
-    cells.
-    """
-    parts = [_file(path.relative_to(page.parent).as_posix(), path) for path in described_with(page)]
-    rests_on = [_hashed(name, digest) for digest, name in map(_stated, inputs.lines)]
-    rests_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in tables]
-    software = [*_own_software(), *_collected_with(described)]
+def write_page_crate(page: Path, about: About, evidence: Evidence) -> list[Path]:
+    """Write the crate next to `page`; returns its path and those of the files that it describes."""
+    files = described_with(page)
+    rests_on = [_hashed(name, digest) for digest, name in evidence.inputs.files]
+    rests_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in evidence.tables]
+    software = [*_own_software(), *_collected_with(evidence.described)]
     build: Entity = {
         "@id": "#build",
         "@type": "CreateAction",
@@ -163,21 +160,22 @@ def write_page_crate(
         "object": _references(rests_on),
         "result": {"@id": page.name},
     }
-    root = _root(about, options, parts) | {"isBasedOn": _references(rests_on), "mentions": {"@id": "#build"}}
-    _write_crate(crate_of(page), [root, *_people(options), *parts, *rests_on, *software, build])
+    parts = [_file(path.relative_to(page.parent).as_posix(), path) for path in files]
+    root = _root(about, parts) | {"isBasedOn": _references(rests_on)}
+    _write_crate(crate_of(page), about, root, [*parts, *rests_on, *software], build)
+    return [*files, crate_of(page)]
 
 
-def write_site_crate(reports: Path, about: About, options: Mapping[str, Any], pages: Iterable[str]) -> None:
+def write_site_crate(reports: Path, about: About, pages: Iterable[str]) -> None:
     """Write the crate of the whole site; `pages` are names of pages in it, of which those with a crate lead to it."""
     parts = []
     for name in sorted(pages):
         path = reports / name
-        if path.is_file():
-            parts.append(_file(name, path))
-            if crate_of(path).is_file():
-                crate = _file(f"{name.removesuffix('.html')}{CRATE_SUFFIX}", crate_of(path))
-                parts[-1]["subjectOf"] = {"@id": crate["@id"]}
-                parts.append(crate | {"conformsTo": {"@id": _PROFILE}})
+        parts.append(_file(name, path))
+        if crate_of(path).is_file():
+            crate = _file(f"{name.removesuffix('.html')}{CRATE_SUFFIX}", crate_of(path))
+            parts[-1]["subjectOf"] = {"@id": crate["@id"]}
+            parts.append(crate | {"conformsTo": {"@id": _PROFILE}})
     software = _own_software()
     build: Entity = {
         "@id": "#build",
@@ -186,11 +184,11 @@ def write_site_crate(reports: Path, about: About, options: Mapping[str, Any], pa
         "instrument": _references(software),
         "result": {"@id": "./"},
     }
-    root = _root(about, options, parts) | {"mentions": {"@id": "#build"}}
-    _write_crate(reports / CRATE, [root, *_people(options), *parts, *software, build])
+    _write_crate(reports / CRATE, about, _root(about, parts), [*parts, *software], build)
 
 
-def _root(about: About, options: Mapping[str, Any], parts: Sequence[Entity]) -> Entity:
+def _root(about: About, parts: Sequence[Entity]) -> Entity:
+    options = about.options
     newest = max((campaign.instant for campaign in about.campaigns), default=None)
     # The specification wants a date; the day of the newest data is known and the same whenever the page is built.
     published = options.get("published") or (newest.date().isoformat() if newest else "1970-01-01")
@@ -201,6 +199,7 @@ def _root(about: About, options: Mapping[str, Any], parts: Sequence[Entity]) -> 
         "description": f"{about.description} Made by Loadstone.",
         "datePublished": published,
         "hasPart": _references(parts),
+        "mentions": {"@id": "#build"},
     }
     if "license" in options:
         found["license"] = {"@id": options["license"]}
@@ -239,13 +238,9 @@ def _file(name: str, path: Path) -> Entity:
 
 def _hashed(name: str, digest: str) -> Entity:
     """A file that is not in the site and is identified by its content."""
+    name = name.encode("utf-8", "backslashreplace").decode()
     found: Entity = {"@id": f"#{hashlib.sha256(name.encode()).hexdigest()[:16]}", "@type": "CreativeWork", "name": name}
     return found | {"sha256": digest, "encodingFormat": _TYPES.get(Path(name).suffix, "application/octet-stream")}
-
-
-def _stated(line: str) -> tuple[str, str]:
-    digest, _, name = line.encode("utf-8", "backslashreplace").decode().removeprefix("\\").partition("  ")
-    return digest, name
 
 
 def _own_software() -> list[Entity]:
@@ -277,14 +272,14 @@ def _references(entities: Iterable[Entity]) -> list[Entity]:
     return [{"@id": entity["@id"]} for entity in entities]
 
 
-def _write_crate(path: Path, entities: Iterable[Entity]) -> None:
+def _write_crate(path: Path, about: About, root: Entity, entities: Iterable[Entity], build: Entity) -> None:
     descriptor: Entity = {
         "@id": CRATE,
         "@type": "CreativeWork",
         "conformsTo": {"@id": _PROFILE},
         "about": {"@id": "./"},
     }
-    unique = {entity["@id"]: entity for entity in (descriptor, *entities)}
+    unique = {entity["@id"]: entity for entity in (descriptor, root, *_people(about.options), *entities, build)}
     content = {"@context": f"{_PROFILE}/context", "@graph": list(unique.values())}
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 

@@ -28,9 +28,8 @@ from loadstone.report import (
     variant_page,
 )
 from loadstone.report.numbers import rate_name
-from loadstone.report.output import about_site, as_json, write_page, write_text
+from loadstone.report.output import about_site, as_json, ends_with, write_page, write_text
 from loadstone.report.queries import Questions, Row, asking
-from loadstone.report.shared_assets import ends_with
 from loadstone.report.site_layout import slug
 from loadstone.tables import database, layout, schema
 
@@ -54,7 +53,7 @@ def build_campaign(
     folder = reports / "campaigns" / name
     part = site_layout.Part(reports, f"campaigns/{name}").begin()
     with asking(tables, [campaign]) as questions:
-        page = campaign_page.gather(questions, campaign, variants, _confidence(options))
+        page = campaign_page.gather(questions, campaign, variants, _confidence(options), entry or {})
         written = set()
         read = _files_by_rate(tables, campaign)
         for rate in page.loadable_rates:
@@ -69,15 +68,11 @@ def build_campaign(
         inputs = _inputs(questions, tables, [campaign])
     _remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"
-    content = campaign_page.context(page, name, variants, entry or {})
-    about = about_site(options, tables)
-    _write_page(path, "campaign.html", content=content, inputs=inputs, described=page.metadata, about=about)
-    summary = reproducibility.About(
-        f"{layout.text(str(campaign))}: load-test results", "Latency and errors of a sweep.", [campaign]
-    )
-    rests_on = _tables_of(tables, [campaign])
-    reproducibility.write_page_crate(path, summary, options, inputs=inputs, tables=rests_on, described=page.metadata)
-    part.finish([*reproducibility.described_with(path), reproducibility.crate_of(path)])
+    content = {**campaign_page.context(page, name), **about_site(options, tables)}
+    title = f"{layout.text(str(campaign))}: load-test results"
+    about = reproducibility.About(title, "Latency and errors of a sweep.", [campaign], options)
+    evidence = reproducibility.Evidence(inputs, _tables_of(tables, [campaign]), page.metadata)
+    part.finish(_write_with_evidence(path, "campaign.html", content, about, evidence))
     return path
 
 
@@ -98,12 +93,11 @@ def build_comparison(
     path = reports / "comparisons" / f"{comparison.id}.html"
     cells = [listing.cell for campaign in campaigns for listing in scan_campaign(campaign).cells]
     described = [metadata.read(cell.path / METADATA) for cell in cells]
-    content, about = comparison_page.context(page), about_site(options, tables)
-    _write_page(path, "comparison.html", content=content, inputs=inputs, described=described, about=about)
-    summary = reproducibility.About(comparison.title, "A comparison of load-test results.", campaigns)
+    content = {**comparison_page.context(page), **about_site(options, tables)}
+    about = reproducibility.About(comparison.title, "A comparison of load-test results.", campaigns, options)
     rests_on = [*_tables_of(tables, campaigns), *_tables_of_comparison(tables, comparison)]
-    reproducibility.write_page_crate(path, summary, options, inputs=inputs, tables=rests_on, described=described)
-    part.finish([*reproducibility.described_with(path), reproducibility.crate_of(path)])
+    evidence = reproducibility.Evidence(inputs, rests_on, described)
+    part.finish(_write_with_evidence(path, "comparison.html", content, about, evidence))
     return path
 
 
@@ -131,22 +125,21 @@ def _inputs(
     return reproducibility.inputs(questions, takes)
 
 
-def _write_page(
+def _write_with_evidence(
     path: Path,
     template: str,
-    *,
     content: Mapping[str, Any],
-    inputs: reproducibility.Inputs,
-    described: Sequence[metadata.Metadata],
-    about: Mapping[str, Any],
-) -> None:
-    """Write a page of figures and, next to it, the checksums of what it rests on."""
+    about: reproducibility.About,
+    evidence: reproducibility.Evidence,
+) -> list[Path]:
+    """Write a page of figures and, next to it, checksums of what it rests on and its RO-Crate; returns its files."""
     checksums = path.with_suffix(reproducibility.CHECKSUMS_SUFFIX)
-    if inputs.lines:
-        write_text(checksums, inputs.text)
+    if evidence.inputs.files:
+        write_text(checksums, evidence.inputs.text)
     else:
         checksums.unlink(missing_ok=True)
-    write_page(path, template, {**content, **reproducibility.context(path.stem, inputs, described), **about})
+    write_page(path, template, {**content, **reproducibility.context(path.stem, evidence)})
+    return reproducibility.write_page_crate(path, about, evidence)
 
 
 def build_variants(
@@ -231,13 +224,14 @@ def build_index(
         write_page(reports / f"{name}.html", f"{name}.html", shared)
     path = reports / "index.html"
     names = {entry["slug"] for entry in entries}
-    _remove_others(reports / "comparisons", _files(entry["id"] for entry in shared["comparisons"]))
+    compared_here = {entry["declared"].id for entry in shared["comparisons"]}
+    _remove_others(reports / "comparisons", _files(compared_here))
     _remove_others(reports / "traces", _files(dump.slug for dump in dumps))
     _remove_others(reports / "campaigns", names | _files(names))
-    _remove_figures(reports / "figures" / "comparisons", {entry["id"] for entry in shared["comparisons"]})
+    _remove_figures(reports / "figures" / "comparisons", compared_here)
     _remove_figures(reports / "figures" / "campaigns", names)
     summary = reproducibility.About(
-        about["site_title"], "Load-test results with their evidence and conclusions.", campaigns
+        about["site_title"], "Load-test results with their evidence and conclusions.", campaigns, options
     )
     found = (page for folder in _PAGES for page in (reports / folder).glob("*.html"))
     pages = [
@@ -245,7 +239,7 @@ def build_index(
         for page in found
         if _MADE_HERE[".html"] in page.read_text("utf-8", "replace")
     ]
-    reproducibility.write_site_crate(reports, summary, options, pages)
+    reproducibility.write_site_crate(reports, summary, pages)
     write_page(path, "index.html", shared)
     own = [reports / name for name in (*site_layout.OVER_ALL, site_layout.CRATE)]
     part.finish(own, growing=[reports / progress_page.NAME])

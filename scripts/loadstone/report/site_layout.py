@@ -204,13 +204,12 @@ def _bytes(size: bytes) -> int:
     return int(size) if size.isdigit() else -1  # of a record that was cut short
 
 
-@dataclass
+@dataclass(frozen=True)
 class SiteSnapshot:
     """Which parts of a site have lost a file. `requested` has the answers, which stay the same within a command."""
 
     reports: Path
     requested: dict[str, list[str]] = field(default_factory=dict)
-    _folders: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def markers(self, name: str, *pages: str) -> list[str]:
         """The marker under which a part was last asked for again, if ever; a new one when it has lost something.
@@ -219,30 +218,22 @@ class SiteSnapshot:
         """
         if name not in self.requested:
             folder = Part(self.reports, name).folder
-            last = max((int(entry) for entry in self._sizes(str(folder)) if entry.isdigit()), default=0)
+            last = max((int(entry.name) for entry in folder.glob("*") if entry.name.isdigit()), default=0)
             nth = last if self._is_complete(folder, pages) else last + 1
             self.requested[name] = [str(folder / str(nth))] if nth else []
         return self.requested[name]
 
     def _is_complete(self, folder: Path, pages: Iterable[str]) -> bool:
-        if not all(self._size(page) is not None for page in pages):
+        if any(self._size(page) is None for page in pages):
             return True
         made = recorded_sizes(folder / _RECORD)
-        if made is None or _BEGUN in self._sizes(str(folder)):
+        if made is None or (folder / _BEGUN).exists():
             return False
         found = ((self._size(name), size) for name, size in made.items())
         return all(here is not None and size in (here, None) for here, size in found)
 
     def _size(self, name: str) -> int | None:
-        parent, _, own = name.rpartition("/")
-        return self._sizes(os.path.join(self.reports, parent)).get(own)  # noqa: PTH118 - called for each file
-
-    def _sizes(self, folder: str) -> dict[str, int]:
-        """The sizes of what a folder holds, by name; each folder is read once."""
-        if folder not in self._folders:
-            try:
-                with os.scandir(folder) as entries:
-                    self._folders[folder] = {entry.name: entry.stat(follow_symlinks=False).st_size for entry in entries}
-            except OSError:
-                self._folders[folder] = {}
-        return self._folders[folder]
+        try:
+            return os.lstat(os.path.join(self.reports, name)).st_size  # noqa: PTH118 - called for each file
+        except OSError:
+            return None

@@ -10,7 +10,7 @@ from loadstone.report import charts
 from loadstone.report.numbers import share, significant
 from loadstone.report.output import about_site, write_page
 from loadstone.report.queries import Row, asking
-from loadstone.report.site_layout import Part, slug
+from loadstone.report.site_layout import Part
 from loadstone.tables.layout import text
 
 SHOWN = 40  # operations per kind of trace; beyond that their number is given
@@ -49,14 +49,12 @@ def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[s
         problems = questions.rows("page_trace_problems", dump=source, shown=PROBLEMS)
         overview = questions.rows("page_trace_overview", dump=source)[0]
     path = reports / "traces" / f"{dump.slug}.html"
-    campaign = dump.campaign
     kinds = _kinds(rows, calls)
     context = {
         **about_site(options, tables),
         "title": f"Traces of {source}",
         "heading": f"Traces of {source}",
         "dump": dump,
-        "campaign_page": f"campaigns/{slug(campaign)}.html" if campaign else None,
         "kinds": kinds,
         "data": _script_data(dump, kinds),
         "specs": charts.trace_specifications(),

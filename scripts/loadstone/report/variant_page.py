@@ -118,14 +118,10 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
 def entry(page: VariantHistory, variants: Variants) -> dict[str, Any]:
     """What the list of variants says of one."""
     (style,) = variants.styles(page.app, [page.variant])
-    campaigns = page.campaigns
     return {
+        "page": page,
         "style": style,
-        "app": page.app,
-        "page": f"variants/{page.slug}.html",
-        "hosts": sorted(page.hosts),
-        "n_campaigns": len(campaigns),
-        "from_to": _from_to(campaigns),
+        "from_to": _from_to(page.campaigns),
         "rates": span(row["rate"] for row in page.rows),
         "load_unit": _load_unit({row["way"] for row in page.rows}),
         "n_changes": len({(row["host"], row["timestamp"]) for row in page.changes}),

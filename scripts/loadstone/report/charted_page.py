@@ -1,0 +1,97 @@
+"""What the pages of campaigns and of comparisons share: conclusions, reports of tools, and the charts over both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from loadstone.config.variants import Style
+from loadstone.report import chart_rows, charts, conclusions, numbers, reported_section
+from loadstone.report.conclusions import Conclusions
+from loadstone.report.numbers import Unit, interval_text, rate_name, spread_text
+from loadstone.report.queries import Distributions, Row
+from loadstone.report.reported_section import Reported
+from loadstone.text import load_unit, rate_text
+
+
+@dataclass(frozen=True)
+class ChartedPage:
+    """A page with charts across load. `runs` are those that it is about, `styles` those of its series."""
+
+    unit: Unit
+    styles: list[Style]
+    rates: list[float]
+    runs: list[Row]
+    reported: Reported
+    concluded: Conclusions
+    distributions: Distributions
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """By series, in the order of charts and tables."""
+        return {style.name: style.label for style in self.styles}
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The place of each series in that order."""
+        return {name: place for place, name in enumerate(self.labels)}
+
+    @property
+    def step(self) -> list[float] | None:
+        """The least step of all latencies, where all are coarse."""
+        return numbers.coarse_step(self.runs, self.unit)
+
+    @property
+    def load_unit(self) -> str:
+        """What the numbers of loads count."""
+        return load_unit(run["load_model"] for run in self.runs)
+
+    def specifications(self) -> dict[str, Any]:
+        """Of every chart that such a page may have."""
+        return charts.specifications(self.styles, self.unit, charts.Load(tuple(self.rates), self.load_unit))
+
+    def shared_context(self, *, campaigns: bool = False) -> dict[str, Any]:
+        """Variables that both templates have; `campaigns`: the page is about several."""
+        return {
+            **conclusions.context(self.concluded, self.styles, self.unit, self.step),
+            **reported_section.context(self.reported, self.labels, self.unit, campaigns=campaigns),
+            "unit": self.unit,
+            "styles": self.styles,
+            "labels": self.labels,
+            "positions": self.positions,
+            "load_unit": self.load_unit,
+            "reported_chart": reported_section.has_loads(self.reported),
+            "curve_rates": [(rate_name(rate), rate_text(rate)) for rate in self.distributions.rates],
+            "latency": numbers.latency_in(self.unit),
+            "spread": lambda row, name: spread_text(row[name], self.unit, row["resolution_ns"]),
+            "interval": lambda row, name: interval_text(row, name, self.unit),
+        }
+
+    def shared_data(self, folder: str, rates: list[float], across_load: Mapping[str, Any]) -> dict[str, Any]:
+        """What both pages' scripts read; ``charts`` has the rows of each chart.
+
+        `folder` is that of the page's data, `rates` are those that its reader chooses among, `across_load` is what
+        `chart_rows.across_load` gives.
+        """
+        names = list(map(rate_name, rates))
+        reported = chart_rows.reported(reported_section.chart_rows(self.reported, self.unit), self.styles, "load")
+        return {
+            "folder": folder,
+            "unit": self.unit.symbol,
+            "step": self.step,
+            "load_unit": self.load_unit,
+            "variants": chart_rows.variants(self.styles),
+            "rates": names,
+            "rate": names[len(names) // 2] if names else None,
+            **conclusions.choices(self.concluded),
+            "charts": {
+                **across_load,
+                **chart_rows.of_runs(self.distributions, self.styles, self.unit),
+                **chart_rows.of_conclusions(self.concluded, self.styles, self.unit, self.step),
+                "reported": reported,
+                "percentiles": chart_rows.reported(
+                    reported_section.histogram_rows(self.reported, self.unit), self.styles
+                ),
+            },
+            "logarithmic": chart_rows.logarithmic(across_load["latency"], reported),
+        }
