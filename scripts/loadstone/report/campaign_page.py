@@ -177,7 +177,6 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "title": f"{page.campaign.app} on {page.campaign.host}, {when(page.campaign)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
-        "when": when(page.campaign),
         "facts": facts(page),
         "rests_on": rests_on(page),
         "variant_pages": variant_page.pages_of(page.campaign.app, order),

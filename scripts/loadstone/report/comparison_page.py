@@ -30,7 +30,6 @@ from loadstone.report.numbers import (
     distinct,
     joined,
     page_unit,
-    when,
 )
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.site_layout import slug
@@ -300,7 +299,6 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
     return [
         {
             "campaign": campaign,
-            "when": when(campaign),
             "page": f"../campaigns/{slug(campaign)}.html" if campaign in held else None,
         }
         | {name: count[campaign.host, campaign.timestamp] for name, count in counts.items()}

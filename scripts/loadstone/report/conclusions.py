@@ -110,6 +110,8 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
     concluded.sort(key=place)
     resolution_ns = step[0] * unit.length_ns if step else None
     return {
+        "figure_names": _STATISTICS,
+        "p_text": _p_text,
         "verdicts": verdicts.verdicts(concluded, labels, unit, resolution_ns),
         "knee_sentences": verdicts.knees([row for row in placed(found.knees) if row["beyond"]], labels),
         "verdict_correction": verdicts.correction(concluded),
@@ -225,15 +227,11 @@ def _effect(row: Row, latency: Callable[[float | None], str], name: reasons.Nami
     errors = row["statistic"] == ERRORS
     value = share if errors else latency
     return row | {
-        "figure": _STATISTICS.get(row["statistic"], row["statistic"]),
         "before_text": value(row["baseline_value"]),
         "value_text": value(row["value"]),
         "shift_text": _points(row["shift"]) if errors else latency(row["shift"]),
         "shift_interval": _range(row, "shift", _points if errors else latency),
-        "ratio_text": significant(row["ratio"]),
         "ratio_interval": _range(row, "ratio", significant),
-        "verdict_text": row["verdict"] or "–",
-        "p_text": _p_text(row["p_adjusted"]),
         "why": reasons.text(reasons.of_row(row), name),
     }
 
@@ -314,11 +312,9 @@ def _interaction(
     """A row of the table of interactions, as text."""
     low, high = row["interaction_low_ns"], row["interaction_high_ns"]
     return row | {
-        "figure": _STATISTICS.get(row["statistic"], row["statistic"]),
         "layers": f"{labels.get(row['left'], row['left'])} and {labels.get(row['right'], row['right'])}",
         "value_text": latency(row["interaction_ns"]),
         "interval": "" if low is None else f"{latency(low)} to {latency(high)}",
-        "p_text": _p_text(row["p_adjusted"]),
         "remark": reasons.text(reasons.of_row(row), name) or ("–" if low is None else "may be additive"),
     }
 
@@ -332,9 +328,6 @@ def _knee(row: Row) -> Row:
         interval = f"{rate_text(low)} to {rate_text(high)}"
     return row | {
         "interval": interval,
-        "knee_text": significant(row["knee_rate"]),
-        "near_text": ", ".join(map(rate_text, row["near"] or ())) or "–",
-        "beyond_text": ", ".join(map(rate_text, row["beyond"] or ())) or "–",
         "is_found": low is not None or high is not None,
     }
 
@@ -349,11 +342,8 @@ def _shares(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
 def _share(row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str]) -> Row:
     problem = row["baseline_problem"]  # it has a value of its own
     return row | {
-        "figure": _STATISTICS.get(row["statistic"], row["statistic"]),
-        "load_text": significant(row["load"]),
         "value_text": latency(row["value_ns"]),
         "value_interval": f"{latency(row['low_ns'])} to {latency(row['high_ns'])}" if row["low_ns"] is not None else "",
-        "ratio_text": significant(row["ratio"]),
         "ratio_interval": _range(row, "ratio", significant),
         "problem": problem and f"{labels.get(row['baseline'], row['baseline'])}: {problem}",
     }

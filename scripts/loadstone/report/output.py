@@ -71,6 +71,7 @@ _ENVIRONMENT.filters.update(
     listed=numbers.listed,
     minute=numbers.minute,
     when=numbers.when,
+    moment=numbers.moment,
     slug=site_layout.slug,
     rate=load_words.rate_text,
     light_dark=colours.light_dark,

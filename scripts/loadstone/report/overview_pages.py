@@ -16,7 +16,7 @@ from loadstone.archive import Campaign, plan
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.numbers import LOAD_MODELS, counted, distinct, rate_name, when
+from loadstone.report.numbers import LOAD_MODELS, counted, distinct, rate_name
 from loadstone.report.output import partials, template_text
 from loadstone.report.progress_page import in_words
 from loadstone.report.queries import Questions, Row, in_order
@@ -183,8 +183,6 @@ def _entry(
         "campaign": campaign,
         "key": key,
         "purpose": purposes.get(key),
-        "name": f"{campaign.app} on {campaign.host}, {when(campaign)}",
-        "when": when(campaign),
         "page": f"campaigns/{slug(campaign)}.html",
         "slug": slug(campaign),
         "state": _state(campaign),

@@ -24,7 +24,7 @@ from loadstone.archive.run_records import Failure
 from loadstone.archive.stages import load_text
 from loadstone.config.variants import Variants
 from loadstone.report import site_layout
-from loadstone.report.numbers import counted, listed, when
+from loadstone.report.numbers import counted, listed
 from loadstone.report.output import asset, write_page, write_text
 from loadstone.text import rate_text, times
 
@@ -96,7 +96,6 @@ class ProgressPage:
         return {
             "site_title": str(self._options.get("title", "Load-test results")),
             "campaign": progress.campaign,
-            "when": when(progress.campaign),
             "state": state,
             "headline": _headline(progress, state, ended),
             "refresh_s": REFRESH_S if state == "under way" else None,

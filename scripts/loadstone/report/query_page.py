@@ -69,11 +69,11 @@ class EnginePart:
 def write_engine(packages: Path, reports: Path) -> list[EnginePart]:
     """Write DuckDB into the site, unless it is there. `packages` is where npm put it. LoadstoneError if it didn't."""
     folder = reports / "assets" / "duckdb"
-    sources = _sources(packages)
+    sources, texts = _read(packages)
     made_of = hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in sources.values())).hexdigest()
     made_from = f"{asset('ask_licenses.txt')}\nMade from {made_of[:32]}"
     record = licenses(reports)
-    if not (record.is_file() and _is_complete(record.read_text("utf-8"), made_from, folder)):
+    if not (record.is_file() and record.read_text("utf-8").startswith(f"{made_from}: {_names(folder)}\n")):
         record.unlink(missing_ok=True)
         for file in folder.glob("*.js"):
             file.unlink()
@@ -81,7 +81,7 @@ def write_engine(packages: Path, reports: Path) -> list[EnginePart]:
             for number, piece in enumerate(pieces(content)):
                 text = f"loadstone.receive({as_json(name)},{number},{as_json(piece)});\n"
                 write_text(folder / f"{name}-{number:02}.js", text)
-        write_text(record, f"{made_from}: {_names(folder)}\n{_texts(packages)}")
+        write_text(record, f"{made_from}: {_names(folder)}\n{texts}")
     return [_engine_part(folder, name) for name in sources]
 
 
@@ -98,16 +98,12 @@ def pieces(content: bytes) -> Iterator[str]:
         yield text[start : start + _PIECE]
 
 
-def _is_complete(record: str, made_from: str, folder: Path) -> bool:
-    """Whether the folder holds what its record says, and that is what would be written."""
-    return record.startswith(f"{made_from}: {_names(folder)}\n")
-
-
 def _names(folder: Path) -> str:
     return " ".join(sorted(file.name for file in folder.glob("*.js")))
 
 
-def _sources(packages: Path) -> dict[str, bytes]:
+def _read(packages: Path) -> tuple[dict[str, bytes], str]:
+    """What the browser loads, by name, and the licenses of it."""
     try:
         worker = _WORKER.format(
             offline=asset("ask_offline.js"),
@@ -115,22 +111,14 @@ def _sources(packages: Path) -> dict[str, bytes]:
             library=(packages / _LIBRARY).read_text("utf-8"),
             worker=asset("ask_worker.js"),
         )
-        return {"worker": worker.encode(), "module": (packages / _WASM).read_bytes()}
-    except OSError as error:
-        raise _incomplete(packages, error) from None
-
-
-def _texts(packages: Path) -> str:
-    try:
-        return "".join(
+        texts = (
             f"\n{'=' * 80}\n{name}\n{'=' * 80}\n\n{(packages / path).read_text('utf-8')}" for name, path in _LICENSES
         )
+        return {"worker": worker.encode(), "module": (packages / _WASM).read_bytes()}, "".join(texts)
     except OSError as error:
-        raise _incomplete(packages, error) from None
-
-
-def _incomplete(packages: Path, error: OSError) -> LoadstoneError:
-    return LoadstoneError(f"DuckDB for browsers in {packages} is incomplete ({error}): make ask installs it again")
+        raise LoadstoneError(
+            f"DuckDB for browsers in {packages} is incomplete ({error}): make ask installs it again"
+        ) from None
 
 
 def _engine_part(folder: Path, name: str) -> EnginePart:

@@ -106,10 +106,7 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
         "found": _found(changes, page),
         "changes": [_change(row, unit, page) for row in changes[:SHOWN]],
         "n_changes": len(changes),
-        "campaigns": [
-            {"when": moment(row["timestamp"]), "host": row["host"], "page": page.page_of(row), "note": row["note"]}
-            for row in reversed(page.campaigns)
-        ],
+        "campaigns": [row | {"page": page.page_of(row)} for row in reversed(page.campaigns)],
         "data": script_data(page, styles, unit, loads),
         "specs": charts.history_specifications(styles, unit),
     }
@@ -209,18 +206,12 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
     else:
         texts = [numbers.latency_text(value, unit, row["resolution_ns"]) for value in (before, after)]
         symbol, by = unit.symbol, _by(after / before)
-    return {
-        "when": moment(row["timestamp"]),
+    return row | {
         "page": page.page_of(row),
-        "host": row["host"],
-        "rate": row["rate"],
         "statistic": STATISTICS[row["statistic"]],
         "address": {"host": row["host"], "rate": rate_name(row["rate"]), "stat": row["statistic"]},
         "from_to": f"{texts[0]} to {texts[1]} {symbol}",
         "by": by,
-        "differs": row["differs"] or [],
-        "note": row["note"],
-        "way": row["way"],
     }
 
 
