@@ -54,11 +54,8 @@ def context(
 
 
 def _run(row: Row, labels: Mapping[str, str]) -> Row:
-    return {
-        "rate": row["rate"],
+    return row | {
         "variant": labels.get(row["variant"], row["variant"]),
-        "run": row["run"],
-        "is_doubtful": row["is_doubtful"],
         "happened": ", ".join(map(_counted, row["kinds"])),
         "incidents": list(map(_described, row["incidents"])),
         "n_more": row["n_incidents"] - len(row["incidents"]),

@@ -78,24 +78,26 @@ def quality_context(
     suggested = _by_campaign(questions.rows("page_suggestions", shown=SHOWN))
     sums = total(entries)
     is_drawn = sum(sums.values()) <= _MOST_MARKS
+    campaigns = [
+        {
+            **entry,
+            "map": _map(entry, is_drawn=is_drawn),
+            "exclusions": [_exclusion(row, entry) for row in exclusions[entry["key"]]],
+            "missing": in_order(missing[entry["key"]], entry["labels"]),
+            "problems": in_order(problems[entry["key"]], entry["labels"]),
+            "n_problems": _first(problems[entry["key"]], "n_problems"),
+            "suggestions": in_order(suggested[entry["key"]], entry["labels"]),
+            "n_suggestions": _first(suggested[entry["key"]], "n_suggestions"),
+            "amiss": any(entry["counts"][state] for state in _AMISS),
+        }
+        for entry in entries
+    ]
+    n_problems, n_suggestions = (sum(each[name] for each in campaigns) for name in ("n_problems", "n_suggestions"))
     return {
         "states": STATES,
         "total": sums,
-        "is_drawn": is_drawn,
-        "campaigns": [
-            {
-                **entry,
-                "map": _map(entry, is_drawn=is_drawn),
-                "exclusions": [_exclusion(row, entry) for row in exclusions[entry["key"]]],
-                "missing": in_order(missing[entry["key"]], entry["labels"]),
-                "problems": in_order(problems[entry["key"]], entry["labels"]),
-                "n_problems": _first(problems[entry["key"]], "n_problems"),
-                "suggestions": in_order(suggested[entry["key"]], entry["labels"]),
-                "n_suggestions": _first(suggested[entry["key"]], "n_suggestions"),
-                "amiss": any(entry["counts"][state] for state in _AMISS),
-            }
-            for entry in entries
-        ],
+        "quality_says": _quality_says(sums, n_problems, n_suggestions),
+        "campaigns": campaigns,
         "shown": SHOWN,
         "outside": outside[:OUTSIDE],
         "n_outside": len(outside),
@@ -158,9 +160,7 @@ def entries(
 ) -> list[dict[str, Any]]:
     """Every campaign, newest first: what it holds, what is amiss, and where its page is."""
     held = {key_of(row): row for row in questions.rows("page_campaigns")}
-    cells: defaultdict[Key, list[Row]] = defaultdict(list)
-    for row in questions.rows("page_quality"):
-        cells[key_of(row)].append(row)
+    cells = _by_campaign(questions.rows("page_quality"))
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     return [_entry(campaign, held, cells, variants, purposes) for campaign in newest_first]
 
@@ -202,7 +202,7 @@ def _rates(rates: Sequence[float]) -> str:
     return f"{texts[0]} to {texts[-1]} in {len(texts)} steps" if len(texts) > 5 else ", ".join(texts)
 
 
-def quality_says(total: Mapping[str, int], n_problems: int, n_suggestions: int) -> str:
+def _quality_says(total: Mapping[str, int], n_problems: int, n_suggestions: int) -> str:
     """What the start page says that the page of data quality has."""
     amiss = total["excluded"] or total["failed"] or total["missing"]
     parts = [

@@ -95,7 +95,7 @@ class ProgressPage:
         due = now + timedelta(seconds=part_s + _SLACK_S)
         return {
             "site_title": str(self._options.get("title", "Load-test results")),
-            "campaign": progress.campaign,
+            "progress": progress,
             "state": state,
             "headline": _headline(progress, state, ended),
             "refresh_s": REFRESH_S if state == "under way" else None,
@@ -104,16 +104,12 @@ class ProgressPage:
             "written": f"{now:%H:%M:%S on %d %B %Y}",
             "navigation": site_layout.present_entries(self.path.parent),
             "now": self._present(progress),
-            "n_done": len(progress.collected),
-            "n_total": progress.total,
-            "n_failed": len(progress.unsuccessful),
             "left": f"about {duration_text(left_s)}, until {until_text(left_s)}" if state == "under way" else "",
-            "folder": str(progress.campaign.path),
             "others": others,
             "grid": self._grid(progress),
             "states": STATES,
             "failed": self._failed(progress),
-            "said": [(f"{at:%H:%M:%S}", line) for at, line in progress.said[-_LINES:]],
+            "said": progress.said[-_LINES:],
         }
 
     def _label(self, progress: Progress, folder: str) -> str:
@@ -134,17 +130,14 @@ class ProgressPage:
         last.sort(key=lambda each: each[1].mtime_ns or float("inf"), reverse=True)
         found = []
         for (rate, variant, run), file in last[:_SHOWN]:
-            why = self._reason(Cell(progress.campaign, rate, variant).path / file.name)
             found.append(
                 {
                     "load": _load(progress, rate),
                     "variant": self._label(progress, variant),
                     "run": run,
                     "times": times(len(progress.failed[rate, variant, run])),
-                    "at": f"{why.failed_at.astimezone():%H:%M:%S}" if why and why.failed_at else "",
-                    "reason": why.reason if why else f"see {file.name}",
-                    "evidence": why.evidence_lines if why else [],
-                    "full_text": why.full_text if why else "",
+                    "why": self._reason(Cell(progress.campaign, rate, variant).path / file.name),
+                    "file": file.name,
                     "key": f"{rate}/{variant}/{run}",
                 }
             )

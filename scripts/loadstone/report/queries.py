@@ -43,20 +43,15 @@ class Distributions:
 
 
 class Questions:
-    """An open connection to the tables of some campaigns."""
+    """An open `connection` to the tables of some campaigns."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, requests_files: Sequence[str] = ()) -> None:
-        self._connection = connection
+        self.connection = connection
         self._requests_files = list(requests_files)
-
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """For what else asks about the same campaigns."""
-        return self._connection
 
     def rows(self, name: str, **values: Any) -> list[Row]:
         """The rows that ``sql/<name>.sql`` gives, as dictionaries by column name."""
-        cursor = self._connection.execute(sql.load(name), values)
+        cursor = self.connection.execute(sql.load(name), values)
         columns = [column[0] for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
@@ -90,9 +85,9 @@ class Questions:
     def read_requests(self, rate: float) -> None:
         """Make the temporary table `page_requests` of one rate; it is empty where the campaigns have no requests."""
         if self._requests_files:
-            self._connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rate": rate})
+            self.connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rate": rate})
         else:
-            self._connection.execute(sql.load("page_no_requests"))
+            self.connection.execute(sql.load("page_no_requests"))
 
 
 def in_order(rows: Iterable[Row], variants: Iterable[str]) -> list[Row]:

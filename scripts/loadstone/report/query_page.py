@@ -9,14 +9,12 @@ import gzip
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 
 from loadstone import sql
 from loadstone.archive import Campaign
@@ -25,7 +23,7 @@ from loadstone.report import site_layout
 from loadstone.report.output import about_site, as_json, asset, write_page, write_text
 from loadstone.tables import layout
 from loadstone.tables.database import add_view, open_memory
-from loadstone.tables.schema import TABLES
+from loadstone.tables.schema import ROWS, TABLES
 
 # --- DuckDB for browsers ----------------------------------------------------------------------------------------------
 
@@ -187,8 +185,7 @@ def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConne
 
 def write_tables(connection: duckdb.DuckDBPyConnection, reports: Path) -> list[Published]:
     """Write every table of `connect` into the site; files of tables that are no longer published are removed."""
-    dictionary = yaml.safe_load(files("loadstone.tables").joinpath("columns.yaml").read_text("utf-8"))["tables"]
-    published = [_write(connection, name, dictionary[name]["row"], reports) for name in ASKED]
+    published = [_write(connection, name, reports) for name in ASKED]
     wanted = {reports / table.file for table in published}
     for file in (reports / "ask").glob("*.js"):
         if file not in wanted and file.read_text("utf-8", "replace").startswith("loadstone.receive("):
@@ -196,7 +193,7 @@ def write_tables(connection: duckdb.DuckDBPyConnection, reports: Path) -> list[P
     return published
 
 
-def _write(connection: duckdb.DuckDBPyConnection, name: str, row: str, reports: Path) -> Published:
+def _write(connection: duckdb.DuckDBPyConnection, name: str, reports: Path) -> Published:
     rows = connection.table(name).to_arrow_table()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
@@ -208,7 +205,7 @@ def _write(connection: duckdb.DuckDBPyConnection, name: str, row: str, reports: 
     )
     write_text(path, "".join(calls))
     columns = [(row[0], row[1]) for row in connection.execute(sql.load("table_columns"), {"name": name}).fetchall()]
-    return Published(name, row, columns, rows.num_rows, f"ask/{name}.js", path.stat().st_size)
+    return Published(name, ROWS[name], columns, rows.num_rows, f"ask/{name}.js", path.stat().st_size)
 
 
 def _without_zones(rows: pa.Table) -> pa.Table:

@@ -95,24 +95,23 @@ def build_comparison(
     described = [metadata.read(cell.path / METADATA) for cell in cells]
     content = {**comparison_page.context(page), **about_site(options, tables)}
     about = reproducibility.About(comparison.title, "A comparison of load-test results.", campaigns, options)
-    rests_on = [*_tables_of(tables, campaigns), *_tables_of_comparison(tables, comparison)]
-    evidence = reproducibility.Evidence(inputs, rests_on, described)
+    evidence = reproducibility.Evidence(inputs, _tables_of(tables, campaigns, comparison), described)
     part.finish(_write_with_evidence(path, "comparison.html", content, about, evidence))
     return path
 
 
-def _tables_of(tables: Path, campaigns: Sequence[Campaign]) -> list[tuple[str, Path]]:
-    """The tables of campaigns by their names."""
+def _tables_of(
+    tables: Path, campaigns: Sequence[Campaign], comparison: Comparison | None = None
+) -> list[tuple[str, Path]]:
+    """The tables of campaigns and of a comparison, by their names."""
     named = sorted(schema.TABLES.keys() - {"spans", "trace_shares"})  # those of dumps are no part of its page
     folders = [layout.partition(tables, table, campaign) for campaign in campaigns for table in named]
-    paths = (path for folder in folders for path in sorted(folder.glob("*.parquet")))
+    paths = [path for folder in folders for path in sorted(folder.glob("*.parquet"))]
+    if comparison:
+        compared = [table for table in (*schema.PLAIN, *schema.SCOPED) if table not in ("generators", "history")]
+        files = (layout.comparison_file(tables, comparison.id, table) for table in compared)
+        paths += [path for path in files if path.is_file()]
     return [(path.relative_to(tables).as_posix(), path) for path in paths]
-
-
-def _tables_of_comparison(tables: Path, comparison: Comparison) -> list[tuple[str, Path]]:
-    named = [table for table in (*schema.PLAIN, *schema.SCOPED) if table not in ("generators", "history")]
-    paths = (layout.comparison_file(tables, comparison.id, table) for table in named)
-    return [(path.relative_to(tables).as_posix(), path) for path in paths if path.is_file()]
 
 
 def _inputs(
@@ -201,17 +200,11 @@ def build_index(
     compared = overview_pages.compared(comparisons, campaigns)
     is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_of_a_sweep(reports)
     shared = {
+        **quality,
         "entries": entries,
         "comparisons": [entry for entry in compared if entry["n_held"]],
         "absent": [entry for entry in compared if not entry["n_held"]],
         "dumps": overview_pages.traced(dumps),
-        "states": overview_pages.STATES,
-        "total": quality["total"],
-        "quality_says": overview_pages.quality_says(
-            quality["total"],
-            sum(campaign["n_problems"] for campaign in quality["campaigns"]),
-            sum(campaign["n_suggestions"] for campaign in quality["campaigns"]),
-        ),
         "n_requests": sum(entry["held"]["n_requests"] for entry in entries if entry["held"]),
         "newest": overview_pages.NEWEST,
         "progress": progress_page.NAME if is_open else None,
@@ -219,17 +212,17 @@ def build_index(
     }
     progress_page.fill_place(reports, about)
     write_page(reports / "methods.html", "methods.html", {**overview_pages.methods_context(about), **about})
-    write_page(reports / "quality.html", "quality.html", shared | quality)
-    for name in ("campaigns", "comparisons"):
+    for name in ("quality", "campaigns", "comparisons"):
         write_page(reports / f"{name}.html", f"{name}.html", shared)
     path = reports / "index.html"
-    names = {entry["slug"] for entry in entries}
-    compared_here = {entry["declared"].id for entry in shared["comparisons"]}
-    _remove_others(reports / "comparisons", _files(compared_here))
-    _remove_others(reports / "traces", _files(dump.slug for dump in dumps))
-    _remove_others(reports / "campaigns", names | _files(names))
-    _remove_figures(reports / "figures" / "comparisons", compared_here)
-    _remove_figures(reports / "figures" / "campaigns", names)
+    present = {
+        "campaigns": {entry["slug"] for entry in entries},
+        "comparisons": {entry["declared"].id for entry in shared["comparisons"]},
+        "traces": {dump.slug for dump in dumps},
+    }
+    for kind, names in present.items():
+        _remove_others(reports / kind, names | _files(names))
+        _remove_figures(reports / "figures" / kind, names)
     summary = reproducibility.About(
         about["site_title"], "Load-test results with their evidence and conclusions.", campaigns, options
     )

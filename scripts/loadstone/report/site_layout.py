@@ -4,6 +4,7 @@ Loads nothing that pages are made of, since the workflow asks it before any job 
 """
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterable
@@ -136,8 +137,8 @@ def content_type(name: str) -> str:
 # --- parts of the site ------------------------------------------------------------------------------------------------
 
 # A part is what one job makes: ``campaigns/<slug>``, ``comparisons/<id>``, ``traces/<slug>``, ``variants``, ``index``,
-# ``ask``, ``assets``, ``figures/<kind>/<slug>``. ``<reports>/.made/<part>/files`` holds a line
-# ``<size> <name>`` for each of its files, in bytes or ``any``. It is asked for again under names that do not exist yet,
+# ``ask``, ``assets``, ``figures/<kind>/<slug>``. ``<reports>/.made/<part>/files`` has the size in bytes of each of its
+# files by name (JSON; null: any). It is asked for again under names that do not exist yet,
 # ``<reports>/.made/<part>/<nth>``, as tables are (`loadstone.workflow.markers`).
 #
 # Outputs of rules can't replace this. Of a ``directory()`` Snakemake sees only that it is there, and removes it before
@@ -148,7 +149,6 @@ def content_type(name: str) -> str:
 RECORDS = ".made"
 _RECORD = "files"
 _BEGUN = "begun"  # as long as it is made; a job that was killed leaves it
-_ANY = b"any"
 
 
 @dataclass(frozen=True)
@@ -179,29 +179,24 @@ class Part:
 
     def finish(self, files: Iterable[Path], *, growing: Iterable[Path] = ()) -> None:
         """It is made, and these are its files; those of `growing` others write on, so that they may have any size."""
-        found = [*((path, b"%d" % path.stat().st_size) for path in files), *((path, _ANY) for path in growing)]
-        lines = {b"%s %s\n" % (size, os.fsencode(path.relative_to(self.reports))) for path, size in found}
-        content = b"".join(sorted(lines))
+        sizes = {path: path.stat().st_size for path in files} | dict.fromkeys(growing)
+        names = {path.relative_to(self.reports).as_posix(): size for path, size in sizes.items()}
+        content = json.dumps(names, indent=0, sort_keys=True).encode()
         if not (self.record.is_file() and self.record.read_bytes() == content):
             replace(self.record, content)
         (self.folder / _BEGUN).unlink(missing_ok=True)
-        names = sorted((int(entry.name), entry) for entry in self.folder.iterdir() if entry.name.isdigit())
-        for _, older in names[:-1]:
+        markers = sorted((int(entry.name), entry) for entry in self.folder.iterdir() if entry.name.isdigit())
+        for _, older in markers[:-1]:
             older.unlink()
 
 
 def recorded_sizes(record: Path) -> dict[str, int | None] | None:
     """The sizes in bytes of a part's files by their names in the site, None for any; None when it has no record."""
     try:
-        lines = record.read_bytes().splitlines()
-    except OSError:
+        found = json.loads(record.read_bytes())
+    except (OSError, ValueError):  # none, or one of an older version
         return None
-    parts = (line.partition(b" ") for line in lines)
-    return {os.fsdecode(name): None if size == _ANY else _bytes(size) for size, _, name in parts}
-
-
-def _bytes(size: bytes) -> int:
-    return int(size) if size.isdigit() else -1  # of a record that was cut short
+    return found if isinstance(found, dict) else None
 
 
 @dataclass(frozen=True)
