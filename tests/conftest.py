@@ -18,7 +18,7 @@ with pytest.MonkeyPatch.context() as patch:
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
 
-from loadstone.report import output, query_page  # noqa: E402
+from loadstone.report import output, query_page, site  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
 
 pytest_plugins = ["cluster.fixtures", "support.storage"]
@@ -95,7 +95,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = copy_project(tmp_path_factory.mktemp("pristine") / "checkout")
     compileall.compile_dir(folder / "scripts", quiet=1)
-    output.write_assets(folder / "reports")
+    site.write_assets(folder / "reports")
     for name in output.shared_assets():
         (folder / "reports/assets" / name).unlink()
     if (packages := folder / ".tools/duckdb-wasm").is_dir():

@@ -12,8 +12,8 @@ from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report import site, site_layout
-from loadstone.report.output import write_assets
 from loadstone.report.query_page import build_ask
+from loadstone.report.site import write_assets
 from loadstone.report.trace_page import build_trace_page
 from report.concluded import write_many
 from report.synthetic import Made, write, write_compared

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from loadstone.archive import Campaign
 from loadstone.report import query_page
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from loadstone.tables import layout
 from loadstone.tables.schema import TABLES
 from report.conftest import ENDING, SCRIPT

@@ -12,8 +12,7 @@ from loadstone.analysis.reasons import Reason
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.output import write_assets
-from loadstone.report.site import build_campaign, build_comparison
+from loadstone.report.site import build_campaign, build_comparison, write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout, schema
 from support import rawfiles

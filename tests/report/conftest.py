@@ -13,7 +13,7 @@ from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report import site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from report.concluded import write_many
 from report.synthetic import Made, write, write_compared

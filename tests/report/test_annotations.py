@@ -5,7 +5,7 @@ import pytest
 from loadstone.archive import Campaign
 from loadstone.config.variants import Variants
 from loadstone.report import site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from loadstone.tables.schema import TABLES

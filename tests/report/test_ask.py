@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from loadstone.report import query_page
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from loadstone.tables.schema import TABLES
 from report.asking import Asking, Served, examples
 from report.conftest import ENDING, POLICY, SCRIPT

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from loadstone.archive import Campaign
 from loadstone.report import figures, site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from report.conftest import ENDING, SCRIPT, VARIANTS
 from report.synthetic import Made, write
 

@@ -6,8 +6,7 @@ from loadstone import archive
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.output import write_assets
-from loadstone.report.site import build_campaign, build_comparison, build_index
+from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
 from support import rawfiles, shapes
 from support.rawfiles import line
 from tables.tabling import Project

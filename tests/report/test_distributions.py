@@ -3,7 +3,7 @@
 import pytest
 from loadstone.archive import Campaign
 from loadstone.report import site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from report.conftest import VARIANTS
 from report.synthetic import Made, write
 

@@ -12,9 +12,9 @@ from loadstone.archive import Campaign
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.report import site, site_layout
-from loadstone.report.output import write_assets
 from loadstone.report.query_page import build_ask
 from loadstone.report.reproducibility import MADE_BY
+from loadstone.report.site import write_assets
 from loadstone.report.trace_page import build_trace_page
 from loadstone.tables.schema import TABLES, VIEWS
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site

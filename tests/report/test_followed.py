@@ -18,8 +18,7 @@ from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.output import write_assets
-from loadstone.report.site import build_campaign, build_comparison, build_index
+from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
 from loadstone.report.site_layout import slug
 from report.printed import Tables, agrees, number
 from support import rawfiles

@@ -9,7 +9,7 @@ import pytest
 from loadstone import archive
 from loadstone.config.variants import Variants
 from loadstone.report import figures, site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from report.test_site import Page, received
 from support import rawfiles

@@ -10,7 +10,7 @@ import pytest
 from loadstone import archive
 from loadstone.config.variants import Variants
 from loadstone.report import site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from report.conftest import SCRIPT
 from support.rawfiles import compress, lines, write_cell
 from tables.tabling import Project

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from loadstone.archive import Campaign, Cell
 from loadstone.report import figures, site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from loadstone.tables.database import connect

@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from loadstone import archive
 from loadstone.report import run_findings, site
 from loadstone.report.numbers import MILLISECONDS
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from report.conftest import SCRIPT, VARIANTS, Site
 from support import rawfiles
 from tables.tabling import Project

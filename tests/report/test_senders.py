@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from loadstone import archive
 from loadstone.report import run_findings
-from loadstone.report.output import write_assets
 from loadstone.report.queries import asking
+from loadstone.report.site import write_assets
 from support.rawfiles import START_NS, compress, line, write_cell
 from tables.tabling import Project
 

@@ -15,8 +15,9 @@ from loadstone.archive import Campaign
 from loadstone.config.variants import Style
 from loadstone.report import figures, numbers, rate_data, run_findings, site
 from loadstone.report.numbers import MILLISECONDS
-from loadstone.report.output import as_json, write_assets
+from loadstone.report.output import as_json
 from loadstone.report.queries import asking
+from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables.database import connect
 from report.conftest import ENDING, SCRIPT, VARIANTS

@@ -8,7 +8,7 @@ import pytest
 from loadstone.analysis import history
 from loadstone.archive import Campaign
 from loadstone.report import query_page, site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from loadstone.report.site_layout import Part, SiteSnapshot, slug
 from report.conftest import VARIANTS
 from report.synthetic import Made, write

@@ -7,7 +7,7 @@ import pytest
 from analysis.test_history import TIMES, campaign, write
 from loadstone import archive
 from loadstone.report import site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from loadstone.report.site_layout import variant_slug
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
 from tables.tabling import Project

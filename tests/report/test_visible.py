@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from loadstone.archive import Campaign
 from loadstone.report import figures, output, site
-from loadstone.report.output import write_assets
+from loadstone.report.site import write_assets
 from report.conftest import VARIANTS
 from report.synthetic import Made, write
 from report.test_figures import texts

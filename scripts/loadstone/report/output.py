@@ -1,11 +1,10 @@
-"""How data and templates become files of the site: escaped, and each replaced in one step; and what all pages load."""
+"""How data and templates become files of the site: escaped, and each replaced in one step."""
 
 import hashlib
 import json
 import os
 import re
 from collections.abc import Mapping
-from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -136,12 +135,6 @@ def template_text(name: str, context: Mapping[str, Any]) -> Markup:
 # --- what all pages load ----------------------------------------------------------------------------------------------
 
 
-_NOTICE = """\
-/*! Vega, Vega-Lite, Vega-Embed: (c) University of Washington Interactive Data Lab and contributors, BSD-3-Clause.
-    D3: (c) Mike Bostock, ISC. Bundled by vl-convert. */
-"""
-
-
 def asset(name: str) -> str:
     """The text of a file under ``assets/`` of this package."""
     return files("loadstone.report").joinpath("assets", name).read_text("utf-8")
@@ -157,26 +150,3 @@ def assets_digest() -> str:
     """What stands for the content of all of these, and of the library that draws."""
     content = [(name, asset(name)) for name in shared_assets()]
     return hashlib.sha256(repr((content, version("vl-convert-python"))).encode()).hexdigest()[:32]
-
-
-def write_assets(reports: Path) -> None:
-    """Write what all pages share: the charts' library as one classic script, the site's own scripts and style."""
-    # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
-    # classic script whose names stay inside a function. vegaEmbed, which brings all else, is its one name outside.
-    # Bundling takes seconds, hence the version at the end: files of the site appear complete or not at all.
-    part = site_layout.Part(reports, "assets").begin()
-    made_by = f"// vl-convert {version('vl-convert-python')}, {hashlib.sha256(_NOTICE.encode()).hexdigest()[:16]}\n"
-    if not ends_with(reports / "assets" / "vega.js", made_by):
-        script = f'{_NOTICE}(function () {{\n"use strict";\n{_bundle()}\n}})();\n{made_by}'
-        write_text(reports / "assets" / "vega.js", script)
-    for name in shared_assets():
-        write_text(reports / "assets" / name, asset(name))
-    part.finish(reports / "assets" / name for name in ("vega.js", *shared_assets()))
-
-
-@cache
-def _bundle() -> str:
-    import vl_convert  # noqa: PLC0415 - mostly the script is there
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle

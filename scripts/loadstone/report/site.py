@@ -9,7 +9,10 @@ and ``assets/``. Everything works from a file and from any static server. ``prog
 under way; the start page leads to it as long as a campaign is open.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,7 @@ from loadstone.report import (
     variant_page,
 )
 from loadstone.report.numbers import rate_name
-from loadstone.report.output import about_site, as_json, ends_with, write_page, write_text
+from loadstone.report.output import about_site, as_json, asset, ends_with, shared_assets, write_page, write_text
 from loadstone.report.queries import Questions, Row, asking
 from loadstone.report.site_layout import slug
 from loadstone.tables import database, layout, schema
@@ -237,6 +240,35 @@ def build_index(
     own = [reports / name for name in (*site_layout.OVER_ALL, site_layout.CRATE)]
     part.finish(own, growing=[reports / progress_page.NAME])
     return path
+
+
+_NOTICE = """\
+/*! Vega, Vega-Lite, Vega-Embed: (c) University of Washington Interactive Data Lab and contributors, BSD-3-Clause.
+    D3: (c) Mike Bostock, ISC. Bundled by vl-convert. */
+"""
+
+
+def write_assets(reports: Path) -> None:
+    """Write what all pages share: the charts' library as one classic script, the site's own scripts and style."""
+    # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
+    # classic script whose names stay inside a function. vegaEmbed, which brings all else, is its one name outside.
+    # Bundling takes seconds, hence the version at the end: files of the site appear complete or not at all.
+    part = site_layout.Part(reports, "assets").begin()
+    made_by = f"// vl-convert {version('vl-convert-python')}, {hashlib.sha256(_NOTICE.encode()).hexdigest()[:16]}\n"
+    if not ends_with(reports / "assets" / "vega.js", made_by):
+        script = f'{_NOTICE}(function () {{\n"use strict";\n{_bundle()}\n}})();\n{made_by}'
+        write_text(reports / "assets" / "vega.js", script)
+    for name in shared_assets():
+        write_text(reports / "assets" / name, asset(name))
+    part.finish(reports / "assets" / name for name in ("vega.js", *shared_assets()))
+
+
+@cache
+def _bundle() -> str:
+    import vl_convert  # noqa: PLC0415 - mostly the script is there
+
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
 
 
 def _confidence(options: Mapping[str, Any]) -> float:
