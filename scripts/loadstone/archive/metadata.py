@@ -9,8 +9,10 @@ and is most likely wrong, is named in `Metadata.inferred`.
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ MODES = {"vegeta": "open", "serial": "serial", "k6": "open", "artillery": "open"
 PACED = ("open", "serial")  # load models whose rate is one of requests, so that rate x duration requests are expected
 
 _LONGEST_S = 1e9
-_LARGEST = 2**31 - 1  # integers of the tables
+_LARGEST_SEED = 2**32
 LARGEST_BYTES = 16 << 20  # a damaged file of another kind must not fill the memory
 MOST_RUNS = 100_000
 
@@ -204,50 +206,24 @@ def nothing(problem: str) -> Metadata:
 def parse(content: dict[str, Any]) -> Metadata:
     """The same from the decoded object."""
     found = _Fields(content)
-    mode = found.text("testMode") or "vegeta"
-    warmup_rate = found.number("warmupOptions", "rate")
-    suffixes = {kind: found.text(key) for kind, key in _SUFFIX_KEYS.items()}
+    mode = found.take(_text, "testMode") or "vegeta"
+    read = {name: found.take(convert, *keys) for name, (convert, *keys) in _FIELDS.items()}
+    warmup_rate, load_model, generator = read.pop("warmup_rate"), read.pop("load_model"), read.pop("generator")
+    parse_stages = partial(stages.parse, measured=found.get("measuredPhase"), seconds=parse_duration)
+    suffixes = {kind: found.take(_text, key) for kind, key in _SUFFIX_KEYS.items()}
     metadata = Metadata(
         version=_version(found),
         mode=mode,
-        timestamp=found.text("timestamp"),
-        rate=found.number("testOptions", "rate"),
-        duration_s=found.duration("testOptions", "duration"),
-        warmup_rate=found.number("testOptions", "warmupRate") if warmup_rate is None else warmup_rate,
-        warmup_duration_s=found.duration("warmupOptions", "duration"),
-        warmup_min_rate=found.number("min_warmup_rate"),
-        warmup_max_rate=found.number("max_warmup_rate"),
-        includes_warmup=found.boolean("testOptions", "includesWarmup"),
-        variant=found.text("workloadInfo", "variant"),
-        hostname=found.text("workloadInfo", "hostname"),
-        replicas=found.integer("workloadInfo", "test_replicas"),
-        runs=found.integer("runs"),
-        positions=found.integers("order", "positions"),
-        seed=found.integer("seed", most=2**32),
-        order=found.text("order", "kind"),
-        load_model=found.text("loadModel") or MODES.get(mode, mode),
-        generator=found.text("generator", "name") or mode,
-        generator_version=found.text("generator", "version") or None,
-        generators=found.integer("generator", "count"),
-        generators_in=found.text("generator", "in"),
-        program=found.text("generator", "program") or _program(found),
-        connections=found.integer("generator", "connections"),
-        tools=found.texts("tools"),
-        labels=found.texts("labels"),
-        users=found.integer("users"),
-        measured_phase=found.text("measuredPhase"),
-        zone=found.text("zone"),
-        unit=found.text("unit"),
-        imported=found.mapping("imported"),
-        request=found.mapping("req"),
-        target=found.mapping("target"),
-        timeout=found.text("testOptions", "timeout"),
-        results_file=found.text("resultsFile"),
+        warmup_rate=found.take(stages.number, "testOptions", "warmupRate") if warmup_rate is None else warmup_rate,
+        load_model=load_model or MODES.get(mode, mode),
+        generator=generator or mode,
         suffixes={kind: suffix for kind, suffix in suffixes.items() if suffix},
         streams=_side_streams(found),
-        script=found.mapping("script"),
-        stages=found.stages("stages", found.get("measuredPhase")),
+        stages=found.take(parse_stages, "stages") or [],
+        **{name: value for name, value in read.items() if value is not None},
     )
+    metadata.generator_version = metadata.generator_version or None
+    metadata.program = metadata.program or _program(found)
     if metadata.measured is not None and metadata.measured.iterations:
         metadata.duration_s = None  # what the file calls so is the longest that users have for their iterations
     metadata.problems = found.problems
@@ -257,13 +233,13 @@ def parse(content: dict[str, Any]) -> Metadata:
 
 def _program(found: "_Fields") -> str | None:
     """What sent where the file does not say it: before, `paced` sent these alone, and ``vegeta attack`` the rest."""
-    is_ours = found.text("version") == "5" and found.text("generator", "name") == "vegeta" and not found.get("imported")
+    is_ours = found.get("version") == "5" and found.get("generator", "name") == "vegeta" and not found.get("imported")
     was_paced = any(found.get(*key) for key in (("stages",), ("req", "draw"), ("generator", "count")))
     return "paced" if is_ours and was_paced else None
 
 
 def _version(found: "_Fields") -> str:
-    said = found.text("version") or "1"
+    said = found.take(_text, "version") or "1"
     key = _side_attack(found)
     return _SIDE_ATTACKS[key] if key and said == "3" else said
 
@@ -310,13 +286,8 @@ def _is_text(value: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def _is_count(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value <= _LARGEST and value == int(value)
-
-
 class _Fields:
-    """Typed look-ups in a decoded object; what has the wrong type is None and named in `problems`."""
+    """Look-ups in a decoded object; what can't be understood is None and named in `problems`."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
@@ -332,75 +303,93 @@ class _Fields:
             value = value.get(key)
         return value
 
+    def take(self, convert: Callable[[Any], Any], *keys: str) -> Any:
+        """A value as `convert` reads it, which raises ValueError or OverflowError for what it can't understand."""
+        value = self.get(*keys)
+        try:
+            return None if value is None else convert(value)
+        except (ValueError, OverflowError):
+            self._wrong(keys, value)
+            return None
+
     def _wrong(self, keys: tuple[str, ...], value: object) -> None:
         problem = f"metadata.json: {'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood"
         if problem not in self.problems:  # each key of a part that is no object meets it
             self.problems.append(problem)
 
-    def text(self, *keys: str) -> str | None:
-        value = self.get(*keys)
-        if value is None or (isinstance(value, str) and _is_text(value)):
-            return value
-        self._wrong(keys, value)
-        return None
 
-    def number(self, *keys: str) -> float | None:
-        value = self.get(*keys)
-        if value is None:
-            return None
-        try:
-            number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
-        except (ValueError, OverflowError):
-            number = -1.0
-        if not 0 <= number < 1e12:
-            self._wrong(keys, value)
-            return None
-        return number
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not _is_text(value):
+        raise ValueError(value)
+    return value
 
-    def integer(self, *keys: str, most: int = _LARGEST) -> int | None:
-        number = self.number(*keys)
-        if number is not None and (number != int(number) or number > most):
-            self._wrong(keys, number)
-            return None
-        return None if number is None else int(number)
 
-    def boolean(self, *keys: str) -> bool | None:
-        value = self.get(*keys)
-        if value is None or isinstance(value, bool):
-            return value
-        self._wrong(keys, value)
-        return None
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(value)
+    return value
 
-    def integers(self, *keys: str) -> list[int]:
-        value = self.get(*keys)
-        if value is None:
-            return []
-        if isinstance(value, list) and len(value) <= MOST_RUNS and all(_is_count(item) for item in value):
-            return list(map(int, value))
-        self._wrong(keys, value)
-        return []
 
-    def duration(self, *keys: str) -> float | None:
-        value = self.get(*keys)
-        seconds = parse_duration(value)
-        if value is not None and seconds is None:
-            self._wrong(keys, value)
-        return seconds
+def _seed(value: Any) -> int:
+    return stages.integer(value, _LARGEST_SEED)
 
-    def stages(self, key: str, measured: str | None) -> list[Stage]:
-        value = self.get(key)
-        try:
-            return [] if value is None else stages.parse(value, measured, parse_duration)
-        except (ValueError, OverflowError):
-            self._wrong((key,), value)
-            return []
 
-    def texts(self, *keys: str) -> dict[str, str]:
-        return {str(key): str(value) for key, value in self.mapping(*keys).items() if _is_text(f"{key}{value}")}
+def _positions(value: Any) -> list[int]:
+    if not isinstance(value, list) or len(value) > MOST_RUNS or any(isinstance(item, str) for item in value):
+        raise ValueError(value)
+    return list(map(stages.integer, value))
 
-    def mapping(self, *keys: str) -> dict[str, Any]:
-        value = self.get(*keys)
-        if value is None or isinstance(value, dict):
-            return value or {}
-        self._wrong(keys, value)
-        return {}
+
+def _duration(value: Any) -> float:
+    if (seconds := parse_duration(value)) is None:
+        raise ValueError(value)
+    return seconds
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(value)
+    return value
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {str(key): str(each) for key, each in _mapping(value).items() if _is_text(f"{key}{each}")}
+
+
+# Field of `Metadata` -> how its value is read, and its key.
+_FIELDS: dict[str, tuple[Any, ...]] = {
+    "timestamp": (_text, "timestamp"),
+    "rate": (stages.number, "testOptions", "rate"),
+    "duration_s": (_duration, "testOptions", "duration"),
+    "warmup_rate": (stages.number, "warmupOptions", "rate"),
+    "warmup_duration_s": (_duration, "warmupOptions", "duration"),
+    "warmup_min_rate": (stages.number, "min_warmup_rate"),
+    "warmup_max_rate": (stages.number, "max_warmup_rate"),
+    "includes_warmup": (_boolean, "testOptions", "includesWarmup"),
+    "variant": (_text, "workloadInfo", "variant"),
+    "hostname": (_text, "workloadInfo", "hostname"),
+    "replicas": (stages.integer, "workloadInfo", "test_replicas"),
+    "runs": (stages.integer, "runs"),
+    "positions": (_positions, "order", "positions"),
+    "seed": (_seed, "seed"),
+    "order": (_text, "order", "kind"),
+    "load_model": (_text, "loadModel"),
+    "generator": (_text, "generator", "name"),
+    "generator_version": (_text, "generator", "version"),
+    "generators": (stages.integer, "generator", "count"),
+    "generators_in": (_text, "generator", "in"),
+    "program": (_text, "generator", "program"),
+    "connections": (stages.integer, "generator", "connections"),
+    "tools": (_texts, "tools"),
+    "labels": (_texts, "labels"),
+    "users": (stages.integer, "users"),
+    "measured_phase": (_text, "measuredPhase"),
+    "zone": (_text, "zone"),
+    "unit": (_text, "unit"),
+    "imported": (_mapping, "imported"),
+    "request": (_mapping, "req"),
+    "target": (_mapping, "target"),
+    "timeout": (_text, "testOptions", "timeout"),
+    "results_file": (_text, "resultsFile"),
+    "script": (_mapping, "script"),
+}

@@ -1,14 +1,14 @@
 """The load of one run: stages one after another, one of which is measured."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 WARMUP, TEST = "warmup", "test"
 
 # Of a metadata.json: more, or longer ones, were not written by us.
-_MOST, _LONGEST_S = 1000, 1e9
+_MOST, _LONGEST_S, _LARGEST = 1000, 1e9, 1e12
 
 
 @dataclass(frozen=True)
@@ -151,25 +151,32 @@ def _stage(content: Any, measured: str | None, seconds: Any) -> Stage:
     duration_s = seconds(content.get("duration"))
     if duration_s is None or duration_s > _LONGEST_S:
         raise ValueError("a stage without a duration")
-    rate = _number(content, "rate")
-    to = _number(content, "to")
-    users, iterations, requests = (_count(content, key) for key in ("users", "iterations", "requests"))
-    ends_at = rate if to is None else to
-    return Stage(name, duration_s, rate, ends_at, users, iterations, requests, measured=name == measured)
+    found: dict[str, Any] = {
+        key: convert(content[key]) for key, convert in _NUMBERS.items() if content.get(key) is not None
+    }
+    return Stage(name, duration_s, measured=name == measured, **({"to": found.get("rate")} | found))
 
 
-def _number(content: Mapping[str, Any], key: str) -> float | None:
-    value = content.get(key)
-    if value is None:
-        return None
-    number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
-    if not 0 <= number < 1e12:
-        raise ValueError(f"a stage with {key} {value!r}")
-    return number
+def number(value: object) -> float:
+    """A number of a ``metadata.json``, which may be text, from 0. Raises ValueError or OverflowError for others."""
+    found = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+    if not 0 <= found < _LARGEST:
+        raise ValueError(f"{value!r} is no number from 0")
+    return found
 
 
-def _count(content: Mapping[str, Any], key: str) -> int | None:
-    number = _number(content, key)
-    if number is not None and (number != int(number) or number >= 2**31):
-        raise ValueError(f"a stage with {key} {number!r}")
-    return None if number is None else int(number)
+def integer(value: object, most: int = 2**31 - 1) -> int:
+    """The same of a whole number, by default of those that tables can hold."""
+    found = number(value)
+    if found != int(found) or found > most:
+        raise ValueError(f"{value!r} is no whole number")
+    return int(found)
+
+
+_NUMBERS: dict[str, Callable[[object], float]] = {
+    "rate": number,
+    "to": number,
+    "users": integer,
+    "iterations": integer,
+    "requests": integer,
+}

@@ -128,9 +128,6 @@ def digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-_WORDS = {"request": "the request's", "expect": "the expected answer's", "cluster": "the cluster's"}
-_ABSENT = object()
-
 # What a cell's metadata holds of the declared sweep.
 _PLAN = {
     "sweep.runs": ("runs",),
@@ -177,37 +174,17 @@ def identity_changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> lis
         was = recordable(recorded)  # an older Loadstone recorded credentials as they were
     except (AttributeError, KeyError, TypeError):  # not as it was written
         was = dict(recorded)
-    return [phrase for part, value in recordable(now).items() for phrase in _part(part, was.get(part), value)]
+    recorded_parts = {part: value for part, value in recordable(now).items() if was.get(part) is not None}
+    return [phrase for part, value in recorded_parts.items() for phrase in _differences(part, was[part], value)]
 
 
-def _part(part: str, was: Any, now: Any) -> Iterator[str]:
-    if was == now or was is None:  # a part that was not recorded can't be compared
-        return
-    if not isinstance(was, dict) or not isinstance(now, dict):
-        yield f"the target's {part}: {_shown(was)} became {_shown(now)}"
-        return
-    for name in dict.fromkeys((*was, *now)):
-        before, after = was.get(name, _ABSENT), now.get(name, _ABSENT)
-        if before == after:
-            continue
-        if part == "files":
-            yield f"the content of the file {name}" if _ABSENT not in (before, after) else f"the file {name}"
-        elif part == "commands":
-            yield f"the command of the process {name!r}: {_shown(before)} became {_shown(after)}"
-        elif part == "environments":
-            yield f"the environment of the process {name!r}"
-        elif name == "header":
-            yield from _headers(before, after)
-        else:
-            yield f"{_WORDS.get(part, part)} {name}: {_shown(before)} became {_shown(after)}"
-
-
-def _headers(was: Any, now: Any) -> Iterator[str]:
-    was, now = (value if isinstance(value, dict) else {} for value in (was, now))
-    for name in dict.fromkeys((*was, *now)):
-        if was.get(name) != now.get(name):
-            shown = [_shown(redact.hidden({name: values}).get(name)) for values in (was.get(name), now.get(name))]
-            yield f"the request's header {name}" + ("" if redact.is_secret(name) else f": {shown[0]} became {shown[1]}")
+def _differences(key: str, was: Any, now: Any) -> Iterator[str]:
+    """What differs between plain values, one phrase each."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in dict.fromkeys((*was, *now)):
+            yield from _differences(f"{key}.{name}", was.get(name), now.get(name))
+    elif was != now:
+        yield f"{key}: {_shown(was)} became {_shown(now)}"
 
 
 def plan_changes(was: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any]) -> list[str]:
@@ -233,7 +210,7 @@ def _at(content: Any, path: tuple[str, ...]) -> Any:
 
 def _shown(value: Any) -> str:
     """A value on one line, without credentials of addresses."""
-    if value is _ABSENT or value is None:
+    if value is None:
         return "nothing"
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     text = redact.text(text)
