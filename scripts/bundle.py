@@ -12,4 +12,4 @@ with job(snakemake.log[0]) as log:
     compared = {name: folders.campaigns(keys) for name, keys in params.comparisons.items()}
     selection = bundle.select(campaigns, compared, dumps, params.declared)
     members = bundle.gather(selection, folders.archive, folders.tables, folders.reports, params.settings)
-    log(bundle.write(Path(params.declared["path"]), members).line())
+    log(bundle.write(Path(params.declared["path"]), members))

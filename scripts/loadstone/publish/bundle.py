@@ -127,11 +127,6 @@ def as_json(content: Any) -> bytes:
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
-def archive_name(path: str) -> str:
-    """The name in a bundle of an archive's file; every part can be decoded (`archive.decode`), so no two meet."""
-    return ARCHIVE + "/".join(map(encode, path.split("/")))
-
-
 def _raw(selection: BundleSelection, archive: Path) -> Iterator[Member]:
     folders = [campaign.path for campaign in selection.campaigns]
     sources = {dump.source for dump in selection.dumps}
@@ -141,7 +136,8 @@ def _raw(selection: BundleSelection, archive: Path) -> Iterator[Member]:
             or path in sources
             or any((archive / path).is_relative_to(folder) for folder in folders)
         ):
-            yield Member(archive_name(path), archive / path)
+            # Every part can be decoded (`archive.decode`), so no two meet.
+            yield Member(ARCHIVE + "/".join(map(encode, path.split("/"))), archive / path)
 
 
 def _tables(selection: BundleSelection, tables: Path) -> Iterator[Member]:
@@ -199,22 +195,10 @@ _NAME_AT = 30  # of the first member's name in a zip file
 Log = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Written:
-    """A finished bundle; `size` in bytes."""
-
-    path: Path
-    files: int
-    size: int
-    sha256: str
-
-    def line(self) -> str:
-        """A summary in one line."""
-        return f"{self.path}: {counted(self.files, 'file')}, {megabytes(self.size)}, SHA-256 {self.sha256}"
-
-
-def write(path: Path, members: Iterable[Member]) -> Written:
+def write(path: Path, members: Iterable[Member]) -> str:
     """Write a bundle; it appears complete or not at all. Replaces a former bundle and nothing else.
+
+    Returns a summary in one line: how many files, how large, and the SHA-256 of the bundle.
 
     Memory does not grow with the size of files. Raises LoadstoneError when it can't be written, `path` is another
     file, or a file changed meanwhile.
@@ -227,14 +211,14 @@ def write(path: Path, members: Iterable[Member]) -> Written:
         try:
             count = _fill(temporary, members)
             sync(temporary)
-            size, digest = temporary.stat().st_size, sha256_of(temporary)
+            size, digest = megabytes(temporary.stat().st_size), sha256_of(temporary)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
         sync(path.parent)
     except OSError as error:
         raise LoadstoneError(f"the bundle {path} cannot be written: {error.strerror or error}") from None
-    return Written(path, count, size, digest)
+    return f"{path}: {counted(count, 'file')}, {size}, SHA-256 {digest}"
 
 
 def is_bundle(path: Path) -> bool:

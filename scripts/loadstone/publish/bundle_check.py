@@ -47,8 +47,6 @@ from loadstone.text import counted, megabytes
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _TAGS = (DECLARATION, INFO, MANIFEST)
 _MOST_TEXT_BYTES = 256 << 20  # of manifest and provenance: more than a million files
-_MOST_DIRECTORY_BYTES = 512 << 20  # what a zip file says of its members is read at once
-_CHUNK = 1 << 20
 _SHOWN = 20
 _LONGEST_NAME = 300
 _LONGEST_TEXT = 4000
@@ -93,14 +91,15 @@ def unpack(checked: VerifiedBundle, folder: Path) -> None:
     with _opened(checked.path) as bundle:
         for name, digest in checked.sums.items():
             if name.startswith(ARCHIVE) or name in {f"{CONFIG}{each}" for each in CONFIGURATION}:
-                target = folder / _unpacked(name)
+                target = folder.joinpath(*map(decode, name.split("/")))
                 try:
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    found = _copy(bundle, bundle.getinfo(_DATA + name), target)
+                    with bundle.open(_DATA + name) as source, target.open("xb") as file:
+                        shutil.copyfileobj(source, file)
                 except OSError as error:
                     why = f"{printable(name[:_LONGEST_NAME])}: {error.strerror or error}"
                     raise LoadstoneError(f"{checked.path} cannot be unpacked into {folder}: {why}") from None
-                if found != digest:
+                if sha256_of(target) != digest:
                     raise LoadstoneError(f"{checked.path} changed while it was being verified")
 
 
@@ -108,33 +107,15 @@ def unpack(checked: VerifiedBundle, folder: Path) -> None:
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """The zip file, once its members are known to be harmless."""
     try:
-        _check_directory(path)
         with zipfile.ZipFile(path) as bundle:
             _check_members(path, bundle.infolist())
             yield bundle
     except FileNotFoundError:
         raise LoadstoneError(f"there is no bundle {path}") from None
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise LoadstoneError(f"{path} is damaged, truncated or not a bundle: {error}") from None
     except OSError as error:
         raise LoadstoneError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
-def _check_directory(path: Path) -> None:
-    """A zip file ends with how long its list of members is; Python reads all of that at once."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - (1 << 16) - 22))
-        tail = file.read()
-    end = tail.rfind(b"PK\x05\x06")
-    if end < 0 or len(tail) - end < 22:
-        raise zipfile.BadZipFile("its end is missing")
-    length = int.from_bytes(tail[end + 12 : end + 16], "little")
-    far = tail.rfind(b"PK\x06\x06", 0, end)
-    if far >= 0:
-        length = max(length if length != 0xFFFFFFFF else 0, int.from_bytes(tail[far + 40 : far + 48], "little"))
-    if length > min(_MOST_DIRECTORY_BYTES, size):
-        raise LoadstoneError(f"{path} is not a bundle: its list of members claims to be {length:,} bytes long")
 
 
 def _check_members(path: Path, infos: list[zipfile.ZipInfo]) -> None:
@@ -157,17 +138,13 @@ def _fault(info: zipfile.ZipInfo) -> str:
     mode = info.external_attr >> 16
     if not info.filename.startswith(FOLDER) or "\\" in info.filename or info.filename != info.orig_filename:
         return f"is not in {FOLDER}"
-    if any(part in ("", ".", "..") or _is_path(decode(part)) for part in parts):
+    if any(decode(part) in ("", ".", "..") or {"/", "\0"} & set(decode(part)) for part in parts):
         return "leads outside its folder"
     if not stat.S_ISREG(mode):
         return "is not a regular file"
     if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 or info.compress_size != info.file_size:
         return "is compressed or encrypted; members of a bundle are neither"
     return ""
-
-
-def _is_path(part: str) -> bool:
-    return part in ("", ".", "..") or "/" in part or "\0" in part
 
 
 def _unnamed(sums: Mapping[str, str], infos: Mapping[str, object]) -> list[str]:
@@ -222,26 +199,9 @@ def _sha256(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
     """The SHA-256 of one member; empty where its CRC is wrong."""
     try:
         with bundle.open(info) as file:
-            digest = hashlib.sha256()
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-            return digest.hexdigest()
+            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     except zipfile.BadZipFile:
         return ""
-
-
-def _unpacked(name: str) -> Path:
-    """Where a file lies under its own names."""
-    return Path(*map(decode, name.split("/")))
-
-
-def _copy(bundle: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> str:
-    digest = hashlib.sha256()
-    with bundle.open(info) as source, target.open("xb") as file:
-        while chunk := source.read(_CHUNK):
-            digest.update(chunk)
-            file.write(chunk)
-    return digest.hexdigest()
 
 
 def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) -> None:
@@ -254,17 +214,22 @@ def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) ->
     """
     checked = check(path)
     log(f"{path}: {counted(len(checked.sums), 'file')}, {megabytes(checked.size)}, all match the manifest")
-    with _scratch(tables) as folder:
+    prepare_folder(tables, tables)
+    with tempfile.TemporaryDirectory(dir=tables, prefix=".verified-", ignore_cleanup_errors=True) as scratch:
+        folder = Path(scratch)
         unpack(checked, folder)
         wrong = _against_own_checksums(folder, log)
         _configure(folder, checked)
-        _make(command, folder)
+        made = ask([*command, str(folder)])
+        if made.code:
+            raise LoadstoneError(f"the tables cannot be rebuilt:\n{made.errors[-_LONGEST_TEXT:]}")
         differing = _differing(checked, folder / "tables")
+    tables_there = sum(name.startswith(TABLES) for name in checked.sums)
     other = _other_software(checked.provenance["software"], checked.provenance.get("tables"))
     if not differing:
-        log(f"{counted(_tables_of(checked), 'table file')} rebuilt from the raw results, all byte-identical")
+        log(f"{counted(tables_there, 'table file')} rebuilt from the raw results, all byte-identical")
     elif other:
-        log(f"not checked: {len(differing)} of {_tables_of(checked)} table files, since they were made with {other}")
+        log(f"not checked: {len(differing)} of {tables_there} table files, since they were made with {other}")
     else:
         wrong += [f"rebuilt from the raw results, {fault}" for fault in differing]
     log("not checked: whether the pages can be rebuilt; they match the manifest")
@@ -272,16 +237,6 @@ def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) ->
         raise LoadstoneError("\n".join([f"{path} failed verification:", *map(printable, wrong)]))
     unknown = ", but whether its tables come from its raw results was not checked"
     log(f"{path} is valid{unknown if differing else ''}")
-
-
-@contextmanager
-def _scratch(tables: Path) -> Iterator[Path]:
-    prepare_folder(tables, tables)
-    folder = Path(tempfile.mkdtemp(dir=tables, prefix=".verified-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _against_own_checksums(folder: Path, log: Log) -> list[str]:
@@ -302,16 +257,6 @@ def _configure(folder: Path, checked: VerifiedBundle) -> None:
     (folder / "config/config.yaml").write_text(json.dumps(content))
 
 
-def _make(command: Sequence[str], folder: Path) -> None:
-    made = ask([*command, str(folder)])
-    if made.code:
-        raise LoadstoneError(f"the tables cannot be rebuilt:\n{made.errors[-_LONGEST_TEXT:]}")
-
-
-def _tables_of(checked: VerifiedBundle) -> int:
-    return sum(name.startswith(TABLES) for name in checked.sums)
-
-
 def _differing(checked: VerifiedBundle, tables: Path) -> list[str]:
     """Differences between the rebuilt tables and those of the bundle, a line each."""
     again = {TABLES + path.relative_to(tables).as_posix(): path for path in table_files(tables)}
@@ -319,7 +264,7 @@ def _differing(checked: VerifiedBundle, tables: Path) -> list[str]:
     for name in sorted(name for name in checked.sums if name.startswith(TABLES)):
         if name not in again:
             faults.append(f"{name} is missing")
-        elif _file_sha256(again[name]) != checked.sums[name]:
+        elif sha256_of(again[name]) != checked.sums[name]:
             faults.append(f"{name} differs")
     if checked.provenance.get("whole"):
         faults += [f"{name} is missing in the bundle" for name in sorted(again.keys() - checked.sums.keys())]
@@ -334,10 +279,3 @@ def _other_software(named: Mapping[str, str], tables: object) -> str:
     if tables != VERSION:
         found.append(f"version {tables} of the tables (here {VERSION})")
     return ", ".join(found)
-
-
-def _file_sha256(path: Path) -> str:
-    try:
-        return sha256_of(path)
-    except OSError as error:
-        raise LoadstoneError(f"{path} cannot be read: {error.strerror}") from None

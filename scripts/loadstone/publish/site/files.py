@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from urllib.parse import unquote
 
+from loadstone.archive.durable import sha256_of
 from loadstone.errors import LoadstoneError
 from loadstone.report.site_layout import CONTENT_TYPES, CRATE, FOLDERS, START
 
 _SIGNATURE = b"Made by Loadstone"
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,10 @@ def of_site(reports: Path) -> dict[str, SiteFile]:
     """The files of the site by their name in it (with ``/``), sorted. Raises LoadstoneError when there is no site."""
     if not (reports / START).is_file():
         raise LoadstoneError(f"there is no site in {reports}; `snakemake --cores all report` builds it")
-    return {path.relative_to(reports).as_posix(): _described(path) for path in sorted(_found(reports))}
+    return {
+        path.relative_to(reports).as_posix(): SiteFile(path, sha256_of(path), path.stat().st_size)
+        for path in sorted(_found(reports))
+    }
 
 
 def digest(site: dict[str, SiteFile]) -> str:
@@ -54,15 +57,6 @@ def _is_ours(path: Path) -> bool:
     if path.suffix not in CONTENT_TYPES or path.name.startswith(".") or path.is_symlink() or not path.is_file():
         return False
     return (path.suffix != ".html" and path.name != CRATE) or _SIGNATURE in path.read_bytes()
-
-
-def _described(path: Path) -> SiteFile:
-    hashed, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            hashed.update(chunk)
-            size += len(chunk)
-    return SiteFile(path, hashed.hexdigest(), size)
 
 
 _LOADED = re.compile(r'<(?:link|script|img)\b[^>]*?\b(?:href|src)="([^"#?]+)')
@@ -96,8 +90,10 @@ def _missing(page: str, site: Mapping[str, SiteFile]) -> Iterator[str]:
                 yield name
     elif page.endswith(f"-{CRATE}"):
         for part in json.loads(site[page].path.read_bytes())["@graph"]:
-            if part.get("@type") == "File" and not _is_unchanged(part, _resolved(page, unquote(part["@id"])), site):
-                yield _resolved(page, unquote(part["@id"]))
+            if part.get("@type") == "File":
+                name = _resolved(page, unquote(part["@id"]))
+                if name not in site or site[name].sha256 != part["sha256"]:
+                    yield name
 
 
 def _page_of(name: str) -> str:
@@ -107,7 +103,3 @@ def _page_of(name: str) -> str:
 
 def _resolved(page: str, link: str) -> str:
     return normpath(str(PurePosixPath(page).parent / link))
-
-
-def _is_unchanged(part: Mapping[str, str], name: str, site: Mapping[str, SiteFile]) -> bool:
-    return name in site and site[name].sha256 == part["sha256"]
