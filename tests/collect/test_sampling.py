@@ -18,9 +18,8 @@ import pytest
 import zstandard
 from loadstone import archive
 from loadstone.archive.metadata import Metadata
-from loadstone.collect import process_usage, sampling
-from loadstone.collect.process_usage import Machine, ProcessTrees, available_cpus
-from loadstone.collect.sampling import Sampler, interval_s
+from loadstone.collect import sampling
+from loadstone.collect.sampling import Machine, ProcessTrees, Sampler, available_cpus, interval_s
 from loadstone.collect.targets.base import ResourceSample, UnsampledError
 from loadstone.readers import Problems, resources
 from support.bench import Bench
@@ -160,7 +159,7 @@ def test_processes_may_use_the_processors_of_each_and_ended_ones_none(monkeypatc
         return {1: {1}, 2: {2}}[pid]
 
     monkeypatch.setattr(os, "sched_getaffinity", of)
-    monkeypatch.setattr(process_usage, "_quota", lambda: inf)
+    monkeypatch.setattr(sampling, "_quota", lambda: inf)
     assert [available_cpus(pids) for pids in ([1], [1, 2], [3, 1, 2], [3])] == [1, 2, 2, 0]
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from cluster.api import wait_until
 from cluster.namespace import Namespace
-from loadstone.collect.targets.kubernetes import incidents
+from loadstone.collect.targets.kubernetes import monitoring
 from loadstone.collect.targets.kubernetes.client import Cluster
-from loadstone.collect.targets.kubernetes.incidents import Watched
+from loadstone.collect.targets.kubernetes.monitoring import Watched
 
 
 class Space:
@@ -197,7 +197,7 @@ def test_a_cluster_that_cannot_be_asked_is_no_error(plane, monkeypatch: pytest.M
 
 
 def test_many_incidents_are_counted_and_their_texts_kept_as_they_are(space, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incidents, "MOST", 2)
+    monkeypatch.setattr(monitoring, "MOST", 2)
     it = space(0)
     for number in range(5):
         it.event(f"new-{number}", message="<b>" * 300)

@@ -10,9 +10,8 @@ from typing import Any
 import psutil
 
 from loadstone.archive.metadata import parse_duration
-from loadstone.collect.process_usage import ProcessTrees
-from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
-from loadstone.collect.targets.identity import ask, identify
+from loadstone.collect.sampling import ProcessTrees
+from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError, ask, identify
 from loadstone.process import Program
 
 _POLL_S = 0.01

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.collect.targets.kubernetes.changes import REPLICAS, STOPPED, Field, get, rewritten
-from loadstone.collect.targets.kubernetes.client import DEPLOYMENT, Cluster, ClusterError, ConflictError, NotFoundError
+from loadstone.collect.targets.kubernetes.client import (
+    DEPLOYMENT,
+    Cluster,
+    ClusterError,
+    ConflictError,
+    NotFoundError,
+    noting_refusals,
+)
 from loadstone.collect.targets.kubernetes.record import Changed, Record
 
 Wanted = Callable[[Field], Any]
@@ -45,12 +52,8 @@ def put_back(writer: Writer, record: Record) -> Outcome:
     outcome = Outcome()
     for changed in record.objects:
         for fields in (_others(changed), _replicas(changed)):
-            try:
+            with noting_refusals(outcome.refused, changed):
                 outcome.add(_write(writer, changed, fields, lambda each: each.before))
-            except ClusterError as error:
-                if error.is_transient:
-                    raise
-                outcome.refused.append(f"{changed}: {error}")
     return outcome
 
 

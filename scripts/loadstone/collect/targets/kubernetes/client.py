@@ -14,8 +14,9 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from urllib.parse import quote, urlencode
 
 import urllib3
 import yaml
-from kubernetes import client, config
+from kubernetes import client, config, utils
 
 from loadstone.archive.locks import Waiting
 from loadstone.errors import LoadstoneError
@@ -71,6 +72,17 @@ class ConflictError(ClusterError):
 
 class ForbiddenError(ClusterError):
     """The user may not do that."""
+
+
+@contextlib.contextmanager
+def noting_refusals(refused: list[str], what: object) -> Iterator[None]:
+    """Add to `refused` what the cluster does not allow, and go on; what may succeed later is raised."""
+    try:
+        yield
+    except ClusterError as error:
+        if error.is_transient:
+            raise
+        refused.append(f"{what}: {error}")
 
 
 @dataclass(frozen=True)
@@ -341,6 +353,11 @@ class Cluster:
             method, request[1], headers=request[2], body=body, _request_timeout=(min(_CONNECT_S, read_s), read_s)
         )
         return response.status, response.headers or {}, response.read()
+
+
+def parse_quantity(text: str) -> Decimal:
+    """A number of cores or bytes. Raises ValueError when it is none."""
+    return Decimal(utils.parse_quantity(text))  # type: ignore[no-untyped-call]
 
 
 def _settings(context: str | None) -> client.Configuration:

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive.locks import exclusive
-from loadstone.collect.targets.kubernetes import apply, generator_pods, namespace_claims, rights, session
+from loadstone.collect.targets.kubernetes import apply, generator_pods, rights, session
 from loadstone.collect.targets.kubernetes.apply import Writer
-from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError
-from loadstone.collect.targets.kubernetes.lease import NAME, Lease, LeaseLostError
+from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, noting_refusals
+from loadstone.collect.targets.kubernetes.lease import NAME, Lease, LeaseLostError, claim, remove_claims
 from loadstone.collect.targets.kubernetes.record import Record, Records
 from loadstone.collect.targets.kubernetes.session import LEFT_SOME, NOT_PUT_BACK, PUT_BACK, REFUSED, TAKEN_OVER, State
 from loadstone.collect.targets.kubernetes.settings import Declared
@@ -85,7 +85,7 @@ class Keeper:
         )
         self.records.write(record)
         try:
-            namespace_claims.take(writer, record, self.declared.namespace)
+            claim(writer, record, self.declared.namespace)
             found = survey(self.cluster, self.declared, needed)
             for note in found.notes:
                 self.log(note)
@@ -127,14 +127,17 @@ class Keeper:
 
     def _put_back(self, writer: Writer, record: Record) -> None:
         """Raises LoadstoneError, with the record kept, when the cluster refuses any of it."""
-        refused = _remove_generators(writer, record)
+        refused: list[str] = []
+        if record.load:
+            with noting_refusals(refused, f"load generators in the namespace {record.load}"):
+                generator_pods.remove(writer.cluster, record.load, record.id, writer.fence)
         outcome = apply.put_back(writer, record)
-        outcome.refused += refused
-        outcome.refused += namespace_claims.give_back(writer, record, self.declared.namespace)
-        if outcome.refused:
+        refused += outcome.refused
+        refused += remove_claims(writer, record, self.declared.namespace)
+        if refused:
             raise LoadstoneError(
                 f"not all could be put back on {self.cluster.host}; what was refused is still recorded:\n  "
-                + "\n  ".join(outcome.refused)
+                + "\n  ".join(refused)
             )
         self.records.clear(record)
         if outcome.left:
@@ -163,18 +166,6 @@ class Keeper:
                 raise
             with contextlib.suppress(LeaseLostError):
                 lease.release()
-
-
-def _remove_generators(writer: Writer, record: Record) -> list[str]:
-    """End what a session's load generators still send; texts for what the cluster refused."""
-    try:
-        if record.load:
-            generator_pods.remove(writer.cluster, record.load, record.id, writer.fence)
-    except ClusterError as error:
-        if error.is_transient:
-            raise
-        return [f"load generators in the namespace {record.load}: {error}"]
-    return []
 
 
 def _renewed(lease: Lease) -> None:

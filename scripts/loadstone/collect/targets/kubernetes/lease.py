@@ -3,6 +3,12 @@
 As client-go's leader election does it: whether a Lease has expired is judged by this machine's clock since the Lease
 was last *seen* to change, never by comparing two machines' clocks; it is taken over by a write that fails when somebody
 else was faster. Unlike there, the time in which the API server was away is not counted against the holder.
+
+Sweeps whose Leases are in one namespace wait for each other. Two that were given another `target.namespace` each would
+not: a claim in each namespace of which a sweep scales deployments, a Lease object that nobody renews, shows the second.
+It is part of the record, and goes when that is put back; so one that is there belongs to a sweep that is under way or
+was killed. A claim is recorded before it exists, and nobody waits for its end: only the Lease in that sweep's own
+namespace shows whether the sweep lives, and others may have no right to read it.
 """
 
 import contextlib
@@ -15,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive.locks import Waiting
+from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.client import (
     LEASE,
     NAMESPACE,
@@ -24,13 +31,17 @@ from loadstone.collect.targets.kubernetes.client import (
     ForbiddenError,
     NotFoundError,
     Object,
+    noting_refusals,
 )
+from loadstone.collect.targets.kubernetes.record import Record
 from loadstone.collect.targets.kubernetes.session import clock
-from loadstone.errors import LoadstoneError
+from loadstone.errors import LoadstoneError, printable
 
 Log = Callable[[str], None]
 
 NAME = "loadstone"  # of the Lease that sweeps exclude each other by
+CLAIM = "loadstone-claim"
+_OF = "loadstone/lease-namespace"
 _FOLDER, _PURPOSE = "loadstone/folder", "loadstone/purpose"
 _POLL_S = 0.5
 _SHORTEST_S, _LONGEST_S = 1.0, 5.0  # that one call may take
@@ -269,3 +280,51 @@ def _describe(found: Object | None) -> str:
     where = f"in {folder}, " if folder else ""
     text = f"{f'{purpose} by ' if purpose else ''}{who} ({where}since {since} UTC)"
     return "".join(each if each.isprintable() else "?" for each in text)[:500]
+
+
+# --- claims of namespaces --------------------------------------------------------------------------------------------
+
+
+def claim(writer: Writer, record: Record, lease_namespace: str) -> None:
+    """Mark the namespaces of a record. Raises LoadstoneError when one is marked by a sweep with another Lease."""
+    annotations = {_OF: lease_namespace, "loadstone/since": record.since}
+    for namespace in record.claims:
+        body = {"metadata": {"name": CLAIM, "annotations": annotations}, "spec": {"holderIdentity": record.holder}}
+        writer.fence()
+        try:
+            writer.cluster.create(LEASE, namespace, body)
+        except ConflictError:
+            if text := foreign_claim(writer.cluster, namespace, lease_namespace):
+                raise LoadstoneError(text) from None
+
+
+def foreign_claim(cluster: Cluster, namespace: str, lease_namespace: str) -> str:
+    """Who has marked a namespace under another Lease, and what to do; empty when nobody has."""
+    held = cluster.get(LEASE, namespace, CLAIM)
+    if held is None or _lease_namespace(held) == lease_namespace:
+        return ""
+    metadata, other = held["metadata"], _lease_namespace(held)
+    who = (held.get("spec") or {}).get("holderIdentity") or "somebody"
+    return printable(
+        f"deployments of the namespace {namespace} are scaled by the sweep of {who} (since "
+        f"{(metadata.get('annotations') or {}).get('loadstone/since', '?')}), whose Lease is in the namespace {other} "
+        "instead of "
+        f"{lease_namespace}: give both the same target.namespace, so that they wait for each other. If that sweep was "
+        f"killed, put back what it changed: `snakemake --cores 1 restore` with `namespace: {other}`"
+    )
+
+
+def remove_claims(writer: Writer, record: Record, lease_namespace: str) -> list[str]:
+    """Remove the marks of a record; texts for what the cluster refused."""
+    refused: list[str] = []
+    for namespace in record.claims:
+        with noting_refusals(refused, f"Lease {namespace}/{CLAIM}"):
+            held = writer.cluster.get(LEASE, namespace, CLAIM)
+            if held is not None and _lease_namespace(held) == lease_namespace:
+                writer.fence()
+                writer.cluster.delete(LEASE, namespace, CLAIM, held["metadata"]["uid"])
+    return refused
+
+
+def _lease_namespace(held: Object) -> str:
+    return str((held["metadata"].get("annotations") or {}).get(_OF, "?"))

@@ -14,10 +14,11 @@ from loadstone.archive.progress import duration_text
 from loadstone.archive.stages import load_text
 from loadstone.collect import sweep
 from loadstone.collect.targets.base import Log
-from loadstone.collect.targets.kubernetes import namespace_claims, rights, session
+from loadstone.collect.targets.kubernetes import rights, session
 from loadstone.collect.targets.kubernetes.changes import STOPPED, get
 from loadstone.collect.targets.kubernetes.client import LEASE, Cluster
 from loadstone.collect.targets.kubernetes.lease import NAME as LEASE_NAME
+from loadstone.collect.targets.kubernetes.lease import foreign_claim
 from loadstone.collect.targets.kubernetes.record import Changed, Record, Records
 from loadstone.collect.targets.kubernetes.settings import Declared
 from loadstone.collect.targets.kubernetes.survey import Survey, survey
@@ -74,7 +75,7 @@ def explain(config: Mapping[str, Any], log: Log) -> None:
         log(line)
     changes = _changes(checked.survey, variants) if record is None else _not_put_back(checked, record)
     own, namespaces = checked.declared.namespace, rights.scaled_namespaces(checked.declared)
-    for line in filter(None, (namespace_claims.foreign(checked.cluster, each, own) for each in namespaces)):
+    for line in filter(None, (foreign_claim(checked.cluster, each, own) for each in namespaces)):
         log(f"a sweep would be refused: {line}")
     for line in [*checked.survey.notes, *changes, *_generators(checked.declared), *_order(config, lacking)]:
         log(line)

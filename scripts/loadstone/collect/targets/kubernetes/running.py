@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from loadstone.archive.locks import exclusive
-from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
-from loadstone.collect.targets.identity import identify
+from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError, identify
 from loadstone.collect.targets.kubernetes import apply, ready, session
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.client import DEPLOYMENT, POD, Cluster
-from loadstone.collect.targets.kubernetes.incidents import Watched
-from loadstone.collect.targets.kubernetes.metrics import PodMetrics
+from loadstone.collect.targets.kubernetes.monitoring import PodMetrics, Watched
 from loadstone.collect.targets.kubernetes.record import Record, Records
 from loadstone.collect.targets.kubernetes.settings import Declared, Variant
 from loadstone.errors import LoadstoneError

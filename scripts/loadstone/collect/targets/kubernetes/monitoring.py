@@ -1,22 +1,123 @@
-"""What happened in namespaces during an attack: restarts, kills for lack of memory, evictions, lost pods, warnings.
+"""What happens to pods during an attack: their CPU and memory, restarts, OOM kills, evictions, lost pods, warnings.
 
-Two looks are compared by the identity and the counts of what is there. Clocks are never compared: those of a cluster's
-machines, its API server and ours are not the same.
+CPU and memory come from the metrics API (``metrics.k8s.io``), as metrics-server and others offer it. A namespace is the
+sum of its pods in a round. So all of its pods are written as soon as one of them has a new measurement, and none
+otherwise.
+
+Incidents are found by comparing two looks, by the identity and the counts of what is there. Clocks are never compared:
+those of a cluster's machines, its API server and ours are not the same.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from http import HTTPStatus
 from typing import Any
 
-from loadstone.collect.targets.kubernetes.client import EVENT, POD, Cluster, ClusterError, Object
+from loadstone.collect.targets.base import ResourceSample, UnsampledError
+from loadstone.collect.targets.kubernetes.client import (
+    EVENT,
+    POD,
+    POD_METRICS,
+    Cluster,
+    ClusterError,
+    Object,
+    parse_quantity,
+)
 
 Incident = dict[str, Any]
 
-MOST = 200  # incidents told one by one
+MOST = 200  # incidents that are listed
 _LONGEST = 1000  # characters of a text from the cluster
 _EVICTIONS = {"Evicted", "Preempted", "TaintManagerEviction"}
 _OOM = "OOMKilled"
 _OVER = {"Succeeded", "Failed"}
+_SAMPLE_PATIENCE_S = 1.0  # of one call: there is another sample soon
+
+# Name of each pod -> what it used, and when that was measured by the cluster's clock.
+_Windows = Mapping[str, tuple[str, ResourceSample]]
+
+
+# --- CPU and memory --------------------------------------------------------------------------------------------------
+
+
+class PodMetrics:
+    """What the pods of some namespaces use.
+
+    It has a connection of its own, and little patience: it runs beside an attack. `sample` may be called from another
+    thread than the rest of the target.
+    """
+
+    def __init__(self, context: str | None, namespaces: Iterable[str]) -> None:
+        self._cluster = Cluster(context, patience_s=_SAMPLE_PATIENCE_S)
+        self._namespaces = tuple(dict.fromkeys(namespaces))
+        self._last: dict[str, dict[str, str]] = {}
+
+    def sample(self) -> list[ResourceSample]:
+        """A sample per pod of every namespace in which any pod was measured anew since the last call.
+
+        Metrics are measured every 15 s or so, however often they are asked for. All pods of such a namespace are in the
+        answer, so that their sum is that of the namespace. The first answer of a namespace was measured before the
+        attack: it is only remembered. Raises UnsampledError for what can't be asked, with the samples of the rest.
+        """
+        found: list[ResourceSample] = []
+        problems: list[str] = []
+        for namespace in self._namespaces:
+            try:
+                windows = _windows(namespace, self._cluster.list(POD_METRICS, namespace))
+            except ClusterError as error:
+                problems.append(_problem(namespace, error))
+                if error.status == HTTPStatus.FORBIDDEN:
+                    continue
+                break  # so it is for all of them
+            measured = {name: window for name, (window, _) in windows.items()}
+            before = self._last.get(namespace)
+            self._last[namespace] = measured
+            if before is not None and any(before.get(name) != window for name, window in measured.items()):
+                found += [sample for _, sample in windows.values()]
+        if problems:
+            raise UnsampledError("; ".join(dict.fromkeys(problems)), found)
+        return found
+
+
+def _windows(namespace: str, items: Iterable[Object]) -> _Windows:
+    """Metrics that can't be understood are left out."""
+    found = {}
+    for item in items:
+        try:
+            name, window = item["metadata"]["name"], item["timestamp"]
+            measured_at = datetime.fromisoformat(window)
+            cores, memory_bytes = _sum(item["containers"], "cpu"), _sum(item["containers"], "memory")
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+        if measured_at.tzinfo is not None:
+            cpu = None if cores is None else float(cores * 1000)
+            memory = None if memory_bytes is None else float(memory_bytes) / (1 << 20)
+            found[name] = (window, ResourceSample(measured_at, "pod", f"{namespace}/{name}", cpu, memory))
+    return found
+
+
+def _sum(containers: Iterable[Mapping[str, Any]], resource: str) -> Decimal | None:
+    """Of all containers of a pod; None when one of them is not known."""
+    try:
+        quantities = [parse_quantity(container["usage"][resource]) for container in containers]
+    except (KeyError, ValueError):
+        return None
+    total = sum(quantities, start=Decimal(0))
+    return total if quantities and total.is_finite() else None
+
+
+def _problem(namespace: str, error: ClusterError) -> str:
+    """Always the same text for the same reason."""
+    if error.status == HTTPStatus.NOT_FOUND:
+        return "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are not known"
+    if error.status == HTTPStatus.FORBIDDEN:
+        return f"CPU and memory of the pods in {namespace} are not known: {error}"
+    return f"the metrics API does not answer, so CPU and memory of pods are not known (status {error.status})"
+
+
+# --- incidents -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -45,7 +146,7 @@ class Watched:
 
         Kinds: ``oom`` and ``restart`` of a container, ``ended`` (and not started again), ``evicted``, ``replaced``,
         ``vanished``, ``failed`` and ``added`` of a pod, ``warning`` for events, ``unknown`` when the cluster could not
-        be asked. The first `MOST` are told, and how many there are more.
+        be asked. The first `MOST` are listed, the rest is counted.
         """
         after = self._look() if self._before is not None else None
         if self._before is None or after is None:
