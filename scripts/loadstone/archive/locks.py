@@ -90,7 +90,7 @@ def _try(purpose: str, path: Path) -> "int | Holder":
             return Holder("leaving", "another process that is about to end")
         holder = {
             "pid": os.getpid(),
-            "user": _user(),
+            "user": user(),
             "purpose": purpose,
             "folder": str(Path.cwd()),
             "since": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -107,7 +107,8 @@ def _try(purpose: str, path: Path) -> "int | Holder":
     return descriptor
 
 
-def _user() -> str:
+def user() -> str:
+    """Who this process belongs to."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # no entry for this user, as in many containers

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cluster.front import FORWARD, LOSE, Front
+from loadstone.collect.targets.kubernetes import keeper
 from loadstone.collect.targets.kubernetes.client import (
     CONFIG_MAP,
     DEPLOYMENT,
@@ -23,6 +24,7 @@ from loadstone.collect.targets.kubernetes.client import (
     Kind,
     NotFoundError,
 )
+from loadstone.collect.targets.kubernetes.settings import Declared
 from loadstone.errors import LoadstoneError
 
 READ_ONLY = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]
@@ -290,13 +292,13 @@ def test_a_real_server_refuses_a_wrong_token(plane, tmp_path: Path, monkeypatch)
         cluster.list(CONFIG_MAP, "default")
 
 
-def test_an_address_that_never_answered_is_given_up_sooner(plane, space) -> None:
+def test_an_address_that_never_answered_is_given_up_sooner(plane, monkeypatch) -> None:
+    monkeypatch.setattr(keeper, "_FIRST_S", 1.0)
+    declared = Declared.of({"kind": "kubernetes"}, "here", only_cluster=True)
+    mine = keeper.Keeper(declared, threading.Event(), lambda _: None, lambda _: None)
     with plane.api_killed(), pytest.raises(ClusterError, match="tried for 1 s"):
-        Cluster(first_patience_s=1).version()
-    cluster = Cluster(patience_s=2, first_patience_s=0.5)
-    assert cluster.with_patience(1).version()
-    with plane.api_killed(), pytest.raises(ClusterError, match="tried for 2 s"):
-        cluster.list(CONFIG_MAP, space.name)
+        mine.reach()
+    mine.reach()
 
 
 def test_whether_there_is_a_namespace(plane, space, tmp_path: Path, monkeypatch) -> None:

@@ -15,7 +15,6 @@ import os
 import select
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Protocol
@@ -27,14 +26,6 @@ from loadstone.process import Program, Sending
 
 # Until all have read their plans, and from then to the agreed start: more than a busy machine keeps one waiting.
 _READY_S, _AHEAD_S = 30.0, 0.25
-
-
-@dataclass(frozen=True)
-class Clock:
-    """How far another clock is ahead of this machine's, and by how much that may be wrong (half a round trip)."""
-
-    offset_ns: int
-    uncertainty_ns: int
 
 
 def plan(job: Job, attack: Attack, request: Mapping[str, Any], own: range = range(1)) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import ssl
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -138,27 +137,14 @@ class _Answer:
 
 
 class Cluster:
-    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away.
+    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away."""
 
-    `first_patience_s` is the most of it until the server has answered for the first time: its address may be wrong.
-    """
-
-    def __init__(
-        self,
-        context: str | None = None,
-        *,
-        patience_s: float = 120.0,
-        first_patience_s: float = math.inf,
-        log: Log | None = None,
-    ) -> None:
+    def __init__(self, context: str | None = None, *, patience_s: float = 120.0, log: Log | None = None) -> None:
         settings = _settings(context)
         settings.retries = False
         self.host: str = settings.host
         self.patience_s = patience_s
-        self._first_patience_s = first_patience_s
-        # Of all copies:
-        self._answered = threading.Event()
-        self._away = Waiting(log or (lambda _: None))
+        self._away = Waiting(log or (lambda _: None))  # of all copies
         self._log = log or (lambda _: None)
         self._client = client.ApiClient(settings)
         self._client.user_agent = FIELD_MANAGER
@@ -286,8 +272,7 @@ class Cluster:
         content_type: str = "application/json",
     ) -> Object:
         address = path + (f"?{urlencode(query)}" if query else "")
-        patience_s = min(self.patience_s, math.inf if self._answered.is_set() else self._first_patience_s)
-        pause_s, given_up = _FIRST_PAUSE_S, time.monotonic() + patience_s
+        pause_s, given_up = _FIRST_PAUSE_S, time.monotonic() + self.patience_s
         refused_since, was_ready, said = math.inf, False, False
         while True:
             read_s = min(_READ_S, max(given_up - time.monotonic(), _SHORTEST_S))
@@ -311,7 +296,7 @@ class Cluster:
                 if was_ready := self.is_ready(to_anybody=answer.status == HTTPStatus.UNAUTHORIZED):
                     continue
             if (left_s := given_up - now) <= 0:
-                raise ClusterError(f"{what} (tried for {patience_s:.0f} s)", answer.status)
+                raise ClusterError(f"{what} (tried for {self.patience_s:.0f} s)", answer.status)
             if not said:
                 self._away.say(self.host, f"the API server does not answer, trying again: {what}")
                 said = True
@@ -321,7 +306,7 @@ class Cluster:
     def _once(self, method: str, address: str, body: Object | None, content_type: str, read_s: float) -> _Answer:
         """One try. Raises ClusterError for what can't get better by waiting."""
         try:
-            answer = _decode(*self._send(method, address, body, content_type, read_s))
+            return _decode(*self._send(method, address, body, content_type, read_s))
         except config.ConfigException as error:
             raise ClusterError(f"there are no credentials for {self.host}: {error}") from None
         except _NO_ANSWER as error:
@@ -329,9 +314,6 @@ class Cluster:
             if _is_another_server(error):
                 raise ClusterError(f"{self.host} is not the server that the kubeconfig means: {reason}") from None
             return _Answer(0, {}, reason)
-        if answer.status:
-            self._answered.set()
-        return answer
 
     def _send(
         self,

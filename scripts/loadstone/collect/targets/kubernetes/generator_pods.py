@@ -25,10 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from loadstone.collect.generators.several import Clock, failure, own_requests
+from loadstone.collect.generators.several import failure, own_requests
 from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.collect.targets.kubernetes import session
 from loadstone.collect.targets.kubernetes.client import JOB, POD, Cluster, ClusterError, ConflictError, Object
+from loadstone.collect.targets.kubernetes.ready import is_ready, pod_state
 from loadstone.collect.targets.kubernetes.settings import Declared, Generators
 from loadstone.errors import LoadstoneError, printable
 
@@ -43,6 +44,14 @@ _AHEAD_S, _SLACK = 1.0, 4  # the agreed start: so long after the last is told, b
 _PART_BYTES = 8 << 20
 _GRACE_S = 600  # for the results to be fetched
 _HOPELESS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far another clock is ahead of this machine's, and by how much that may be wrong (half a round trip)."""
+
+    offset_ns: int
+    uncertainty_ns: int
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,7 @@ class PodFleet:
             raise RunFailedError(f"the generators' Job can't be made: {error}") from None
         self._wait(self._are_ready, deadline, "the generators' pods are not ready", check)
         for pod in self._pods:
-            self._tell(pod, "plan", {**self._plans[pod.number], "timeout": round(job.timeout_s * 1e9)})
+            self._ask(pod, "POST", "plan", {**self._plans[pod.number], "timeout": round(job.timeout_s * 1e9)})
         self._agree()
 
     def _agree(self) -> None:
@@ -127,7 +136,7 @@ class PodFleet:
         start_ns = time.time_ns() + round(ahead_s * 1e9)
         self.started_s = time.monotonic() + ahead_s
         for pod, clock in zip(self._pods, clocks, strict=True):
-            self._tell(pod, "start", {"start": start_ns + clock.offset_ns})
+            self._ask(pod, "POST", "start", {"start": start_ns + clock.offset_ns})
             self.said.append(
                 {
                     "generator": pod.number,
@@ -169,7 +178,7 @@ class PodFleet:
     ) -> None:
         while not condition():
             if time.monotonic() > deadline:
-                states = "; ".join(map(_state, self._listed())) or "there is none"
+                states = "; ".join(map(pod_state, self._listed())) or "there is none"
                 raise RunFailedError(printable(f"{what} in time: {states}"))
             check()
             time.sleep(_POLL_S)
@@ -221,9 +230,6 @@ class PodFleet:
             self._fail(pod, "it answers as no generator does")
         return dict(found)
 
-    def _tell(self, pod: Pod, what: str, content: Mapping[str, Any]) -> None:
-        self._ask(pod, "POST", what, content)
-
     def _ask(
         self, pod: Pod, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> bytes:
@@ -244,7 +250,7 @@ class PodFleet:
 
     def _fail(self, pod: Pod, said: str) -> NoReturn:
         held = self._cluster.get(POD, self._about.namespace, pod.name)
-        state = _state(held) if held else "it is gone"
+        state = pod_state(held) if held else "it is gone"
         raise RunFailedError(printable(failure(self._plans[pod.number], f"({state}) failed", None, said)))
 
     def _fetch(self, pod: Pod) -> None:
@@ -270,7 +276,7 @@ class PodFleet:
 def manifest(about: Generators, count: int, record: str, token: str, limit_s: int) -> Object:
     """The Job: a pod for each generator, none of which is tried again, apart from each other where there is room."""
     labels = {"app.kubernetes.io/name": _NAME, RECORD: record}
-    wanted = {name: value for name, value in (("cpu", about.cpu), ("memory", about.memory)) if value}
+    wanted = {"cpu": str(about.cpu), "memory": str(about.memory)}
     container = {
         "name": "generator",
         "image": about.image,
@@ -331,8 +337,7 @@ def remove(cluster: Cluster, namespace: str, record: str, fence: Callable[[], ob
 
 def _is_ready(pod: Object) -> bool:
     status = pod.get("status", {})
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or [])
-    return status.get("phase") == "Running" and ready and not pod["metadata"].get("deletionTimestamp")
+    return status.get("phase") == "Running" and is_ready(pod) and not pod["metadata"].get("deletionTimestamp")
 
 
 def _trouble(pod: Object) -> str:
@@ -343,17 +348,5 @@ def _trouble(pod: Object) -> str:
         if reason in _HOPELESS:
             return f"{reason}: {(each['state']['waiting']).get('message', '')}".strip(": ")
     if status.get("phase") in ("Failed", "Succeeded"):
-        return _state(pod)
+        return pod_state(pod)
     return ""
-
-
-def _state(pod: Object) -> str:
-    status = pod.get("status", {})
-    texts = [f"{pod['metadata']['name']} is {status.get('phase', '?')}"]
-    texts += [f"{status[name]}" for name in ("reason", "message") if status.get(name)]
-    texts += [
-        each["message"]
-        for each in status.get("conditions") or []
-        if each["type"] == "PodScheduled" and each["status"] != "True" and each.get("message")
-    ]
-    return ", ".join(texts)

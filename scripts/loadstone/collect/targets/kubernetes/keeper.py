@@ -5,7 +5,6 @@ it ended; then, as after SIGTERM, the cluster is put back.
 """
 
 import contextlib
-import getpass
 import json
 import signal
 import socket
@@ -19,14 +18,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive.locks import exclusive
+from loadstone.archive.locks import exclusive, user
 from loadstone.collect.targets.kubernetes import apply, generator_pods, rights, session
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, noting_refusals
 from loadstone.collect.targets.kubernetes.lease import NAME, Lease, LeaseLostError, claim, remove_claims
 from loadstone.collect.targets.kubernetes.record import Record, Records
 from loadstone.collect.targets.kubernetes.session import LEFT_SOME, NOT_PUT_BACK, PUT_BACK, REFUSED, TAKEN_OVER, State
-from loadstone.collect.targets.kubernetes.settings import Declared
+from loadstone.collect.targets.kubernetes.settings import Declared, declared_target
 from loadstone.collect.targets.kubernetes.survey import survey
 from loadstone.errors import LoadstoneError, printable
 
@@ -48,20 +47,23 @@ class Keeper:
         self.log = log
         self.say = say
         self.id = own_id or str(uuid.uuid4())
-        self.cluster = Cluster(declared.context, patience_s=declared.patience_s, first_patience_s=_FIRST_S, log=log)
+        self.cluster = Cluster(declared.context, patience_s=declared.patience_s, log=log)
         self.records = Records(self.cluster, declared.namespace, session.record_path(self.cluster.host))
-        self.holder = f"{_user()}@{socket.gethostname()} {self.id}"
+        self.holder = f"{user()}@{socket.gethostname()} {self.id}"
         self.code = PUT_BACK
+
+    def reach(self) -> None:
+        """Raise ClusterError when the API server does not answer: its address may be wrong."""
+        self.cluster.with_patience(min(_FIRST_S, self.declared.patience_s)).version()
 
     def keep(self, needed: list[str], campaigns: Iterable[str] = ()) -> int:
         """Hold the cluster for measuring the variants `needed` until the end, or that of `campaigns`; an exit code."""
         self._say(session.WAITING)
         for text in session.others(self.cluster.host):
             self.log(text)
+        self.reach()
         if needed:
             rights.check(self.cluster, self.declared)
-        else:
-            self.cluster.version()  # a wrong address is told soon
         with self._leased() as lease:
             if lease is None:
                 return PUT_BACK
@@ -179,11 +181,9 @@ def restore(config: Mapping[str, Any], log: Log) -> None:
 
     Raises LoadstoneError when something is left as others have changed it, or is refused.
     """
-    target = config.get("target", {})
-    if target.get("kind") != "kubernetes":
-        raise LoadstoneError("the configuration declares no Kubernetes target: there is nothing to put back")
-    declared = Declared.of(target, config["host"], only_cluster=True)
+    declared = Declared.of(declared_target(config), config["host"], only_cluster=True)
     keeper = Keeper(declared, threading.Event(), log, lambda _: None)
+    keeper.reach()
     if keeper.records.find() is None:
         for text in session.others(keeper.cluster.host):
             log(text)
@@ -197,13 +197,6 @@ def _counted(record: Record) -> str:
     for each in record.objects:
         kinds[each.kind.name] = kinds.get(each.kind.name, 0) + 1
     return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"
 
 
 def main() -> int:

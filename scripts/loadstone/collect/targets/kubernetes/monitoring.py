@@ -266,7 +266,7 @@ def _name(pod: Object) -> str:
 
 
 def _of_events(before: Mapping[str, Object], after: Mapping[str, Object]) -> Iterator[Incident]:
-    for event, count in _newer(before, after):
+    for event, count in newer_events(before, after):
         if event.get("type") == "Warning":
             about = event.get("involvedObject", {})
             parts = (about.get("namespace"), about.get("name"))
@@ -274,7 +274,7 @@ def _of_events(before: Mapping[str, Object], after: Mapping[str, Object]) -> Ite
             yield _incident("warning", name, event.get("message") or "", reason=event.get("reason"), count=count)
 
 
-def _newer(before: Mapping[str, Object], after: Mapping[str, Object]) -> Iterator[tuple[Object, int]]:
+def newer_events(before: Mapping[str, Object], after: Mapping[str, Object]) -> Iterator[tuple[Object, int]]:
     """Events that are new or were counted up, and by how much."""
     for uid, event in after.items():
         if (count := _count(event) - _count(before.get(uid))) > 0:
@@ -291,7 +291,7 @@ def _evicted(before: Mapping[str, Object], after: Mapping[str, Object]) -> dict[
     """What is said of pods that were evicted, by the pods' uid."""
     return {
         event["involvedObject"]["uid"]: event.get("message") or "was evicted"
-        for event, _ in _newer(before, after)
+        for event, _ in newer_events(before, after)
         if event.get("reason") in _EVICTIONS and event.get("involvedObject", {}).get("uid")
     }
 

@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from loadstone import archive
-from loadstone.archive import Cell, metadata, plan
+from loadstone.archive import metadata, plan
 from loadstone.archive.progress import duration_text
 from loadstone.archive.stages import load_text
 from loadstone.collect import sweep
@@ -20,37 +19,29 @@ from loadstone.collect.targets.kubernetes.client import LEASE, Cluster
 from loadstone.collect.targets.kubernetes.lease import NAME as LEASE_NAME
 from loadstone.collect.targets.kubernetes.lease import foreign_claim
 from loadstone.collect.targets.kubernetes.record import Changed, Record, Records
-from loadstone.collect.targets.kubernetes.settings import Declared
+from loadstone.collect.targets.kubernetes.settings import Declared, declared_target
 from loadstone.collect.targets.kubernetes.survey import Survey, survey
 from loadstone.config import load_shapes
-from loadstone.config import target as declared_target
+from loadstone.config.target import check_declared
 from loadstone.errors import LoadstoneError
 
 _SHOWN = 12
 _PATIENCE_S = 10.0
 
 
-@dataclass(frozen=True)
-class Checked:
-    """A cluster in which a sweep could begin, and what it would change there."""
+def check(config: Mapping[str, Any], variants: set[str], log: Log) -> tuple[Cluster, Declared, Survey]:
+    """A cluster in which a sweep of these variants could begin, and what it would change there. Touches nothing.
 
-    cluster: Cluster
-    declared: Declared
-    survey: Survey
-
-
-def check(config: Mapping[str, Any], variants: set[str], log: Log) -> Checked:
-    """Look whether the cluster answers, grants what is needed, and is as it is declared. Touches nothing.
-
-    Raises LoadstoneError that lists missing rights, or what is not as it is declared.
+    Raises LoadstoneError when the API server does not answer, and one that lists missing rights, or what is not as it
+    is declared.
     """
-    declared = Declared.of(_target(config), config["host"])
+    declared = Declared.of(declared_target(config), config["host"])
     cluster = Cluster(declared.context, patience_s=_PATIENCE_S, log=log)
     log(f"cluster {cluster.host}, {cluster.version()}; Lease and record in the namespace {declared.namespace}")
     rights.check(cluster, declared)
     for right in rights.lacking(cluster, rights.useful(declared)):
         log(f"not allowed, and done without: {right}")
-    return Checked(cluster, declared, survey(cluster, declared, variants))
+    return cluster, declared, survey(cluster, declared, variants)
 
 
 def explain(config: Mapping[str, Any], log: Log) -> None:
@@ -58,32 +49,30 @@ def explain(config: Mapping[str, Any], log: Log) -> None:
 
     Raises LoadstoneError for what `check` finds, and when a planned variant is declared otherwise than it was planned.
     """
-    target = _target(config)
+    target = declared_target(config)
     lacking = _lacking(Path(config["archive"]), config["host"])
-    declared_target.check_declared((cell for cell, _ in lacking), target)
-    variants = (
-        {cell.variant_dir for cell, _ in lacking} if lacking else set(config.get("sweep", {}).get("variants", []))
-    )
+    check_declared((run.cell for run in lacking), target)
+    variants = {run.cell.variant_dir for run in lacking} or set(config.get("sweep", {}).get("variants", []))
     if lacking and "sweep" in config:
         try:
             sweep.resumable(config)
         except LoadstoneError as error:
             log(f"`snakemake --cores 1 open` would refuse what is declared now:\n{error}")
-    checked = check(config, variants, log)
-    record = Records(checked.cluster, checked.declared.namespace, session.record_path(checked.cluster.host)).find()
-    for line in session.others(checked.cluster.host):
+    cluster, declared, found = check(config, variants, log)
+    record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
+    for line in session.others(cluster.host):
         log(line)
-    changes = _changes(checked.survey, variants) if record is None else _not_put_back(checked, record)
-    own, namespaces = checked.declared.namespace, rights.scaled_namespaces(checked.declared)
-    for line in filter(None, (foreign_claim(checked.cluster, each, own) for each in namespaces)):
-        log(f"a sweep would be refused: {line}")
-    for line in [*checked.survey.notes, *changes, *_generators(checked.declared), *_order(config, lacking)]:
+    for namespace in rights.scaled_namespaces(declared):
+        if line := foreign_claim(cluster, namespace, declared.namespace):
+            log(f"a sweep would be refused: {line}")
+    changes = _changes(found, variants) if record is None else _not_put_back(cluster, declared, record)
+    for line in [*found.notes, *changes, *_generators(declared), *_order(config, lacking)]:
         log(line)
 
 
 def print_rights(config: Mapping[str, Any]) -> None:
     """Write a ServiceAccount ``loadstone``, its namespace, Roles and RoleBindings to standard output, as YAML."""
-    declared = Declared.of(_target(config), config["host"])
+    declared = Declared.of(declared_target(config), config["host"])
     subject = {"kind": "ServiceAccount", "name": "loadstone", "namespace": declared.namespace}
     account = {
         "apiVersion": "v1",
@@ -94,20 +83,13 @@ def print_rights(config: Mapping[str, Any]) -> None:
     yaml.safe_dump_all([namespace, account, *rights.roles(declared, subject)], sys.stdout, sort_keys=False)
 
 
-def _target(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    target: Mapping[str, Any] = config.get("target", {})
-    if target.get("kind") != "kubernetes":
-        raise LoadstoneError("the configuration declares no Kubernetes target (see docs/kubernetes.md)")
-    return target
-
-
-def _lacking(root: Path, host: str) -> list[tuple[Cell, plan.MissingRun]]:
+def _lacking(root: Path, host: str) -> list[plan.MissingRun]:
     """The missing runs of this host's open campaigns, in the order in which they will be attacked."""
     if not root.is_dir():
         return []
     mine = [campaign for campaign in archive.campaigns(root) if campaign.host == host and campaign.is_open]
     listings = [archive.scan_campaign(campaign) for campaign in sorted(mine, key=lambda each: each.instant)]
-    return [(run.cell, run) for listing in listings for run in plan.missing(listing)]
+    return [run for listing in listings for run in plan.missing(listing)]
 
 
 def _generators(declared: Declared) -> list[str]:
@@ -118,9 +100,9 @@ def _generators(declared: Declared) -> list[str]:
     ]
 
 
-def _not_put_back(checked: Checked, record: Record) -> list[str]:
+def _not_put_back(cluster: Cluster, declared: Declared, record: Record) -> list[str]:
     """Whose sweep has the cluster changed: what is found now is no first state."""
-    lease = checked.cluster.get(LEASE, checked.declared.namespace, LEASE_NAME)
+    lease = cluster.get(LEASE, declared.namespace, LEASE_NAME)
     holds = (lease or {}).get("spec", {}).get("holderIdentity") == record.holder
     lines = [
         f"this cluster is not as it was: it is changed by the sweep of {record.holder}, since {record.since}, "
@@ -129,7 +111,7 @@ def _not_put_back(checked: Checked, record: Record) -> list[str]:
         "or by `snakemake --cores 1 restore`; to be put back now:",
     ]
     for changed in record.objects:
-        held = checked.cluster.get(changed.kind, changed.namespace, changed.name)
+        held = cluster.get(changed.kind, changed.namespace, changed.name)
         for each in changed.fields:
             lines += [f"  {changed}: {what}" for what in each.texts(get(held, each.path), each.before)]
     return lines
@@ -155,17 +137,16 @@ def _idle_texts(changed: Changed) -> list[str]:
     return [text for each in changed.fields for text in each.texts(each.before, each.wanted(None))]
 
 
-def _order(config: Mapping[str, Any], lacking: list[tuple[Cell, plan.MissingRun]]) -> list[str]:
+def _order(config: Mapping[str, Any], lacking: list[plan.MissingRun]) -> list[str]:
     if lacking:
-        first = [f"  {cell.variant_dir} at {_load(cell)}, run {run.run}" for cell, run in lacking[:_SHOWN]]
-        more = [f"  ... and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
-        left = duration_text(sum(_attacks_s(cell) + 1 for cell, _ in lacking))
-        return [
-            f"{len(lacking)} runs in this order:",
-            *first,
-            *more,
-            f"warm-ups and attacks take about {left}, and every run the time until its pods are ready and gone again",
+        planned_runs = [(run, metadata.read(run.cell.path / archive.METADATA)) for run in lacking]
+        first = [
+            f"  {run.cell.variant_dir} at {load_text(run.cell.rate, planned.load_model)}, run {run.run}"
+            for run, planned in planned_runs[:_SHOWN]
         ]
+        more = [f"  ... and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
+        seconds = sum(planned.load_s + 1 for _, planned in planned_runs)
+        return [f"{len(lacking)} runs in this order:", *first, *more, _time_text(seconds)]
     planned = config.get("sweep")
     if planned is None:
         return ["no sweep is declared"]
@@ -174,18 +155,12 @@ def _order(config: Mapping[str, Any], lacking: list[tuple[Cell, plan.MissingRun]
     lengths_s = [
         sum(stage.duration_s for stage in load_shapes.planned(planned, load) if not stage.iterations) for load in loads
     ]
-    time = duration_text(total * (sum(lengths_s) / len(loads) + 1))
-    return [
-        f"no sweep is open; `snakemake --cores 1 open` would plan {total} runs",
-        f"warm-ups and attacks take about {time}, and every run the time until its pods are ready and gone again",
-    ]
+    seconds = total * (sum(lengths_s) / len(loads) + 1)
+    return [f"no sweep is open; `snakemake --cores 1 open` would plan {total} runs", _time_text(seconds)]
 
 
-def _load(cell: Cell) -> str:
-    return load_text(cell.rate, metadata.read(cell.path / archive.METADATA).load_model)
-
-
-def _attacks_s(cell: Cell) -> float:
-    """Seconds of one run's warm-up and attack."""
-    planned = metadata.read(cell.path / archive.METADATA)
-    return planned.load_s
+def _time_text(seconds: float) -> str:
+    return (
+        f"warm-ups and attacks take about {duration_text(seconds)}, and every run the time until its pods are ready "
+        "and gone again"
+    )

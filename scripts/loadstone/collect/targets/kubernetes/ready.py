@@ -6,6 +6,7 @@ from typing import Any
 
 from loadstone.collect.targets.base import RunFailedError
 from loadstone.collect.targets.kubernetes.client import DEPLOYMENT, ENDPOINT_SLICE, EVENT, POD, SERVICE, Cluster, Object
+from loadstone.collect.targets.kubernetes.monitoring import newer_events
 
 Name = tuple[str, str]  # namespace and name of a deployment
 _POLL_S = 0.5
@@ -13,18 +14,23 @@ _SHOWN = 10
 _OVER = ("Succeeded", "Failed")
 
 
-def wait_gone(cluster: Cluster, deployments: Iterable[Name], limit_s: float, check: Callable[[], object]) -> None:
-    """Until no pod of these deployments is left, terminating ones included. Raises RunFailedError after `limit_s`."""
-    wanted = dict.fromkeys(deployments, 0)
-    _wait(cluster, wanted, limit_s, check, "were not gone", services=False)
+def wait(cluster: Cluster, wanted: Mapping[Name, int], limit_s: float, check: Callable[[], object]) -> None:
+    """Until each deployment has its wanted pods: updated, ready, no other left (terminating ones included).
 
-
-def wait_ready(cluster: Cluster, wanted: Mapping[Name, int], limit_s: float, check: Callable[[], object]) -> None:
-    """Until each deployment has its wanted pods: updated, ready, no other left, and behind their Services.
-
-    `check` is called at each look and may raise. Raises RunFailedError, with what the cluster says, after `limit_s`.
+    Unless no pods are wanted at all, Services must lead to them too. `check` is called at each look and may raise.
+    Raises RunFailedError, with what the cluster says, after `limit_s`.
     """
-    _wait(cluster, wanted, limit_s, check, "were not ready", services=True)
+    up = any(wanted.values())
+    before = _events(cluster, wanted)
+    deadline = time.monotonic() + limit_s
+    while missing := lacking(cluster, wanted, services=up):
+        check()
+        if time.monotonic() > deadline:
+            since = [event for event, _ in newer_events(before, _events(cluster, wanted))]
+            warnings = tuple(warning_text(event) for event in since if event.get("type") == "Warning")
+            failure, shown = "not ready" if up else "not gone", "; ".join(missing[:_SHOWN])
+            raise RunFailedError(f"the pods were {failure} within {limit_s:.0f} s: {shown}", warnings[-50:])
+        time.sleep(_POLL_S)
 
 
 def lacking(cluster: Cluster, wanted: Mapping[Name, int], *, services: bool) -> list[str]:
@@ -46,30 +52,6 @@ def lacking(cluster: Cluster, wanted: Mapping[Name, int], *, services: bool) -> 
     return found
 
 
-def _wait(
-    cluster: Cluster,
-    wanted: Mapping[Name, int],
-    limit_s: float,
-    check: Callable[[], object],
-    failure: str,
-    *,
-    services: bool,
-) -> None:
-    before = {each["metadata"]["uid"]: each.get("count") for each in _warnings(cluster, wanted)}
-    deadline = time.monotonic() + limit_s
-    while missing := lacking(cluster, wanted, services=services):
-        check()
-        if time.monotonic() > deadline:
-            said = [
-                warning_text(each)
-                for each in _warnings(cluster, wanted)
-                if each["metadata"]["uid"] not in before or each.get("count") != before[each["metadata"]["uid"]]
-            ]
-            shown = "; ".join(missing[:_SHOWN])
-            raise RunFailedError(f"the pods {failure} within {limit_s:.0f} s: {shown}", tuple(said[-50:]))
-        time.sleep(_POLL_S)
-
-
 def _deployment_lacks(deployment: Object, pods: list[Object], count: int) -> list[str]:
     spec, status, metadata = deployment["spec"], deployment.get("status", {}), deployment["metadata"]
     if spec.get("replicas") != count:
@@ -84,15 +66,14 @@ def _deployment_lacks(deployment: Object, pods: list[Object], count: int) -> lis
         if status.get(state, 0) != count:
             found.append(f"{state} {status.get(state, 0)} of {count}")
             break
-    return found + [what for pod in living if count and (what := _pod_lacks(pod))]
+    return found + [f"pod {pod_state(pod)}" for pod in living if count and not is_ready(pod)]
 
 
-def _pod_lacks(pod: Object) -> str:
-    """Why a pod is not ready; empty when it is."""
+def pod_state(pod: Object) -> str:
+    """``web-1 is Pending, not ready (Unschedulable: 0/3 nodes are available)``."""
     status = pod.get("status", {})
-    if is_ready(pod):
-        return ""
-    reasons = [
+    reasons = [str(status[name]) for name in ("reason", "message") if status.get(name)]
+    reasons += [
         f"{each['name']} {waiting.get('reason', 'waits')}: {waiting.get('message', '')}".rstrip(": ")
         for each in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
         if (waiting := each.get("state", {}).get("waiting"))
@@ -102,8 +83,8 @@ def _pod_lacks(pod: Object) -> str:
         for each in status.get("conditions", [])
         if each["type"] == "PodScheduled" and each["status"] != "True"
     ]
-    why = "; ".join(reasons) or "no reason given"
-    return f"pod {pod['metadata']['name']} is {status.get('phase', 'unknown')}, not ready ({why})"
+    state = f"{pod['metadata']['name']} is {status.get('phase', 'unknown')}"
+    return state if is_ready(pod) else f"{state}, not ready ({'; '.join(reasons) or 'no reason given'})"
 
 
 def _services_lack(cluster: Cluster, namespace: str, pods: list[Object], mine: list[Object]) -> list[str]:
@@ -178,10 +159,9 @@ def warning_text(event: Object) -> str:
     return f"{about.get('kind')} {about.get('name')}: {event.get('reason')}: {event.get('message', '').strip()}"
 
 
-def _warnings(cluster: Cluster, wanted: Mapping[Name, int]) -> list[Object]:
+def _events(cluster: Cluster, wanted: Mapping[Name, int]) -> dict[str, Object]:
     namespaces = sorted({namespace for namespace, _ in wanted})
-    events = [each for namespace in namespaces for each in cluster.list(EVENT, namespace)]
-    return [each for each in events if each.get("type") == "Warning"]
+    return {each["metadata"]["uid"]: each for namespace in namespaces for each in cluster.list(EVENT, namespace)}
 
 
 def _labels(pod: Object) -> dict[str, str]:

@@ -62,41 +62,20 @@ class Record:
     def encoded(self) -> Object:
         """As JSON can hold it."""
         objects = [
-            {
-                "kind": each.kind.name,
-                "namespace": each.namespace,
-                "name": each.name,
-                "uid": each.uid,
-                "fields": [one.encoded() for one in each.fields],
-            }
+            {**vars(each), "kind": each.kind.name, "fields": [one.encoded() for one in each.fields]}
             for each in self.objects
         ]
-        about = {"id": self.id, "holder": self.holder, "since": self.since, "server": self.server}
-        return {
-            **about,
-            "objects": objects,
-            "claims": list(self.claims),
-            "namespace": self.namespace,
-            "load": self.load,
-        }
+        return {**vars(self), "objects": objects}
 
     @classmethod
     def decoded(cls, content: Any, where: str) -> "Record":
         """Inverse of `encoded`. Raises LoadstoneError that names `where` it stands when it can't be understood."""
         try:
             objects = tuple(
-                Changed(
-                    KINDS[each["kind"]],
-                    each["namespace"],
-                    each["name"],
-                    each["uid"],
-                    tuple(Field.decoded(one) for one in each["fields"]),
-                )
+                Changed(**{**each, "kind": KINDS[each["kind"]], "fields": tuple(map(Field.decoded, each["fields"]))})
                 for each in content["objects"]
             )
-            claims = tuple(map(str, content.get("claims", [])))
-            about = (content["id"], content["holder"], content["since"], content["server"])
-            return cls(*about, objects, claims, str(content.get("namespace", "")), str(content.get("load", "")))
+            return cls(**{**content, "objects": objects, "claims": tuple(content.get("claims", ()))})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise LoadstoneError(
                 f"{where} says what is to be put back, but can't be understood ({type(error).__name__}: {error}); "

@@ -44,29 +44,28 @@ class Right:
 
 def needed(declared: Declared) -> list[Right]:
     """The least that a session with these declarations needs."""
-    found = set(_rights(declared.namespace, LEASE, "get", "create", "update"))
-    found |= set(_rights(declared.namespace, CONFIG_MAP, "get", "create", "update"))
+    found = _rights(declared.namespace, LEASE, "get", "create", "update")
+    found += _rights(declared.namespace, CONFIG_MAP, "get", "create", "update")
     for namespace in scaled_namespaces(declared):
-        found |= set(_rights(namespace, LEASE, "get", "create", "delete"))
-        found |= set(_rights(namespace, DEPLOYMENT, "get", "list"))
-        found |= set(_rights(namespace, DEPLOYMENT, "get", "update", subresource="scale"))
+        found += _rights(namespace, LEASE, "get", "create", "delete")
+        found += _rights(namespace, DEPLOYMENT, "get", "list")
+        found += _rights(namespace, DEPLOYMENT, "get", "update", subresource="scale")
         for kind in (POD, SERVICE, ENDPOINT_SLICE, EVENT, AUTOSCALER):
-            found |= set(_rights(namespace, kind, "list"))
-    for namespace in declared.sampled:  # what happens there during an attack is told too
-        found |= {*_rights(namespace, POD, "list"), *_rights(namespace, EVENT, "list")}
+            found += _rights(namespace, kind, "list")
+    for namespace in declared.sampled:  # incidents there are recorded too
+        found += _rights(namespace, POD, "list")
+        found += _rights(namespace, EVENT, "list")
     for variant in declared.variants.values():
         for change in variant.changes:
-            found |= set(_rights(change.namespace, DEPLOYMENT, "patch", "update"))
+            found += _rights(change.namespace, DEPLOYMENT, "patch", "update")
     if declared.generators is not None:
         namespace = declared.generators.namespace
-        found |= set(_rights(namespace, JOB, "get", "list", "create", "delete"))
-        found |= {
-            *_rights(namespace, POD, "get", "list"),
-            *_rights(namespace, POD, "get", "create", subresource="proxy"),
-        }
+        found += _rights(namespace, JOB, "get", "list", "create", "delete")
+        found += _rights(namespace, POD, "get", "list")
+        found += _rights(namespace, POD, "get", "create", subresource="proxy")
     for flux in declared.flux:
-        found |= set(_rights(flux.namespace, KINDS[flux.kind], "get", "update"))
-    return sorted(found)
+        found += _rights(flux.namespace, KINDS[flux.kind], "get", "update")
+    return sorted(set(found))
 
 
 def useful(declared: Declared) -> list[Right]:
@@ -88,18 +87,18 @@ def check(cluster: Cluster, declared: Declared) -> None:
     """Raise one LoadstoneError that lists every right and every namespace that is missing."""
     wanted = needed(declared)
     missing = lacking(cluster, wanted)
-    # Where nothing at all is allowed, there may be nothing.
-    strange = sorted({right.namespace for right in missing} - {right.namespace for right in set(wanted) - set(missing)})
-    there = {namespace: cluster.has_namespace(namespace) for namespace in strange}
-    absent = [namespace for namespace in strange if there[namespace] is False]
     if not missing:
         return
-    lines = [f"there is no namespace {namespace}" for namespace in absent]
-    lines += [str(right) for right in missing if right.namespace not in absent]
+    # Where nothing at all is allowed, the namespace itself may be missing.
+    granted = {right.namespace for right in set(wanted) - set(missing)}
+    nothing_granted = sorted({right.namespace for right in missing} - granted)
+    exists = {namespace: cluster.has_namespace(namespace) for namespace in nothing_granted}
+    lines = [f"there is no namespace {namespace}" for namespace in exists if exists[namespace] is False]
+    lines += [str(right) for right in missing if exists.get(right.namespace) is not False]
     lines += [
         f"(whether there is a namespace {namespace} you may not know either: is its name right?)"
-        for namespace in strange
-        if there[namespace] is None
+        for namespace in exists
+        if exists[namespace] is None
     ]
     raise LoadstoneError(
         f"you may not do all that a sweep needs on {cluster.host}; nothing was changed. Missing:\n  "

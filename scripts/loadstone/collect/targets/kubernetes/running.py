@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -112,16 +112,18 @@ def _as_wanted(cluster: Cluster, record: Record, variant: Variant, before: dict[
 def _bring_up(writer: Writer, record: Record, variant: Variant, limit_s: float) -> None:
     _demand(lambda: apply.prepare(writer, record, variant.name), limit_s)
     prepared = apply.pods(record, variant.name, prepared=True)
-    gone = [name for name, count in prepared.items() if not count]
-    ready.wait_gone(writer.cluster, gone, limit_s, session.check)
+    ready.wait(writer.cluster, _without_pods(prepared), limit_s, session.check)
     _demand(lambda: apply.raise_up(writer, record, variant.name), limit_s)
-    ready.wait_ready(writer.cluster, apply.pods(record, variant.name), limit_s, session.check)
+    ready.wait(writer.cluster, apply.pods(record, variant.name), limit_s, session.check)
 
 
 def _bring_down(writer: Writer, record: Record, limit_s: float) -> None:
     _demand(lambda: apply.idle(writer, record), 0)
-    gone = [name for name, count in apply.pods(record, None).items() if not count]
-    ready.wait_gone(writer.cluster, gone, limit_s, session.check)
+    ready.wait(writer.cluster, _without_pods(apply.pods(record, None)), limit_s, session.check)
+
+
+def _without_pods(wanted: Mapping[ready.Name, int]) -> dict[ready.Name, int]:
+    return {name: count for name, count in wanted.items() if not count}
 
 
 def _demand(step: Callable[[], apply.Outcome], limit_s: float) -> None:

@@ -1,11 +1,12 @@
 """What the configuration declares of a cluster: its variants, resolved for one host. Nothing here asks the cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.archive.metadata import parse_duration
 from loadstone.config.target import replicas_for
+from loadstone.errors import LoadstoneError
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,11 @@ class Generators:
 
     image: str
     namespace: str
-    command: tuple[str, ...]
-    port: int
-    cpu: str
-    memory: str
-    node_selector: Mapping[str, str]
+    command: Sequence[str] = ("paced",)
+    port: int = 8900
+    cpu: str | float = "1"
+    memory: str | float = "1Gi"
+    node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,31 +102,27 @@ class Declared:
 
         `only_cluster` leaves out the variants.
         """
+        namespace = target.get("namespace", "loadstone")
+        generators = target.get("generators")
         return cls(
             context=target.get("context"),
-            namespace=target.get("namespace", "loadstone"),
+            namespace=namespace,
             lease_duration_s=parse_duration(target.get("lease_duration")) or 30.0,
             patience_s=parse_duration(target.get("patience")) or 120.0,
             ready_timeout_s=parse_duration(target.get("ready_timeout")) or 300.0,
             sampled=tuple(target.get("resources", {}).get("namespaces", [])),
-            flux=tuple(Flux(each["kind"], each["namespace"], each["name"]) for each in target.get("flux", [])),
-            generators=_generators(target),
+            flux=tuple(Flux(**each) for each in target.get("flux", [])),
+            generators=None if generators is None else Generators(**{"namespace": namespace, **generators}),
             variants={} if only_cluster else {name: _variant(target, name, host) for name in target["variants"]},
         )
 
 
-def _generators(target: Mapping[str, Any]) -> Generators | None:
-    if (declared := target.get("generators")) is None:
-        return None
-    return Generators(
-        image=declared["image"],
-        namespace=declared.get("namespace", target.get("namespace", "loadstone")),
-        command=tuple(declared.get("command", ("paced",))),
-        port=declared.get("port", 8900),
-        cpu=str(declared.get("cpu", "1")),
-        memory=str(declared.get("memory", "1Gi")),
-        node_selector=declared.get("node_selector", {}),
-    )
+def declared_target(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The configuration's target. Raises LoadstoneError unless it is of kind ``kubernetes``."""
+    target: Mapping[str, Any] = config.get("target", {})
+    if target.get("kind") != "kubernetes":
+        raise LoadstoneError("the configuration declares no Kubernetes target (see docs/kubernetes.md)")
+    return target
 
 
 def _variant(target: Mapping[str, Any], name: str, host: str) -> Variant:
