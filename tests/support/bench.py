@@ -8,7 +8,8 @@ from typing import Any
 import psutil
 import zstandard
 from loadstone.archive import Campaign, Cell, plan
-from loadstone.collect import collect_run, requirements, sweep
+from loadstone.collect import collect_run, sweep
+from loadstone.collect.generators import k6
 from loadstone.config import load_shapes
 
 from support.checkout import PROJECT, free_ports
@@ -53,7 +54,7 @@ class Bench:
         self.target["variants"]["only"] |= request or {}
         self.script = declared.get("script")
         config = {"archive": str(folder / "archive"), "host": "here", "sweep": declared, "target": self.target}
-        self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None, requirements.script_files(config))
+        self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None, k6.script_files(config))
         self.cell = Cell(self.campaign, plan.rate_text(load_shapes.loads(declared)[0]), "only")
         self.said: list[str] = []
         self.phases: list[str] = []

@@ -3,24 +3,19 @@
 In: the configuration. Out: an opened campaign (`open_checked`), or LoadstoneError that names everything missing.
 """
 
-import json
 import os
 import platform
 import re
-import tarfile
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from loadstone.archive import Campaign
 from loadstone.collect import sweep
-from loadstone.collect.generators import base
+from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import Log
-from loadstone.config import target
-from loadstone.config.target import recordable
 from loadstone.errors import LoadstoneError
-from loadstone.process import Minder, find, output_of, run
+from loadstone.process import find, output_of
 
 # Only of programs known to answer: an unknown one might start serving.
 _ASKED = {
@@ -105,59 +100,6 @@ def _version(text: str) -> str:
     return first.partition("ersion:")[2].strip()[:200] or first.strip()[:200]
 
 
-_PACKED = "file/"
-
-
-def script_files(config: Mapping[str, Any]) -> list[str]:
-    """Those of the sweep's script, relative to its folder; none without a script of the user's own.
-
-    Raises LoadstoneError with what k6 says when the script can't be loaded.
-    """
-    script = config["sweep"].get("script")
-    if script is None:
-        return []
-    path = Path(script["file"]).resolve()
-    with tempfile.TemporaryDirectory() as folder, Minder() as minder:
-        beside = Path(folder).resolve()
-        given, packed = beside / "request.json", beside / "packed.tar"
-        given.write_text(json.dumps(_given(config)))
-        variables = base.environment("K6_", **script.get("environment", {})) | {
-            "K6_NO_USAGE_REPORT": "true",
-            "K6_AUTO_EXTENSION_RESOLUTION": "false",
-            "LOADSTONE": str(given),
-        }
-        command = ["k6", "archive", "--quiet", "--no-color", "--address=", "--include-system-env-vars"]
-        run([*command, f"--archive-out={packed}", str(path)], minder, beside / "log", environment=variables)
-        with tarfile.open(packed) as archive:
-            names = [Path("/", entry.name.removeprefix(_PACKED)) for entry in archive if _is_packed(entry)]
-    return sorted(os.path.relpath(name, path.parent) for name in names if name not in (path, given))
-
-
-def _is_packed(entry: tarfile.TarInfo) -> bool:
-    return entry.isfile() and entry.name.startswith(_PACKED)
-
-
-def _given(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What the script is given of a run, of the first variant: with marks where credentials are."""
-    variant = config["sweep"]["variants"][0]
-    try:
-        identity = recordable(target.variant_identity(config["target"], variant))
-    except KeyError:
-        raise LoadstoneError(f"the configuration declares no target variant {variant!r}") from None
-    request = identity["request"]
-    return {
-        "request": {
-            "method": request["method"],
-            "url": request["url"],
-            "headers": base.one_line(request["header"]),
-            "body": request.get("body"),
-            "timeout_ms": 1000,
-        },
-        "draw": {},
-        "requests": {},
-    }
-
-
 def open_checked(config: Mapping[str, Any], log: Log) -> Campaign:
     """Open it, or say which campaign is still open. Raises LoadstoneError, with nothing written, for what is wrong."""
     tools = versions(config)
@@ -166,4 +108,4 @@ def open_checked(config: Mapping[str, Any], log: Log) -> Campaign:
         from loadstone.collect.targets.kubernetes.plan import check  # noqa: PLC0415
 
         check(config, set(config["sweep"]["variants"]), log)
-    return sweep.open_sweep(config, tools, log, script_files(config))
+    return sweep.open_sweep(config, tools, log, k6.script_files(config))

@@ -5,6 +5,7 @@ that it is the same.
 """
 
 import json
+import math
 import os
 import platform
 import signal
@@ -67,15 +68,13 @@ def collect_run(
     _check_plan(cell, planned, target)
     _check_script(cell, planned, script or {})
     declared = target["variants"][cell.variant_dir]
-    planned.request, draws = (
-        declared_target.sent(declared),
-        drawn_values(declared),
-    )  # the archive's lack credentials
+    planned.request = declared_target.sent(declared)  # the archive's lacks credentials
+    draws = drawn_values(declared)
     on_phase("waiting")
     if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
         session.join()
     with exclusive(f"run {run} of {cell}", log) as lock, Minder(keep_open=[lock]) as minder:
-        if _is_collected(cell, run):
+        if run in archive.scan_cell(cell).collected():  # in whatever format
             log(f"run {run} of {cell} is already collected")
             return
         _check_open(cell, run, host)
@@ -144,12 +143,12 @@ def _send(job: Job, generator: LoadGenerator, attack: Attack, target: Target, sa
     # Several generators start at an agreed moment, which may lie ahead.
     started = _moment(program.started_s)
     try:
-        watching = _Watching(program, target, _limit_s(job, attack))
+        limit_s = _limit_s(job, attack)
         if measured and before_s:
-            watching.wait(before_s)
+            _wait(program, target, limit_s, before_s)
             _begin(job, target)
         with sampler.during(target, program.pids) if measured else nullcontext():
-            code = watching.wait()
+            code = _wait(program, target, limit_s)
     finally:
         program.stop()
     _check_end(program, code, generator)
@@ -179,34 +178,26 @@ def _sent(stage: Stage, started: datetime) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value is not None} | {"started": started.isoformat()}
 
 
-def _limit_s(job: Job, attack: Attack) -> float | None:
+def _limit_s(job: Job, attack: Attack) -> float:
     """When a program that has not ended is given up. One after another, requests take as long as they take."""
-    return None if job.planned.load_model == "serial" else attack.duration_s + job.timeout_s + _PATIENCE_S
+    return math.inf if job.planned.load_model == "serial" else attack.duration_s + job.timeout_s + _PATIENCE_S
 
 
-class _Watching:
-    """A load generator and its target while it sends."""
+def _wait(program: Sending, target: Target, limit_s: float, until_s: float = math.inf) -> int:
+    """Watch the target until the program ends, or has run for `until_s`; its exit code (0 while it runs).
 
-    def __init__(self, program: Sending, target: Target, limit_s: float | None) -> None:
-        self._program = program
-        self._target = target
-        self._limit_s = limit_s
-
-    def wait(self, until_s: float | None = None) -> int:
-        """Until the program ends, or has run for so long; its exit code (0 while it runs).
-
-        Raises RunFailedError when the target dies, or the program does not end in time.
-        """
-        while (code := self._program.exit_code()) is None:
-            self._target.check_alive()
-            passed_s = time.monotonic() - self._program.started_s
-            if until_s is not None and passed_s >= until_s:
-                return 0
-            if self._limit_s is not None and passed_s > self._limit_s:
-                raise RunFailedError(f"the attack did not end within {self._limit_s:.0f} s")
-            time.sleep(0.02)
-        self._target.check_alive()
-        return code
+    Raises RunFailedError when the target dies, or the program does not end within `limit_s`.
+    """
+    while (code := program.exit_code()) is None:
+        target.check_alive()
+        passed_s = time.monotonic() - program.started_s
+        if passed_s >= until_s:
+            return 0
+        if passed_s > limit_s:
+            raise RunFailedError(f"the attack did not end within {limit_s:.0f} s")
+        time.sleep(0.02)
+    target.check_alive()
+    return code
 
 
 def _check_end(program: Sending, code: int, generator: LoadGenerator) -> None:
@@ -234,11 +225,6 @@ def _least_s(attack: Attack) -> float:
         return 0.0 if last.iterations else attack.duration_s
     slowest = max(min(last.rate, last.to or 0.0), 1 / last.duration_s)
     return attack.duration_s - 1 / slowest
-
-
-def _is_collected(cell: Cell, run: int) -> bool:
-    """Whether the archive holds the run's main results, in whatever format, now that nobody else attacks."""
-    return run in archive.scan_cell(cell).collected()
 
 
 def _check_open(cell: Cell, run: int, host: str) -> None:

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import zstandard
 
 from loadstone.archive import ASKED_AT, RESOURCE_COLUMNS
 from loadstone.archive.metadata import parse_duration
+from loadstone.collect.generators.base import compress
 from loadstone.collect.targets.base import Job, ResourceSample, Target, UnsampledError
 
 GENERATOR = "generator"  # its name in samples: of its processes, and of the machine that it runs on
@@ -31,7 +31,6 @@ _LOCAL_S, _CLUSTER_S = 1.0, 15.0
 _SHORTEST_S = 0.05
 _FEWEST = 5  # samples of a short run against a local target
 _PATIENCE_S = 5.0  # for the last samples, once the attack has ended
-_LEVEL = 3
 _MIB = 1 << 20
 # Listing a process's children reads every process of the machine: 1 ms per 80 of them.
 _LIST_EVERY_S = 5.0
@@ -111,10 +110,7 @@ class Sampler:
             if not self._rounds:
                 return None
             try:
-                compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
-                with self._file.open("rb") as source, finished.open("wb") as output:
-                    compressor.copy_stream(source, output)
-                self._file.unlink()  # what a thread that hangs may still bring is too late
+                compress([self._file], finished)  # what a thread that hangs may still bring is too late
             except OSError as error:
                 self._problems[f"the samples of CPU and memory are lost: {error}"] = {}
                 return None

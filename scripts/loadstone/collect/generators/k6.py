@@ -7,6 +7,10 @@ k6 has a Go module of its own (envs/tools/k6): in vegeta's module it would raise
 """
 
 import json
+import os
+import tarfile
+import tempfile
+from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, lcm
 from pathlib import Path
@@ -15,7 +19,9 @@ from typing import Any
 from loadstone.archive.stages import Attack, Stage, apart
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
-from loadstone.process import Program
+from loadstone.config.target import recordable, variant_identity
+from loadstone.errors import LoadstoneError
+from loadstone.process import Minder, Program, run
 
 _SCRIPT = Path(__file__).with_name("k6.js")
 _THRESHOLDS_CROSSED = 99  # of a user's script: a judgement of the results, which are all there
@@ -50,10 +56,7 @@ class K6:
         if attack.measured:
             command.append(f"--summary-export={self._summary}")
         command.append(self._script.get("file", str(_SCRIPT)))
-        variables = base.environment("K6_", **self._script.get("environment", {}))
-        # Neither figures about its use nor extensions that a script names go over the network.
-        variables |= {"K6_NO_USAGE_REPORT": "true", "K6_AUTO_EXTENSION_RESOLUTION": "false"}
-        variables |= {"LOADSTONE": "/dev/stdin"}
+        variables = _environment(self._script, "/dev/stdin")
         with base.given(json.dumps(self._given(attack)).encode()) as stdin:
             return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
 
@@ -63,18 +66,9 @@ class K6:
 
     def _given(self, attack: Attack) -> dict[str, Any]:
         """What the script reads: request, drawn headers, and how many requests each scenario may send."""
-        request = self._job.planned.request
-        return {
-            "request": {
-                "method": request["method"],
-                "url": request["url"],
-                "headers": base.one_line(base.headers(self._job)),
-                "body": request.get("body"),
-                "timeout_ms": round(self._job.timeout_s * 1000),
-            },
-            "draw": self._job.draws,
-            "requests": {stage.name: stage.requests for stage in attack.stages if stage.requests is not None},
-        }
+        request = self._job.planned.request | {"header": base.headers(self._job)}
+        requests = {stage.name: stage.requests for stage in attack.stages if stage.requests is not None}
+        return _given(request, self._job.timeout_s, self._job.draws, requests)
 
     def _options(self, attack: Attack) -> dict[str, Any]:
         scenarios = {
@@ -129,3 +123,60 @@ def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:
 
 def _time(seconds: float) -> str:
     return f"{round(seconds * 1e6)}us"
+
+
+def _environment(script: Mapping[str, Any], given: str) -> dict[str, str | None]:
+    """Variables of k6: those that the script declares, and the file with what it is `given`."""
+    # Neither figures about its use nor extensions that a script names go over the network.
+    offline = {"K6_NO_USAGE_REPORT": "true", "K6_AUTO_EXTENSION_RESOLUTION": "false"}
+    return {**base.environment("K6_", **script.get("environment", {})), **offline, "LOADSTONE": given}
+
+
+def _given(
+    request: Mapping[str, Any], timeout_s: float, draws: Mapping[str, Any], requests: Mapping[str, int]
+) -> dict[str, Any]:
+    return {
+        "request": {
+            "method": request["method"],
+            "url": request["url"],
+            "headers": base.one_line(request["header"]),
+            "body": request.get("body"),
+            "timeout_ms": round(timeout_s * 1000),
+        },
+        "draw": draws,
+        "requests": requests,
+    }
+
+
+# --- the user's own script -------------------------------------------------------------------------------------------
+
+_PACKED = "file/"
+
+
+def script_files(config: Mapping[str, Any]) -> list[str]:
+    """Those that the sweep's script reads, relative to its folder; none without a script of the user's own.
+
+    Raises LoadstoneError with what k6 says when the script can't be loaded.
+    """
+    script = config["sweep"].get("script")
+    if script is None:
+        return []
+    variant = config["sweep"]["variants"][0]
+    if variant not in config.get("target", {}).get("variants", {}):
+        raise LoadstoneError(f"the configuration declares no target variant {variant!r}")
+    request = recordable(variant_identity(config["target"], variant))["request"]  # with marks where credentials are
+    path = Path(script["file"]).resolve()
+    with tempfile.TemporaryDirectory() as folder, Minder() as minder:
+        beside = Path(folder).resolve()
+        given, packed = beside / "request.json", beside / "packed.tar"
+        given.write_text(json.dumps(_given(request, 1.0, {}, {})))
+        command = ["k6", "archive", "--quiet", "--no-color", "--address=", "--include-system-env-vars"]
+        command += [f"--archive-out={packed}", str(path)]
+        run(command, minder, beside / "log", environment=_environment(script, str(given)))
+        with tarfile.open(packed) as archive:
+            names = [Path("/", entry.name.removeprefix(_PACKED)) for entry in archive if _is_packed(entry)]
+    return sorted(os.path.relpath(name, path.parent) for name in names if name not in (path, given))
+
+
+def _is_packed(entry: tarfile.TarInfo) -> bool:
+    return entry.isfile() and entry.name.startswith(_PACKED)

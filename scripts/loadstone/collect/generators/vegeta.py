@@ -55,24 +55,21 @@ class Vegeta:
         return _program(self._job, command, several.plan(self._job, attack, _target(self._job)))
 
     def _start_several(self, attack: Attack) -> Sending:
-        if self._job.planned.generators_in == "cluster":
-            fleet: several.Fleet = self._pods(*self._shared(attack, self._count))
+        job, in_cluster = self._job, self._job.planned.generators_in == "cluster"
+        where = [] if in_cluster else several.places(self._count)
+        processes = self._count if in_cluster else len(where)
+        plans = [
+            several.plan(job, attack, _target(job), range(part, self._count, processes)) for part in range(processes)
+        ]
+        outputs = [(self._part("test", part), self._part("warmup", part)) for part in range(processes)]
+        if in_cluster:
+            from loadstone.collect.targets.kubernetes import generator_pods  # noqa: PLC0415 - its client library takes a second to load
+
+            fleet: several.Fleet = generator_pods.start(job, plans, outputs)
         else:
-            where = several.places(self._count)
-            fleet = several.LocalFleet(self._job, *self._shared(attack, len(where)), where)
+            fleet = several.LocalFleet(job, plans, outputs, where)
         self._said = fleet.said
         return fleet
-
-    def _shared(self, attack: Attack, processes: int) -> tuple[list[dict[str, Any]], list[tuple[Path, Path]]]:
-        """What each of so many processes is told, and its files."""
-        parts, request = range(processes), _target(self._job)
-        plans = [several.plan(self._job, attack, request, range(part, self._count, processes)) for part in parts]
-        return plans, [(self._part("test", part), self._part("warmup", part)) for part in parts]
-
-    def _pods(self, plans: list[dict[str, Any]], outputs: list[tuple[Path, Path]]) -> several.Fleet:
-        from loadstone.collect.targets.kubernetes import generator_pods  # noqa: PLC0415 - its client library takes a second to load
-
-        return generator_pods.start(self._job, plans, outputs)
 
     def _part(self, phase: str, part: int) -> Path:
         return self._folder / f"{phase}-{part}.bin"
