@@ -4,7 +4,7 @@ import copy
 from pathlib import Path
 
 import pytest
-from loadstone.collect.requirements import versions
+from loadstone.collect.sweep import versions
 from loadstone.errors import LoadstoneError
 
 CONFIG = {

@@ -36,10 +36,11 @@ def exclusive(
     limit_s: float = math.inf,
     *,
     does: str = "holds this machine",
+    while_waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[int]:
     """Hold a lock; yields its descriptor. Waits, and says for whom and what that one `does`, while another holds it.
 
-    Raises LoadstoneError after `limit_s` in vain.
+    `while_waiting` is called at each look. Raises LoadstoneError after `limit_s` in vain.
 
     The kernel lets go of the lock when the last copy of the descriptor is closed, so hand it down to what must be
     gone before the next attack.
@@ -47,6 +48,7 @@ def exclusive(
     waiting, given_up = Waiting(log), time.monotonic() + limit_s
     while isinstance(taken := _try(purpose, path), Holder):
         waiting.say(taken.who, f"{WAITING}{taken.text} {does}")
+        while_waiting()
         if time.monotonic() > given_up:
             raise LoadstoneError(f"gave up waiting: {taken.text} still {does}")
         time.sleep(_POLL_S)

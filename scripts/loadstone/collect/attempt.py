@@ -2,12 +2,11 @@
 
 Only a `RunFailedError` is a failed run. Its job succeeds, so that the next run goes on. Whatever would stop the next
 run too ends the job. The progress page is written between the parts of a run, never while requests are sent, and none
-of its errors is an error of the run. While another command keeps a run waiting, a thread writes the page, so that a
-page that is not rewritten means a dead command; the thread ends before the first program is started, because that runs
-Python between fork and exec.
+of its errors is an error of the run. While another command keeps a run waiting, the page is written again and again,
+so that a page that is not rewritten means a dead command.
 """
 
-import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ from loadstone.archive import Campaign, Cell, encode, metadata, plan, progress, 
 from loadstone.archive.locks import WAITING
 from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, Run, Try
 from loadstone.archive.stages import load_text
-from loadstone.collect.requirements import versions
 from loadstone.collect.run import collect_run
+from loadstone.collect.sweep import versions
 from loadstone.collect.targets.base import RunFailedError
 from loadstone.errors import LoadstoneError
 from loadstone.text import times
@@ -42,33 +41,6 @@ class Limits:
 
     retries: int = 1
     give_up_after: int = 3
-
-
-class Repeated:
-    """Does something every so many seconds, from a thread of its own, between `start` and `stop`."""
-
-    def __init__(self, what: Callable[[], None], every_s: float) -> None:
-        self._what = what
-        self._every_s = every_s
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """At first after that time."""
-        self._stopped.clear()
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Return when nothing of it goes on any more."""
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
-    def _work(self) -> None:
-        while not self._stopped.wait(self._every_s):
-            self._what()
 
 
 class Attempts:
@@ -97,7 +69,6 @@ class Attempts:
         self._journal = Journal(Path(journal))
         self._show = show
         self._tell = log
-        self._showing = threading.Lock()
 
     def try_run(
         self, cell: Cell, run: int, logs: Path, *, retries: int | None = None, again: frozenset[Run] = frozenset()
@@ -117,10 +88,15 @@ class Attempts:
             self._log(text, seen)
 
         # Others may keep us waiting for hours, in which the page is to show that somebody still writes it.
-        waiting = Repeated(lambda: self._shown(seen), REWRITTEN_S)
+        shown_s = time.monotonic()
+
+        def while_waiting() -> None:
+            nonlocal shown_s
+            if time.monotonic() - shown_s >= REWRITTEN_S:
+                shown_s = time.monotonic()
+                self._show(seen)
 
         def on_phase(phase: str) -> None:
-            waiting.stop()
             seen.wait = ""
             if phase == "target":
                 started = self._journal.tried(cell, run, run_records.next_failure_number(cell, run))
@@ -129,13 +105,19 @@ class Attempts:
                 log(seen.line())
             about["phase"] = phase
             seen.phase = phase
-            self._shown(seen)
-            if phase == "waiting":
-                waiting.start()
+            self._show(seen)
 
         try:
             collect_run(
-                cell, run, self._target, host=self._host, logs=logs, log=log, script=self._script, on_phase=on_phase
+                cell,
+                run,
+                self._target,
+                host=self._host,
+                logs=logs,
+                log=log,
+                script=self._script,
+                on_phase=on_phase,
+                while_waiting=while_waiting,
             )
         except RunFailedError as error:
             with suppress(LoadstoneError):
@@ -143,16 +125,14 @@ class Attempts:
             record = run_records.record_failure(cell, run, str(error), error.evidence, about=about, logs=logs)
             seen.fail(record)
             log(f"run {run} of {cell} failed ({run_records.PHASES[about['phase']]}): {error}")
-            self._shown(seen)
+            self._show(seen)
             self._check_budget()
             return False
         except LoadstoneError as error:
             self._journal.said(f"error: {error}")
             raise
-        finally:
-            waiting.stop()
         seen.succeed()
-        self._shown(seen)
+        self._show(seen)
         return True
 
     def retry(self, campaign: Campaign, logs: Path) -> None:
@@ -176,14 +156,10 @@ class Attempts:
         self._tell(text)
         if text.startswith(WAITING):  # true only as long as it lasts
             seen.wait = text.removeprefix(WAITING)
-            self._shown(seen)
+            self._show(seen)
             return
         self._journal.said(text)
         seen.said.append((datetime.now().astimezone(), text))
-
-    def _shown(self, seen: Progress) -> None:
-        with self._showing:
-            self._show(seen)
 
     def _check_budget(self) -> None:
         failed = progress.failed_in_a_row(self._journal.now(), self._root)

@@ -57,12 +57,14 @@ def collect_run(
     log: Log,
     script: Mapping[str, Any] | None = None,
     on_phase: OnPhase = ignore,
+    while_waiting: Callable[[], None] = lambda: None,
 ) -> None:
     """Collect run `run` of `cell` as its metadata plans it, unless the archive already holds it.
 
     `target`, `host` and `script` (``sweep.script``) are the configuration's; `logs` a folder for what the programs
-    print. Waits for the machine's attack lock; `on_phase` is told what is done now. Raises LoadstoneError, with nothing
-    left running and nothing under a final name, when it fails: a RunFailedError when that need not be so next time.
+    print. Waits for the machine's attack lock, calling `while_waiting` often; `on_phase` gets each phase as it begins.
+    Raises LoadstoneError, with nothing left running and nothing under a final name, when it fails: a RunFailedError
+    when that need not be so next time.
     """
     planned = metadata.read(cell.path / archive.METADATA)
     _check_plan(cell, planned, target)
@@ -72,8 +74,11 @@ def collect_run(
     draws = drawn_values(declared)
     on_phase("waiting")
     if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
-        session.join()
-    with exclusive(f"run {run} of {cell}", log) as lock, Minder(keep_open=[lock]) as minder:
+        session.join(while_waiting)
+    with (
+        exclusive(f"run {run} of {cell}", log, while_waiting=while_waiting) as lock,
+        Minder(keep_open=[lock]) as minder,
+    ):
         if run in archive.scan_cell(cell).collected():  # in whatever format
             log(f"run {run} of {cell} is already collected")
             return

@@ -179,9 +179,10 @@ def record_path(server: str) -> Path:
     return _FOLDER / f"cluster-{safe[:100]}.{os.getuid()}.json"
 
 
-def join() -> State:
+def join(while_waiting: Callable[[], None] = lambda: None) -> State:
     """Wait until the keeper has the cluster, or has put back what was left. Raises LoadstoneError when it can't."""
     while (state := check()).name == WAITING:
+        while_waiting()
         time.sleep(_POLL_S)
     return state
 
