@@ -58,8 +58,8 @@ def test_killed_at_once_the_next_invocation_puts_back_first_and_goes_on(
 
     output = checkout.run("--cores", "all", "attacks")
 
-    assert "putting back what" in output
-    assert output.index("putting back what") < output.index("holding https")
+    assert "back after the sweep of" in output
+    assert output.index("back after the sweep of") < output.index("acquired https")
     assert len(checkout.results()) == 4 and kept.items() <= checkout.contents().items()
     assert shop.state() == before and record_of(shop) is None
 
@@ -175,7 +175,7 @@ def test_restore_from_another_checkout(
     """Without the disk of the machine that died; and not while somebody measures."""
     before = shop.state()
     elsewhere = shop_sweep(pristine, tmp_path / "elsewhere", shop, served.url, **SMALL)
-    assert "nothing is to be put back" in elsewhere.run("--cores", "1", "restore")
+    assert "there is nothing to put back" in elsewhere.run("--cores", "1", "restore")
     process = checkout.start("--cores", "all", "attacks")
     wait_up(shop, "filter", process)
     kill_all(checkout, process)
@@ -188,7 +188,7 @@ def test_restore_from_another_checkout(
     assert before["istio"]["Deployment back"]["spec"].pop("replicas") == 1
     assert state == before and record_of(shop) is None
     # The first machine has a record of its own that is done with.
-    assert "nothing is to be put back" in checkout.run("--cores", "1", "restore")
+    assert "there is nothing to put back" in checkout.run("--cores", "1", "restore")
 
 
 def test_a_record_that_somebody_deleted_is_on_disk(shop: Shop, checkout: Checkout) -> None:
@@ -219,7 +219,7 @@ def test_two_sweeps_one_waits_and_takes_over_when_the_other_is_killed(
     kill_all(checkout, first)
     output, _ = second.communicate(timeout=600)
     assert second.returncode == 0, output
-    assert "putting back what" in output and len(other.results()) == 8
+    assert "back after the sweep of" in output and len(other.results()) == 8
     assert shop.state() == before and record_of(shop) is None
     checkout.run("--cores", "all", "attacks")
     assert len(checkout.results()) == 8 and shop.state() == before
@@ -233,7 +233,7 @@ def test_two_sweeps_one_after_the_other(
     other = shop_sweep(pristine, tmp_path / "other", shop, served.url, **SMALL)
     other.run("--cores", "1", "open")
     first = checkout.start("--cores", "all", "attacks")
-    wait_for(checkout, first, "holding")
+    wait_for(checkout, first, "acquired https")
     second = other.start("--cores", "all", "attacks")
     for process, of in ((first, checkout), (second, other)):
         output, _ = process.communicate(timeout=600)

@@ -25,7 +25,7 @@ def writes(plane: ControlPlane, shop: Shop) -> list[str]:
 
 
 def changes_of(plan: str) -> list[str]:
-    return [line for line in plan.splitlines() if " -> " in line or "started afresh" in line]
+    return [line for line in plan.splitlines() if " -> " in line or ": restarted with" in line]
 
 
 def test_a_campaign_declared_otherwise_is_refused_before_anything_is_held(

@@ -289,7 +289,7 @@ def versions(config: Mapping[str, Any]) -> dict[str, str]:
     a command that is not there.
     """
     commands = _commands(config)
-    programs = {name: name for name in _generators(config)}
+    programs = {name: name for name in _generator_programs(config)}
     programs |= {Path(command[0]).name: command[0] for command in commands.values()}
     _require(programs, commands)
     paths = {name: find(program) for name, program in programs.items()}
@@ -299,7 +299,7 @@ def versions(config: Mapping[str, Any]) -> dict[str, str]:
     return {"python": platform.python_version()} | {name: _version(text) for name, text in answers.items()}
 
 
-def _generators(config: Mapping[str, Any]) -> list[str]:
+def _generator_programs(config: Mapping[str, Any]) -> list[str]:
     """The programs that make the load: vegeta, with what is beside it, or another tool."""
     generator = config.get("sweep", {}).get("generator", "vegeta")
     if generator not in ("vegeta", "serial"):

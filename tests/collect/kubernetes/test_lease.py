@@ -70,7 +70,7 @@ def test_taken_said_renewed_and_released(plane, space, lease) -> None:
     assert not mine.is_held()
     assert not mine.lost.is_set()
     assert space.get("Lease", NAME)["spec"].get("holderIdentity", "") == ""
-    with pytest.raises(LeaseLostError, match="not held any more"):
+    with pytest.raises(LeaseLostError, match="is no longer held"):
         mine.renew()
     writes = [call for call in plane.calls.writes(namespaces={space.name}) if call.resource == "leases"]
     assert [call.verb for call in writes] == ["create", "update", "update"]

@@ -22,7 +22,7 @@ from loadstone.collect.targets.kubernetes.record import Changed, Record
 
 Wanted = Callable[[Field], Any]
 _TRY_S, _PAUSE_S = 5.0, 0.2
-_THEIRS = "is now {now}, by somebody else; before the sweep it was {was}"
+_THEIRS = "is now {now}, set by somebody else; before the sweep it was {was}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def deviations(cluster: Cluster, record: Record, variant: str) -> tuple[list[str
     for changed in record.objects:
         held = cluster.get(changed.kind, changed.namespace, changed.name)
         if held is None or held["metadata"]["uid"] != changed.uid:
-            found.append(f"{changed} is gone, or was made anew by somebody")
+            found.append(f"{changed} was deleted or recreated by somebody else")
             continue
         for each in changed.fields:
             texts = each.texts(each.wanted(variant), get(held, each.path), "is {now} instead of {was}")
@@ -130,7 +130,7 @@ def _write(writer: Writer, changed: Changed, fields: Iterable[Field], wanted: Wa
         try:
             return _try_to_write(writer, changed, fields, wanted)
         except NotFoundError:
-            return Outcome(left=[f"{changed} is gone"])
+            return Outcome(left=[f"{changed} was deleted"])
         except ClusterError as error:
             if time.monotonic() > given_up or not (error.is_transient or isinstance(error, ConflictError)):
                 raise
@@ -144,9 +144,9 @@ def _try_to_write(writer: Writer, changed: Changed, fields: list[Field], wanted:
     subresource = "scale" if changed.kind is DEPLOYMENT and fields[0].path == REPLICAS else ""
     held = cluster.get(changed.kind, changed.namespace, changed.name, subresource)
     if held is None:
-        return Outcome(left=[f"{changed} is gone"])
+        return Outcome(left=[f"{changed} was deleted"])
     if held["metadata"]["uid"] != changed.uid:
-        return Outcome(left=[f"{changed} was made anew by somebody"])
+        return Outcome(left=[f"{changed} was recreated by somebody else"])
     if subresource:  # it leaves out a zero
         held.setdefault("spec", {}).setdefault("replicas", 0)
     found, written, left = rewritten(held, fields, wanted)

@@ -69,7 +69,7 @@ class Keeper:
                 return PUT_BACK
             writer = Writer(self.cluster, lambda: _renewed(lease))
             while (left := self.records.find()) is not None:
-                self.log(f"putting back what {left.holder} left on {self.cluster.host} (since {left.since})")
+                self.log(f"putting {self.cluster.host} back after the sweep of {left.holder} (since {left.since})")
                 self._put_back(writer, left)
             if needed and not self.ended.is_set():
                 self._hold(lease, writer, needed, list(campaigns))
@@ -95,7 +95,7 @@ class Keeper:
             self.records.write(whole)
             record = whole
             apply.idle(writer, record)
-            self.log(f"holding {self.cluster.host}: {_counted(record)} will be put back at the end")
+            self.log(f"acquired {self.cluster.host}: {_counted(record)} will be put back at the end")
             self._until_end(lease, record, campaigns)
         finally:
             self._finish(lease, writer, record)
@@ -187,9 +187,9 @@ def restore(config: Mapping[str, Any], log: Log) -> None:
     if keeper.records.find() is None:
         for text in session.others(keeper.cluster.host):
             log(text)
-        log(f"nothing is to be put back on {keeper.cluster.host}")
+        log(f"there is nothing to put back on {keeper.cluster.host}")
     elif keeper.keep([]) != PUT_BACK:
-        raise LoadstoneError("not all is as it was: see above")
+        raise LoadstoneError("not everything could be put back: see above")
 
 
 def _counted(record: Record) -> str:
@@ -223,7 +223,7 @@ def main() -> int:
             try:
                 session.say(state)
             except OSError as error:  # jobs stop when they hear nothing more; putting back must not
-                log(f"the jobs can't be told how the cluster stands: {error}")
+                log(f"the state of the session can't be written: {error}")
 
         server = ""
         try:

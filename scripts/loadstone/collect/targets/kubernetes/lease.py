@@ -175,7 +175,7 @@ class Lease:
         """
         with self._lock:
             if self.lost.is_set() or self._renewed_at == -math.inf:
-                raise LeaseLostError(f"the Lease of {self._cluster.host} is not held any more")
+                raise LeaseLostError(f"the Lease of {self._cluster.host} is no longer held")
             try:
                 self._write(self._known, {})
             except (ConflictError, NotFoundError):

@@ -40,7 +40,7 @@ def check(config: Mapping[str, Any], variants: set[str], log: Log) -> tuple[Clus
     log(f"cluster {cluster.host}, {cluster.version()}; Lease and record in the namespace {declared.namespace}")
     rights.check(cluster, declared)
     for right in rights.lacking(cluster, rights.useful(declared)):
-        log(f"not allowed, and done without: {right}")
+        log(f"not allowed, but not required either: {right}")
     return cluster, declared, survey(cluster, declared, variants)
 
 
@@ -107,7 +107,7 @@ def _not_put_back(cluster: Cluster, declared: Declared, record: Record) -> list[
     lines = [
         f"this cluster is not as it was: it is changed by the sweep of {record.holder}, since {record.since}, "
         + ("which holds it or was killed a moment ago" if holds else "which was killed"),
-        "what another sweep changes can be told when that is put back, at its end, by the next sweep before it begins",
+        "changes of another sweep can be listed once this is put back: at that sweep's end, before the next one begins,",
         "or by `snakemake --cores 1 restore`; to be put back now:",
     ]
     for changed in record.objects:
@@ -126,7 +126,7 @@ def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
         for changed in found.objects:
             for each in changed.fields:
                 if variant in each.ours and STOPPED in each.ours:
-                    lines.append(f"  {changed}: started afresh with {each.ours[variant]} pods")
+                    lines.append(f"  {changed}: restarted with {each.ours[variant]} pods")
                 elif variant in each.ours:
                     texts = each.texts(each.wanted(None), each.wanted(variant))
                     lines += [f"  {changed}: {what}" for what in texts]

@@ -42,7 +42,7 @@ def lacking(cluster: Cluster, wanted: Mapping[Name, int], *, services: bool) -> 
         mine: list[Object] = []
         for (_, name), count in sorted(each for each in wanted.items() if each[0][0] == namespace):
             if name not in deployments:
-                found.append(f"the deployment {namespace}/{name} is gone")
+                found.append(f"the deployment {namespace}/{name} was deleted")
                 continue
             own = selected(deployments[name], pods)
             mine += own
@@ -57,7 +57,7 @@ def _deployment_lacks(deployment: Object, pods: list[Object], count: int) -> lis
     if spec.get("replicas") != count:
         return [f"somebody set its replicas to {spec.get('replicas')} instead of {count}"]
     if status.get("observedGeneration", 0) < metadata["generation"]:
-        return ["its change was not taken up yet"]
+        return ["its change has not been rolled out yet"]
     found = [f"pod {pod['metadata']['name']} is terminating" for pod in pods if "deletionTimestamp" in pod["metadata"]]
     living = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
     if not found and len(living) != count:

@@ -198,9 +198,7 @@ def fence(limit_s: float) -> State:
         if state.name == HELD and clock() < state.held_until:
             return state
         if time.monotonic() > given_up:
-            raise LoadstoneError(
-                f"whether {state.server} is still ours can't be known: its Lease was not renewed in time"
-            )
+            raise LoadstoneError(f"the Lease on {state.server} was not renewed in time, so another sweep may hold it")
         time.sleep(_POLL_S)
 
 
@@ -216,7 +214,7 @@ def check() -> State:
         raise LoadstoneError(state.text)
     if state.name != DONE and not is_held(_KEEPER_LOCK):
         raise LoadstoneError(
-            "the process that keeps the cluster has ended; start again: the cluster is put back first, and what is "
-            "collected stays"
+            "the process that keeps the cluster has ended. Start again: the cluster is put back first, and results "
+            "are kept"
         )
     return state
