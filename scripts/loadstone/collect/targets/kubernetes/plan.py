@@ -107,7 +107,7 @@ def _not_put_back(cluster: Cluster, declared: Declared, record: Record) -> list[
     lines = [
         f"this cluster is not as it was: it is changed by the sweep of {record.holder}, since {record.since}, "
         + ("which holds it or was killed a moment ago" if holds else "which was killed"),
-        "changes of another sweep can be listed once this is put back: at that sweep's end, before the next one begins,",
+        "changes of another sweep can be listed once this is restored: at that sweep's end, before the next one,",
         "or by `snakemake --cores 1 restore`; to be put back now:",
     ]
     for changed in record.objects:
