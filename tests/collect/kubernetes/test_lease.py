@@ -48,7 +48,7 @@ def put(space, holder: str, renewed: str, duration_s: int) -> None:
 
 
 def test_taken_said_renewed_and_released(plane, space, lease) -> None:
-    mine = lease(duration_s=30, purpose="a sweep of bookinfo")
+    mine = lease(duration_s=30)
     assert not mine.is_held()
     assert mine.holder() == "nobody"
     assert mine.acquire(pytest.fail, never)
@@ -56,15 +56,12 @@ def test_taken_said_renewed_and_released(plane, space, lease) -> None:
     found = space.get("Lease", NAME)
     assert found["spec"]["holderIdentity"].startswith("ann@here ")
     assert found["spec"]["leaseDurationSeconds"] == 30
-    assert found["metadata"]["annotations"] == {
-        "loadstone/folder": str(Path.cwd()),
-        "loadstone/purpose": "a sweep of bookinfo",
-    }
+    assert found["metadata"]["annotations"] == {"loadstone/folder": str(Path.cwd())}
     mine.renew()
     renewed = space.get("Lease", NAME)["spec"]
     assert renewed["renewTime"] > found["spec"]["renewTime"]
     assert {**renewed, "renewTime": ""} == {**found["spec"], "renewTime": ""}
-    assert mine.holder().startswith("a sweep of bookinfo by ann@here ")
+    assert mine.holder().startswith("a sweep by ann@here ")
 
     mine.release()
     assert not mine.is_held()
@@ -77,7 +74,7 @@ def test_taken_said_renewed_and_released(plane, space, lease) -> None:
 
 
 def test_a_release_lets_the_next_one_in_at_once_and_it_was_told_for_whom_it_waits(lease) -> None:
-    mine, yours, said = lease(duration_s=600, purpose="measuring"), lease("bob@there", 600), []
+    mine, yours, said = lease(duration_s=600), lease("bob@there", 600), []
     mine.acquire(pytest.fail, never)
     waiter = threading.Thread(target=yours.acquire, args=[said.append, never])
     waiter.start()
@@ -87,7 +84,7 @@ def test_a_release_lets_the_next_one_in_at_once_and_it_was_told_for_whom_it_wait
     waiter.join(timeout=60)
     assert yours.is_held()
     (message,) = said
-    assert message.startswith("waiting: measuring by ann@here ")
+    assert message.startswith("waiting: a sweep by ann@here ")
     assert f"(in {Path.cwd()}, since {datetime.now(UTC).year}-" in message
     assert "holds the cluster https://127.0.0.1" in message
 

@@ -42,7 +42,7 @@ Log = Callable[[str], None]
 NAME = "loadstone"  # of the Lease that sweeps exclude each other by
 CLAIM = "loadstone-claim"
 _OF = "loadstone/lease-namespace"
-_FOLDER, _PURPOSE = "loadstone/folder", "loadstone/purpose"
+_FOLDER = "loadstone/folder"
 _POLL_S = 0.5
 _SHORTEST_S, _LONGEST_S = 1.0, 5.0  # that one call may take
 
@@ -54,23 +54,14 @@ class LeaseLostError(LoadstoneError):
 class Lease:
     """One Lease as one holder, whose name must be unique, such as ``<user>@<host> <uuid>``.
 
-    `lost` is set for good when another has taken it over. `purpose` is shown to those who wait.
+    `lost` is set for good when another has taken it over.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        namespace: str,
-        name: str,
-        holder: str,
-        duration_s: float,
-        *,
-        purpose: str = "a sweep",
-    ) -> None:
+    def __init__(self, cluster: Cluster, namespace: str, name: str, holder: str, duration_s: float) -> None:
         self.namespace, self.name = namespace, name
         self.duration_s = duration_s
         self.lost = threading.Event()
-        self._identity, self._purpose = holder, purpose
+        self._identity = holder
         self._cluster = cluster
         # Calls end well before the Lease expires, and a wait can be ended soon.
         self._quick = cluster.with_patience(min(max(duration_s / 3, _SHORTEST_S), _LONGEST_S))
@@ -131,7 +122,7 @@ class Lease:
             "leaseDurationSeconds": max(math.ceil(self.duration_s), 1),
             "renewTime": _now(),
         }
-        annotations = {_FOLDER: str(Path.cwd()), _PURPOSE: self._purpose}
+        annotations = {_FOLDER: str(Path.cwd())}
         if found is None:
             metadata = {"name": self.name, "annotations": annotations}
             self._known = self._create({"metadata": metadata, "spec": spec | held})
@@ -274,11 +265,10 @@ def _describe(found: Object | None) -> str:
     spec = (found or {}).get("spec", {})
     if not (who := spec.get("holderIdentity")):
         return "nobody"
-    annotations = (found or {})["metadata"].get("annotations") or {}
-    purpose, folder = annotations.get(_PURPOSE), annotations.get(_FOLDER)
+    folder = ((found or {})["metadata"].get("annotations") or {}).get(_FOLDER)
     since = str(spec.get("acquireTime") or "?").partition(".")[0].replace("T", " ")
     where = f"in {folder}, " if folder else ""
-    text = f"{f'{purpose} by ' if purpose else ''}{who} ({where}since {since} UTC)"
+    text = f"a sweep by {who} ({where}since {since} UTC)"
     return "".join(each if each.isprintable() else "?" for each in text)[:500]
 
 
