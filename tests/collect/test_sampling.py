@@ -246,6 +246,15 @@ def test_a_disk_that_takes_no_samples_costs_no_run(tmp_path: Path) -> None:
     assert sampler.record()["rounds"] == 0
 
 
+def test_samples_that_cannot_be_compressed_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "samples.compressed").mkdir()
+    target = Asked([], [_pod("a/1")])
+    sampler, said = sampled(tmp_path, target, target.asked)
+    assert sampler.compressed() is None
+    (problem,) = sampler.record()["problems"]
+    assert said == [problem["text"]] and "are lost" in said[0]
+
+
 def test_names_and_files_survive_whatever_a_target_is_called(tmp_path: Path) -> None:
     name = 'a "quoted", name\nof two lines'
     target = Asked([], [_pod(name)], [])

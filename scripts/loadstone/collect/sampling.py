@@ -60,7 +60,7 @@ class Sampler:
         self._log = job.log
         self._is_new = is_new
         self._ended = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._rounds = 0
         self._cpus: float | None = None
         self._problems: dict[str, dict[str, Any]] = {}
@@ -112,7 +112,7 @@ class Sampler:
             try:
                 compress([self._file], finished)  # what a thread that hangs may still bring is too late
             except OSError as error:
-                self._problems[f"the samples of CPU and memory are lost: {error}"] = {}
+                self._note(f"the samples of CPU and memory are lost: {error}")
                 return None
         return finished
 

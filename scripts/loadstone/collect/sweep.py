@@ -124,14 +124,10 @@ def _declarations(config: Mapping[str, Any]) -> tuple[str, str]:
 
 def _still_open(root: Path, app: str, host: str) -> Campaign | None:
     """The newest campaign of this app and host that has a plan and lacks runs of it."""
-    folder = root / app / host
-    if not folder.is_dir():
+    if not (root / app / host).is_dir():
         return None
-    mine = [campaign for campaign in archive.campaigns(root) if (campaign.app, campaign.host) == (app, host)]
-    for campaign in reversed(mine):
-        if campaign.is_open and missing(archive.scan_campaign(campaign)):
-            return campaign
-    return None
+    mine = [each for each in archive.campaigns(root) if (each.app, each.host) == (app, host) and each.is_open]
+    return next((each for each in reversed(mine) if missing(archive.scan_campaign(each))), None)
 
 
 def resumable(config: Mapping[str, Any]) -> Campaign | None:
