@@ -41,6 +41,7 @@ class K6:
         self._job = job
         self._folder = folder
         self._raw: list[Path] = []
+        self._summary = folder / "k6.summary"
         self._script = job.script
 
     def attacks(self) -> list[Attack]:
@@ -59,10 +60,6 @@ class K6:
         variables = _environment(self._script, "/dev/stdin")
         with base.given(json.dumps(self._given(attack)).encode()) as stdin:
             return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
-
-    @property
-    def _summary(self) -> Path:
-        return self._folder / "k6.summary"
 
     def _given(self, attack: Attack) -> dict[str, Any]:
         """What the script reads: request, drawn headers, and how many requests each scenario may send."""

@@ -35,9 +35,9 @@ class Writer:
 
 @dataclass
 class Outcome:
-    """Texts for people: what was written, left because others had changed it, or refused by the cluster."""
+    """How many fields were written; texts for what others had changed, which is left, and what the cluster refused."""
 
-    written: list[str] = field(default_factory=list)
+    written: int = 0
     left: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
@@ -153,9 +153,8 @@ def _try_to_write(writer: Writer, changed: Changed, fields: list[Field], wanted:
     if written:
         writer.fence()
         cluster.replace(changed.kind, changed.namespace, found, subresource)
-    texts = [(each, each.texts(get(held, each.path), get(found, each.path))) for each in written]
-    theirs = [(each, each.texts(each.before, get(found, each.path), _THEIRS)) for each in left]
-    return Outcome(*([f"{changed}: {text}" for _, lines in both for text in lines] for both in (texts, theirs)))
+    theirs = [text for each in left for text in each.texts(each.before, get(found, each.path), _THEIRS)]
+    return Outcome(len(written), [f"{changed}: {text}" for text in theirs])
 
 
 def _replicas(changed: Changed) -> list[Field]:

@@ -148,7 +148,7 @@ class Keeper:
         if not record.objects:
             return
         how = "as it was, but for what others have changed" if outcome.left else "as it was"
-        self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {len(outcome.written)} fields put back")
+        self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {outcome.written} fields put back")
 
     @contextlib.contextmanager
     def _leased(self) -> Iterator[Lease | None]:

@@ -20,7 +20,6 @@ from loadstone.collect.targets.kubernetes.client import (
     Cluster,
     ConflictError,
     Kind,
-    Object,
 )
 from loadstone.errors import LoadstoneError
 
@@ -59,18 +58,19 @@ class Record:
     namespace: str = ""  # of its Lease; empty in records of older versions
     load: str = ""  # where its load generators are; empty without any
 
-    def encoded(self) -> Object:
-        """As JSON can hold it."""
+    def encoded(self) -> str:
+        """As JSON."""
         objects = [
             {**vars(each), "kind": each.kind.name, "fields": [one.encoded() for one in each.fields]}
             for each in self.objects
         ]
-        return {**vars(self), "objects": objects}
+        return json.dumps({**vars(self), "objects": objects}, separators=(",", ":"))
 
     @classmethod
-    def decoded(cls, content: Any, where: str) -> "Record":
+    def decoded(cls, text: str, where: str) -> "Record":
         """Inverse of `encoded`. Raises LoadstoneError that names `where` it stands when it can't be understood."""
         try:
+            content = json.loads(text)
             objects = tuple(
                 Changed(**{**each, "kind": KINDS[each["kind"]], "fields": tuple(map(Field.decoded, each["fields"]))})
                 for each in content["objects"]
@@ -99,10 +99,10 @@ class Records:
         held = self._cluster.get(CONFIG_MAP, self._namespace, NAME)
         data = (held or {}).get("data") or {}
         if _KEY in data:
-            return _decoded(data[_KEY], f"the ConfigMap {self._namespace}/{NAME}")
+            return Record.decoded(data[_KEY], f"the ConfigMap {self._namespace}/{NAME}")
         if not self.file.exists():
             return None
-        record = _decoded(self.file.read_text(encoding="utf-8", errors="replace"), str(self.file))
+        record = Record.decoded(self.file.read_text(encoding="utf-8", errors="replace"), str(self.file))
         if record.id in data.get(_RESTORED, "").split():
             self._remove_file()
             return None
@@ -118,7 +118,7 @@ class Records:
 
     def write(self, record: Record) -> None:
         """Keep a record, on disk first. Raises LoadstoneError when it is too large for the cluster."""
-        text = json.dumps(record.encoded(), separators=(",", ":"))
+        text = record.encoded()
         if len(text.encode()) > _LARGEST_BYTES:
             raise LoadstoneError(
                 f"what would be changed fills {len(text.encode()):,} bytes, more than a ConfigMap can hold; "
@@ -134,12 +134,12 @@ class Records:
 
         def cleared(data: dict[str, str]) -> dict[str, str]:
             known = [*data.get(_RESTORED, "").split(), record.id]
-            own = _KEY in data and _decoded(data[_KEY], "the record").id == record.id
+            own = _KEY in data and Record.decoded(data[_KEY], "the record").id == record.id
             kept = {key: value for key, value in data.items() if key != _KEY or not own}
             return kept | {_RESTORED: " ".join(dict.fromkeys(known[-_REMEMBERED:]))}
 
         self._update(cleared)
-        if self.file.exists() and _decoded(self.file.read_text(errors="replace"), str(self.file)).id == record.id:
+        if self.file.exists() and Record.decoded(self.file.read_text(errors="replace"), str(self.file)).id == record.id:
             self._remove_file()
 
     def _remove_file(self) -> None:
@@ -159,11 +159,3 @@ class Records:
                 time.sleep(_PAUSE_S)
                 continue
             return
-
-
-def _decoded(text: str, where: str) -> Record:
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        content = {"error": str(error)}
-    return Record.decoded(content, where)

@@ -70,17 +70,13 @@ def needed(declared: Declared) -> list[Right]:
 
 def useful(declared: Declared) -> list[Right]:
     """What is done without when it is not allowed: reading what pods use."""
-    return sorted(right for each in sampled_namespaces(declared) for right in _rights(each, POD_METRICS, "list"))
+    namespaces = {*scaled_namespaces(declared), *declared.sampled}
+    return sorted(right for namespace in namespaces for right in _rights(namespace, POD_METRICS, "list"))
 
 
 def scaled_namespaces(declared: Declared) -> list[str]:
     """Where deployments are scaled."""
     return sorted({namespace for variant in declared.variants.values() for namespace in variant.namespaces})
-
-
-def sampled_namespaces(declared: Declared) -> list[str]:
-    """Where the use of CPU and memory is sampled."""
-    return sorted({*scaled_namespaces(declared), *declared.sampled})
 
 
 def check(cluster: Cluster, declared: Declared) -> None:

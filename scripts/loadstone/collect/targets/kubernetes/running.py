@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from loadstone.archive.locks import exclusive
-from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError, identify
+from loadstone.collect.targets.base import Job, RunFailedError, identify
 from loadstone.collect.targets.kubernetes import apply, ready, session
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.client import DEPLOYMENT, POD, Cluster
@@ -25,8 +25,9 @@ class KubernetesTarget:
 
     def __init__(self, cluster: Cluster, declared: Declared, variant: Variant, seen: dict[str, Any]) -> None:
         namespaces = [*variant.namespaces, *declared.sampled]
-        self._metrics = PodMetrics(declared.context, namespaces)
-        self._watched = Watched(cluster, namespaces)
+        watched = Watched(cluster, namespaces)
+        self.watch, self.incidents = watched.begin, watched.incidents
+        self.sample = PodMetrics(declared.context, namespaces).sample
         self._checked = 0.0
         self.seen = seen
 
@@ -36,18 +37,6 @@ class KubernetesTarget:
         if now - self._checked > _CHECK_EVERY_S:
             self._checked = now
             session.check()
-
-    def watch(self) -> None:
-        """Remember how pods and events are now."""
-        self._watched.begin()
-
-    def incidents(self) -> list[dict[str, Any]]:
-        """Restarts, kills, evictions, lost pods and warnings since `watch`."""
-        return self._watched.incidents()
-
-    def sample(self) -> list[ResourceSample]:
-        """CPU and memory of every pod, as often as the cluster measures them."""
-        return self._metrics.sample()
 
 
 @contextmanager
