@@ -72,41 +72,29 @@ def deviations(cluster: Cluster, record: Record, variant: str) -> tuple[list[str
     return found, generations
 
 
-def idle(writer: Writer, record: Record) -> Outcome:
-    """No variant up, nothing patched, Flux suspended."""
-    return _all(writer, record, lambda each: each.wanted(None), down_first=True)
+def idle(each: Field) -> Any:
+    """Wanted while no variant is measured: none up, nothing patched, Flux suspended."""
+    return each.wanted(None)
 
 
-def prepare(writer: Writer, record: Record, variant: str) -> Outcome:
-    """All that is not the variant's down, the variant's changes in force; its own pods are not wanted yet."""
-    return _all(writer, record, lambda each: _prepared(each, variant), down_first=True)
+def prepared(variant: str) -> Wanted:
+    """Wanted before a variant's pods come: all others down, the variant's changes in force."""
+
+    def wanted(each: Field) -> Any:
+        if each.path != REPLICAS or variant not in each.ours:
+            return each.wanted(variant)
+        return each.ours.get(STOPPED, each.wanted(None))
+
+    return wanted
 
 
-def raise_up(writer: Writer, record: Record, variant: str) -> Outcome:
-    """The variant's pods, and those of its dependencies."""
-    return _all(writer, record, lambda each: each.wanted(variant), down_first=False)
+def pods(record: Record, wanted: Wanted) -> dict[tuple[str, str], int]:
+    """(namespace, deployment) -> pods wanted, of all deployments that the session scales."""
+    return {(each.namespace, each.name): int(wanted(one)) for each in record.objects for one in _replicas(each)}
 
 
-def pods(record: Record, variant: str | None, *, prepared: bool = False) -> dict[tuple[str, str], int]:
-    """(namespace, deployment) -> pods wanted, of all deployments that the session scales.
-
-    While a variant is measured (None: while none is), or `prepared` for it.
-    """
-    found = {}
-    for changed in record.objects:
-        for each in _replicas(changed):
-            value = _prepared(each, variant) if prepared and variant else each.wanted(variant)
-            found[changed.namespace, changed.name] = int(value)
-    return found
-
-
-def _prepared(each: Field, variant: str) -> Any:
-    if each.path != REPLICAS or variant not in each.ours:
-        return each.wanted(variant)
-    return each.ours.get(STOPPED, each.wanted(None))
-
-
-def _all(writer: Writer, record: Record, wanted: Wanted, *, down_first: bool) -> Outcome:
+def write(writer: Writer, record: Record, wanted: Wanted, *, down_first: bool) -> Outcome:
+    """Give all fields their wanted values: Flux first, then numbers of pods before other changes, or after them."""
     deployments = [changed for changed in record.objects if changed.kind is DEPLOYMENT]
     steps: list[Callable[[Changed], list[Field]]] = [_replicas, _others] if down_first else [_others, _replicas]
     outcome = Outcome()

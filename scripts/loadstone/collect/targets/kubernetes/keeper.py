@@ -94,7 +94,7 @@ class Keeper:
             whole = replace(record, objects=found.objects)
             self.records.write(whole)
             record = whole
-            apply.idle(writer, record)
+            apply.write(writer, record, apply.idle, down_first=True)
             self.log(f"acquired {self.cluster.host}: {_counted(record)} will be put back at the end")
             self._until_end(lease, record, campaigns)
         finally:

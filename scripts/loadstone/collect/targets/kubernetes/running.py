@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ from loadstone.archive.locks import exclusive
 from loadstone.collect.targets.base import Job, RunFailedError, identify
 from loadstone.collect.targets.kubernetes import apply, ready, session
 from loadstone.collect.targets.kubernetes.apply import Writer
+from loadstone.collect.targets.kubernetes.changes import Field
 from loadstone.collect.targets.kubernetes.client import DEPLOYMENT, POD, Cluster
 from loadstone.collect.targets.kubernetes.monitoring import PodMetrics, Watched
 from loadstone.collect.targets.kubernetes.record import Record, Records
@@ -99,26 +100,30 @@ def _as_wanted(cluster: Cluster, record: Record, variant: Variant, before: dict[
 
 
 def _bring_up(writer: Writer, record: Record, variant: Variant, limit_s: float) -> None:
-    _demand(lambda: apply.prepare(writer, record, variant.name), limit_s)
-    prepared = apply.pods(record, variant.name, prepared=True)
-    ready.wait(writer.cluster, _without_pods(prepared), limit_s, session.check)
-    _demand(lambda: apply.raise_up(writer, record, variant.name), limit_s)
-    ready.wait(writer.cluster, apply.pods(record, variant.name), limit_s, session.check)
+    def measured(each: Field) -> Any:
+        return each.wanted(variant.name)
+
+    prepared = apply.prepared(variant.name)
+    _demand(writer, record, prepared, limit_s, down_first=True)
+    _wait_gone(writer, record, prepared, limit_s)
+    _demand(writer, record, measured, limit_s, down_first=False)
+    ready.wait(writer.cluster, apply.pods(record, measured), limit_s, session.check)
 
 
 def _bring_down(writer: Writer, record: Record, limit_s: float) -> None:
-    _demand(lambda: apply.idle(writer, record), 0)
-    ready.wait(writer.cluster, _without_pods(apply.pods(record, None)), limit_s, session.check)
+    _demand(writer, record, apply.idle, 0, down_first=True)
+    _wait_gone(writer, record, apply.idle, limit_s)
 
 
-def _without_pods(wanted: Mapping[ready.Name, int]) -> dict[ready.Name, int]:
-    return {name: count for name, count in wanted.items() if not count}
+def _wait_gone(writer: Writer, record: Record, wanted: apply.Wanted, limit_s: float) -> None:
+    gone = {name: count for name, count in apply.pods(record, wanted).items() if not count}
+    ready.wait(writer.cluster, gone, limit_s, session.check)
 
 
-def _demand(step: Callable[[], apply.Outcome], limit_s: float) -> None:
+def _demand(writer: Writer, record: Record, wanted: apply.Wanted, limit_s: float, *, down_first: bool) -> None:
     """Repeat a step until nobody else's change is in its way: such is not ours to overwrite, nor to measure."""
     deadline = time.monotonic() + limit_s
-    while left := step().left:
+    while left := apply.write(writer, record, wanted, down_first=down_first).left:
         if time.monotonic() >= deadline:
             raise RunFailedError("somebody else changes the cluster during the sweep: " + "; ".join(left))
         time.sleep(_POLL_S)
