@@ -116,6 +116,7 @@ def _bring_down(writer: Writer, record: Record, limit_s: float) -> None:
 
 
 def _wait_gone(writer: Writer, record: Record, wanted: apply.Wanted, limit_s: float) -> None:
+    """Until deployments that are to have no pods have none."""
     gone = {name: count for name, count in apply.pods(record, wanted).items() if not count}
     ready.wait(writer.cluster, gone, limit_s, session.check)
 
