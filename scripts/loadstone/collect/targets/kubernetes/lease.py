@@ -268,7 +268,7 @@ def _describe(found: Object | None) -> str:
     folder = ((found or {})["metadata"].get("annotations") or {}).get(_FOLDER)
     since = str(spec.get("acquireTime") or "?").partition(".")[0].replace("T", " ")
     where = f"in {folder}, " if folder else ""
-    text = f"a sweep by {who} ({where}since {since} UTC)"
+    text = f"{who} ({where}since {since} UTC)"
     return "".join(each if each.isprintable() else "?" for each in text)[:500]
 
 
