@@ -84,7 +84,10 @@ def pod_state(pod: Object) -> str:
         if each["type"] == "PodScheduled" and each["status"] != "True"
     ]
     state = f"{pod['metadata']['name']} is {status.get('phase', 'unknown')}"
-    return state if is_ready(pod) else f"{state}, not ready ({'; '.join(reasons) or 'no reason given'})"
+    if not is_ready(pod):
+        state += ", not ready"
+        reasons = reasons or ["no reason given"]
+    return f"{state} ({'; '.join(reasons)})" if reasons else state
 
 
 def _services_lack(cluster: Cluster, namespace: str, pods: list[Object], mine: list[Object]) -> list[str]:
