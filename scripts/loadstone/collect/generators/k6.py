@@ -29,7 +29,7 @@ _THRESHOLDS_CROSSED = 99  # of a user's script: a judgement of the results, whic
 # target that answers nothing for a second.
 _READY_VUS, _MOST_VUS = 2_000, 10_000
 _TAGS = ["error", "error_code", "expected_response", "method", "proto", "scenario", "status"]
-_TOLD = ["count", "avg", "min", "med", "max", "p(75)", "p(90)", "p(95)", "p(99)", "p(99.9)"]
+_TREND_STATS = ["count", "avg", "min", "med", "max", "p(75)", "p(90)", "p(95)", "p(99)", "p(99.9)"]
 
 
 class K6:
@@ -73,7 +73,11 @@ class K6:
             for stage in attack.stages
             if stage.sends
         }
-        found: dict[str, Any] = {"scenarios": scenarios, "discardResponseBodies": True, "summaryTrendStats": _TOLD}
+        found: dict[str, Any] = {
+            "scenarios": scenarios,
+            "discardResponseBodies": True,
+            "summaryTrendStats": _TREND_STATS,
+        }
         if not self._script:  # whose users may want to tell their requests apart
             found["systemTags"] = _TAGS
         return found
@@ -93,7 +97,7 @@ class K6:
 
 
 def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:
-    """One stage as k6 is told it. Requests under way at its end have the time that any request has."""
+    """One stage as a scenario of k6. Requests under way at its end have the time that any request has."""
     common: dict[str, Any] = {"gracefulStop": _time(timeout_s + 1)}
     if stage.users is not None:
         if stage.iterations is None:

@@ -29,7 +29,7 @@ _READY_S, _AHEAD_S = 30.0, 0.25
 
 
 def plan(job: Job, attack: Attack, request: Mapping[str, Any], own: range = range(1)) -> dict[str, Any]:
-    """What a process is told, as `paced` reads it: `request`, vegeta's target, and which generators it is (`own`).
+    """The plan of a process, as `paced` reads it: `request`, vegeta's target, and which generators it is (`own`).
 
     They count from 0, and the stop of `own` is how many there are.
     """
@@ -101,7 +101,7 @@ class LocalFleet:
                     command, job.minder, log, stdin=PIPE, stdout=PIPE, environment=base.environment(), core=core
                 )
                 self._programs.append(program)
-                self._tell(number, content)
+                self._send(number, content)
                 about |= {
                     each: {"requests": own_requests(content, each), "process": number, **place}
                     for each in numbers(content)
@@ -138,7 +138,7 @@ class LocalFleet:
         return "\n".join(filter(None, (program.tail() for program in self._programs)))
 
     def _agree(self) -> int:
-        """When each has said that it is ready, tell all when to start: nanoseconds since 1970."""
+        """When each has said that it is ready, send all the start: nanoseconds since 1970."""
         given_up = time.monotonic() + _READY_S
         for number, program in enumerate(self._programs):
             readable, _, _ = select.select([program.stdout], [], [], max(0.0, given_up - time.monotonic()))
@@ -147,10 +147,10 @@ class LocalFleet:
         start_ns = time.time_ns() + round(_AHEAD_S * 1e9)
         self.started_s = time.monotonic() + _AHEAD_S
         for number in range(len(self._programs)):
-            self._tell(number, {"start": start_ns})
+            self._send(number, {"start": start_ns})
         return start_ns
 
-    def _tell(self, number: int, content: Mapping[str, Any]) -> None:
+    def _send(self, number: int, content: Mapping[str, Any]) -> None:
         program = self._programs[number]
         try:
             program.stdin.write(json.dumps(content).encode() + b"\n")

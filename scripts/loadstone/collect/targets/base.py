@@ -26,7 +26,7 @@ Log = Callable[[str], None]
 _CONFIRMATIONS = 3
 _LARGEST_BODY = 256 << 20
 
-# Told what a run does now, by a name of `loadstone.archive.run_records.PHASES`.
+# Called with each phase of a run as it begins, a name of `loadstone.archive.run_records.PHASES`.
 OnPhase = Callable[[str], None]
 
 

@@ -292,7 +292,7 @@ class Cluster:
                 refused_since = min(refused_since, now)
                 if was_ready or now - refused_since > _STARTING_S:
                     raise _refused(what, answer.status)
-                # Whom it does not know it tells nothing else.
+                # A user that it does not know gets no other answer from it.
                 if was_ready := self.is_ready(to_anybody=answer.status == HTTPStatus.UNAUTHORIZED):
                     continue
             if (left_s := given_up - now) <= 0:

@@ -1,11 +1,11 @@
-"""Load generators in the cluster: a Job with a pod for each, which are told over HTTP what to send and when to start.
+"""Load generators in the cluster: a Job with a pod for each, which get what to send and when to start over HTTP.
 
 They are reached through the API server's proxy to pods, so that nothing but the API server must be reachable from here,
 and neither a shared volume nor the right to run commands in pods is needed. Results are fetched in parts, each of which
 may be asked for again, and held against their checksums.
 
 Clocks differ from machine to machine. Each pod's is compared with ours before and after the attack; the start that all
-agree on is told to each by its own clock. A pod that is asked nothing for a minute ends, as does its Job.
+agree on is sent to each by its own clock. A pod that is asked nothing for a minute ends, as does its Job.
 
 Logs and `exec` are no way to fetch results: logs are rotated at 10 MiB, and `exec` cannot resume. A pod with a wrong
 clock still starts on time; how far the clock is wrong is recorded, and `sent_at` stays as stamped. The record names
@@ -40,7 +40,7 @@ _FOLDER = "/results"
 _USER = 65532  # nobody in particular, and not root
 _EXCHANGES = 8
 _POLL_S, _ASK_S = 0.3, 1.0
-_AHEAD_S, _SLACK = 1.0, 4  # the agreed start: so long after the last is told, by so many times what telling takes
+_AHEAD_S, _SLACK = 1.0, 4  # the agreed start: so long after it is sent to the last, by so many times what sending takes
 _PART_BYTES = 8 << 20
 _GRACE_S = 600  # for the results to be fetched
 _HOPELESS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff")
@@ -131,8 +131,8 @@ class PodFleet:
 
     def _agree(self) -> None:
         clocks = [self._compare(pod) for pod in self._pods]
-        telling_s = sum(clock.uncertainty_ns for clock in clocks) * 2 / 1e9
-        ahead_s = _AHEAD_S + _SLACK * telling_s
+        sending_s = sum(clock.uncertainty_ns for clock in clocks) * 2 / 1e9
+        ahead_s = _AHEAD_S + _SLACK * sending_s
         start_ns = time.time_ns() + round(ahead_s * 1e9)
         self.started_s = time.monotonic() + ahead_s
         for pod, clock in zip(self._pods, clocks, strict=True):

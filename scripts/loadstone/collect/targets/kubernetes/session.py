@@ -105,10 +105,10 @@ def campaign_finished(campaign: str) -> None:
 def is_released(own: str, campaigns: Iterable[str]) -> bool:
     """Asked by the keeper: whether the tries of all these campaigns are over in its session."""
     try:
-        told = set(_OVER.read_text().splitlines())
+        finished = set(_OVER.read_text().splitlines())
     except OSError:
         return False
-    return {f"{own} {campaign}" for campaign in campaigns} <= told
+    return {f"{own} {campaign}" for campaign in campaigns} <= finished
 
 
 def outcome_text(code: int) -> str:
