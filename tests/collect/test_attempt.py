@@ -27,7 +27,7 @@ class Sweep(Bench):
     def __init__(self, folder: Path, *options: str, limits: dict[str, int] | None = None, **changes: Any) -> None:
         fast = {"duration": "200ms", "warmup": {"duration": "0s"}}
         super().__init__(folder, *options, **(fast | changes))
-        self.limits = limits or {}
+        self.limits = {"retries": 1, "give_up_after": 3} | (limits or {})
         self.journal = Journal(folder / "journal")
         self.shown: list[tuple[str, str]] = []
         self.begin()

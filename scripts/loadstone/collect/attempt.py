@@ -9,7 +9,6 @@ so that a page that is not rewritten means a dead command.
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,18 +34,11 @@ class GivenUpError(LoadstoneError):
     """As many runs as the budget allows failed one after another."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How often runs without a result are tried again at the end, and how many failures in a row stop the sweep."""
-
-    retries: int = 1
-    give_up_after: int = 3
-
-
 class Attempts:
     """Tries runs, of the archive `root`, on the configured target of this host.
 
-    `limits` are the values of `Limits`, `journal` is that file's path; `show` is shown every change.
+    `limits` are `retries`, how often runs without a result are tried again at the end, and `give_up_after`, how many
+    failures in a row stop the sweep. `journal` is that file's path; `show` is shown every change.
     """
 
     def __init__(
@@ -65,7 +57,7 @@ class Attempts:
         self._target = target
         self._host = host
         self._script = script
-        self._limits = Limits(**limits)
+        self._retries, self._give_up_after = limits["retries"], limits["give_up_after"]
         self._journal = Journal(Path(journal))
         self._show = show
         self._tell = log
@@ -80,7 +72,7 @@ class Attempts:
         run too.
         """
         self._check_budget()
-        retries = self._limits.retries if retries is None else retries
+        retries = self._retries if retries is None else retries
         seen = progress.look(cell.campaign, self._journal, retries, again)
         about: dict[str, Any] = {}
 
@@ -139,13 +131,13 @@ class Attempts:
         """Try what has no result again, in the plan's order. Raises LoadstoneError that lists what has none then."""
         stopped = ""
         try:
-            for nth in range(1, self._limits.retries + 1):
+            for nth in range(1, self._retries + 1):
                 missing_runs = plan.missing(archive.scan_campaign(campaign))
                 runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in missing_runs]
                 for number, planned in enumerate(missing_runs):
                     folder = logs / planned.cell.rate / encode(planned.cell.variant_dir) / f"{planned.run}.{nth}"
                     rest = frozenset(runs[number:])
-                    self.try_run(planned.cell, planned.run, folder, retries=self._limits.retries - nth, again=rest)
+                    self.try_run(planned.cell, planned.run, folder, retries=self._retries - nth, again=rest)
         except GivenUpError as error:
             stopped = f"\nThe last try was not the last planned: {str(error).partition(':')[0]}"
         if lacking_text := missing_text(campaign):
@@ -163,10 +155,10 @@ class Attempts:
 
     def _check_budget(self) -> None:
         failed = progress.failed_in_a_row(self._journal.now(), self._root)
-        if len(failed) < self._limits.give_up_after:
+        if len(failed) < self._give_up_after:
             return
         lines = "\n".join(
-            f"  {_named(each, self._root)}: {_reason(record)}" for each, record in failed[-self._limits.give_up_after :]
+            f"  {_named(each, self._root)}: {_reason(record)}" for each, record in failed[-self._give_up_after :]
         )
         text = (
             f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{lines}\n"
