@@ -115,7 +115,7 @@ def _attack(job: Job, staging: Staging) -> None:
     generator = GENERATORS[planned.generator](job, staging.path)
     attacks = generator.attacks()
     measured = next(attack.measured for attack in attacks if attack.measured)
-    is_new = session.is_new if job.target["kind"] == "kubernetes" else _always
+    is_new = session.is_new if job.target["kind"] == "kubernetes" else lambda _: True
     sampler = Sampler(job, staging.path / "samples", measured.duration_s, is_new)
     with _running(job.target["kind"])(job) as up:
         record |= {**up.seen, "ready": _now(), "phases": []}
@@ -253,10 +253,6 @@ def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> Non
             f"or give the campaign up (touch '{cell.campaign.path / archive.ABANDONED}') and open a new one"
         )
     declared_target.check_declared([cell], target)
-
-
-def _always(_: str) -> bool:
-    return True
 
 
 def _check_script(cell: Cell, planned: Metadata, script: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from loadstone.collect.targets.kubernetes.changes import STOPPED, get
 from loadstone.collect.targets.kubernetes.client import LEASE, Cluster
 from loadstone.collect.targets.kubernetes.lease import NAME as LEASE_NAME
 from loadstone.collect.targets.kubernetes.lease import foreign_claim
-from loadstone.collect.targets.kubernetes.record import Changed, Record, Records
+from loadstone.collect.targets.kubernetes.record import Record, Records
 from loadstone.collect.targets.kubernetes.settings import Declared, declared_target
 from loadstone.collect.targets.kubernetes.survey import Survey, survey
 from loadstone.config import load_shapes
@@ -120,7 +120,8 @@ def _not_put_back(cluster: Cluster, declared: Declared, record: Record) -> list[
 def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
     lines = ["for the whole sweep, until it is put back:"]
     for changed in reversed(found.objects):
-        lines += [f"  {changed}: {what}" for what in _idle_texts(changed)]
+        for each in changed.fields:
+            lines += [f"  {changed}: {what}" for what in each.texts(each.before, each.wanted(None))]
     for variant in sorted(variants):
         lines.append(f"while {variant} is measured:")
         for changed in found.objects:
@@ -131,10 +132,6 @@ def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
                     texts = each.texts(each.wanted(None), each.wanted(variant))
                     lines += [f"  {changed}: {what}" for what in texts]
     return lines
-
-
-def _idle_texts(changed: Changed) -> list[str]:
-    return [text for each in changed.fields for text in each.texts(each.before, each.wanted(None))]
 
 
 def _order(config: Mapping[str, Any], lacking: list[plan.MissingRun]) -> list[str]:
