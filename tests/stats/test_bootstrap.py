@@ -190,6 +190,13 @@ def test_of_a_percentile_among_timeouts_the_least_is_known_and_has_no_interval()
     assert stats.interval(found, "p99 at least") is None
 
 
+def test_the_least_of_percentiles_is_always_listed_in_the_same_order():
+    latencies = np.concatenate([np.arange(1, 401), np.full(600, 10_000)])
+    found = stats.replicate([sample(latencies, censored=latencies == 10_000)] * 2, PERCENTILES, 0, 1)
+    least = [f"{name} at least" for name in PERCENTILES if f"{name} at least" in found.values]
+    assert len(least) > 2 and [name for name in found.values if name.endswith(" at least")] == least
+
+
 @pytest.mark.parametrize(("share", "censored"), [(0.94, False), (0.95, True), (0.999, True)])
 def test_a_percentile_is_known_up_to_the_first_request_that_timed_out(share, censored):
     latencies = np.concatenate([np.arange(1, 951), np.full(50, 10_000), np.arange(20_000, 20_001)])

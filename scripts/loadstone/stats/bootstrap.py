@@ -191,7 +191,7 @@ def replicate(
     once = np.ones((_REPLICATES, len(runs)), dtype=np.int64)
     both = blocks.statistics(blocks.drawn(times, generator), wanted, values)
     within = blocks.statistics(blocks.drawn(once, generator), wanted, values)
-    unknown = {name for name in wanted if censored[name] or np.mean(both[name] > last_ns) > _CENSORED_SHARE}
+    unknown = [name for name in wanted if censored[name] or np.mean(both[name] > last_ns) > _CENSORED_SHARE]
     for drawn in (both, within):
         drawn |= {at_least(name): np.where(drawn[name] > last_ns, first_ns, drawn[name]) for name in unknown}
         drawn |= {name: np.minimum(drawn[name], last_ns) for name in wanted}
