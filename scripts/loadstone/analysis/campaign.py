@@ -110,9 +110,7 @@ def analyse_campaign(
         "error_causes": failed,
         **charts,
     }
-    for table, content in rows.items():
-        path = layout.partition(tables, table, campaign) / layout.PART
-        layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)
+    layout.write_tables(tables, campaign, rows)
     path = layout.scope_file(tables, "replicates", campaign)
     layout.write_rows(tables, path, replicate_rows, schema.REPLICATES, keep_empty=True)
     problems = [key | problem for problem in campaign_checks.problems(campaign, facts, planned, declared)]

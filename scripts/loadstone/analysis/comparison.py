@@ -5,7 +5,8 @@ each) and ``all-raw-data`` (over all requests); the other columns are computed a
 that one cell counts takes these from there, so that only cells joined from several campaigns are computed anew.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import groupby
@@ -31,6 +32,7 @@ _Row = dict[str, Any]
 
 _COLUMNS = schema.TABLES["comparisons"].names
 _TAKEN = _COLUMNS[_COLUMNS.index("n_requests") :]  # of the pooled requests of its runs, as a cell has them
+_RUN = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run")
 _HEEDED = ("timeout_s", "load_model", "clock_set_back_s")  # of a run, by what is computed from its requests
 _ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
 
@@ -72,34 +74,33 @@ def compare(
         selection = select(comparison, connection)
         database.add_view(connection, tables, "replicates", schema.REPLICATES, campaigns)
         counting = [] if selection.refusals else selection.counting
-        comparing = _Comparing(
+        cache = Cache(tables, layout.comparison_cache_file(tables, comparison.id))
+        pooling = _Pooling(comparison, Source(connection, tables, cache), settings.confidence)
+        # One per row: the runs of a variant at a load that were measured in the same way, with its number.
+        series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(counting))]
+        pooled = [pooling.of(runs) for runs in series]
+        reported = pooling.reported(series)
+        cache.save()
+        rows = {
+            "comparisons": [
+                _described(comparison, runs, selection.excluded) | reported.get(n, {}) | _columns(found)
+                for n, (runs, found) in enumerate(zip(series, pooled, strict=True))
+            ],
+            "fits": fit_rows(comparison, fit_all(comparison, counting, connection, settings.confidence)),
+        }
+        rows |= {
+            table: [row for found in pooled if found for row in found.charts[table]] for table in distributions.POOLED
+        }
+        layout.write_tables(tables, comparison.id, rows)
+        conclusions.write(
+            connection,
+            tables,
             comparison,
-            counting=counting,
-            excluded=selection.excluded,
-            connection=connection,
-            tables=tables,
-            settings=settings,
+            campaigns,
+            settings,
+            series=[(runs, found.replicates if found else None) for runs, found in zip(series, pooled, strict=True)],
+            excluded=[*selection.excluded, *selection.left_out],
         )
-        rows, drawn = list(comparing.rows()), comparing.pictured()
-        comparing.cache.save()
-        fitted = list(fit_rows(comparison, list(fit_all(comparison, counting, connection, settings.confidence))))
-    path = layout.comparison_file(tables, comparison.id, "fits")
-    layout.write_rows(tables, path, fitted, schema.TABLES["fits"], keep_empty=True)
-    layout.write_rows(
-        tables, layout.comparison_file(tables, comparison.id), rows, schema.TABLES["comparisons"], keep_empty=True
-    )
-    for table, content in drawn.items():
-        path = layout.comparison_file(tables, comparison.id, table)
-        layout.write_rows(tables, path, content, schema.TABLES[table], keep_empty=True)
-    conclusions.of_comparison(
-        comparison,
-        campaigns,
-        tables,
-        settings,
-        series=comparing.series,
-        found=comparing.replicates,
-        excluded=[*selection.excluded, *selection.left_out],
-    )
     return selection
 
 
@@ -137,170 +138,122 @@ def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
         )
 
 
-class _Comparing:
-    def __init__(
-        self,
-        comparison: Comparison,
-        *,
-        counting: Sequence[_Row],
-        excluded: Sequence[_Row],
-        connection: duckdb.DuckDBPyConnection,
-        tables: Path,
-        settings: Settings,
-    ) -> None:
-        self.comparison = comparison
-        self.excluded = excluded
-        # One per row: the runs of a variant at a load that were measured in the same way, with its number.
-        self.series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(counting))]
-        self.replicates: dict[int, Replicates] = {}  # by that number, of those with requests; filled by `rows`
-        self.connection = connection
-        self.tables = tables
-        self.cache = Cache(tables, layout.comparison_cache_file(tables, comparison.id))
-        self.source = Source(connection, tables, self.cache)
-        self.confidence = settings.confidence
-        self.files: dict[tuple[Any, ...], list[str]] = {}
-        for row in database.rows(connection, sql.load("comparison_files")):
-            key = row["host"], row["timestamp"], row["variant"], row["rate"]
-            self.files.setdefault(key, []).append(row["requests_file"])
-        self.cells = {
-            (cell["host"], cell["timestamp"], cell["variant"], cell["rate"]): cell
-            for cell in connection.table("cells").filter("stream = 'main'").to_arrow_table().to_pylist()
-        }
-        self.drawn: dict[tuple[Any, ...], list[_Row]] = {}
-        for row in connection.sql("FROM replicates").to_arrow_table().to_pylist():
-            key = row["host"], row["timestamp"], row["variant"], row["rate"]
-            self.drawn.setdefault(key, []).append(row)
+def _described(comparison: Comparison, runs: Sequence[_Row], excluded: Sequence[_Row]) -> _Row:
+    """What a row of `comparisons` is about."""
+    rate, variant = runs[0]["rate"], runs[0]["variant"]
+    place = rate, variant, way(runs[0])
+    return {
+        "comparison": comparison.id,
+        "app": comparison.app,
+        "timestamps": sorted({run["timestamp"] for run in runs}),
+        "variant": variant,
+        "rate": rate,
+        **{
+            name: ", ".join(sorted({str(run[name]) for run in runs}))
+            for name in ("host", "load_model", "generator", "evidence")
+        },
+        "resolution_ns": max((run["resolution_ns"] for run in runs if run["resolution_ns"]), default=None),
+        "n_runs": len(runs),
+        "n_excluded": sum((run["rate"], run["variant"], way(run)) == place for run in excluded),
+    }
 
-    def rows(self) -> Iterator[_Row]:
-        """One row per load, variant and way of measuring with any run that counts."""
-        reported = {row.pop("series"): row for row in self._reported()}
-        for number, runs in enumerate(self.series):
-            yield self._described(runs) | reported.get(number, {}) | self._pooled(runs)
 
-    def _described(self, runs: Sequence[_Row]) -> _Row:
-        rate, variant = runs[0]["rate"], runs[0]["variant"]
-        place = rate, variant, way(runs[0])
-        same = (run for run in self.excluded if (run["rate"], run["variant"], way(run)) == place)
-        return {
-            "comparison": self.comparison.id,
-            "app": self.comparison.app,
-            "host": _joined(run["host"] for run in runs),
-            "timestamps": sorted({run["timestamp"] for run in runs}),
-            "variant": variant,
-            "rate": rate,
-            "load_model": _joined(run["load_model"] for run in runs),
-            "generator": _joined(run["generator"] for run in runs),
-            "evidence": _joined(run["evidence"] for run in runs),
-            "resolution_ns": max((run["resolution_ns"] for run in runs if run["resolution_ns"]), default=None),
-            "n_runs": len(runs),
-            "n_excluded": sum(1 for _ in same),
+@dataclass(frozen=True)
+class _Pooled:
+    """The requests of a series: figures as a row of `cells`, replicates, and rows of `distributions.POOLED`."""
+
+    figures: _Row
+    replicates: Replicates
+    charts: Mapping[str, list[_Row]]
+
+
+def _columns(found: _Pooled | None) -> _Row:
+    """The columns of `comparisons` that pooled requests tell: all-raw-data, and ours."""
+    if not found:
+        return {"all_raw_data_n_runs": 0}
+    figures = found.figures
+    return {name: figures[name] for name in _TAKEN if name in figures} | {
+        f"all_raw_data_{name}": figures[name] for name in _ALL_RAW_DATA
+    }
+
+
+class _Pooling:
+    """What the tables of a comparison's campaigns hold of each of their cells, and what is computed anew."""
+
+    def __init__(self, comparison: Comparison, source: Source, confidence: float) -> None:
+        self._comparison, self._source, self._confidence = comparison, source, confidence
+        connection = source.connection
+        self._files = _by_cell(database.rows(connection, sql.load("comparison_files")))
+        self._cells = _by_cell(database.rows(connection, "FROM cells WHERE stream = 'main'"))
+        self._replicates = _by_cell(database.rows(connection, "FROM replicates"))
+        self._charts = {
+            table: _by_cell(connection.table(table).filter("comparison IS NULL").to_arrow_table().to_pylist())
+            for table in distributions.POOLED
         }
 
-    # --- vegeta-summaries ---------------------------------------------------------------------------------------------
+    def of(self, runs: Sequence[_Row]) -> _Pooled | None:
+        """Of the runs of one series; None where none of them has requests."""
+        raw = replicates.ordered([run for run in runs if run["evidence"] == "raw"])
+        first, *others = {_cell(run) for run in runs}
+        (cell,) = self._cells.get(first, [None]) if not others else [None]
+        # A cell counts every run that is not excluded and has requests; as many of them are the same.
+        if cell and cell["n_runs"] == len(raw):
+            charts = {
+                table: [row | {"comparison": self._comparison.id} for row in known.get(first, ())]
+                for table, known in self._charts.items()
+            }
+            return _Pooled(cell, replicates.from_rows(self._replicates[first]), charts)
+        files = self._files_of(raw)
+        columns = (*_RUN, *_HEEDED)
+        depends_on = replicates.CELL_CODE, [tuple(run[name] for name in columns) for run in raw], self._confidence
+        compute = partial(replicates.cells, self._source, files, raw, self._confidence, MAIN_STREAM)
+        rows = self._source.cache.rows(depends_on, files, compute) if files else []
+        if not rows:
+            return None
+        found = replicates.from_text(rows[0].pop("replicates"))
+        return _Pooled(rows[0], found, distributions.of_series(self._source, self._comparison.id, files, raw))
 
-    def _reported(self) -> list[_Row]:
-        keys = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run", "series", *_HEEDED)
-        counting = [run for runs in self.series for run in runs]
-        self.connection.register("counting", pa.table({name: [run[name] for run in counting] for name in keys}))
-        self.connection.register("derived", pa.Table.from_pylist(self._derived(), schema.TABLES["summaries"]))
-        return database.rows(self.connection, sql.load("comparison_summaries"))
+    def reported(self, series: Sequence[Sequence[_Row]]) -> dict[int, _Row]:
+        """The columns of vegeta-summaries, by the number of a series."""
+        connection = self._source.connection
+        counting = [run for runs in series for run in runs]
+        columns = (*_RUN, "series", *_HEEDED)
+        connection.register("counting", pa.table({name: [run[name] for run in counting] for name in columns}))
+        connection.register("derived", pa.Table.from_pylist(self._derived(), schema.TABLES["summaries"]))
+        return {row.pop("series"): row for row in database.rows(connection, sql.load("comparison_summaries"))}
 
     def _derived(self) -> list[_Row]:
         """What a summary would say of each run that has none, if the comparison allows that."""
-        if "evidence" not in self.comparison.allow:
+        if "evidence" not in self._comparison.allow:
             return []
-        unreported = database.rows(self.connection, sql.load("comparison_unreported"))
+        connection = self._source.connection
+        unreported = database.rows(connection, sql.load("comparison_unreported"))
         found = []
         for _, group in groupby(unreported, key=lambda run: run["series"]):
             runs = list(group)
-            if files := self._requests(runs):
-                run_requests.select(self.connection, runs)
-                found += database.rows(self.connection, sql.load("comparison_derived"), files=self._patterns(files))
+            if files := self._files_of(runs):
+                run_requests.select(connection, runs)
+                patterns = [layout.pattern(self._source.tables / file) for file in files]
+                found += database.rows(connection, sql.load("comparison_derived"), files=patterns)
         return found
 
-    # --- all-raw-data, and ours ---------------------------------------------------------------------------------------
-
-    def _pooled(self, runs: Sequence[_Row]) -> _Row:
-        if found := self._of_cell(runs):
-            self.replicates[runs[0]["series"]] = replicates.from_rows(self.drawn[self._places(runs).pop()])
-        else:
-            found = self._joined([run for run in runs if run["evidence"] == "raw"])
-        if not found:
-            return {"all_raw_data_n_runs": 0}
-        return {name: found[name] for name in _TAKEN if name in found} | {
-            f"all_raw_data_{name}": found[name] for name in _ALL_RAW_DATA
-        }
-
-    def _of_cell(self, runs: Sequence[_Row]) -> _Row | None:
-        """The cell that counts exactly these runs, if there is one."""
-        places = self._places(runs)
-        place = places.pop()
-        cell = None if places else self.cells.get(place)
-        # A cell counts every run that is not excluded and has requests; as many of them are the same.
-        return cell if cell and cell["n_runs"] == sum(run["evidence"] == "raw" for run in runs) else None
-
-    @staticmethod
-    def _places(runs: Sequence[_Row]) -> set[tuple[Any, ...]]:
-        """The cells that runs are of."""
-        return {(run["host"], run["timestamp"], run["variant"], run["rate"]) for run in runs}
-
-    def _joined(self, runs: Sequence[_Row]) -> _Row | None:
-        """The figures of runs that no cell counts alone."""
-        included = replicates.ordered(runs)
-        if not (files := self._requests(included)):
-            return None
-        columns = ("app", "host", "timestamp", "rate", "variant", "variant_dir", "run", *_HEEDED)
-        depends_on = replicates.CELL_CODE, [tuple(run[name] for name in columns) for run in included], self.confidence
-        compute = partial(replicates.cells, self.source, files, included, self.confidence, MAIN_STREAM)
-        rows = self.cache.rows(depends_on, files, compute)
-        if not rows:
-            return None
-        self.replicates[runs[0]["series"]] = replicates.from_text(rows[0].pop("replicates"))
-        return rows[0]
-
-    # --- what charts show of it ---------------------------------------------------------------------------------------
-
-    def pictured(self) -> dict[str, list[_Row]]:
-        """Rows of the tables `pictured.POOLED`; a series whose runs are all that one cell counts has that cell's."""
-        found: dict[str, list[_Row]] = {table: [] for table in distributions.POOLED}
-        known = {table: self._pictured_cells(table) for table in distributions.POOLED}
-        for runs in self.series:
-            raw = [run for run in runs if run["evidence"] == "raw"]
-            if self._of_cell(runs):
-                place = self._places(runs).pop()
-                rows = {
-                    table: [row | {"comparison": self.comparison.id} for row in known[table].get(place, ())]
-                    for table in known
-                }
-            elif files := self._requests(raw):
-                rows = distributions.of_series(self.source, self.comparison.id, files, replicates.ordered(raw))
-            else:
-                continue
-            for table in found:
-                found[table] += rows[table]
-        return found
-
-    def _pictured_cells(self, table: str) -> dict[tuple[Any, ...], list[_Row]]:
-        found: dict[tuple[Any, ...], list[_Row]] = {}
-        for row in self.connection.table(table).filter("comparison IS NULL").to_arrow_table().to_pylist():
-            found.setdefault((row["host"], row["timestamps"][0], row["variant"], row["rate"]), []).append(row)
-        return found
-
-    def _requests(self, runs: Sequence[_Row]) -> list[str]:
-        return sorted({file for place in self._places(runs) for file in self.files.get(place, ())})
-
-    def _patterns(self, files: Sequence[str]) -> list[str]:
-        return [layout.pattern(self.tables / file) for file in files]
+    def _files_of(self, runs: Sequence[_Row]) -> list[str]:
+        return sorted({row["requests_file"] for run in runs for row in self._files.get(_cell(run), ())})
 
 
-def _joined(values: Any) -> str:
-    return ", ".join(sorted({str(value) for value in values}))
+def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The cell that a row of any table is about."""
+    return row["host"], row.get("timestamp") or row["timestamps"][0], row["variant"], row["rate"]
+
+
+def _by_cell(rows: Iterable[_Row]) -> Mapping[tuple[Any, ...], list[_Row]]:
+    found = defaultdict(list)
+    for row in rows:
+        found[_cell(row)].append(row)
+    return found
 
 
 # --- Fitted lines: table fits -----------------------------------------------------------------------------------------
-
-
-_RUN = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run")
 
 
 @dataclass(frozen=True)
@@ -334,12 +287,13 @@ def fit_all(
         yield _fitted(fit, counting, connection, confidence)
 
 
-def fit_rows(comparison: Comparison, fitted: Sequence[Fitted]) -> Iterator[_Row]:
+def fit_rows(comparison: Comparison, fitted: Iterable[Fitted]) -> list[_Row]:
     """Rows of table `fits`."""
+    rows = []
     for each in fitted:
         found = asdict(each.line) if each.line else {}
         xs = [point.x for point in each.points]
-        yield found | {
+        row = {
             "comparison": comparison.id,
             "app": comparison.app,
             "x": each.fit.x,
@@ -353,6 +307,8 @@ def fit_rows(comparison: Comparison, fitted: Sequence[Fitted]) -> Iterator[_Row]
             "x_max": max(xs, default=None),
             "problem": each.problem,
         }
+        rows.append(found | row)
+    return rows
 
 
 def _fitted(fit: Fit, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float) -> Fitted:

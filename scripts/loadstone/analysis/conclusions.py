@@ -36,72 +36,41 @@ def of_campaign(campaign: Campaign, tables: Path, settings: Settings) -> None:
     """Write the conclusions from one campaign. Raises LoadstoneError when `tables` can't be written."""
     with database.connect(tables, [campaign]) as connection:
         database.add_view(connection, tables, "replicates", schema.REPLICATES, [campaign])
-        all_runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
-        runs = [run for run in all_runs if not run["excluded"]]
-        excluded = [run for run in all_runs if run["excluded"]]
+        runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
         by_cell: dict[tuple[float, str], list[_Row]] = {}
         for row in database.rows(connection, "FROM replicates"):
             by_cell.setdefault((row["rate"], row["variant"]), []).append(row)
-        series = list(grouped(runs))
-        found = {}
-        for number, group in enumerate(series):
-            if rows := by_cell.get((group[0]["rate"], group[0]["variant"])):
-                found[number] = replicates.from_rows(rows)
-        scope = _scope(None, [campaign], settings, series=series, found=found, excluded=excluded, connection=connection)
-        _write(scope, tables, campaign)
+        series = []
+        for group in grouped([run for run in runs if not run["excluded"]]):
+            rows = by_cell.get((group[0]["rate"], group[0]["variant"]))
+            series.append((group, replicates.from_rows(rows) if rows else None))
+        excluded = [run for run in runs if run["excluded"]]
+        write(connection, tables, None, [campaign], settings, series=series, excluded=excluded)
 
 
-def of_comparison(
-    comparison: Comparison,
-    campaigns: Sequence[Campaign],
+def write(
+    connection: duckdb.DuckDBPyConnection,
     tables: Path,
-    settings: Settings,
-    *,
-    series: Sequence[Sequence[_Row]],
-    found: Mapping[int, Replicates],
-    excluded: Sequence[_Row],
-) -> None:
-    """The same from one comparison: its `series` of runs, and the replicates of those with requests by their number.
-
-    `excluded` are its excluded runs.
-    """
-    with database.connect(tables, campaigns) as connection:
-        scope = _scope(
-            comparison,
-            campaigns,
-            settings,
-            series=series,
-            found=found,
-            excluded=excluded,
-            connection=connection,
-        )
-        _write(scope, tables, comparison.id)
-
-
-def _write(scope: Scope, tables: Path, of: Campaign | str) -> None:
-    for table, conclude in _CONCLUSIONS.items():
-        rows = list(conclude(scope))
-        layout.write_rows(tables, layout.scope_file(tables, table, of), rows, schema.TABLES[table], keep_empty=True)
-
-
-def _scope(
     comparison: Comparison | None,
     campaigns: Sequence[Campaign],
     settings: Settings,
     *,
-    series: Sequence[Sequence[_Row]],
-    found: Mapping[int, Replicates],
+    series: Sequence[tuple[Sequence[_Row], Replicates | None]],
     excluded: Sequence[_Row],
-    connection: duckdb.DuckDBPyConnection,
-) -> Scope:
+) -> None:
+    """Write the conclusions from a comparison or (None) from one campaign.
+
+    `series` are the runs of each variant at each rate that were measured in one way, with the replicates of those with
+    requests; `excluded` are runs that are. `connection` is as in `Scope`.
+    """
     reported = {
         _run(row): row
         for row in database.rows(connection, "SELECT * FROM summaries WHERE preferred AND stream = 'main' ORDER BY ALL")
     }
-    names = {run["variant_dir"]: run["variant"] for runs in series for run in runs}
+    names = {run["variant_dir"]: run["variant"] for runs, _ in series for run in runs}
     variants = _in_order(names, settings, campaigns)
     declared = comparison.baseline if comparison else None
-    return Scope(
+    scope = Scope(
         comparison=comparison.id if comparison else None,
         app=comparison.app if comparison else layout.campaign_key(campaigns[0])["app"],
         campaigns=campaigns,
@@ -109,11 +78,16 @@ def _scope(
         baseline=declared or next(iter(variants), None),
         margin=settings.margin if comparison is None or comparison.margin is None else comparison.margin,
         confidence=settings.confidence,
-        series=[_series(runs, found.get(number), reported) for number, runs in enumerate(series)],
+        series=[_series(runs, found, reported) for runs, found in series],
         connection=connection,
         over=settings.over,
         excluded=excluded,
         **({"includes": comparison.takes} if comparison else {}),
+    )
+    layout.write_tables(
+        tables,
+        comparison.id if comparison else campaigns[0],
+        {table: list(conclude(scope)) for table, conclude in _CONCLUSIONS.items()},
     )
 
 

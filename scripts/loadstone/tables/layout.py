@@ -19,7 +19,7 @@ from loadstone.archive import Campaign, Cell, encode
 from loadstone.archive.durable import replace
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
-from loadstone.tables.schema import OF_CELLS, OF_DUMPS, OF_LISTINGS
+from loadstone.tables.schema import OF_CELLS, OF_DUMPS, OF_LISTINGS, TABLES
 
 PART = "part.parquet"
 MANIFESTS = ".manifest"
@@ -144,6 +144,12 @@ def write_rows(
     table = pa.Table.from_pylist(arrow_rows(rows, schema), schema=schema)
     with written(tables, path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
+
+
+def write_tables(tables: Path, of: Campaign | str, content: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Write the rows of several tables that are about one scope (see `scope_file`), also where there are none."""
+    for table, rows in content.items():
+        write_rows(tables, scope_file(tables, table, of), rows, TABLES[table], keep_empty=True)
 
 
 # --- what lies there --------------------------------------------------------------------------------------------------
