@@ -33,10 +33,11 @@ settings.load_profile("shared")
 
 # Longest first, so that no worker has to wait for the other's last file.
 LONGEST = (
-    "reproduction/test_published",
-    "workflow/test_archive_safety",
+    "workflow/test_reproducible",
     "workflow/test_cluster_safety",
+    "workflow/test_cluster_told",
     "workflow/test_cluster_sweep",
+    "report/test_browser",
     "workflow",
     "reproduction",
     "stats",

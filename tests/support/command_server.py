@@ -21,6 +21,7 @@ import nbformat  # noqa: F401
 import pyarrow.compute
 import pyarrow.parquet  # noqa: F401
 import requests  # noqa: F401
+import smart_open  # noqa: F401
 import snakemake.cli
 import snakemake.workflow
 import urllib3  # noqa: F401
@@ -85,5 +86,6 @@ def become(output: int, arguments: list[str], folder: str, environment: dict[str
 
 
 if __name__ == "__main__":
+    snakemake.cli.get_argument_parser()  # finds and imports Snakemake's plugins
     serve(socket.socket(fileno=int(sys.argv[1])))
     sys.exit(snakemake.cli.main())

@@ -25,10 +25,10 @@ def test_a_sweep_has_one_variant_up_at_a_time_and_leaves_the_cluster_as_it_was(
 ) -> None:
     shop = Shop(plane, slow=True)
     before = shop.state()
-    checkout = shop_sweep(pristine, tmp_path / "checkout", shop, served.url)
+    checkout = shop_sweep(pristine, tmp_path / "checkout", shop, served.url, rates=[30])
     plan = checkout.run("--cores", "1", "plan")
     assert "spec.template.spec.containers[app].image: example/app:1 -> example/app:2" in plan
-    assert "would plan 12 runs" in plan
+    assert "would plan 6 runs" in plan
     checkout.run("--cores", "1", "open")
     assert shop.state() == before, "a plan changes nothing"
     # Tables are made when the cluster is free again.
@@ -37,13 +37,13 @@ def test_a_sweep_has_one_variant_up_at_a_time_and_leaves_the_cluster_as_it_was(
 
     output = checkout.run("--cores", "all")
 
-    assert len(checkout.results()) == 12
+    assert len(checkout.results()) == 6
     assert "is as it was" in output
     assert record_of(shop) is None
     assert output.count("the cluster has no metrics API") == 1
     records = [json.loads(file.read_text()) for file in checkout.archive.rglob("*.run.json")]
     problems = [[each["text"] for each in record["sampling"]["problems"]] for record in records]
-    assert len(problems) == 12 and all("no metrics API" in text for (text,) in problems), problems
+    assert len(problems) == 6 and all("no metrics API" in text for (text,) in problems), problems
     shop.wait_as_found()
     assert shop.state() == before
 
