@@ -34,23 +34,27 @@ def _edit_scripts(checkout: Checkout) -> None:
     rules.write_text(rules.read_text().replace("attack=1", "attack=2"))
 
 
-@pytest.mark.parametrize(
-    "disturb",
-    [lambda _: None, _forget_records, _shuffle_mtimes, _change_parameters, _edit_scripts],
+@pytest.fixture(
+    scope="module",
+    params=[lambda _: None, _forget_records, _shuffle_mtimes, _change_parameters, _edit_scripts],
     ids=["nothing", "records gone", "mtimes shuffled", "parameters changed", "scripts edited"],
 )
+def disturbed(request: pytest.FixtureRequest, collected, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A copy of a collected sweep, for dry runs alone."""
+    checkout = collected.copy(tmp_path_factory.mktemp("disturbed") / "checkout")
+    request.param(checkout)
+    return checkout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [(), ("-F",), ("-R", "collect"), ("-F", "attacks"), ("-R", "collect", "complete", "--", "attacks")],
     ids=lambda arguments: " ".join(arguments) or "plain",
 )
-def test_a_collected_run_is_never_scheduled_again(collected, tmp_path, disturb, arguments) -> None:
-    before = collected.contents()
-    checkout = collected.copy(tmp_path / "checkout")
-    disturb(checkout)
-    jobs = checkout.jobs("--cores", "all", *arguments)
+def test_a_collected_run_is_never_scheduled_again(collected, disturbed, arguments) -> None:
+    jobs = disturbed.jobs("--cores", "all", *arguments)
     assert "collect" not in jobs and "complete" not in jobs
-    assert checkout.contents() == before
+    assert disturbed.contents() == collected.contents()
 
 
 def test_forced_for_real_and_all_outputs_deleted(collected) -> None:
@@ -138,7 +142,7 @@ def test_archives_in_turn_through_the_same_tables_keep_their_results(collected, 
     checkout = collected.copy(tmp_path / "checkout")
     other = tmp_path / "other"
     shutil.copytree(checkout.archive / "demo", other / "second")
-    for folder in [str(other), "results/archive", str(other), "results/archive"]:
+    for folder in [str(other), "results/archive"]:
         checkout.run("--cores", "all", "report", "--config", f"archive={folder}")
         assert "4 of 4" in (checkout.path / "reports/index.html").read_text()
     shutil.rmtree(checkout.path / ".snakemake")

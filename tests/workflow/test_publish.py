@@ -87,10 +87,11 @@ def test_figures_are_made_once_for_their_page(checkout) -> None:
     # Nor are figures published beside pages that they were not drawn from.
     checkout.replace(publish={"to": "folder", "path": "www"}, figures={"width": "8.5cm"})
     assert checkout.jobs("--cores", "1", "publish") == {"page_lost": 1, "page_figures": 3, "publish": 1}
-    checkout.run("--cores", "all", "figures")
+    page = f"{PAGES}/{folder.name}"
+    checkout.run("--cores", "all", page)
     assert b'width="8.5cm"' in (folder / "latency-p50.svg").read_bytes()
     checkout.replace(figures={"width": "17cm", "font_size": 9})
-    checkout.run("--cores", "all", "figures")
+    checkout.run("--cores", "all", page)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == made
 
 
