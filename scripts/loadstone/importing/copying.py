@@ -6,7 +6,8 @@ comes before its checksums, which come last and say that all of it is there. Wha
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -128,23 +129,14 @@ class _Run:
 
 def _copy(file: PlannedFile, staged: Path) -> None:
     """Copy a source byte by byte to the disk. Raises LoadstoneError when it is no longer what was planned."""
-    digest = hashlib.sha256()
-    with staged.open("xb") as copy:
-        for chunk in _chunks(file):
-            digest.update(chunk)
-            copy.write(chunk)
-    sync(staged)
-    if digest.hexdigest() != file.sha256:
-        raise LoadstoneError(f"{file.source} has changed while it was imported; import it again")
-
-
-def _chunks(file: PlannedFile) -> Iterable[bytes]:
     if file.source.block is not None:
-        yield file.source.block.content
-        return
-    with open_raw(file.source.path) as source:
-        while chunk := source.read(_CHUNK_BYTES):
-            yield chunk
+        staged.write_bytes(file.source.block.content)
+    else:
+        with open_raw(file.source.path) as source, staged.open("xb") as copy:
+            shutil.copyfileobj(source, copy, _CHUNK_BYTES)
+    sync(staged)
+    if sha256_of(staged) != file.sha256:
+        raise LoadstoneError(f"{file.source} has changed while it was imported; import it again")
 
 
 def _json(content: dict[str, Any]) -> bytes:

@@ -8,10 +8,10 @@ A figure's section is then such a title with the groups behind it (``SCENARIO: x
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
-from loadstone.readers.base import DURATION_UNITS_NS, Figure, Format, Phase, Problems, Report
+from loadstone.readers.base import Figure, Format, Phase, Problems, Report, duration_ns, number
 from loadstone.readers.k6_summary import CHECK, THRESHOLDS, check_metric, summary
 from loadstone.readers.stream import read_lines
 
@@ -20,15 +20,16 @@ from loadstone.readers.stream import read_lines
 _KEY = r"(?:avg|min|med|max|count|p\([0-9.]{1,20}\))"
 
 _NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
-_TIME = r"(?:[0-9]{1,9}h)?(?:[0-9]{1,9}m)?" + _NUMBER + r"(?:ms|µs|μs|us|ns|s)"
+# At most what `duration_ns` knows: 292 years.
+_TIME = (
+    r"(?:[0-9]{1,6}h)?(?:[0-9]{1,6}m)?[0-9]{1,9}(?:[0-9]{0,3}(?:\.[0-9]{1,18})?(?:ms|µs|μs|us|ns)|(?:\.[0-9]{1,18})?s)"
+)
 _BYTES = _NUMBER + r" [kMGTPEZY]?B"
 
 _SHARE = rf"{_NUMBER}%"
 
 # One printed figure, without the /s of a rate.
 _VALUE = rf"(?:{_BYTES}|{_TIME}|{_SHARE}|-?{_NUMBER}(?:e[+-]?[0-9]{{1,2}})?)"
-
-_PART = re.compile(rf"({_NUMBER})(h|ms|µs|μs|us|ns|m|s)")
 
 
 def value_of(text: str) -> tuple[float, str]:
@@ -38,21 +39,17 @@ def value_of(text: str) -> tuple[float, str]:
     return float(value), (f"{unit or 1}/s" if per_second else unit)
 
 
-def _value(figure: str) -> tuple[Decimal, str]:
+def _value(figure: str) -> tuple[Fraction, str]:
     if figure.endswith("%"):
-        return Decimal(figure[:-1]) / 100, "share"
+        return Fraction(figure[:-1]) / 100, "share"
     if figure.endswith("B"):
-        number, _, unit = figure.partition(" ")
-        return Decimal(number) * 1000 ** "BkMGTPEZY".index(unit[0]), "bytes"
-    if figure.endswith("s"):
-        return Decimal(sum(Decimal(part[1]) * DURATION_UNITS_NS[part[2]] for part in _PART.finditer(figure))), "ns"
-    return Decimal(figure), ""
+        amount, _, unit = figure.partition(" ")
+        return Fraction(amount) * 1000 ** "BkMGTPEZY".index(unit[0]), "bytes"
+    nanoseconds = duration_ns(figure)
+    return (Fraction(figure), "") if nanoseconds is None else (nanoseconds, "ns")
 
 
 # --- the lines around them: scenarios before, their progress meanwhile ------------------------------------------------
-
-_LASTING = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
-_SECONDS = (86400, 3600, 60, 1)
 
 _RUNNING = re.compile(
     r"running \(([0-9dhms.]{2,40})\), [0-9]{1,9}/[0-9]{1,9} VUs, "
@@ -157,10 +154,9 @@ class _Execution:
 
 def _seconds(text: str) -> float | None:
     """A duration as k6 prints it around its progress (``0d00h02m57.6s``, ``1m30s``)."""
-    match = _LASTING.fullmatch(text)
-    if match is None:
-        return None
-    return round(sum(float(part or 0) * seconds for part, seconds in zip(match.groups(), _SECONDS, strict=True)), 9)
+    days, _, rest = text.rpartition("d")
+    nanoseconds, whole_days = duration_ns(rest), number(days or "0")
+    return None if nanoseconds is None or whole_days is None else float(whole_days * 86400 + nanoseconds / 10**9)
 
 
 # --- the text ---------------------------------------------------------------------------------------------------------
@@ -231,10 +227,10 @@ def report(path: Path, problems: Problems) -> Report | None:
     ``iterations``, ``interrupted_iterations`` and ``duration_s``. Of a text without its end the figures are kept.
     """
     found = _Text()
-    for number, line in _lines(path, problems):
+    for position, line in _lines(path, problems):
         if not (_read_metric(found, line) or _read_title(found, line) or _read_result(found, line)):
             if _METRIC.fullmatch(line):
-                problems.corrupt(number)
+                problems.corrupt(position)
             else:
                 found.execution.read(line)
         if found.repeated:
@@ -260,12 +256,12 @@ def report(path: Path, problems: Problems) -> Report | None:
 
 def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
     """The lines with their numbers, as they look: without colours, and without what a carriage return wrote over."""
-    number = 0
+    position = 0
     for buffer, end in read_lines(path, problems):
         for raw in bytes(buffer[: end - 1]).split(b"\n"):
-            number += 1
+            position += 1
             line = _COLOURS.sub("", raw[:_LONGEST_LINE].decode("utf-8", "replace").rstrip())
-            yield number, line.rpartition("\r")[2].replace("\ufeff", "").rstrip()
+            yield position, line.rpartition("\r")[2].replace("\ufeff", "").rstrip()
 
 
 def _read_metric(found: _Text, line: str) -> bool:
