@@ -65,6 +65,7 @@ class _Run:
     def __init__(self, planned: PlannedRun) -> None:
         self.planned, self.cell = planned, planned.cell
         self.staging = Staging(planned.cell, planned.run)
+        self.documents: dict[str, str] = {}  # below the campaign, by the file that is a block of it
 
     def write(self, log: Log) -> int:
         """Bring a run into the archive; how many of its files were not there."""
@@ -89,20 +90,16 @@ class _Run:
     def _keep_documents(self) -> None:
         """The whole document of which a block is a run."""
         for file in self.planned.files:
-            if file.source.block is None:
+            if (block := file.source.block) is None:
                 continue
             content = file.source.path.read_bytes()
-            block = file.source.block
-            if content[block.start :].startswith(block.text) and block.head in content:
-                kept = self._document(file, content)
-                kept.parent.mkdir(exist_ok=True)
-                write_new(kept, content)
-            else:
+            if not content[block.start :].startswith(block.text) or block.head not in content:
                 raise LoadstoneError(f"{file.source} has changed while it was imported; import it again")
-
-    def _document(self, file: PlannedFile, content: bytes) -> Path:
-        suffix = ".csv" if file.source.path.suffix.lower() == ".csv" else ".md"
-        return self.cell.campaign.path / IMPORTED / f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+            suffix = ".csv" if file.source.path.suffix.lower() == ".csv" else ".md"
+            kept = Path(IMPORTED, f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}")
+            self.documents[file.name] = kept.as_posix()
+            (self.cell.campaign.path / IMPORTED).mkdir(exist_ok=True)
+            write_new(self.cell.campaign.path / kept, content)
 
     def _write_records(self) -> None:
         record = self.cell.path / f"{self.planned.run}.run.json"
@@ -121,9 +118,7 @@ class _Run:
     def _origin(self, file: PlannedFile) -> dict[str, Any]:
         found: dict[str, Any] = {"source": str(file.source.path), "sha256": file.sha256}
         if (block := file.source.block) is not None:
-            kept = self._document(file, file.source.path.read_bytes())
-            found |= {"line": block.line, "headings": list(block.headings)}
-            found["document"] = kept.relative_to(self.cell.campaign.path).as_posix()
+            found |= {"line": block.line, "headings": list(block.headings), "document": self.documents[file.name]}
         return found
 
 

@@ -422,14 +422,13 @@ def _file(cell: Cell, placed: _Placed) -> PlannedFile:
     source, path = placed.source, cell.path / placed.name
     block = source.block
     digest = _sha256(source.path) if block is None else hashlib.sha256(block.content).hexdigest()
-    if not os.path.lexists(path):
-        return PlannedFile(placed.name, source, digest, is_there=False)
-    if path.is_symlink() or _sha256(path) != digest:
+    is_there = os.path.lexists(path)
+    if is_there and (path.is_symlink() or _sha256(path) != digest):
         raise Refusal(
             f"{path} is there with another content. An import never replaces a result: give this file another run, or "
             "remove that one if it is of no use"
         )
-    return PlannedFile(placed.name, source, digest, is_there=True)
+    return PlannedFile(placed.name, source, digest, is_there)
 
 
 def _sha256(path: Path) -> str:

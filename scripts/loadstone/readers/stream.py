@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from io import FileIO, RawIOBase
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,8 +19,6 @@ LARGEST_BYTES = 16 << 20  # of a small file
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # as PowerShell redirects
 
 ReadInto = Callable[[memoryview], int | None]
-_More = ParamSpec("_More")
-_OfText = Callable[Concatenate[Path, Problems, _More], Report | None]
 
 
 def open_bytes(path: Path) -> RawIOBase:
@@ -180,12 +178,12 @@ def read_text(path: Path, problems: Problems) -> str | None:
     return None if content is None else decode(content)
 
 
-def of_text(parse: Callable[Concatenate[str, Problems, _More], Report | None]) -> "_OfText[_More]":
-    """What reads a report out of a small text file, by what reads it out of the text."""
+def of_text(parse: Callable[..., Report | None]) -> Callable[..., Report | None]:
+    """What reads a report out of a small text file, by what reads it out of the text; both may be given a unit."""
 
-    def report(path: Path, problems: Problems, /, *more: _More.args, **named: _More.kwargs) -> Report | None:
+    def report(path: Path, problems: Problems, *unit: str | None) -> Report | None:
         text = read_text(path, problems)
-        return None if text is None else parse(text, problems, *more, **named)
+        return None if text is None else parse(text, problems, *unit)
 
     return report
 
@@ -198,16 +196,15 @@ def decode(content: bytes) -> str:
 
 def read_object(path: Path, problems: Problems, what: str) -> dict[str, Any] | None:
     """A file that holds one JSON object, `what` it is to be; None, with the reason in `problems`, when it does not."""
+    content = read_bytes(path, problems)
+    if content is None:
+        return None
     try:
-        with open_bytes(path) as stream:
-            content = json.loads(stream.read(LARGEST_BYTES))
-    except OSError as error:
-        explain(error, problems)
-        return None
+        found = json.loads(content)
     except (ValueError, RecursionError):
-        problems.damaged = "it is not JSON"
+        problems.damaged = problems.damaged or ("" if problems.truncated else "it is not JSON")
         return None
-    if not isinstance(content, dict):
+    if not isinstance(found, dict):
         problems.damaged = f"it is no {what}"
         return None
-    return content
+    return found
