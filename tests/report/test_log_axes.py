@@ -62,6 +62,6 @@ def test_axes_of_ratios_have_labels_on_both_sides_of_one(wide_site, watched) -> 
     assert watched.complaints == []
     page = figures.read(page_file)
     (figure,) = (each for each in figures.all_figures(page, None) if each.name == "effects-ratio-p50")
-    svg = figure_drawing.drawn(figure, page.specs, page.data["variants"], figure_drawing.settings({}))[0]
-    written = [float(text) for text in texts(svg.encode()) if text.replace(".", "").isdigit()]
+    svg = dict(figure_drawing.draw(figure, page.specs, page.data["variants"], figure_drawing.settings({})))["svg"]
+    written = [float(text) for text in texts(svg) if text.replace(".", "").isdigit()]
     assert {1.0, 1.5, 2.0} <= set(written), written

@@ -2,15 +2,13 @@
 
 Word and LaTeX ignore fonts within an SVG, and a viewer that lacks the font takes a wider one. So letters become paths,
 laid out by HarfBuzz, as those of the PDF are by its port; `aria-label` has what they say.
-
-With several files of one font the PDF's order of them is chance; with an unknown font a PDF has no text at all.
 """
 
 import atexit
 import re
 import shutil
 import tempfile
-from functools import cache
+from functools import cache, partialmethod
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,41 +18,29 @@ from xml.etree import ElementTree as ET
 import vl_convert
 
 FONT = "Source Sans Pro"
-_Point = tuple[float, float]
 _SVG = "http://www.w3.org/2000/svg"
 _SPACE = re.compile(r"[ \t\r\n]+")  # a run of these is one space in an SVG
 _BEFORE = {"start": 0.0, "middle": 0.5, "end": 1.0}  # the share of a text that is left of where it stands
-
-
-def _file() -> Path | None:
-    """Our font's file; None where it did not come along: conda has none."""
-    package = find_spec("font_source_sans_pro")
-    if package is None or not package.submodule_search_locations:
-        return None
-    return Path(package.submodule_search_locations[0], "files", "SourceSansPro-Regular.ttf")
+_KEPT = ("transform", "fill", "opacity", "class")
 
 
 @cache
-def register() -> None:
-    """Make our font known: one file of it alone, for which of several is taken depends on the machine."""
-    if (file := _file()) is None:  # another font is taken
-        return
+def file() -> Path | None:
+    """Our font's file, known to vl-convert from now on; None where it did not come along: conda has none."""
+    package = find_spec("font_source_sans_pro")
+    if package is None or package.origin is None:
+        return None
+    # A folder of its own: of several files of one font, which is taken depends on the machine.
     folder = tempfile.mkdtemp(prefix="loadstone")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # it is read whenever something is drawn
-    shutil.copy(file, folder)
+    copy = shutil.copy(Path(package.origin).parent / "files/SourceSansPro-Regular.ttf", folder)
     vl_convert.register_font_directory(folder)
-
-
-def width(text: str, size: float) -> float:
-    """How long a line is at that size of letters, in the same unit."""
-    if _file() is None:
-        return 0.55 * size * len(text)
-    return float(sum(place.x_advance for place in _shaped(text).glyph_positions)) * size / _units()
+    return Path(copy)
 
 
 def outlined(svg: str) -> str:
     """The same picture, its text as paths; text that has letters which our font lacks stays text."""
-    if _file() is None:
+    if file() is None:
         return svg
     ET.register_namespace("", _SVG)
     ET.register_namespace("xlink", "http://www.w3.org/1999/xlink")
@@ -66,91 +52,56 @@ def outlined(svg: str) -> str:
 
 def _outline(text: ET.Element) -> None:
     """Make a text of one or several lines (`tspan`, each so far below the one before) a path."""
-    lines = [(0.0, text.text or ""), *((float(line.get("dy", 0)), line.text or "") for line in text)]
-    size, down, parts = float(text.attrib["font-size"].removesuffix("px")), 0.0, []
-    for below, line in lines:
-        down += below
-        words = _SPACE.sub(" ", line).strip(" ")
-        if (found := _path(words, text.get("text-anchor", "start"), -down * _units() / size)) is None:
+    pen, font, words = _Pen(), _font(), []
+    scale = float(text.attrib["font-size"].removesuffix("px")) / font.face.upem
+    for line in (text, *text):
+        pen.y -= float(line.get("dy", 0)) / scale
+        if not (content := _SPACE.sub(" ", line.text or "").strip(" ")):
+            continue
+        glyphs = _shaped(content)
+        if any(glyph.codepoint == 0 for glyph, _ in glyphs):
             return
-        parts.append((words, found))
-    kept = {name: value for name, value in text.attrib.items() if name in ("transform", "fill", "opacity", "class")}
-    scale = f"{size / _units():.6g}"
-    kept["transform"] = f"{kept.get('transform', '')} scale({scale},-{scale})".lstrip()
-    text.tag, text.text = f"{{{_SVG}}}path", None
-    del text[:]
-    text.attrib.clear()
-    label = " ".join(words for words, _ in parts if words)
-    text.attrib.update(kept | {"role": "img", "aria-label": label, "d": "".join(drawn for _, drawn in parts)})
-
-
-@cache
-def _harfbuzz() -> Any:
-    return import_module("uharfbuzz")  # not where our font is not
+        pen.x = -_BEFORE[text.get("text-anchor", "start")] * sum(place.x_advance for _, place in glyphs)
+        for glyph, place in glyphs:
+            font.draw_glyph_with_pen(glyph.codepoint, pen)
+            pen.x += place.x_advance
+        words.append(content)
+    kept = {name: text.attrib[name] for name in _KEPT if name in text.attrib}
+    kept["transform"] = f"{kept.get('transform', '')} scale({scale:.6g},-{scale:.6g})".lstrip()
+    text.clear()
+    text.tag = f"{{{_SVG}}}path"
+    text.attrib.update(kept | {"role": "img", "aria-label": " ".join(words), "d": "".join(pen.drawn)})
 
 
 @cache
 def _font() -> Any:
-    harfbuzz = _harfbuzz()
-    return harfbuzz.Font(harfbuzz.Face(harfbuzz.Blob.from_file_path(str(_file()))))
+    harfbuzz = import_module("uharfbuzz")  # not where our font is not
+    return harfbuzz.Font(harfbuzz.Face(harfbuzz.Blob.from_file_path(str(file()))))
 
 
-def _units() -> float:
-    """How many of the font's units are as long as its size."""
-    return float(_font().face.upem)
-
-
-def _shaped(words: str) -> Any:
+def _shaped(words: str) -> list[tuple[Any, Any]]:
     """The glyphs of a line and how far each advances, in the font's units."""
-    buffer = _harfbuzz().Buffer()
+    harfbuzz = import_module("uharfbuzz")
+    buffer = harfbuzz.Buffer()
     buffer.add_str(words)
     buffer.guess_segment_properties()
     buffer.language = "en"  # not that of this machine
-    _harfbuzz().shape(_font(), buffer)
-    return buffer
-
-
-def _path(words: str, anchor: str, up: float) -> str | None:
-    """The outlines of a line in the font's units, y upwards; None where a letter has none."""
-    if not words:
-        return ""
-    buffer = _shaped(words)
-    if any(glyph.codepoint == 0 for glyph in buffer.glyph_infos):
-        return None
-    pen = _Pen()
-    pen.x, pen.y = -_BEFORE[anchor] * sum(place.x_advance for place in buffer.glyph_positions), up
-    for glyph, place in zip(buffer.glyph_infos, buffer.glyph_positions, strict=True):
-        pen.shift = pen.x + place.x_offset, pen.y + place.y_offset
-        _font().draw_glyph_with_pen(glyph.codepoint, pen)
-        pen.x += place.x_advance
-    return "".join(pen.drawn)
+    harfbuzz.shape(_font(), buffer)
+    return list(zip(buffer.glyph_infos, buffer.glyph_positions, strict=True))
 
 
 class _Pen:
-    """Takes a glyph's outline and writes it as an SVG's path, each point as seen from the one before."""
+    """Takes outlines and writes them as an SVG's path; `x` and `y` are where their glyph stands."""
 
     def __init__(self) -> None:
         self.x = self.y = 0.0
-        self.shift = self.at = 0.0, 0.0
         self.drawn: list[str] = []
 
-    def _write(self, command: str, *points: _Point) -> None:
-        away = ((x - self.at[0], y - self.at[1]) for x, y in points)
-        self.drawn.append(command + " ".join(f"{number:.6g}" for point in away for number in point).replace(" -", "-"))
-        self.at = points[-1]
+    def _write(self, command: str, *points: tuple[float, float]) -> None:
+        self.drawn.append(command + " ".join(f"{self.x + x:.6g},{self.y + y:.6g}" for x, y in points))
 
-    def moveTo(self, point: _Point) -> None:  # noqa: N802 - the names are those of all pens
-        self.at = point
-        self.drawn.append(f"M{point[0] + self.shift[0]:.6g} {point[1] + self.shift[1]:.6g}")
-
-    def lineTo(self, point: _Point) -> None:  # noqa: N802
-        self._write("l", point)
-
-    def qCurveTo(self, *points: _Point) -> None:  # noqa: N802
-        self._write("q", *points)
-
-    def curveTo(self, *points: _Point) -> None:  # noqa: N802
-        self._write("c", *points)
-
-    def closePath(self) -> None:  # noqa: N802
-        self.drawn.append("Z")
+    moveTo = partialmethod(_write, "M")  # noqa: N815 - the names are those of all pens
+    lineTo = partialmethod(_write, "L")  # noqa: N815
+    qCurveTo = partialmethod(_write, "Q")  # noqa: N815
+    curveTo = partialmethod(_write, "C")  # noqa: N815
+    closePath = partialmethod(_write, "Z")  # noqa: N815

@@ -1,7 +1,6 @@
 """The charts of a page as files for papers: PDF and SVG of a given width, font and size of letters.
 
-They show the rows that the page holds. Equal pages, settings and libraries give equal bytes: neither dates nor this
-machine's fonts are in them, unless the settings name a font of its own.
+They show the rows that the page holds. Equal pages, settings, libraries and fonts give equal bytes.
 """
 
 import json
@@ -14,7 +13,6 @@ from typing import Any
 
 from loadstone.archive import durable, encode
 from loadstone.errors import LoadstoneError
-from loadstone.report import figure_font
 from loadstone.report.chart_rows import Columns, rows_of
 from loadstone.report.figure_drawing import Figure, draw, settings
 from loadstone.report.queries import Row
@@ -81,25 +79,17 @@ def build(page_file: Path, folder: Path, declared: Mapping[str, Any]) -> list[Pa
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
+        if page is None:
+            return written
+        for figure in all_figures(page, wanted.loads):
+            if not figure.rows:
+                continue
+            for kind, content in draw(figure, page.specs, page.data["variants"], wanted):
+                written.append(folder / f"{figure.name}.{kind}")
+                durable.replace(written[-1], content)
     except OSError as error:
-        raise LoadstoneError(f"the folder {folder} cannot be created: {error.strerror or error}") from None
-    if page is None:
-        return written
-    figure_font.register()
-    for figure in all_figures(page, wanted.loads):
-        if not figure.rows:
-            continue
-        for kind, content in draw(figure, page.specs, page.data["variants"], wanted):
-            written.append(folder / f"{figure.name}.{kind}")
-            _write(written[-1], content)
+        raise LoadstoneError(f"{error.filename or folder} cannot be written: {error.strerror or error}") from None
     return written
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        durable.replace(path, content)
-    except OSError as error:
-        raise LoadstoneError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 # --- which figures there are ------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit)
         alt.Tooltip("interval:N", title="Interval"),
         alt.Tooltip("warning:N", title="Warning"),
     ]
-    return _rows(data, styles, load, x, 0.0, tooltip=tooltip, hollow="!datum.sure", lines=2, params=_AROUND_ZERO)
+    return _rows(data, styles, load, x, 0.0, tooltip=tooltip, hollow="!datum.sure", params=_AROUND_ZERO)
 
 
 def _to_baseline(
@@ -129,14 +129,14 @@ def _to_baseline(
     )
 
 
-def _place(load: Load, *, above: bool = False, lines: int = 1) -> alt.Y:
+def _place(load: Load, *, above: bool = False) -> alt.Y:
     """The axis of rows: a mark is in a row, or `above` it."""
     axis = alt.Axis(
         labelExpr=_NAME,
         labelLimit=420,
         labelColor="var(--ink)",
         labelOverlap=False,
-        labelOffset=-6.5 * (lines - 1),
+        labelOffset={"expr": f"-6.5 * (length({_NAME}) - 1)"},
         grid=False,
         # Above the names: beside them, it would lie upon long ones.
         titleAngle=0,
@@ -161,11 +161,10 @@ def _rows(
     hollow: str,
     below: Sequence[alt.Chart] = (),
     shaped: bool = False,
-    lines: int = 1,
 ) -> alt.LayerChart:
-    base = alt.Chart().encode(y=_place(load, lines=lines))
+    base = alt.Chart().encode(y=_place(load))
     # Every layer is over all rows, so that they keep their order: what a row lacks is not drawn.
-    between = alt.Chart().mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True, lines=lines))
+    between = alt.Chart().mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True))
     # Once, not once for each row; inline data would not do, for the page's script puts its own in place of them.
     none = alt.Chart().transform_aggregate(n="count()").mark_rule(stroke="var(--ink-soft)", strokeDash=[3, 3])
     interval = base.mark_rule(strokeWidth=2.2).encode(
