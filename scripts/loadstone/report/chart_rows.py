@@ -116,59 +116,39 @@ def across_load(
     """The charts across load; `means` and `ok_means` (of code 200) give a cell's (mean, standard deviation) in ns."""
     return {
         "latency": _latency(cells, styles, unit, means, found),
-        "success": _success_latency(cells, styles, unit, ok_means, found),
+        "success": _latency(cells, styles, unit, ok_means, found, prefix="ok_"),
         "failed": _failures(cells, styles),
         "errors": _errors(cells, found_errors, styles),
     }
 
 
 def _latency(
-    cells: Sequence[Row], styles: Sequence[Style], unit: Unit, means: Callable[[Row], Means], found: Conclusions
-) -> Columns:
-
-    def estimates(cell: Row) -> dict[str, list[Any]]:
-        percentiles = {
-            name: [unit.of(cell[f"{name}_ns"]), *interval(cell, name, unit), bool(cell[f"{name}_estimable"])]
-            for name in ("p50", "p90", "p99")
-        }
-        return percentiles | {name: _band(*values, unit) for name, values in means(cell).items()}
-
-    return _across_load(cells, styles, found, estimates, "n_requests")
-
-
-def _success_latency(
-    cells: Sequence[Row], styles: Sequence[Style], unit: Unit, means: Callable[[Row], Means], found: Conclusions
-) -> Columns:
-    """The same of requests that were answered with 200; their percentiles have no intervals."""
-
-    def estimates(cell: Row) -> dict[str, list[Any]]:
-        requests = cell["ok_n_requests"] or 0
-        percentiles = {
-            name: [unit.of(cell[f"ok_{name}_ns"]), None, None, stats.estimable(requests, PERCENTILES[name])]
-            for name in ("p50", "p90", "p99")
-        }
-        return percentiles | {name: _band(*values, unit) for name, values in means(cell).items()}
-
-    return _across_load(cells, styles, found, estimates, "ok_n_requests")
-
-
-def _across_load(
     cells: Sequence[Row],
     styles: Sequence[Style],
+    unit: Unit,
+    means: Callable[[Row], Means],
     found: Conclusions,
-    estimates: Callable[[Row], Mapping[str, Sequence[Any]]],
-    requests: str,
+    *,
+    prefix: str = "",
 ) -> Columns:
-    rows = []
+    """Latency across load; `prefix` ``ok_``: of requests that were answered with 200, percentiles without intervals."""
+    rows, ends = [], ("value", "low", "high", "estimable")
     for cell in cells:
-        own = estimates(cell)
-        ends = ("value", "low", "high", "estimable")
+        requests = cell[f"{prefix}n_requests"] or 0
+        own: dict[str, Sequence[Any]] = {}
+        for name in ("p50", "p90", "p99"):
+            value = unit.of(cell[f"{prefix}{name}_ns"])
+            if prefix:
+                own[name] = value, None, None, stats.estimable(requests, PERCENTILES[name])
+            else:
+                own[name] = value, *interval(cell, name, unit), bool(cell[f"{name}_estimable"])
+        own |= {name: _band(*values, unit) for name, values in means(cell).items()}
         rows.append(
             {
                 "variant": cell["variant"],
                 "load": cell["rate"],
                 "runs": cell["n_runs"],
-                "requests": cell[requests] or 0,
+                "requests": requests,
                 "beyond": _is_beyond(found, cell["variant"], cell["rate"]),
                 **{end: {name: values[at] for name, values in own.items()} for at, end in enumerate(ends)},
             }

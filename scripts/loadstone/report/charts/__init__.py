@@ -18,9 +18,8 @@ from loadstone.report.charts.distributions import latency_by_time_and_load, perc
 from loadstone.report.charts.effects import added_by_layers, errors_to_baseline, ratio_to_baseline, shift_to_baseline
 from loadstone.report.charts.history import latency_through_time, share_through_time
 from loadstone.report.charts.load import (
-    errors_across_load,
-    failed_share_across_load,
     latency_across_load,
+    share_across_load,
     success_latency_across_load,
 )
 from loadstone.report.charts.reported import fit_line, percentile_curves, reported_across_load
@@ -63,8 +62,8 @@ def specifications(styles: Sequence[Style], unit: Unit, load: Load) -> dict[str,
     made: dict[str, alt.Chart | alt.LayerChart | alt.FacetChart] = {
         "latency": latency_across_load(ROWS, styles, unit, load),
         "success": success_latency_across_load(ROWS, styles, unit, load),
-        "failed": failed_share_across_load(ROWS, styles, load),
-        "errors": errors_across_load(ROWS, styles, load),
+        "failed": share_across_load(ROWS, styles, load, "Failed requests (%)"),
+        "errors": share_across_load(ROWS, styles, load, "Share of requests (%)"),
         "time": latency_over_time(ROWS, styles, unit),
         "cdf": run_distribution(ROWS, unit),
         "points": run_requests(ROWS, unit),

@@ -132,14 +132,9 @@ def wrapped(title: str) -> list[str]:
     return textwrap.wrap(title, _LETTERS)
 
 
-def latency_x(unit: Unit) -> alt.X:
-    """An axis of latencies that lies."""
-    return alt.X("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
-
-
-def latency_y(unit: Unit) -> alt.Y:
-    """An axis of latencies that stands."""
-    return alt.Y("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+def latency_y(unit: Unit, field: str = "value") -> alt.Y:
+    """An axis of latencies."""
+    return alt.Y(f"{field}:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
 
 
 def colour(styles: Sequence[Style]) -> alt.Color:

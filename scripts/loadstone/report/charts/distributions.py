@@ -13,6 +13,7 @@ from loadstone.report.charts.base import (
     colour,
     dashes,
     direct_labels,
+    latency_y,
     layered,
     parameters,
     shapes,
@@ -129,7 +130,7 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
         scale=alt.Scale(type="log", nice=False, domainMin=1),
         axis=alt.Axis(values=_NINES, labelExpr="format(100 - 100 / datum.value, '.6~r') + ' %'", grid=True),
     )
-    latency = alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    latency = latency_y(unit)
     pooled = alt.Chart(ROWS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
     each = (
         alt.Chart(RUNS)

@@ -45,23 +45,13 @@ def ratio_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.La
 
 def shift_to_baseline(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
     """The same of shifts, in the page's unit."""
-    x = alt.X(
-        "point:Q",
-        title=f"Latency added to the baseline's ({unit.symbol})",
-        scale=alt.Scale(nice=False, zero=False, padding=10),
-        axis=alt.Axis(format=",.4~r", grid=True),
-    )
+    x = _added(f"Latency added to the baseline's ({unit.symbol})")
     return _to_baseline(data, styles, load, x, 0.0, params=_AROUND_ZERO)
 
 
 def errors_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
     """The same of shares of failed requests, in percentage points. There is no margin of these."""
-    x = alt.X(
-        "point:Q",
-        title="Failed requests added (% points)",
-        scale=alt.Scale(nice=False, zero=False, padding=10),
-        axis=alt.Axis(format=",.4~r", grid=True),
-    )
+    x = _added("Failed requests added (% points)")
     return _to_baseline(data, styles, load, x, 0.0, params=within("-MAX_VALUE", "MAX_VALUE"), banded=False)
 
 
@@ -72,12 +62,6 @@ def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit)
     interval, shown, warning, sure.
     """
     title = f"Latency added ({unit.symbol})"
-    x = alt.X(
-        "point:Q",
-        title=title,
-        scale=alt.Scale(nice=False, zero=False, padding=10),
-        axis=alt.Axis(format=",.4~r", grid=True),
-    )
     tooltip = [
         alt.Tooltip("label:N", title="Step"),
         alt.Tooltip("load:Q", title=load.title, format=",~r"),
@@ -85,7 +69,16 @@ def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit)
         alt.Tooltip("interval:N", title="Interval"),
         alt.Tooltip("warning:N", title="Warning"),
     ]
-    return _rows(data, styles, load, x, 0.0, tooltip=tooltip, hollow="!datum.sure", params=_AROUND_ZERO)
+    return _rows(data, styles, load, _added(title), 0.0, tooltip=tooltip, hollow="!datum.sure", params=_AROUND_ZERO)
+
+
+def _added(title: str) -> alt.X:
+    return alt.X(
+        "point:Q",
+        title=title,
+        scale=alt.Scale(nice=False, zero=False, padding=10),
+        axis=alt.Axis(format=",.4~r", grid=True),
+    )
 
 
 def _to_baseline(

@@ -121,20 +121,11 @@ def _across_load(
     ).properties(params=parameters(within(lowest, highest)))
 
 
-def failed_share_across_load(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
-    """Share of requests that failed, across load, with its spread over runs.
+def share_across_load(data: Data, styles: Sequence[Style], load: Load, title: str) -> alt.LayerChart:
+    """Share of requests that failed, or that had one class of error, across load, with its spread over runs.
 
     Rows: variant, label, load, share (in percent, like low and high), low, high, interval.
     """
-    return _share_across_load(data, styles, load, "Failed requests (%)")
-
-
-def errors_across_load(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
-    """Share of requests with one class of error, across load; rows as for `failed_share_across_load`."""
-    return _share_across_load(data, styles, load, "Share of requests (%)")
-
-
-def _share_across_load(data: Data, styles: Sequence[Style], load: Load, title: str) -> alt.LayerChart:
     share = alt.Y("share:Q", title=title, axis=alt.Axis(format=",.3~r"), scale=alt.Scale(domainMin=0))
     base = alt.Chart(data).encode(x=load_axis(load), color=colour(styles))
     points = base.encode(

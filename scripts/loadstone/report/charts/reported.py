@@ -13,6 +13,7 @@ from loadstone.report.charts.base import (
     colour,
     dashes,
     direct_labels,
+    latency_y,
     layered,
     load_axis,
     shapes,
@@ -31,7 +32,7 @@ def reported_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: 
         .mark_point(filled=True, size=64, opacity=0.85)
         .encode(
             x=load_axis(load),
-            y=alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r")),
+            y=latency_y(unit),
             color=colour(styles),
             **shapes(styles),
             tooltip=[
@@ -61,7 +62,7 @@ def percentile_curves(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
         ),
     )
     base = alt.Chart(data).encode(x=nines, color=colour(styles), detail="series:N")
-    latency = alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    latency = latency_y(unit)
     tooltip = [
         alt.Tooltip("label:N", title="Variant"),
         alt.Tooltip("series:N", title="Run"),

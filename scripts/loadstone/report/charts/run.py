@@ -13,7 +13,6 @@ from loadstone.report.charts.base import (
     colour,
     dashes,
     direct_labels,
-    latency_x,
     latency_y,
     layered,
     load_axis,
@@ -30,7 +29,7 @@ def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
     title = "Time since the start of the test (s)"
     time = alt.X("time:Q", title=title, scale=alt.Scale(nice=False, zero=False))
     base = alt.Chart(data).encode(x=time, color=colour(styles))
-    latency = alt.Y("value:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    latency = latency_y(unit)
     points = base.encode(
         y=latency,
         tooltip=[
@@ -67,7 +66,8 @@ def run_distribution(data: Data, unit: Unit) -> alt.LayerChart:
 
     Rows: latency, share.
     """
-    base = alt.Chart(data).encode(x=latency_x(unit))
+    latency = alt.X("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    base = alt.Chart(data).encode(x=latency)
     share = alt.Y("share:Q", title="Requests at most that slow (%)", scale=alt.Scale(domain=[0, 100]))
     tooltip = [
         alt.Tooltip("share:Q", title="Share of requests (%)", format=".4~r"),
@@ -85,7 +85,7 @@ def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
     """
     base = alt.Chart(data).encode(
         x=_request_number(),
-        y=latency_y(unit),
+        y=latency_y(unit, "latency"),
         tooltip=[
             alt.Tooltip("number:Q", title="Request", format=","),
             alt.Tooltip("latency:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
@@ -119,7 +119,7 @@ def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
     )
     title = f"Latency ({unit.symbol})"
     extent = base.mark_rule(stroke="var(--run)", opacity=0.3, strokeWidth=2).encode(
-        y=alt.Y("min:Q", title=title, axis=alt.Axis(format=",.4~r")), y2="max:Q"
+        y=latency_y(unit, "min"), y2="max:Q"
     )
     tail = base.mark_line(stroke="var(--run)", strokeWidth=1.25, strokeDash=[4, 3]).encode(
         y=alt.Y("p99:Q", title=title)
