@@ -49,7 +49,7 @@ class Questions:
         self.connection = connection
         self._requests_files = list(requests_files)
 
-    def rows(self, name: str, **values: Any) -> list[Row]:
+    def rows(self, name: str, /, **values: Any) -> list[Row]:
         """The rows that ``sql/<name>.sql`` gives, as dictionaries by column name."""
         cursor = self.connection.execute(sql.load(name), values)
         columns = [column[0] for column in cursor.description or ()]
@@ -82,12 +82,11 @@ class Questions:
         """The same for a query over requests (``$files``); none where the campaigns have none."""
         return self.rows(name, files=self._requests_files, **values) if self._requests_files else []
 
-    def read_requests(self, rate: float) -> None:
-        """Make the temporary table `page_requests` of one rate; it is empty where the campaigns have no requests."""
+    def read_requests(self, rate: float) -> bool:
+        """Make the temporary table `page_requests` of one rate; False where the campaigns have no requests."""
         if self._requests_files:
             self.connection.execute(sql.load("page_requests"), {"files": self._requests_files, "rate": rate})
-        else:
-            self.connection.execute(sql.load("page_no_requests"))
+        return bool(self._requests_files)
 
 
 def in_order(rows: Iterable[Row], variants: Iterable[str]) -> list[Row]:

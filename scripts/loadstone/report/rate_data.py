@@ -59,17 +59,18 @@ def gather(
     questions: Questions, rate: float, unit: Unit, findings: RunFindings, styles: Sequence[Style]
 ) -> dict[str, Any]:
     """The content of one rate's data file; latencies in `unit`, times in seconds. `styles` are the page's variants."""
-    questions.read_requests(rate)
+    over_time, runs = [], []
+    if questions.read_requests(rate):
+        over_time = questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN)
+        runs = _runs(questions, rate, unit, run_findings.of_rate(findings, rate, unit))
     return {
         "charts": {
-            "time": chart_rows.latency_over_time(
-                questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN), styles, unit
-            ),
+            "time": chart_rows.latency_over_time(over_time, styles, unit),
             "usage": chart_rows.resource_usage(resources_section.over_time(questions, rate), styles, "time"),
         },
         "shares": SHARES,
         "needs": {name: stats.requests_needed(share) for name, share in PERCENTILES.items()},
-        "runs": _runs(questions, rate, unit, run_findings.of_rate(findings, rate, unit)),
+        "runs": runs,
     }
 
 

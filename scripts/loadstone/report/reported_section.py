@@ -145,14 +145,10 @@ def _unsupported(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _source_text(row: Row) -> str:
     """Where a run's reported figures come from."""
-    return f"{_report_of(row)}{' (contradicted, see problems)' if row['doubted'] else ''}"
-
-
-def _report_of(row: Row) -> str:
-    tool = row["generator"] or "unknown tool"
+    tool, doubt = row["generator"] or "unknown tool", " (contradicted, see problems)" if row["doubted"] else ""
     if row["source"].endswith((".summary.csv", ".summary.csv.zst")):
-        return f"a printed table of {tool}'s figures"
-    return f"{tool}'s {'histogram' if row['evidence'] == 'histogram' else 'report'}"
+        return f"a printed table of {tool}'s figures{doubt}"
+    return f"{tool}'s {'histogram' if row['evidence'] == 'histogram' else 'report'}{doubt}"
 
 
 def exact(latency_ns: float | None, unit: Unit, resolution_ns: float | None) -> str:
@@ -228,7 +224,7 @@ def meanings(questions: Questions, runs: Sequence[Row]) -> list[Row]:
     tools = sorted({str(run["generator"]) for run in runs})
     if len(set(map(load_generators.meaning, tools))) < 2:
         return []
-    known = {row["generator"]: _meaning(row) for row in questions.rows("page_generators")}
+    known = {row["generator"]: _meaning(row) for row in questions.rows("table_rows", name="generators")}
     return [
         known.get(tool, {})
         | {

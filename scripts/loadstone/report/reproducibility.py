@@ -79,7 +79,7 @@ def context(name: str, evidence: Evidence) -> dict[str, Any]:
     for cell in cells:
         tools |= cell.tools
     facts = [
-        ("Built with", ", ".join([f"Loadstone {__version__}", *_library_versions()])),
+        ("Built with", ", ".join(f"{name} {text}" for name, text in _versions().items())),
         ("Collected with", joined([generators, *(f"{tool} {text}" for tool, text in sorted(tools.items()))])),
         ("Seed of the order of runs", f"{seeds} (order: {orders or 'not recorded'})" if seeds else "not recorded"),
         (
@@ -96,13 +96,10 @@ def context(name: str, evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def python_version() -> str:
-    """What decides how Python computes: ``3.12``."""
-    return ".".join(platform.python_version_tuple()[:2])
-
-
-def _library_versions() -> list[str]:
-    return [f"Python {python_version()}", *(f"{name} {version(name)}" for name in _LIBRARIES)]
+def _versions() -> dict[str, str]:
+    """Of what computes; Python's without the part that changes nothing."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"Loadstone": __version__, "Python": python, **{name: version(name) for name in _LIBRARIES}}
 
 
 # --- RO-Crate ---------------------------------------------------------------------------------------------------------
@@ -244,19 +241,19 @@ def _hashed(name: str, digest: str) -> Entity:
 
 
 def _own_software() -> list[Entity]:
-    libraries = [_software(name, version(name), f"https://pypi.org/project/{name}/") for name in _LIBRARIES]
-    python = _software("Python", python_version(), "https://www.python.org/")
-    return [_software("Loadstone", __version__, None), python, *libraries]
+    homes = {"Loadstone": None, "Python": "https://www.python.org/"}
+    return [
+        _software(name, text, homes.get(name, f"https://pypi.org/project/{name}/"))
+        for name, text in _versions().items()
+    ]
 
 
 def _collected_with(described: Iterable[Metadata]) -> list[Entity]:
     """Load generators and programs that metadata name with their versions."""
-    named: dict[tuple[str, str], None] = {}
+    named: set[tuple[str, str]] = set()
     for cell in described:
-        named[cell.generator, cell.generator_version or ""] = None
-        named |= dict.fromkeys(
-            (name.title() if name == "loadstone" else name, text) for name, text in cell.tools.items()
-        )
+        named.add((cell.generator, cell.generator_version or ""))
+        named |= {(name.title() if name == "loadstone" else name, text) for name, text in cell.tools.items()}
     return [_software(name, text, _HOMES.get(name)) for name, text in sorted(named)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, halves
 from loadstone.archive.run_records import RunRecord
 from loadstone.report import numbers
-from loadstone.report.numbers import SHOWN, Unit, counted, duration, rate_name, significant
+from loadstone.report.numbers import SHOWN, Unit, counted, duration, joined, rate_name, significant
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.stats import run_shape
 
@@ -169,7 +169,7 @@ def _drifting(row: Row) -> str:
     change = f"{_percent(abs(row['change_share']))} over the run"
     # The probability is that of a straight line: it is nothing about a curve.
     if isclose(row["change_share"], row["trend_share"], rel_tol=1e-6):
-        return _joined(change, p_text(row["trend_p"]))
+        return joined((change, p_text(row["trend_p"])))
     return f"{change}, most of it at the start"
 
 
@@ -181,30 +181,22 @@ def _changing_level(row: Row, unit: Unit) -> str:
 def _periodic(row: Row) -> str:
     every = duration(row["period_s"]) if row["period_s"] is not None else f"{row['period_requests']:,.0f} requests"
     above = f"peak {_percent(row['period_share'])} above trough" if row["period_share"] is not None else ""
-    return _joined(f"every {every}", above, p_text(row["period_p"]))
+    return joined((f"every {every}", above, p_text(row["period_p"])))
 
 
 def _several_modes(row: Row) -> str:
-    return _joined(f"dip {significant(row['dip'])}", p_text(row["dip_p"])) if row["dip"] is not None else ""
+    return joined((f"dip {significant(row['dip'])}", p_text(row["dip_p"]))) if row["dip"] is not None else ""
 
 
 def _percent(share: float | None) -> str:
     return f"{significant(None if share is None else 100 * share, 2)} %"
 
 
-def _uneven(row: Row) -> str:
-    return halves(row["half_ratio"])
-
-
-def _joined(*parts: str) -> str:
-    return ", ".join(filter(None, parts))
-
-
 _EVIDENCE: dict[str, Callable[[Row], str]] = {
     run_shape.WARMING_UP: _warming_up,
     run_shape.DRIFTING_UP: _drifting,
     run_shape.DRIFTING_DOWN: _drifting,
-    run_shape.UNEVEN: _uneven,
+    run_shape.UNEVEN: lambda row: halves(row["half_ratio"]),
     run_shape.PERIODIC: _periodic,
     run_shape.SEVERAL_MODES: _several_modes,
 }
