@@ -9,15 +9,13 @@ Removing such a file accepts the campaign as it is now.
 import json
 import os
 import re
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from loadstone.archive import Campaign, encode
+from loadstone.archive import Campaign, decode, encode
 from loadstone.archive.durable import replace
 from loadstone.archive.staging import read_checksums
 from loadstone.errors import LoadstoneError
@@ -25,9 +23,7 @@ from loadstone.tables.cell import load_records, sha256_or_none
 from loadstone.tables.layout import prepare_folder, text
 
 RECORDS = ".checksums"
-_PROGRESS = "unfinished.json"
 _ABOVE = "above"  # name of the record of files that lie above the campaigns; campaigns lie in folders
-_LONGEST_PAUSE_S = 24 * 3600
 _SAY_EVERY_S = 10.0
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
@@ -88,30 +84,23 @@ def verify_archive(root: Path, tables: Path, log: Log) -> None:
 def verify(root: Path, tables: Path, log: Log) -> Findings:
     """Hash every file of the archive and compare; what has no record yet gets one below `tables`.
 
-    An interrupted verification is continued by the next one within a day. Raises LoadstoneError when the archive can't
-    be listed or `tables` can't be written. Files and folders whose names begin with a dot are no part of the archive.
+    Raises LoadstoneError when the archive can't be listed or `tables` can't be written. Files and folders whose names
+    begin with a dot are no part of the archive.
     """
     if not root.is_dir():
         raise LoadstoneError(f"the archive {root} is no folder; there is nothing to verify")
-    progress = _Progress(tables, root)
     groups = _grouped(root)
     for group in _recorded_groups(tables):
         groups.setdefault(group, {})
-    if progress.done:
-        log(f"continuing the verification of {progress.begun}: {len(progress.done)} campaigns are done")
     total, last_said = Findings(), time.monotonic()
     for number, (group, files) in enumerate(sorted(groups.items()), 1):
-        found = progress.done.get("/".join(map(encode, group)))
-        if found is None:
-            found = _Verifier(root, tables, group, files).verify()
-            progress.add("/".join(map(encode, group)), found)
-            for line in found.lines():
-                log(line)
+        found = _Verifier(root, tables, group, files).verify()
+        for line in found.lines():
+            log(line)
         total.add(found)
         if time.monotonic() - last_said > _SAY_EVERY_S:
             last_said = time.monotonic()
             log(f"{number} of {len(groups)} campaigns: {total.summary()}")
-    progress.end()
     return total
 
 
@@ -129,35 +118,21 @@ def _grouped(root: Path) -> dict[Group, dict[str, Path]]:
 
 
 def files(root: Path) -> Iterator[str]:
-    """Every file of an archive by its path within it; links are followed."""
-    yield from _files_below(root, root, set())
-
-
-def _files_below(root: Path, folder: Path, seen: set[tuple[int, int]]) -> Iterator[str]:
-    """Paths below `folder`, relative to `root`; links are followed, every folder is entered once."""
-    try:
-        status = folder.stat()
-        if (status.st_dev, status.st_ino) in seen:
-            return
-        seen.add((status.st_dev, status.st_ino))
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except OSError as error:
-        if folder == root:
-            raise LoadstoneError(f"the archive {root} cannot be listed: {error.strerror}") from None
-        yield folder.relative_to(root).as_posix()  # shows up as a file that can't be read
-        return
-    for entry in entries:
-        if entry.name.startswith("."):
+    """Every file of an archive by its path within it; links are followed, every folder is entered once."""
+    refused: list[OSError] = []
+    seen: set[Path] = set()
+    for path, folders, names in os.walk(root, onerror=refused.append, followlinks=True):
+        folder = Path(path)
+        if folder.resolve() in seen:
+            folders.clear()
             continue
-        try:
-            mode = entry.stat().st_mode
-        except OSError:
-            mode = 0
-        if stat.S_ISDIR(mode):
-            yield from _files_below(root, Path(entry.path), seen)
-        else:
-            yield Path(entry.path).relative_to(root).as_posix()
+        seen.add(folder.resolve())
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from ((folder / name).relative_to(root).as_posix() for name in sorted(names) if not name.startswith("."))
+    for error in refused:
+        if Path(error.filename) == root:
+            raise LoadstoneError(f"the archive {root} cannot be listed: {error.strerror}")
+        yield Path(error.filename).relative_to(root).as_posix()  # shows up as a file that can't be read
 
 
 # --- what was recorded -----------------------------------------------------------------------------------------------
@@ -169,60 +144,29 @@ def _record_file(tables: Path, group: Group) -> Path:
 
 
 def _recorded_groups(tables: Path) -> Iterator[Group]:
-    for path in (tables / RECORDS).glob("**/*.json"):
-        if path == tables / RECORDS / _PROGRESS:
-            continue
-        group = _read(path).get("group")
-        if isinstance(group, list) and _record_file(tables, tuple(group)) == path:
-            yield tuple(group)
+    for path in (tables / RECORDS).glob("*/*/*.json"):
+        yield tuple(map(decode, path.relative_to(tables / RECORDS).with_suffix("").parts))
+    if _record_file(tables, ()).exists():
+        yield ()
 
 
-def _read(path: Path) -> dict[str, object]:
-    """A record, empty where there is none. One that is no record any more would hide what changed: LoadstoneError."""
+def _read(path: Path) -> dict[str, str] | None:
+    """First-seen hashes by path; None where there is no record.
+
+    One that is no record any more would hide what changed: LoadstoneError.
+    """
     try:
-        content = json.loads(path.read_bytes())
-        if not (isinstance(content, dict) and isinstance(content.get("group"), list) and _is_listing(content)):
+        digests: dict[str, str] = json.loads(path.read_bytes())["files"]
+        if not all(isinstance(digest, str) for digest in digests.values()):
             raise ValueError("it is no record of files")
-        return content
+        return digests
     except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise LoadstoneError(
             f"{path} cannot be read ({error}); it holds what the archive's files were when they were first seen. "
             "Restore it, or remove it to record them anew"
         ) from None
-
-
-def _is_listing(content: Mapping[str, object]) -> bool:
-    files = content.get("files")
-    return isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
-
-
-class _Progress:
-    """What an interrupted verification had finished; gone when one has ended."""
-
-    def __init__(self, tables: Path, root: Path) -> None:
-        self._path = path = tables / RECORDS / _PROGRESS
-        self._root = str(root.resolve())
-        self.done: dict[str, Findings] = {}
-        self.begun = datetime.now(UTC).isoformat(timespec="seconds")
-        prepare_folder(tables, path.parent)
-        try:
-            is_recent = time.time() - path.stat().st_mtime < _LONGEST_PAUSE_S
-            content = json.loads(path.read_bytes())
-            if is_recent and content["archive"] == self._root:
-                self.done = {name: Findings(**found) for name, found in content["done"].items()}
-                self.begun = content["begun"]
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-
-    def add(self, name: str, found: Findings) -> None:
-        self.done[name] = found
-        content = {"archive": self._root, "begun": self.begun}
-        replace(self._path, json.dumps(content | {"done": {k: asdict(v) for k, v in self.done.items()}}).encode())
-
-    def end(self) -> None:
-        self._path.unlink(missing_ok=True)
 
 
 # --- one campaign ----------------------------------------------------------------------------------------------------
@@ -238,9 +182,9 @@ class _Verifier:
 
     def _known(self) -> dict[str, str]:
         """First-seen hashes by path. Before the first verification: what the tables were made from."""
-        files = _read(self.record).get("files")
-        if isinstance(files, dict):
-            return {str(path): str(digest) for path, digest in files.items()}
+        recorded = _read(self.record)
+        if recorded is not None:
+            return recorded
         if not self.group:
             return {}
         records = load_records(self.tables, Campaign(self.root, *self.group))
