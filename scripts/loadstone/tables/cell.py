@@ -5,7 +5,7 @@ no requests. So a cell is read again only when its content changed.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,11 +182,6 @@ class CellTables:
             sum(each.nbytes for each in pending) >= _ROW_GROUP_BYTES
         ):
             self._flush(table)
-
-    def add_rows(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """The same for rows as dictionaries; a column that one lacks is null."""
-        if rows:
-            self.add(table, pa.RecordBatch.from_pylist(rows, schema.TABLES[table]))
 
     def flush(self) -> list[str]:
         """Write what is still pending; the tables that have rows."""

@@ -3,8 +3,8 @@
 import sys
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import groupby
@@ -130,7 +130,8 @@ def _read_in_pool(work: _Work, tables: Path, workers: int) -> Iterator[CellRecor
         ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=end_with_parents) as pool,
     ):
         try:
-            yield from _results(pool.submit(read_cell, cell, variant, tables) for cell, variant in work)
+            for done in as_completed([pool.submit(read_cell, cell, variant, tables) for cell, variant in work]):
+                yield done.result()
         except BrokenProcessPool:
             raise LoadstoneError(
                 "a process that read raw results was killed, most likely for lack of memory; run again with fewer cores"
@@ -138,11 +139,6 @@ def _read_in_pool(work: _Work, tables: Path, workers: int) -> Iterator[CellRecor
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _results(futures: Iterable[Future[CellRecord]]) -> Iterator[CellRecord]:
-    for future in as_completed(list(futures)):
-        yield future.result()
 
 
 @contextmanager
@@ -161,46 +157,35 @@ def _without_main_module() -> Iterator[None]:
 
 def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], tables: Path) -> None:
     ordered = [records[cell.cell.rate, cell.cell.variant_dir] for cell in listing.cells]
-    problems = [*_cell_problems(listing.campaign, ordered), *_listing_problems(listing, records)]
-    parts: dict[str, tuple[Sequence[Mapping[str, Any]], Any]] = {
-        "summaries": ([row for record in ordered for row in record.summaries], schema.TABLES["summaries"]),
-        "incidents": ([row for record in ordered for row in record.incidents], schema.TABLES["incidents"]),
-        "planned": ([row for record in ordered for row in record.planned], schema.TABLES["planned"]),
-        "failures": ([row for record in ordered for row in record.failures], schema.TABLES["failures"]),
-        "problems": (problems, schema.TABLES["problems"]),
-        "facts": (
-            [fact for record in ordered for fact in _facts(record, _requests_file(listing.campaign, record, tables))],
-            schema.FACTS,
-        ),
+    problems = [
+        _cell_key(listing.campaign, record) | {"run": each.run, "source": each.source, "problem": each.problem}
+        for record in ordered
+        for each in record.problems
+    ]
+    problems += _listing_problems(listing, records)
+    parts: dict[str, list[dict[str, Any]]] = {
+        "summaries": [row for record in ordered for row in record.summaries],
+        "incidents": [row for record in ordered for row in record.incidents],
+        "planned": [row for record in ordered for row in record.planned],
+        "failures": [row for record in ordered for row in record.failures],
+        "problems": problems,
+        "facts": [row for record in ordered for row in _facts(listing.campaign, record, tables)],
     }
-    for table, (rows, columns) in parts.items():
-        path = layout.partition(tables, table, listing.campaign) / layout.PART
-        layout.write_rows(tables, path, rows, columns)
+    for table, rows in parts.items():
+        columns = schema.FACTS if table == "facts" else schema.TABLES[table]
+        layout.write_rows(tables, layout.scope_file(tables, table, listing.campaign), rows, columns)
 
 
-def _requests_file(campaign: Campaign, record: CellRecord, tables: Path) -> str | None:
-    """The cell's requests relative to the tables' folder, or None when it has none."""
-    if "requests" not in record.tables:
-        return None
-    path = layout.cell_file(tables, "requests", Cell(campaign, record.rate, record.variant_dir))
-    return path.relative_to(tables).as_posix()
-
-
-def _facts(record: CellRecord, requests_file: str | None) -> Iterator[dict[str, Any]]:
+def _facts(campaign: Campaign, record: CellRecord, tables: Path) -> Iterator[dict[str, Any]]:
     """A cell's runs with what was found wrong with each; a problem of the whole cell is one of every run."""
+    path = layout.cell_file(tables, "requests", Cell(campaign, record.rate, record.variant_dir))
+    requests_file = path.relative_to(tables).as_posix() if "requests" in record.tables else None
     for run in record.runs:
         own = [problem for problem in record.problems if problem.run in (None, run["run"])]
         texts = [(problem.fault, f"{problem.source.rpartition('/')[2]} {problem.problem}".strip()) for problem in own]
         faults = [text for fault, text in texts if fault]
         problems = [text for _, text in texts]
         yield run | {"faults": faults, "problems": problems, "requests_file": requests_file}
-
-
-def _cell_problems(campaign: Campaign, records: Iterable[CellRecord]) -> Iterator[dict[str, Any]]:
-    for record in records:
-        for problem in record.problems:
-            key = _cell_key(campaign, record)
-            yield key | {"run": problem.run, "source": problem.source, "problem": problem.problem}
 
 
 def _listing_problems(listing: CampaignListing, records: Mapping[_Key, CellRecord]) -> Iterator[dict[str, Any]]:
@@ -232,14 +217,8 @@ def read_cell(listing: CellListing, variant: str, tables: Path) -> CellRecord:
     except (LoadstoneError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - a reader's mistake about one cell must not hide all the others
-        return _unread(listing, variant, tables, f"could not be converted: {type(error).__name__}: {error}")
-
-
-def _unread(listing: CellListing, variant: str, tables: Path, why: str) -> CellRecord:
-    """The record of a cell that nothing could be made of: all its runs are there, and left out."""
-    reader = _CellReader(listing, variant, tables)
-    reader.refuse(why[:500])
-    return reader.record
+        why = f"could not be converted: {type(error).__name__}: {error}"
+        return _CellReader(listing, variant, tables).refuse(why[:500])
 
 
 class _CellReader:
@@ -269,12 +248,13 @@ class _CellReader:
         self._read_failures()
         return self.record
 
-    def refuse(self, why: str) -> None:
-        """Describe the cell without reading it."""
+    def refuse(self, why: str) -> CellRecord:
+        """Describe the cell without reading it: all its runs are there, and left out."""
         for table in schema.OF_CELLS:
             layout.cell_file(self.tables, table, self.cell).unlink(missing_ok=True)
         self._problem(None, "", layout.text(why), fault=True)
         self.record.runs += [describe(self.reading, run) for run in self.listing.runs()]
+        return self.record
 
     def _hash(self) -> None:
         """Before anything is read: a file that changes meanwhile then differs from its hash and is read again."""

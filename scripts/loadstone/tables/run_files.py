@@ -195,7 +195,7 @@ class _RunReader:
             problems = Problems()
             samples = known.samples(self.reading.path(file), problems, self._zone())
             for some in _chunks(self.key | vars(sample) for sample in samples):
-                output.add_rows("resources", some)
+                output.add("resources", pa.RecordBatch.from_pylist(some, schema.TABLES["resources"]))
             for text in problems.texts():
                 self._problem(file.name, text)
 

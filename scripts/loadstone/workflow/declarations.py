@@ -140,14 +140,10 @@ class Declarations:
         listings = self.snapshot.listings.values()
         cells = {(item.campaign.app, cell.cell.variant_dir) for item in listings for cell in item.cells}
         names = {(text(app), text(self.variants.canonical(app, folder))) for app, folder in cells}
-        declared = {app: list(variants) for app, variants in self.variants.declared.items()}
-
-        def order(name: tuple[str, str]) -> tuple[str, int, str]:
-            app, variant = name
-            known = declared.get(app, [])
-            return app, known.index(variant) if variant in known else len(cells), variant
-
-        return {variant_slug(*name): name for name in sorted(names, key=order)}
+        declared = [(app, variant) for app, variants in self.variants.declared.items() for variant in variants]
+        order = {name: position for position, name in enumerate(declared)}
+        ordered = sorted(names, key=lambda name: (name[0], order.get(name, len(order)), name[1]))
+        return {variant_slug(*name): name for name in ordered}
 
     # --- pages ---
 

@@ -99,17 +99,17 @@ class Snapshot:
         return list(dict.fromkeys(run.cell for runs in self.missing.values() for run in runs))
 
     @cached_property
-    def _ranks(self) -> dict[tuple[str, str, str, str, str, int], int]:
+    def ranks(self) -> dict[tuple[str, str, str, str, str, int], int]:
+        """Priority of each missing run by campaign, rate, variant and run: the first to attack has the highest.
+
+        Runs of older campaigns come first.
+        """
         ordered = [
             (*key, planned.cell.rate, encode(planned.cell.variant_dir), planned.run)
             for key in sorted(self.missing, key=lambda key: self.listings[key].campaign.instant)
             for planned in self.missing[key]
         ]
-        return {run: len(ordered) - index for index, run in enumerate(ordered)}
-
-    def rank(self, key: Key, rate: str, variant: str, run: int) -> int:
-        """Priority of a missing run: the first to attack has the highest, older campaigns come first. Else 0."""
-        return self._ranks.get((*key, rate, variant, run), 0)
+        return {run: rank for rank, run in enumerate(reversed(ordered), 1)}
 
     # --- markers of what changes archive or cluster ---
 
@@ -172,14 +172,9 @@ def key_of(campaign: Campaign) -> Key:
     return encode(campaign.app), encode(campaign.host), encode(campaign.timestamp)
 
 
-def source_fingerprint(listing: CampaignListing) -> str:
-    """Of what a campaign's tables are made from: its files, and the version of the tables."""
-    return f"{listing.digest()} {VERSION}"
-
-
 def tables_fingerprint(tables: Path, listing: CampaignListing) -> str:
-    """Of a campaign's tables: what they are made from, and the sizes of their files, so that a loss is noticed."""
-    return f"{source_fingerprint(listing)} {layout.converted_digest(tables, listing.campaign)}"
+    """Of a campaign's tables: its files in the archive, the version of tables, and the sizes of the tables' files."""
+    return f"{listing.digest()} {VERSION} {layout.converted_digest(tables, listing.campaign)}"
 
 
 def traces_fingerprint(tables: Path, dump: Dump) -> str:
