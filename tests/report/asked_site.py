@@ -8,7 +8,6 @@ from loadstone.archive import Campaign
 from loadstone.report import query_page
 from loadstone.report.site import write_assets
 from loadstone.tables import layout
-from loadstone.tables.schema import TABLES
 from report.conftest import ENDING, SCRIPT
 from report.synthetic import Made, write
 
@@ -48,7 +47,7 @@ def asked(tmp_path_factory, packages):
     write(tables, good, Made(["plain", "envoy"], [100.0, 300.0], runs=3, requests=1200))
     write(tables, hostile, Made(["plain", SCRIPT, ENDING], [10.0, 50.0], 3, 300, failing=SCRIPT, excluded=("plain", 2)))
     layout.write_rows(
-        tables, layout.partition(tables, "failures", hostile) / layout.PART, [failure(hostile)], TABLES["failures"]
+        tables, layout.partition(tables, "failures", hostile) / layout.PART, [failure(hostile)], "failures"
     )
     campaigns = [good, hostile]
     write_assets(reports)

@@ -14,7 +14,7 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report.site import build_campaign, build_comparison, write_assets
 from loadstone.report.site_layout import slug
-from loadstone.tables import layout, schema
+from loadstone.tables import layout
 from support import rawfiles
 from support.rawfiles import TIMESTAMP, lines, write_cell
 from tables.tabling import Project
@@ -103,4 +103,4 @@ def write_many(
                     added.append(row | {"below": below, "n_runs": 10} | warning | bounds)
     for table, rows in (("effects", compared), ("layers", added)):
         path = layout.scope_file(tables, table, comparison or campaign)
-        layout.write_rows(tables, path, rows, schema.TABLES[table])
+        layout.write_rows(tables, path, rows, table)

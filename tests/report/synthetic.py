@@ -60,7 +60,7 @@ def write(tables: Path, campaign: Campaign, made: Made) -> None:
         layout.campaign_key(campaign) | {"source": "x/<b>notes</b>.txt", "problem": "is no file of a <i>run</i>"}
     ]
     for table, rows in (("runs", runs), ("cells", cells), ("planned", planned), ("problems", problems)):
-        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, TABLES[table])
+        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, table)
 
 
 def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
@@ -77,7 +77,7 @@ def write_compared(tables: Path, campaign: Campaign, comparison: str) -> None:
             row |= {f"{name}_{each}": value for each, value in figures.items()}
         row |= {"all_raw_data_ok_mean_ns": cell["ok_run_mean_ns"], "all_raw_data_ok_std_ns": cell["ok_run_std_ns"]}
         rows.append(row)
-    layout.write_rows(tables, layout.comparison_file(tables, comparison), rows, TABLES["comparisons"])
+    layout.write_rows(tables, layout.comparison_file(tables, comparison), rows, "comparisons")
 
 
 def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, Any]]) -> None:
@@ -91,7 +91,7 @@ def _write_pictured(tables: Path, campaign: Campaign, runs: Sequence[dict[str, A
             for table, rows in distributions.of_cell(source, own).items():
                 drawn[table] += rows
     for table, rows in drawn.items():
-        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, TABLES[table])
+        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, table)
 
 
 def _requests(made: Made, rate: float, position: int, run: int) -> dict[str, np.ndarray]:

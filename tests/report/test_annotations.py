@@ -8,7 +8,6 @@ from loadstone.report import site
 from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
-from loadstone.tables.schema import TABLES
 from report.conftest import SCRIPT, Site
 from report.synthetic import Made, write
 
@@ -61,7 +60,7 @@ def known(tmp_path_factory) -> Site:
     ]
     suggestions.append(suggestion | {"evidence": "followed already", "lines": "", "tagged": True})
     for table, content in (("cells_all", rows), ("suggestions", suggestions)):
-        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, content, TABLES[table])
+        layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, content, table)
     write_assets(reports)
     site.build_campaign(campaign, tables, reports, VARIANTS, {}, entry=ENTRY)
     outside = [f"file {number} <b>" for number in range(10_000)]

@@ -14,7 +14,6 @@ from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from loadstone.tables.database import connect
-from loadstone.tables.schema import TABLES
 from report.conftest import SCRIPT, VARIANTS
 from report.synthetic import Made, write
 
@@ -42,7 +41,7 @@ def build(root: Path, use: Use | None, variants: tuple[str, ...] = ("plain", "en
                         used = {"cpu_millicores": cpu, "memory_mib": memory, "scope": scope, "name": name}
                         rows.append(layout.campaign_key(campaign) | key | used | {"sampled_at": at, "asked_at": at})
             path = layout.cell_file(tables, "resources", Cell(campaign, f"{rate:g}", variant))
-            layout.write_rows(tables, path, rows, TABLES["resources"])
+            layout.write_rows(tables, path, rows, "resources")
     write_assets(root / "reports")
     return site.build_campaign(campaign, tables, root / "reports", VARIANTS, {}), tables
 

@@ -66,8 +66,8 @@ def analyse_campaign(
     """
     declared = Declared(tags, frozenset(excluding), listed, completion_file, folders)
     with database.open_memory() as connection:
-        for table, columns in (("facts", schema.FACTS), *((name, schema.TABLES[name]) for name in _READ)):
-            database.add_view(connection, tables, table, columns, [campaign])
+        for table in ("facts", *_READ):
+            database.add_view(connection, tables, table, [campaign])
         facts = database.rows(connection, "SELECT * FROM facts ORDER BY rate, variant, variant_dir, run")
         planned = database.rows(connection, "SELECT rate, variant, variant_dir, collected FROM planned")
         cache = Cache(tables, layout.cache_file(tables, campaign))
@@ -112,10 +112,10 @@ def analyse_campaign(
     }
     layout.write_tables(tables, campaign, rows)
     path = layout.scope_file(tables, "replicates", campaign)
-    layout.write_rows(tables, path, replicate_rows, schema.REPLICATES, keep_empty=True)
+    layout.write_rows(tables, path, replicate_rows, "replicates", keep_empty=True)
     problems = [key | problem for problem in campaign_checks.problems(campaign, facts, planned, declared)]
     path = layout.partition(tables, "problems", campaign) / _PROBLEMS
-    layout.write_rows(tables, path, problems, schema.TABLES["problems"])
+    layout.write_rows(tables, path, problems, "problems")
     conclusions.of_campaign(campaign, tables, settings)
     return suggestions
 

@@ -70,9 +70,9 @@ def compare(
     `campaigns` are those of its campaigns that are in the tables. Raises LoadstoneError when `tables` can't be written.
     """
     with database.connect(tables, campaigns) as connection:
-        database.add_view(connection, tables, "facts", schema.FACTS, campaigns)
+        database.add_view(connection, tables, "facts", campaigns)
         selection = select(comparison, connection)
-        database.add_view(connection, tables, "replicates", schema.REPLICATES, campaigns)
+        database.add_view(connection, tables, "replicates", campaigns)
         counting = [] if selection.refusals else selection.counting
         cache = Cache(tables, layout.comparison_cache_file(tables, comparison.id))
         pooling = _Pooling(comparison, Source(connection, tables, cache), settings.confidence)

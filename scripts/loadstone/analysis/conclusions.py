@@ -16,7 +16,7 @@ from loadstone.analysis.scope import Scope, Series, Settings, grouped, way
 from loadstone.archive import Campaign, plan
 from loadstone.config.comparisons import Comparison
 from loadstone.stats import Replicates
-from loadstone.tables import database, layout, schema
+from loadstone.tables import database, layout
 
 _Row = dict[str, Any]
 
@@ -35,7 +35,7 @@ _NONE = Replicates({}, {}, {}, 0, 0)
 def of_campaign(campaign: Campaign, tables: Path, settings: Settings) -> None:
     """Write the conclusions from one campaign. Raises LoadstoneError when `tables` can't be written."""
     with database.connect(tables, [campaign]) as connection:
-        database.add_view(connection, tables, "replicates", schema.REPLICATES, [campaign])
+        database.add_view(connection, tables, "replicates", [campaign])
         runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
         by_cell: dict[tuple[float, str], list[_Row]] = {}
         for row in database.rows(connection, "FROM replicates"):

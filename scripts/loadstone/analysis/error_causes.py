@@ -164,7 +164,7 @@ def rows(source: Source, facts: Sequence[dict[str, Any]]) -> Iterator[dict[str, 
 
 def reported(connection: duckdb.DuckDBPyConnection, tables: Path, campaign: Campaign) -> list[dict[str, Any]]:
     """Rows of errors that only a tool's counts report (Artillery)."""
-    database.add_view(connection, tables, "figures", schema.TABLES["figures"], [campaign])
+    database.add_view(connection, tables, "figures", [campaign])
     connection.register("patterns", _patterns())
     return database.rows(connection, sql.load("error_causes_reported"), most=MOST_TEXTS)
 

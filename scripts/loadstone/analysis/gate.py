@@ -38,7 +38,7 @@ from loadstone.stats import history as levels
 from loadstone.stats import shares
 from loadstone.stats.contrasts import holm
 from loadstone.stats.history import Difference, difference
-from loadstone.tables import database, layout, schema
+from loadstone.tables import database, layout
 from loadstone.text import listed, load_unit, rate_text
 
 _Cell = dict[str, Any]
@@ -55,7 +55,7 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
     with database.open_memory() as connection:
         cells = history.measured(connection, tables, campaigns)
         add_open_percentiles(connection, tables, campaigns, cells)
-        database.add_view(connection, tables, "planned", schema.TABLES["planned"], campaigns)
+        database.add_view(connection, tables, "planned", campaigns)
         places: list[_Place] = connection.sql(sql.load("planned_cells")).fetchall()
     findings = judge_cells(cells, places, judged, options)
     findings += _no_longer_measured(places, judged, options)

@@ -174,7 +174,7 @@ def add_open_percentiles(
     if not keys:
         return
     with_open = [each for each in campaigns if tuple(layout.campaign_key(each).values()) in keys]
-    database.add_view(connection, tables, "replicates", schema.REPLICATES, with_open)
+    database.add_view(connection, tables, "replicates", with_open)
     connection.register("percentiles_without_interval", found)
     by_key = {_key(cell): cell for cell in cells}
     for row in connection.sql(sql.load("percentile_replicates")).to_arrow_table().to_pylist():
@@ -221,7 +221,7 @@ def write(
     with database.open_memory() as connection:
         cells = measured(connection, tables, campaigns)
     rows = [row for group in series(cells) for row in _rows(group, notes, margin, confidence)]
-    layout.write_rows(tables, file_of(tables), rows, schema.TABLES[NAME], keep_empty=True)
+    layout.write_rows(tables, file_of(tables), rows, NAME, keep_empty=True)
 
 
 def file_of(tables: Path) -> Path:
@@ -236,11 +236,11 @@ def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Seq
     `cells` and `sending`.
     """
     for table in ("runs", "cells", "sending"):
-        database.add_view(connection, tables, table, schema.TABLES[table], campaigns)
+        database.add_view(connection, tables, table, campaigns)
     # Most campaigns have all requests: their reports are not needed.
     without_cells = set(connection.sql(sql.load("campaigns_without_cells")).fetchall())
     reported = [each for each in campaigns if tuple(layout.campaign_key(each).values()) in without_cells]
-    database.add_view(connection, tables, "summaries", schema.TABLES["summaries"], reported)
+    database.add_view(connection, tables, "summaries", reported)
     cells: list[_Row] = connection.sql(sql.load("history_cells")).to_arrow_table().to_pylist()
     for cell in cells:
         cell["started_at"] = parse_timestamp(cell["timestamp"])

@@ -23,7 +23,7 @@ from loadstone.report import site_layout
 from loadstone.report.output import about_site, as_json, asset, write_page, write_text
 from loadstone.tables import layout
 from loadstone.tables.database import add_view, open_memory
-from loadstone.tables.schema import ROWS, TABLES
+from loadstone.tables.schema import ROWS
 
 # --- DuckDB for browsers ----------------------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConne
     connection = open_memory()
     with open_memory() as source:  # one for all: opening one takes longer than reading a small table
         for name in ASKED:
-            add_view(source, tables, name, TABLES[name], campaigns)
+            add_view(source, tables, name, campaigns)
             rows = source.sql(sql.load("table_rows"), params={"name": name}).to_arrow_table()
             connection.from_arrow(_without_zones(rows)).create(name)
     return connection

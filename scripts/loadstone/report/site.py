@@ -123,7 +123,7 @@ def _inputs(
     campaigns: Sequence[Campaign],
     takes: Callable[[Row], bool] = lambda _: True,
 ) -> reproducibility.Inputs:
-    database.add_view(questions.connection, tables, "facts", schema.FACTS, campaigns)
+    database.add_view(questions.connection, tables, "facts", campaigns)
     return reproducibility.inputs(questions, takes)
 
 
@@ -158,7 +158,7 @@ def build_variants(
     Of tables they read `history` alone; the pages of other variants are removed.
     """
     with database.open_memory() as connection:
-        database.add_view(connection, tables, "history", schema.TABLES["history"], None)
+        database.add_view(connection, tables, "history", None)
         rows = Questions(connection).rows("page_history")
     linked = {
         overview_pages.key_of(layout.campaign_key(campaign)): f"campaigns/{slug(campaign)}.html"

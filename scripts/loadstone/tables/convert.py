@@ -172,8 +172,7 @@ def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], t
         "facts": [row for record in ordered for row in _facts(listing.campaign, record, tables)],
     }
     for table, rows in parts.items():
-        columns = schema.FACTS if table == "facts" else schema.TABLES[table]
-        layout.write_rows(tables, layout.scope_file(tables, table, listing.campaign), rows, columns)
+        layout.write_rows(tables, layout.scope_file(tables, table, listing.campaign), rows, table)
 
 
 def _facts(campaign: Campaign, record: CellRecord, tables: Path) -> Iterator[dict[str, Any]]:

@@ -7,14 +7,13 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.readers import load_generators
 from loadstone.tables import layout
-from loadstone.tables.schema import COMPARED, PLAIN, SCOPED, TABLES, VIEWS
+from loadstone.tables.schema import COMPARED, PLAIN, SCHEMAS, SCOPED, TABLES, VIEWS
 
 _PARTITIONS = "app=*/host=*/timestamp=*"
 _FILES = f"{_PARTITIONS}/*.parquet"
@@ -28,29 +27,26 @@ def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb
     A table without rows has its columns all the same.
     """
     connection = open_memory()
-    for table, columns in TABLES.items():
-        add_view(connection, tables, table, columns, campaigns)
-    connection.from_arrow(_generators()).create_view("generators")
+    for table in TABLES:
+        add_view(connection, tables, table, campaigns)
+    generators = pa.Table.from_pylist(list(load_generators.rows()), SCHEMAS["generators"])
+    connection.from_arrow(generators).create_view("generators")
     for view in VIEWS:
         connection.execute(sql.load(view))
     return connection
 
 
 def add_view(
-    connection: duckdb.DuckDBPyConnection,
-    tables: Path,
-    table: str,
-    columns: pa.Schema | None,
-    campaigns: Sequence[Campaign] | None,
+    connection: duckdb.DuckDBPyConnection, tables: Path, table: str, campaigns: Sequence[Campaign] | None
 ) -> None:
-    """One view of `connect`. Without rows it has `columns`; without those too there is no view."""
+    """A view of one table, as in `connect`."""
     if files := table_files(tables, table, campaigns):
         try:
             connection.sql(sql.load(_query(table)), params={"files": files}).create_view(table)
         except duckdb.Error as error:
             raise damaged(error) from None
-    elif columns is not None:
-        connection.from_arrow(columns.empty_table()).create_view(table)
+    else:
+        connection.from_arrow(SCHEMAS[table].empty_table()).create_view(table)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[dict[str, Any]]:
@@ -97,14 +93,14 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
         database.parent.mkdir(parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)
         with chdir(project_root), duckdb.connect(str(temporary)) as connection:
-            layout.write_rows(
-                shown, shown / "generators" / layout.PART, list(load_generators.rows()), TABLES["generators"]
-            )
-            for table, columns in TABLES.items():
-                if found := table_files(shown, table, None):
-                    files, query = found, _query(table)
-                else:
-                    files, query = [layout.pattern(_write_empty(shown, table, columns))], "view_plain"
+            generators = shown / "generators" / layout.PART
+            layout.write_rows(shown, generators, list(load_generators.rows()), "generators")
+            for table in TABLES:
+                files, query = table_files(shown, table, None), _query(table)
+                if not files:
+                    empty = shown / ".empty" / f"{table}.parquet"
+                    layout.write_rows(shown, empty, [], table, keep_empty=True)
+                    files, query = [layout.pattern(empty)], "view_plain"
                 connection.sql(sql.load(query), params={"files": files}).create_view(table)
             for view in VIEWS:
                 connection.execute(sql.load(view))
@@ -115,10 +111,6 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
         raise LoadstoneError(f"{database} cannot be written: {error.strerror or error}") from None
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _generators() -> pa.Table:
-    return pa.Table.from_pylist(list(load_generators.rows()), TABLES["generators"])
 
 
 def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
@@ -192,10 +184,3 @@ def table_files(tables: Path, table: str, campaigns: Sequence[Campaign] | None) 
 
 def _plain_files(tables: Path, table: str) -> list[str]:
     return [f"{layout.pattern(tables / table)}/{_PLAIN_FILES}"] if any((tables / table).glob(_PLAIN_FILES)) else []
-
-
-def _write_empty(tables: Path, table: str, columns: pa.Schema) -> Path:
-    path = tables / ".empty" / f"{table}.parquet"
-    with layout.written(tables, path) as temporary:
-        pq.write_table(columns.empty_table(), temporary)
-    return path

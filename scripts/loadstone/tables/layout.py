@@ -19,7 +19,7 @@ from loadstone.archive import Campaign, Cell, encode
 from loadstone.archive.durable import replace
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
-from loadstone.tables.schema import OF_CELLS, OF_DUMPS, OF_LISTINGS, TABLES
+from loadstone.tables.schema import OF_CELLS, OF_DUMPS, OF_LISTINGS, SCHEMAS
 
 PART = "part.parquet"
 MANIFESTS = ".manifest"
@@ -135,21 +135,21 @@ def arrow_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> list[dic
 
 
 def write_rows(
-    tables: Path, path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema, *, keep_empty: bool = False
+    tables: Path, path: Path, rows: Sequence[Mapping[str, Any]], table: str, *, keep_empty: bool = False
 ) -> None:
-    """Write rows as one Parquet file in one step; without rows the file is removed unless `keep_empty`."""
+    """Write rows of a table as one Parquet file in one step; without rows the file is removed unless `keep_empty`."""
     if not rows and not keep_empty:
         path.unlink(missing_ok=True)
         return
-    table = pa.Table.from_pylist(arrow_rows(rows, schema), schema=schema)
+    columns = SCHEMAS[table]
     with written(tables, path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+        pq.write_table(pa.Table.from_pylist(arrow_rows(rows, columns), columns), temporary, compression="zstd")
 
 
 def write_tables(tables: Path, of: Campaign | str, content: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Write the rows of several tables that are about one scope (see `scope_file`), also where there are none."""
     for table, rows in content.items():
-        write_rows(tables, scope_file(tables, table, of), rows, TABLES[table], keep_empty=True)
+        write_rows(tables, scope_file(tables, table, of), rows, table, keep_empty=True)
 
 
 # --- what lies there --------------------------------------------------------------------------------------------------

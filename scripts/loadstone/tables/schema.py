@@ -60,14 +60,13 @@ _ALL = _DECLARED["tables"] | _DECLARED["views"] | _DECLARED["internal"]
 ROWS = {table: declared["row"] for table, declared in _ALL.items()}
 COLUMNS = {table: _columns(declared["columns"], _COMMON) for table, declared in _ALL.items()}
 
-# Every table with a view in the database.
-TABLES = {table: _schema(COLUMNS[table]) for table in _DECLARED["tables"]}
+SCHEMAS = {table: _schema(columns) for table, columns in COLUMNS.items()}
+
+# Every table with a view in the database; `facts` and `replicates` have none, since only Loadstone reads them.
+TABLES = {table: SCHEMAS[table] for table in _DECLARED["tables"]}
 
 # Views over these, each made by the SQL file of its name.
-VIEWS = {table: _schema(COLUMNS[table]) for table in _DECLARED["views"]}
-
-# What only Loadstone reads: neither has a view.
-FACTS, REPLICATES = (_schema(COLUMNS[table]) for table in ("facts", "replicates"))
+VIEWS = {table: SCHEMAS[table] for table in _DECLARED["views"]}
 
 # Those of which a cell has a file of its own.
 OF_CELLS = ("requests", "figures", "histograms", "resources")

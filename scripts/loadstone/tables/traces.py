@@ -37,7 +37,7 @@ def convert_dump(dump: Dump, tables: Path, log: Callable[[str], None]) -> None:
     _write_shares(dump, tables, spans)
     key = _key(dump) | {"source": layout.text(dump.source)}
     problems = [key | {"problem": problem} for problem in reading.problems()]
-    layout.write_rows(tables, layout.dump_file(tables, "problems", dump), problems, schema.TABLES["problems"])
+    layout.write_rows(tables, layout.dump_file(tables, "problems", dump), problems, "problems")
     log(f"{layout.text(dump.source)}: {reading.n_traces} traces, {reading.n_spans} spans")
     for problem in problems:
         log(f"{problem['source']} {problem['problem']}")
