@@ -7,7 +7,7 @@ from loadstone.analysis.scope import settings
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     campaign = folders.campaign((names.app, names.host, names.timestamp))
     suggestions = analyse_campaign(campaign, folders.tables, **params.known, settings=settings(params.settings))
     for text in log_lines(suggestions, campaign):

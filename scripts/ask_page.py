@@ -7,6 +7,6 @@ from loadstone.report.query_page import build_ask
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     packages = Path(params.packages) if params.packages else None
     build_ask(folders.campaigns(params.campaigns), folders.tables, folders.reports, packages, params.options)

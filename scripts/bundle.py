@@ -7,7 +7,7 @@ from loadstone.publish import bundle
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     campaigns, dumps = folders.campaigns(params.campaigns), [folders.dump(fields) for fields in params.dumps]
     compared = {name: folders.campaigns(keys) for name, keys in params.comparisons.items()}
     selection = bundle.select(campaigns, compared, dumps, params.declared)

@@ -6,7 +6,7 @@ from loadstone.report.site import build_campaign
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     build_campaign(
         folders.campaign(params.campaign),
         folders.tables,

@@ -9,7 +9,7 @@ from loadstone.workflow.job import Folders, job
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     campaign = folders.campaign((names.app, names.host, names.timestamp))
     cell = Cell(campaign, names.rate, decode(names.variant))
     page = ProgressPage(folders.reports, **params.page, log=log)

@@ -7,7 +7,7 @@ from loadstone.config import comparisons
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     comparison = comparisons.from_config(params.comparison)
     campaigns = folders.campaigns(params.campaigns)
     for refusal in compare(comparison, campaigns, folders.tables, settings(params.settings)).refusals:

@@ -7,7 +7,7 @@ from loadstone.report.site import build_comparison
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     build_comparison(
         comparisons.from_config(params.comparison),
         folders.campaigns(params.campaigns),

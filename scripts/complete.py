@@ -10,7 +10,7 @@ from loadstone.workflow.job import Folders, job
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     campaign = folders.campaign((names.app, names.host, names.timestamp))
     page = ProgressPage(folders.reports, **params.page, log=log)
     attempts = Attempts(campaign.root, **params.sweep, show=page.show, log=log)

@@ -11,7 +11,7 @@ from loadstone.workflow.snapshot import tables_fingerprint
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     campaign = folders.campaign((names.app, names.host, names.timestamp))
     # Before the results are read: what changes meanwhile is converted the next time.
     listing = scan_campaign(campaign)

@@ -10,7 +10,7 @@ from loadstone.tables.traces import prune_dumps
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     campaigns, tables = folders.campaigns(params.campaigns), folders.tables
     prune(tables, campaigns)
     prune_comparisons(tables, params.comparisons)

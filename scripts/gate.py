@@ -7,7 +7,7 @@ from loadstone.errors import LoadstoneError
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     campaigns, candidates = folders.campaigns(params.campaigns), folders.campaigns(params.candidates)
     outcome = gate.judge(campaigns, candidates, folders.tables, Options.from_config(params.gate, **params.settings))
     outcome.write(folders.reports)

@@ -14,7 +14,7 @@ SHOWN = 5  # things outside all campaigns on the terminal
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     found = list(campaigns(folders.archive)) if folders.archive.exists() else []
     others = [*params.not_in_archive, *(f"{path} {why}" for path, why in outside(folders.archive))]
     build_index(

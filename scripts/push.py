@@ -4,5 +4,5 @@ from loadstone.workflow.deterministic import Folders, job
 from loadstone.publish.bucket.transfer import push
 
 with job(snakemake.log[0]) as log:
-    folders = Folders.of(snakemake.params.folders)
+    folders = Folders(snakemake.params.folders)
     push(folders.archive, folders.tables, snakemake.params.storage, log)

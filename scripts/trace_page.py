@@ -5,5 +5,5 @@ from loadstone.report.trace_page import build_trace_page
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     build_trace_page(folders.dump(params.dump), folders.tables, folders.reports, params.options)

@@ -6,7 +6,7 @@ from loadstone.report.site import build_variants
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     build_variants(
         [(app, variant) for app, variant in params.names],
         folders.campaigns(params.campaigns),

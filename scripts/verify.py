@@ -9,7 +9,7 @@ from loadstone.tables.verify import verify_archive
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
-    folders = Folders.of(params.folders)
+    folders = Folders(params.folders)
     if params.bundle:
         workflow = [sys.executable, "-m", "snakemake", "--snakefile", params.snakefile, "tables"]
         command = [*workflow, f"--cores={snakemake.threads}", "--directory"]

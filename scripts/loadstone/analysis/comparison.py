@@ -74,7 +74,7 @@ def compare(
         selection = select(comparison, connection)
         database.add_view(connection, tables, "replicates", campaigns)
         counting = [] if selection.refusals else selection.counting
-        cache = Cache(tables, layout.comparison_cache_file(tables, comparison.id))
+        cache = Cache(tables, layout.cache_file(tables, comparison.id))
         pooling = _Pooling(comparison, Source(connection, tables, cache), settings.confidence)
         # One per row: the runs of a variant at a load that were measured in the same way, with its number.
         series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(counting))]

@@ -116,7 +116,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
 def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
     """Remove the rows of comparisons that are no longer made; `comparisons` are the ids of those that are."""
     for path in (tables / layout.ANSWERS).glob("*.json"):
-        if path not in {layout.comparison_cache_file(tables, comparison) for comparison in comparisons}:
+        if path not in {layout.cache_file(tables, comparison) for comparison in comparisons}:
             path.unlink()
     for table in COMPARED:
         wanted = {layout.comparison_file(tables, comparison, table) for comparison in comparisons}

@@ -77,19 +77,16 @@ def pattern(path: Path) -> str:
 
 def manifest_file(tables: Path, campaign: Campaign) -> Path:
     """Where it is remembered what a campaign's tables were made from."""
-    app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
-    return tables / MANIFESTS / app / host / f"{timestamp}.json"
+    return tables / MANIFESTS / _record_name(campaign)
 
 
-def cache_file(tables: Path, campaign: Campaign) -> Path:
-    """Where the last analysis of a campaign keeps what it computed per cell."""
-    app, host, timestamp = (encode(value) for value in campaign_key(campaign).values())
-    return tables / ANSWERS / app / host / f"{timestamp}.json"
+def cache_file(tables: Path, of: Campaign | str) -> Path:
+    """Where the last analysis of a campaign, or of a comparison by its id, keeps what it computed per cell."""
+    return tables / ANSWERS / (f"{of}.json" if isinstance(of, str) else _record_name(of))
 
 
-def comparison_cache_file(tables: Path, comparison: str) -> Path:
-    """The same for a comparison."""
-    return tables / ANSWERS / f"{comparison}.json"
+def _record_name(campaign: Campaign) -> str:
+    return "/".join(encode(value) for value in campaign_key(campaign).values()) + ".json"
 
 
 def scope_file(tables: Path, table: str, of: Campaign | str) -> Path:

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from loadstone.archive import Campaign, decode, encode
@@ -47,11 +47,6 @@ class Findings:
     def is_intact(self) -> bool:
         """Whether all that was recorded is still there, with the same content."""
         return not (self.changed or self.vanished or self.unreadable)
-
-    def add(self, other: "Findings") -> None:
-        """Take another's findings in."""
-        for name, value in asdict(other).items():
-            setattr(self, name, getattr(self, name) + value)
 
     def lines(self) -> Iterator[str]:
         """One line per file that is not as it was recorded."""
@@ -94,10 +89,7 @@ def verify(root: Path, tables: Path, log: Log) -> Findings:
         groups.setdefault(group, {})
     total, last_said = Findings(), time.monotonic()
     for number, (group, files) in enumerate(sorted(groups.items()), 1):
-        found = _Verifier(root, tables, group, files).verify()
-        for line in found.lines():
-            log(line)
-        total.add(found)
+        _Verifier(root, tables, group, files, found=total, log=log).verify()
         if time.monotonic() - last_said > _SAY_EVERY_S:
             last_said = time.monotonic()
             log(f"{number} of {len(groups)} campaigns: {total.summary()}")
@@ -173,12 +165,16 @@ def _read(path: Path) -> dict[str, str] | None:
 
 
 class _Verifier:
-    def __init__(self, root: Path, tables: Path, group: Group, files: Mapping[str, Path]) -> None:
+    """Adds what it finds in one campaign to `found`."""
+
+    def __init__(
+        self, root: Path, tables: Path, group: Group, files: Mapping[str, Path], *, found: Findings, log: Log
+    ) -> None:
+        self.found, self.log = found, log
         self.root, self.tables, self.group, self.files = root, tables, group, files
         self.record = _record_file(tables, group)
         self.is_first = not self.record.exists()
         self.known = self._known()
-        self.found = Findings()
 
     def _known(self) -> dict[str, str]:
         """First-seen hashes by path. Before the first verification: what the tables were made from."""
@@ -195,7 +191,7 @@ class _Verifier:
             if source.sha256 is not None
         }
 
-    def verify(self) -> Findings:
+    def verify(self) -> None:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             now = dict(zip(self.files, pool.map(sha256_or_none, self.files.values()), strict=True))
         recorded = self._recorded_at_collection()
@@ -203,28 +199,31 @@ class _Verifier:
             self._judge(path, now.get(path), recorded.get(path))
         prepare_folder(self.tables, self.record.parent)
         replace(self.record, json.dumps({"group": self.group, "files": self.known}, indent=0).encode())
-        return self.found
+
+    def _add(self, kind: str, what: str) -> None:
+        getattr(self.found, kind).append(what)
+        self.log(f"{kind}: {what}")
 
     def _judge(self, path: str, now: str | None, recorded: tuple[str, str] | None) -> None:
         known, shown = self.known.get(path), text(path)
         if now is None:
             if not os.path.lexists(self.root / path):
                 if not self._is_being_collected(path):
-                    self.found.vanished.append(shown)
+                    self._add("vanished", shown)
             else:
-                self.found.unreadable.append(shown)
+                self._add("unreadable", shown)
             return
         self.found.checked += 1
         self.found.checked_bytes += self._size(path)
         if recorded is not None and recorded[0] != now:
-            self.found.changed.append(f"{shown} (not what {text(recorded[1])} says)")
+            self._add("changed", f"{shown} (not what {text(recorded[1])} says)")
         elif known is not None and known != now:
             why = "and its checksum file with it: was the run replaced?" if recorded else "since it was first seen"
-            self.found.changed.append(f"{shown} ({why})")
+            self._add("changed", f"{shown} ({why})")
         elif known is None and self.is_first:
             self.found.recorded += 1
         elif known is None:
-            self.found.appeared.append(shown)
+            self._add("appeared", shown)
         if known is None:
             self.known[path] = recorded[0] if recorded else now
 

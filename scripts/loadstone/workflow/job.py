@@ -9,7 +9,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -25,18 +24,11 @@ _INTERRUPTED = 128 + signal.SIGINT  # as shells have it
 Log = Callable[[str], None]
 
 
-@dataclass(frozen=True)
 class Folders:
-    """Archive, tables and reports of a job, and what its parameters name in them."""
+    """Archive, tables and reports of a job, from the parameter `folders` of its rule, and what is named in them."""
 
-    archive: Path
-    tables: Path
-    reports: Path
-
-    @classmethod
-    def of(cls, params: Mapping[str, str]) -> "Folders":
-        """From the parameter `folders` of a rule."""
-        return cls(**{name: Path(folder) for name, folder in params.items()})
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        self.archive, self.tables, self.reports = (Path(folders[name]) for name in ("archive", "tables", "reports"))
 
     def campaign(self, key: Sequence[str]) -> Campaign:
         """By app, host and timestamp as wildcards have them."""
