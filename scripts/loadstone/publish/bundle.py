@@ -30,7 +30,7 @@ from loadstone.publish.site import files as site_files
 from loadstone.report import site_layout
 from loadstone.report.site_layout import slug
 from loadstone.tables import VERSION, layout, verify
-from loadstone.tables.schema import PLAIN, SCOPED
+from loadstone.tables.schema import COMPARED
 from loadstone.text import counted, megabytes
 
 FORMAT = 1  # of bundles; raised when an older Loadstone would misread a newer one
@@ -39,7 +39,6 @@ ARCHIVE, TABLES, SITE, CONFIG = "archive/", "tables/", "site/", "config/"
 # What people say about the archive. The rest of the configuration may hold credentials and is nobody's business.
 CONFIGURATION = ("catalogue.yaml", "comparisons.yaml", "variants.yaml")
 LIBRARIES = ("diptest", "duckdb", "ijson", "msgspec", "numpy", "pyarrow", "ruptures", "scipy")
-_OF_COMPARISONS = (*(table for table in PLAIN if table not in ("generators", "history")), *SCOPED)
 _PROGRESS = next(entry.path for entry in site_layout.ENTRIES if entry.name == "progress")
 _ALWAYS_IN_SITE = ("assets/", "methods.html")
 
@@ -159,7 +158,7 @@ def _of_selection(selection: BundleSelection, tables: Path) -> Iterator[Path]:
             folder = layout.partition(tables, table, campaign)
             yield from (path for path in folder.glob("*.parquet") if not path.name.startswith("."))
     for comparison in selection.comparisons:
-        files = (layout.comparison_file(tables, comparison, table) for table in _OF_COMPARISONS)
+        files = (layout.comparison_file(tables, comparison, table) for table in COMPARED)
         yield from filter(Path.is_file, files)
 
 
