@@ -16,9 +16,8 @@ from loadstone.tables import layout
 from loadstone.tables.schema import COMPARED, PLAIN, SCHEMAS, SCOPED, TABLES, VIEWS
 
 _PARTITIONS = "app=*/host=*/timestamp=*"
-_FILES = f"{_PARTITIONS}/*.parquet"
+_FILES = "*.parquet"
 _OF_DUMPS = "traces-*~*.parquet"
-_PLAIN_FILES = "*.parquet"
 
 
 def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb.DuckDBPyConnection:
@@ -115,14 +114,13 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
 
 def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
     """Remove the rows of comparisons that are no longer made; `comparisons` are the ids of those that are."""
-    for path in (tables / layout.ANSWERS).glob("*.json"):
-        if path not in {layout.cache_file(tables, comparison) for comparison in comparisons}:
-            path.unlink()
+    found = {*(tables / layout.ANSWERS).glob("*.json")}
+    kept = {layout.cache_file(tables, comparison) for comparison in comparisons}
     for table in COMPARED:
-        wanted = {layout.comparison_file(tables, comparison, table) for comparison in comparisons}
-        for path in (tables / table).glob(_PLAIN_FILES):
-            if path not in wanted:
-                path.unlink()
+        found.update((tables / table).glob(_FILES))
+        kept.update(layout.comparison_file(tables, comparison, table) for comparison in comparisons)
+    for path in found - kept:
+        path.unlink()
 
 
 def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
@@ -130,18 +128,16 @@ def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
     kept_manifests = {layout.manifest_file(tables, campaign) for campaign in campaigns}
     kept = kept_manifests | {layout.cache_file(tables, campaign) for campaign in campaigns}
     for records in (layout.MANIFESTS, layout.ANSWERS):
-        for path in tables.glob(f"{records}/*/*/*.json"):
-            if path not in kept:
-                path.unlink()
+        for path in set(tables.glob(f"{records}/*/*/*.json")) - kept:
+            path.unlink()
     done = {
         tables / ".done" / manifest.relative_to(tables / layout.MANIFESTS).with_suffix("")
         for manifest in kept_manifests
     }
-    for folder in tables.glob(".done/*/*/*"):
-        if folder not in done:
-            for record in folder.iterdir():
-                record.unlink()
-            folder.rmdir()
+    for folder in set(tables.glob(".done/*/*/*")) - done:
+        for record in folder.iterdir():
+            record.unlink()
+        folder.rmdir()
     for folder in tables.glob(f"*/{_PARTITIONS}"):
         table = folder.relative_to(tables).parts[0]
         if folder not in {layout.partition(tables, table, campaign) for campaign in campaigns}:
@@ -157,7 +153,7 @@ def _remove_partition(folder: Path) -> None:
     if folder.is_symlink():
         folder.unlink()
     else:
-        for path in folder.glob("*.parquet"):
+        for path in folder.glob(_FILES):
             path.unlink()
         if not any(folder.iterdir()):
             folder.rmdir()
@@ -172,15 +168,10 @@ def _query(table: str) -> str:
 
 def table_files(tables: Path, table: str, campaigns: Sequence[Campaign] | None) -> list[str]:
     """Patterns for DuckDB, each of which matches at least one file."""
-    if table in PLAIN:
-        return _plain_files(tables, table)
-    plain = _plain_files(tables, table) if table in SCOPED else []
-    if campaigns is None:
-        parted = [f"{layout.pattern(tables / table)}/{_FILES}"] if any((tables / table).glob(_FILES)) else []
-        return plain + parted
-    folders = (layout.partition(tables, table, campaign) for campaign in campaigns)
-    return plain + [f"{layout.pattern(folder)}/*.parquet" for folder in folders if any(folder.glob("*.parquet"))]
-
-
-def _plain_files(tables: Path, table: str) -> list[str]:
-    return [f"{layout.pattern(tables / table)}/{_PLAIN_FILES}"] if any((tables / table).glob(_PLAIN_FILES)) else []
+    found = [(tables / table, _FILES)] if table in (*PLAIN, *SCOPED) else []
+    if table not in PLAIN:
+        if campaigns is None:
+            found.append((tables / table, f"{_PARTITIONS}/{_FILES}"))
+        else:
+            found += [(layout.partition(tables, table, campaign), _FILES) for campaign in campaigns]
+    return [f"{layout.pattern(folder)}/{files}" for folder, files in found if any(folder.glob(files))]

@@ -38,14 +38,9 @@ def campaign_key(campaign: Campaign) -> dict[str, str]:
     return {"app": text(campaign.app), "host": text(campaign.host), "timestamp": text(campaign.timestamp)}
 
 
-def partition(tables: Path, table: str, campaign: Campaign) -> Path:
-    """The folder of one table's files of one campaign."""
-    return partition_of(tables, table, campaign.app, campaign.host, campaign.timestamp)
-
-
-def partition_of(tables: Path, table: str, app: str, host: str, timestamp: str) -> Path:
-    """The same for rows whose campaign may be unknown: an empty name is NULL in the table."""
-    named = {"app": app, "host": host, "timestamp": timestamp}
+def partition(tables: Path, table: str, of: Campaign | Dump) -> Path:
+    """The folder of one table's files of a campaign, or of a dump's: what is not known of that is NULL in the table."""
+    named = {"app": of.app, "host": of.host, "timestamp": of.timestamp}
     parts = (f"{name}={encode(text(value)) or _UNKNOWN}" for name, value in named.items())
     return tables.joinpath(table, *parts)
 
@@ -61,8 +56,8 @@ def cell_file(tables: Path, table: str, cell: Cell) -> Path:
 
 
 def dump_file(tables: Path, table: str, dump: Dump) -> Path:
-    """Where the rows of one dump lie; below the hive's name for unknown as far as its campaign is not known."""
-    return partition_of(tables, table, dump.app, dump.host, dump.timestamp) / f"{dump.key}.parquet"
+    """Where the rows of one dump lie."""
+    return partition(tables, table, dump) / f"{dump.key}.parquet"
 
 
 def comparison_file(tables: Path, comparison: str, table: str = "comparisons") -> Path:

@@ -47,9 +47,8 @@ def prune_dumps(tables: Path, dumps: list[Dump]) -> None:
     """Remove the rows of dumps that are no longer in the archive, or belong to another campaign now."""
     for table in schema.OF_DUMPS:
         expected = {layout.dump_file(tables, table, dump) for dump in dumps}
-        for path in (tables / table).glob("app=*/host=*/timestamp=*/traces-*~*.parquet"):
-            if path not in expected:
-                path.unlink()
+        for path in set((tables / table).glob("app=*/host=*/timestamp=*/traces-*~*.parquet")) - expected:
+            path.unlink()
 
 
 def _key(dump: Dump) -> dict[str, Any]:
