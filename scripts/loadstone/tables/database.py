@@ -138,9 +138,9 @@ def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
         for record in folder.iterdir():
             record.unlink()
         folder.rmdir()
+    partitions = {layout.partition(tables, "runs", campaign).parts[-3:] for campaign in campaigns}
     for folder in tables.glob(f"*/{_PARTITIONS}"):
-        table = folder.relative_to(tables).parts[0]
-        if folder not in {layout.partition(tables, table, campaign) for campaign in campaigns}:
+        if folder.parts[-3:] not in partitions:
             _remove_partition(folder)
 
 
