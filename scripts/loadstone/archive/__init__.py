@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -310,10 +310,7 @@ def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListi
     if entry.name == METADATA:
         cell.metadata = (status.st_size, status.st_mtime_ns)
     elif (parsed := parse_name(entry.name)) is not None and entry.is_file():
-        seen = RawFile(
-            parsed.run, parsed.stream, parsed.kind, parsed.format, entry.name, status.st_size, status.st_mtime_ns
-        )
-        cell.files.append(seen)
+        cell.files.append(replace(parsed, size=status.st_size, mtime_ns=status.st_mtime_ns))
     else:
         cell.strays.append(entry.name)
         listing.problems.append((_relative(Path(entry.path), listing.campaign.root), "is no file of a run"))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from loadstone import __version__
 from loadstone.archive import Cell
@@ -103,7 +103,7 @@ def parse(content: Any) -> RunRecord:
         in_cluster=isinstance(_at(content, "cluster"), dict),
         watched=isinstance(_at(content, "incidents"), list),
         incidents=tuple(_incidents(_at(content, "incidents"))),
-        generator_cpus=_positive(_at(content, "sampling", "generator_cpus")),
+        generator_cpus=_number(content, "sampling", "generator_cpus", most=_MOST) or None,
         description=_any_text(_at(content, "description")),
         senders=tuple(_senders(_at(content, "generators"))),
     )
@@ -111,39 +111,44 @@ def parse(content: Any) -> RunRecord:
 
 def _incidents(listed: Any) -> Iterator[Incident]:
     """Only what has a kind is one."""
-    for each in listed if isinstance(listed, list) else []:
-        if isinstance(each, dict) and isinstance(each.get("kind"), str):
+    for each in _objects(listed):
+        if isinstance(each.get("kind"), str):
             kind, what, container, reason, text = map(_any_text, map(each.get, _TEXTS))
-            yield Incident(kind or "", what, container, reason, text, max(1, int(_positive(each.get("count")) or 1)))
+            yield Incident(
+                kind or "", what, container, reason, text, max(1, int(_number(each, "count", most=_MOST) or 1))
+            )
 
 
 def _senders(listed: Any) -> Iterator[Sender]:
-    for each in listed if isinstance(listed, list) else []:
-        number = each.get("generator") if isinstance(each, dict) else None
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < _MOST:
+    for each in _objects(listed):
+        if not _is_integer(number := each.get("generator")) or not 0 <= number < _MOST:
             continue
         pod, node = _any_text(each.get("pod")), _any_text(each.get("node"))
         # Of this machine's, which may share a process.
-        here = [f"{name} {each[name]}" for name in ("process", "processor") if type(each.get(name)) is int]
+        here = [f"{name} {each[name]}" for name in ("process", "processor") if _is_integer(each.get(name))]
         place = " on ".join(here) + (", not pinned" if here and "not_pinned" in each else "") or None
-        offset_ns, uncertainty_ns, drift_ns = map(_nanoseconds, map(each.get, _CLOCK))
-        yield Sender(number, f"{pod} on {node}" if pod and node else place, offset_ns, uncertainty_ns, drift_ns)
+        clock = [value if _is_integer(value) and abs(value) < 1 << 62 else None for value in map(each.get, _CLOCK)]
+        yield Sender(number, f"{pod} on {node}" if pod and node else place, *clock)
 
 
 def _pods(pods: Any) -> tuple[tuple[str, int], ...]:
-    names = [_text(pod, "pod") for pod in (pods if isinstance(pods, list) else [])]
+    names = [_text(pod, "pod") for pod in _objects(pods)]
     return tuple(sorted(Counter(name.partition("/")[0] for name in names if name).items()))
 
 
 def _images(pods: Any) -> tuple[str, ...]:
     found = {
         f"{container}: {image}"
-        for pod in (pods if isinstance(pods, list) else [])
-        if isinstance(images := _at(pod, "images"), dict)
-        for container, image in images.items()
-        if isinstance(image, str) and len(image) < 1000
+        for images in (_at(pod, "images") for pod in _objects(pods))
+        if isinstance(images, dict)
+        for container in images
+        if (image := _text(images, container)) is not None
     }
     return tuple(sorted(found))
+
+
+def _objects(listed: Any) -> list[dict[str, Any]]:
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def _at(content: Any, *keys: str) -> Any:
@@ -157,24 +162,19 @@ def _text(content: Any, *keys: str) -> str | None:
     return value if isinstance(value, str) and len(value) < 1000 else None
 
 
-def _number(content: Any, *keys: str) -> float | None:
+def _number(content: Any, *keys: str, most: float = 1e15) -> float | None:
     value = _at(content, *keys)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < 1e15 else None
+    is_number = _is_integer(value) or isinstance(value, float)
+    return float(value) if is_number and 0 <= value < most else None
 
 
-def _positive(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 < value < _MOST else None
-
-
-def _nanoseconds(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62 else None
+def _is_integer(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _any_text(value: Any) -> str | None:
     """A text of any length as tables can hold it: half of a surrogate pair is no text."""
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else None
+    return _encodable(value) if isinstance(value, str) else None
 
 
 _LARGEST_FAILURE = 16 << 20

@@ -62,11 +62,8 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     checked["bundle"] = _BUNDLE | checked.get("bundle", {})
     checked["verify"] = checked.get("verify", "")
     checked["host"] = checked.get("host") or socket.gethostname()
-    _check_folders(checked)
-    _check_publish(checked)
-    if redact.has_user(checked.get("storage", {}).get("endpoint", "")):
-        raise LoadstoneError("the configuration: storage.endpoint names a user; put credentials into AWS_*")
-    _check_bundle(checked)
+    _check_places(checked)
+    _check_no_passwords(checked)
     if "sweep" in checked:
         _check_sweep(checked)
     return checked
@@ -107,8 +104,11 @@ def limits(config: Mapping[str, Any]) -> dict[str, int]:
     return {"retries": sweep.get("retries", 1), "give_up_after": sweep.get("give_up_after", 3)}
 
 
-def _check_folders(config: Mapping[str, Any]) -> None:
-    """Archive, tables and site must not lie in one another: what is derived is also removed again."""
+def _check_places(config: Mapping[str, Any]) -> None:
+    """Archive, tables and site must not lie in one another: what is derived is also removed again.
+
+    What is published goes elsewhere, and a bundle lies beside what it holds.
+    """
     folders = {key: Path(config[key]).resolve() for key in ("archive", "tables", "reports")}
     for (one, inner), (other, outer) in permutations(folders.items(), 2):
         if inner.is_relative_to(outer):
@@ -116,30 +116,22 @@ def _check_folders(config: Mapping[str, Any]) -> None:
     for key in ("tables", "reports"):
         if set(config[key]) & set("{}<>"):
             raise LoadstoneError(f"the configuration: {key} can't have any of {{}}<> in its name: {config[key]}")
+    for name in ("publish", "bundle"):
+        if "path" in config.get(name, {}):
+            path = Path(config[name]["path"]).expanduser().resolve()
+            for key, folder in folders.items():
+                if path.is_relative_to(folder) or folder.is_relative_to(path):
+                    raise LoadstoneError(
+                        f"the configuration: {name}.path ({path}) and {key} ({folder}) must not be in one another"
+                    )
 
 
-def _check_publish(config: Mapping[str, Any]) -> None:
-    """What is published goes neither where it comes from nor is it called by a password."""
-    publish = config.get("publish", {})
-    for key in ("remote", "endpoint"):
-        if redact.has_user(publish.get(key, "")) and not publish[key].startswith("ssh://"):
-            raise LoadstoneError(f"the configuration: publish.{key} names a user; put credentials into git or AWS_*")
-    if "path" in publish:
-        path = Path(publish["path"]).expanduser().resolve()
-        for key in ("archive", "tables", "reports"):
-            folder = Path(config[key]).resolve()
-            if path.is_relative_to(folder) or folder.is_relative_to(path):
-                raise LoadstoneError(
-                    f"the configuration: publish.path ({path}) and {key} ({folder}) must be separate folders"
-                )
-
-
-def _check_bundle(config: Mapping[str, Any]) -> None:
-    """A bundle lies beside what it holds, never in it."""
-    path = Path(config["bundle"]["path"]).expanduser().resolve()
-    for key in ("archive", "tables", "reports"):
-        if path.is_relative_to(Path(config[key]).resolve()):
-            raise LoadstoneError(f"the configuration: bundle.path ({path}) is inside {key}; choose another place")
+def _check_no_passwords(config: Mapping[str, Any]) -> None:
+    """Where something is transferred to is not called by a password."""
+    for name, key in (("publish", "remote"), ("publish", "endpoint"), ("storage", "endpoint")):
+        address = config.get(name, {}).get(key, "")
+        if redact.has_user(address) and not (key == "remote" and address.startswith("ssh://")):
+            raise LoadstoneError(f"the configuration: {name}.{key} names a user; put credentials into git or AWS_*")
 
 
 def _check_sweep(config: Mapping[str, Any]) -> None:
@@ -168,17 +160,11 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         ]
     found += [f"  {where}: {_NO_USERS}" for where, url in _addresses(target) if redact.has_user(url)]
     found += [f"  sweep.{fault}" for fault in load_shapes.faults(sweep)]
-    found += _draw_faults(sweep, target)
+    if sweep.get("generator") == "serial":  # one after another, there is no program yet that draws headers
+        drawing = [name for name in sweep["variants"] if target["variants"].get(name, {}).get("draw")]
+        found += [f"  target.variants.{name}.draw: needs another generator than serial" for name in drawing]
     if found:
         raise LoadstoneError("the configuration contradicts itself:\n" + "\n".join(found))
-
-
-def _draw_faults(sweep: Mapping[str, Any], target: Mapping[str, Any]) -> list[str]:
-    """One after another, there is no program yet that draws headers."""
-    drawing = [name for name in sweep["variants"] if target["variants"].get(name, {}).get("draw")]
-    if sweep.get("generator") != "serial":
-        return []
-    return [f"  target.variants.{name}.draw: needs another generator than serial" for name in drawing]
 
 
 _NO_USERS = (
