@@ -8,7 +8,7 @@ from loadstone.archive.plan import unfinished
 from loadstone.config import comparisons
 from loadstone.config.variants import Variants
 from loadstone.report.site import build_index
-from loadstone.tables.database import left_out
+from loadstone.tables.database import excluded_runs
 
 SHOWN = 5  # things outside all campaigns on the terminal
 
@@ -31,6 +31,6 @@ with job(snakemake.log[0]) as log:
     every = Path(snakemake.log[0]).with_name("outside.txt")
     every.write_text("\n".join(others) + "\n", encoding="utf-8", errors="backslashreplace")
     rest = [f"{len(others) - SHOWN} more belong to no campaign: {every}"] if len(others) > SHOWN else []
-    for text in (*others[:SHOWN], *rest, *unfinished(found), *left_out(folders.tables, found)):
+    for text in (*others[:SHOWN], *rest, *unfinished(found), *excluded_runs(folders.tables, found)):
         log(text)
     log(f"report: {folders.reports / 'index.html'}")

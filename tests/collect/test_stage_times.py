@@ -60,8 +60,8 @@ def test_users_are_called_users(tmp_path: Path) -> None:
     cell = seen.cells[0].cell
     seen.start(journal.tried(cell, 1, 1))
     assert "only at 3 users, run 1;" in seen.line()
-    lacking = plan._order(config.check(content), plan._lacking(campaign.root, "here"))
-    assert any("only at 10 users, run 2" in line for line in lacking)
+    lines = plan._order(config.check(content), plan._missing_runs(campaign.root, "here"))
+    assert any("only at 10 users, run 2" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ def test_each_missing_right_is_named_and_nothing_was_changed(
     plane: ControlPlane, shop: Shop, checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from loadstone.collect.targets.kubernetes.client import Cluster  # noqa: PLC0415 - takes a second
-    from loadstone.collect.targets.kubernetes.rights import lacking  # noqa: PLC0415
+    from loadstone.collect.targets.kubernetes.rights import missing_rights  # noqa: PLC0415
 
     declared = Declared.of(shop.target("http://x/"), "here")
     rights = needed(declared)
@@ -298,9 +298,9 @@ def test_each_missing_right_is_named_and_nothing_was_changed(
     cluster = Cluster()
     for missing in rights:
         grant(shop, declared, (missing,))
-        wait_until(lambda missing=missing: lacking(cluster, rights) == [missing], f"only {missing} missing")
+        wait_until(lambda missing=missing: missing_rights(cluster, rights) == [missing], f"only {missing} missing")
     grant(shop, declared, (rights[0], rights[-1]))
-    wait_until(lambda: len(lacking(cluster, rights)) == 2, "two missing")
+    wait_until(lambda: len(missing_rights(cluster, rights)) == 2, "two missing")
     before = shop.state()
     output = checkout.run("--cores", "all", "attacks", expect=1)
     assert str(rights[0]) in output and str(rights[-1]) in output and "nothing was changed" in output

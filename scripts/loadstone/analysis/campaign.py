@@ -216,7 +216,7 @@ def _profile(
         failed_share=counted.get("failed_share"),
         mean_ns=counted.get("mean_ns"),
         tags=verdict.tags,
-        target_problem=fact["trouble"],
+        target_problem=fact["target_problem"],
         exhausted=error_causes.exhausted(causes, counted.get("requests")),
         copy_of=copy_of,
         results_sha256=fact["results_sha256"],

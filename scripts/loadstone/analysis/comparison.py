@@ -41,22 +41,22 @@ _ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
 class Selection:
     """The runs that a comparison is about, rows of ``comparison_runs.sql``.
 
-    `counting` are those that its figures rest on, `excluded` those that no statistic counts, `left_out` those that fit
+    `valid` are those that its figures rest on, `excluded` those that are in no statistic, `not_compared` those that fit
     one of its own patterns (each with its ``pattern``). Reasons in `refusals` forbid any figure.
     """
 
-    counting: list[_Row] = field(default_factory=list)
+    valid: list[_Row] = field(default_factory=list)
     excluded: list[_Row] = field(default_factory=list)
-    left_out: list[_Row] = field(default_factory=list)
+    not_compared: list[_Row] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
 
     @property
     def doubted(self) -> list[_Row]:
-        """Those whose tool's own report contradicts itself or the requests beside it, as their ``doubts`` say.
+        """Those whose tool's own report contradicts itself or the run's requests, as their ``doubts`` say.
 
-        The method "vegeta-summaries" counts them, for it is the mean of what tools reported; readers are told.
+        The method "vegeta-summaries" uses them, as it is the mean of what tools reported; the page says so.
         """
-        return [run for run in self.counting if run["doubts"]]
+        return [run for run in self.valid if run["doubts"]]
 
 
 def compare(
@@ -73,11 +73,11 @@ def compare(
         database.add_view(connection, tables, "facts", campaigns)
         selection = select(comparison, connection)
         database.add_view(connection, tables, "replicates", campaigns)
-        counting = [] if selection.refusals else selection.counting
+        valid = [] if selection.refusals else selection.valid
         cache = Cache(tables, layout.cache_file(tables, comparison.id))
         pooling = _Pooling(comparison, Source(connection, tables, cache), settings.confidence)
         # One per row: the runs of a variant at a load that were measured in the same way, with its number.
-        series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(counting))]
+        series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(valid))]
         pooled = [pooling.of(runs) for runs in series]
         reported = pooling.reported(series)
         cache.save()
@@ -86,7 +86,7 @@ def compare(
                 _described(comparison, runs, selection.excluded) | reported.get(n, {}) | _columns(found)
                 for n, (runs, found) in enumerate(zip(series, pooled, strict=True))
             ],
-            "fits": fit_rows(comparison, fit_all(comparison, counting, connection, settings.confidence)),
+            "fits": fit_rows(comparison, fit_all(comparison, valid, connection, settings.confidence)),
         }
         rows |= {
             table: [row for found in pooled if found for row in found.charts[table]] for table in distributions.POOLED
@@ -99,7 +99,7 @@ def compare(
             campaigns,
             settings,
             series=[(runs, found.replicates if found else None) for runs, found in zip(series, pooled, strict=True)],
-            excluded=[*selection.excluded, *selection.left_out],
+            excluded=[*selection.excluded, *selection.not_compared],
         )
     return selection
 
@@ -111,12 +111,12 @@ def select(comparison: Comparison, connection: duckdb.DuckDBPyConnection) -> Sel
         if not comparison.takes(run["variant"], run["rate"]):
             continue
         if pattern := comparison.excluding(run["source"]):
-            selection.left_out.append(run | {"pattern": pattern})
+            selection.not_compared.append(run | {"pattern": pattern})
         elif run["excluded"]:
             selection.excluded.append(run)
         else:
-            selection.counting.append(run)
-    selection.refusals.extend(_refusals(comparison, selection.counting))
+            selection.valid.append(run)
+    selection.refusals.extend(_refusals(comparison, selection.valid))
     return selection
 
 
@@ -216,9 +216,9 @@ class _Pooling:
     def reported(self, series: Sequence[Sequence[_Row]]) -> dict[int, _Row]:
         """The columns of vegeta-summaries, by the number of a series."""
         connection = self._source.connection
-        counting = [run for runs in series for run in runs]
+        valid = [run for runs in series for run in runs]
         columns = (*_RUN, "series", *_HEEDED)
-        connection.register("counting", pa.table({name: [run[name] for run in counting] for name in columns}))
+        connection.register("valid_runs", pa.table({name: [run[name] for run in valid] for name in columns}))
         connection.register("derived", pa.Table.from_pylist(self._derived(), schema.TABLES["summaries"]))
         return {row.pop("series"): row for row in database.rows(connection, sql.load("comparison_summaries"))}
 
@@ -280,11 +280,11 @@ class Fitted:
 
 
 def fit_all(
-    comparison: Comparison, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float
+    comparison: Comparison, valid: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float
 ) -> Iterator[Fitted]:
-    """Every fit that the comparison asks for, over its valid runs (`counting`); `confidence` is that of intervals."""
+    """Every fit that the comparison asks for, over its valid runs (`valid`); `confidence` is that of intervals."""
     for fit in comparison.fits:
-        yield _fitted(fit, counting, connection, confidence)
+        yield _fitted(fit, valid, connection, confidence)
 
 
 def fit_rows(comparison: Comparison, fitted: Iterable[Fitted]) -> list[_Row]:
@@ -311,13 +311,13 @@ def fit_rows(comparison: Comparison, fitted: Iterable[Fitted]) -> list[_Row]:
     return rows
 
 
-def _fitted(fit: Fit, counting: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float) -> Fitted:
-    if not counting:
+def _fitted(fit: Fit, valid: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float) -> Fitted:
+    if not valid:
         return Fitted(fit, [], 0, None, "there is no valid run")
-    connection.register("counting", pa.table({name: [run[name] for run in counting] for name in _RUN}))
+    connection.register("valid_runs", pa.table({name: [run[name] for run in valid] for name in _RUN}))
     query = sql.load("comparison_points")
     found = connection.sql(query, params={"of": fit.of, "name": fit.name or ""}).to_arrow_table().to_pylist()
-    by_run = {_key(run): run for run in counting}
+    by_run = {_key(run): run for run in valid}
     scale = 1e-6 if fit.unit == "ms" else 1.0
     points, used = [], []
     for row in found:
@@ -328,7 +328,7 @@ def _fitted(fit: Fit, counting: Sequence[_Row], connection: duckdb.DuckDBPyConne
     line, problem = None, _problem(fit, points, used)
     if problem is None:
         line = lines.line([point.x for point in points], [point.y for point in points], confidence)
-    return Fitted(fit, points, len(counting) - len(points), line, problem)
+    return Fitted(fit, points, len(valid) - len(points), line, problem)
 
 
 def _key(run: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """What charts show of a variant at one rate: single runs, the time within runs, whole distributions.
 
 Each number is computed once, over single requests: the tables `run_figures` (a run by itself), `time_bins` and
-`percentile_curves` (all runs that count, pooled). A percentile that too few requests support is left out.
+`percentile_curves` (all valid runs, pooled). A percentile that too few requests support is left out.
 """
 
 import math
@@ -110,7 +110,7 @@ def _censored(row: _Row, share: float) -> bool:
 
 
 def _percentiles(row: _Row, values: Sequence[float]) -> _Row:
-    """`values` at `SHOWN`, with what is not estimable left out."""
+    """`values` at `SHOWN`, without those that are not estimable."""
     found: _Row = {}
     for (name, share), value in zip(SHOWN.items(), values, strict=True):
         can_be = stats.estimable(row["n_requests"], share)

@@ -77,8 +77,8 @@ def open_sweep(
     declaration; otherwise that is a LoadstoneError.
     """
     if (still_open := resumable(config)) is not None:
-        lacking = len(missing(archive.scan_campaign(still_open)))
-        log(f"{still_open} is still open with {lacking} runs missing; `snakemake --cores all` goes on with it")
+        n_missing = len(missing(archive.scan_campaign(still_open)))
+        log(f"{still_open} is still open with {n_missing} runs missing; `snakemake --cores all` goes on with it")
         return still_open
     sweep, root = config["sweep"], Path(config["archive"])
     timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -141,12 +141,13 @@ def resumable(config: Mapping[str, Any]) -> Campaign | None:
     if campaign is None:
         return None
     listing = archive.scan_campaign(campaign)
-    lacking = len(missing(listing))
+    n_missing = len(missing(listing))
     recorded = {metadata.read(cell.cell.path / archive.METADATA).target.get("declaration") for cell in listing.cells}
     if len(recorded) != 1 or not recorded <= set(_declarations(config)):
         what = _changed_declaration(listing, config)
         raise LoadstoneError(
-            f"the campaign {campaign} is still open ({lacking} runs missing) and was opened from another declaration:\n"
+            f"the campaign {campaign} is still open ({n_missing} runs missing) and was opened from another "
+            "declaration:\n"
             + "".join(f"  {phrase}\n" for phrase in what)
             + f"Finish it with the former configuration, or give it up: touch '{campaign.path / archive.ABANDONED}'"
         )
@@ -176,20 +177,20 @@ def _content(cell: Cell) -> Any:
 def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, Any]]) -> None:
     """All folders and files at once: written beside, then renamed, so that no half plan is ever seen."""
     campaign.path.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=campaign.path.parent, prefix=".opening-"))
+    staged = Path(tempfile.mkdtemp(dir=campaign.path.parent, prefix=".opening-"))
     try:
-        beside.chmod(0o755)
+        staged.chmod(0o755)
         for (rate, variant), content in cells.items():
-            folder = beside / rate_text(rate) / variant
+            folder = staged / rate_text(rate) / variant
             folder.mkdir(parents=True)
             write_new(folder / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
         try:
-            beside.rename(campaign.path)
+            staged.rename(campaign.path)
         except OSError as error:
             raise LoadstoneError(f"{campaign.path} cannot be made: {error.strerror}; try again") from None
         sync(campaign.path.parent)
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _metadata(
@@ -296,7 +297,7 @@ def versions(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _generator_programs(config: Mapping[str, Any]) -> list[str]:
-    """The programs that make the load: vegeta, with what is beside it, or another tool."""
+    """The programs that make the load: vegeta, with what lies in its folder, or another tool."""
     generator = config.get("sweep", {}).get("generator", "vegeta")
     if generator not in ("vegeta", "serial"):
         return [generator]

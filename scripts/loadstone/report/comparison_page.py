@@ -97,16 +97,16 @@ def gather(
     `confidence` is that of all intervals.
     """
     selection = select(comparison, questions.connection)
-    counting = [] if selection.refusals else selection.counting
-    naming = _Naming(counting)
+    valid = [] if selection.refusals else selection.valid
+    naming = _Naming(valid)
     rows = numbers.rounded_to_steps(map(naming.named, questions.of_scope("comparisons", comparison.id)))
-    keys = {_run(run) for run in counting}
+    keys = {_run(run) for run in valid}
 
     def counts(run: Row) -> bool:
         return _run(run) in keys
 
     reported = reported_section.gather(questions, counts, naming.named)
-    present = {run["variant"] for run in counting}
+    present = {run["variant"] for run in valid}
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     all_declared = variants.declared.get(comparison.app, {}).keys() >= present
     planned = [] if all_declared else chain.from_iterable(map(plan.declared_variants, newest_first))
@@ -118,7 +118,7 @@ def gather(
         unit=page_unit(medians or [row["p50_ns"] for row in reported.rows]),
         styles=naming.styles(styles),
         rates=sorted({row["rate"] for row in rows}),
-        runs=selection.counting,
+        runs=selection.valid,
         reported=reported,
         concluded=conclusions.gather(questions, confidence, comparison.id, naming.name, labels),
         distributions=questions.distributions(comparison.id, counts=counts, named=naming.named),
@@ -127,12 +127,12 @@ def gather(
         selection=selection,
         rows=rows,
         fits=fits_section.context(
-            list(fit_all(comparison, counting, questions.connection, confidence)),
+            list(fit_all(comparison, valid, questions.connection, confidence)),
             naming.of_variant,
-            load_unit(run["load_model"] for run in selection.counting),
+            load_unit(run["load_model"] for run in selection.valid),
         ),
         used=resources_section.per_run(questions, lambda run: use_shown and counts(run), SHOWN),
-        meanings=reported_section.meanings(questions, counting),
+        meanings=reported_section.meanings(questions, valid),
     )
 
 
@@ -143,13 +143,13 @@ def _run(run: Row) -> tuple[Any, ...]:
 class _Naming:
     """What series are called: by their variant and, where the comparison has several, by tool and load model."""
 
-    def __init__(self, counting: Sequence[Row]) -> None:
-        meanings = {load_generators.meaning(run["generator"]) for run in counting}
-        models = {run["load_model"] for run in counting}
+    def __init__(self, valid: Sequence[Row]) -> None:
+        meanings = {load_generators.meaning(run["generator"]) for run in valid}
+        models = {run["load_model"] for run in valid}
         differ = {"generator": len(meanings) > 1, "load_model": len(models) > 1}
         self.differing = [name for name, does in differ.items() if does]
         self.units = {model: load_unit([model]) for model in models} if "closed" in models and len(models) > 1 else {}
-        self.series = sorted({(str(run["variant"]), self._way(run)) for run in counting})
+        self.series = sorted({(str(run["variant"]), self._way(run)) for run in valid})
 
     def _way(self, run: Row) -> str:
         """Where loads are of users in one series and of requests/s in another, each says which it counts."""
@@ -210,8 +210,8 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "campaigns": _campaigns(page),
         "excluded": sorted(in_order(selection.excluded, order), key=itemgetter("host", "timestamp"))[:SHOWN],
         "n_excluded": len(selection.excluded),
-        "left_out": sorted(Counter(run["pattern"] for run in selection.left_out).items()),
-        "n_left_out": len(selection.left_out),
+        "not_compared": sorted(Counter(run["pattern"] for run in selection.not_compared).items()),
+        "n_not_compared": len(selection.not_compared),
         "doubted": in_order(selection.doubted, order)[:SHOWN],
         "n_doubted": 0 if selection.refusals else len(selection.doubted),
         "partial": any(row["n_runs"] != row[f"{method}_n_runs"] for row in drawn for method in _METHODS),
@@ -289,9 +289,9 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
     counts = {
         name: Counter((run["host"], run["timestamp"]) for run in runs)
         for name, runs in (
-            ("counting", page.runs),
+            ("valid", page.runs),
             ("excluded", page.selection.excluded),
-            ("left_out", page.selection.left_out),
+            ("not_compared", page.selection.not_compared),
         )
     }
     root = page.campaigns[0].root if page.campaigns else None

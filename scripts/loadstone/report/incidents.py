@@ -34,11 +34,11 @@ def context(
     doubtful = list(DOUBTFUL)
     rows = questions.rows("page_incidents", doubtful=doubtful, shown=SHOWN, each=_EACH)
     kinds = questions.rows("page_incident_kinds", doubtful=doubtful, shown=SHOWN)
-    first = rows[0] if rows else {"n_runs": 0, "n_doubtful": 0, "n_doubtful_counting": 0}
+    first = rows[0] if rows else {"n_runs": 0, "n_doubtful": 0, "n_doubtful_valid": 0}
     in_cluster = [record for record in recorded if record.in_cluster]
     aside = {kind["kind"]: kind["n_runs"] for kind in kinds}
     return {
-        "incidents_notice": _notice(first["n_doubtful"], first["n_doubtful_counting"], n_runs),
+        "incidents_notice": _notice(first["n_doubtful"], first["n_doubtful_valid"], n_runs),
         "incident_runs": [_run(row, labels) for row in sorted(in_order(rows, labels), key=lambda row: row["worst"])],
         "incident_kinds": [
             kind | {"words": _words(kind["kind"]).capitalize(), "is_doubtful": kind["kind"] in DOUBTFUL}

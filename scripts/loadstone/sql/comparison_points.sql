@@ -1,5 +1,5 @@
 -- A row is one run of a comparison with one thing that was measured of it: the value of $of, and what it rests on.
--- `counting` (app, host, timestamp, variant, rate, variant_dir, run) names the runs.
+-- `valid_runs` (app, host, timestamp, variant, rate, variant_dir, run) names the runs.
 --
 -- $of cpu or memory: the mean use of $name, a namespace or process or TOTAL, over its samples (millicores, MiB) or,
 --     without samples, as printed in a table of namespaces. Otherwise a latency (ns) as the tool reported it: min, mean,
@@ -53,7 +53,7 @@ found AS (
 )
 
 SELECT host, timestamp, variant, rate, variant_dir, run, value, evidence
-FROM counting
+FROM valid_runs
 JOIN found USING (app, host, timestamp, variant_dir, rate, run)
 WHERE value IS NOT NULL
 ORDER BY rate, variant, host, timestamp, variant_dir, run

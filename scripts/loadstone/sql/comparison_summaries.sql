@@ -1,7 +1,7 @@
 -- A row is one series of a comparison (a variant at one load, measured in one way) by the method "vegeta-summaries":
 -- what the tool reported of each run is one value; mean and deviation (ddof 0) are over runs, all alike whichever campaign they belong to.
 --
--- `counting` (app, host, timestamp, rate, variant_dir, run, series) names the runs; `derived` holds rows as of
+-- `valid_runs` (app, host, timestamp, rate, variant_dir, run, series) names the runs; `derived` holds rows as of
 -- `summaries` for runs that have none, empty unless the comparison allows that.
 -- error_fraction is 1 - success, where success counts codes 200 to 399; the others are of codes 503, 0 (no complete
 -- answer) and all but 200, 503 and 0. So they need not add up. A report without codes says nothing of the latter.
@@ -24,7 +24,7 @@ per_run AS (
         coalesce(status_codes['0'], 0) AS code_0,
         coalesce(list_sum(map_values(status_codes)), 0) - coalesce(status_codes['200'], 0) AS not_200,
         CASE WHEN cardinality(status_codes) > 0 THEN nullif(requests, 0) END AS requests
-    FROM counting
+    FROM valid_runs
     JOIN reported USING (app, host, timestamp, variant_dir, rate, run)
 )
 

@@ -3,7 +3,7 @@ SELECT
     app,
     host,
     timestamp,
-    count(*) FILTER (WHERE excluded) AS left_out,
+    count(*) FILTER (WHERE excluded) AS n_excluded,
     count(*) AS runs,
     mode(exclusion_reason ORDER BY exclusion_reason) FILTER (WHERE excluded) AS reason
 FROM runs

@@ -63,7 +63,7 @@ reported AS (
         CASE WHEN count(success) = count(*) THEN stddev_pop(1 - success) END AS error_fraction_std,
         error_fraction AS other_failures
     FROM summaries
-    JOIN (FROM runs WHERE NOT excluded) AS counting USING (app, host, timestamp, variant, variant_dir, rate, run)
+    JOIN (FROM runs WHERE NOT excluded) AS valid_runs USING (app, host, timestamp, variant, variant_dir, rate, run)
     ANTI JOIN requested USING (app, host, timestamp, variant, rate)
     WHERE stream = 'main' AND preferred
     GROUP BY app, host, timestamp, variant, rate

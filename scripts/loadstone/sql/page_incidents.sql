@@ -1,7 +1,7 @@
 -- One row per run during whose attack anything happened to its target, the first $shown, the worst first: what, of every
 -- kind how much, the first $each incidents, and what became of the run. $doubtful are the kinds that put a run's figures
 -- in doubt, the worst first; is_doubtful says whether any of them happened. suggested: the tag that is suggested for it.
--- n_runs, n_doubtful and n_doubtful_counting say how many such runs there are in all.
+-- n_runs, n_doubtful and n_doubtful_valid say how many such runs there are in all.
 WITH
 placed AS (
     SELECT
@@ -25,7 +25,7 @@ summed AS (
     GROUP BY ALL
 ),
 
-told AS (
+listed AS (
     SELECT
         rate, variant, variant_dir, run,
         count(*) AS n_incidents,
@@ -51,9 +51,9 @@ SELECT
     if(worst <= len($doubtful), coalesce(of_run.tag, of_cell.tag), NULL) AS suggested,
     count(*) OVER () AS n_runs,
     count(*) FILTER (WHERE worst <= len($doubtful)) OVER () AS n_doubtful,
-    count(*) FILTER (WHERE worst <= len($doubtful) AND NOT excluded) OVER () AS n_doubtful_counting
+    count(*) FILTER (WHERE worst <= len($doubtful) AND NOT excluded) OVER () AS n_doubtful_valid
 FROM summed
-JOIN told USING (rate, variant, variant_dir, run)
+JOIN listed USING (rate, variant, variant_dir, run)
 LEFT JOIN (SELECT rate, variant, variant_dir, run, excluded, exclusion_reason, tags FROM runs)
     USING (rate, variant, variant_dir, run)
 LEFT JOIN proposed AS of_run USING (rate, variant, run)

@@ -20,7 +20,7 @@ starts AS (
 SELECT
     variant, variant_dir, run, phase, measured, seq, latency_ns,
     error_class IS NOT NULL AS failed,
-    code IS NOT NULL AS told,
+    code IS NOT NULL AS has_code,
     if(clock_set_back_s IS NULL, sent_ns - start_ns, NULL) AS since_start_ns,
     excluded
 FROM chosen

@@ -4,7 +4,7 @@
 SELECT
     variant, variant_dir, run,
     count(*) AS n_requests,
-    count(*) FILTER (WHERE told AND NOT failed) / nullif(count(*) FILTER (WHERE told), 0) AS success,
+    count(*) FILTER (WHERE has_code AND NOT failed) / nullif(count(*) FILTER (WHERE has_code), 0) AS success,
     avg(latency_ns) AS mean_ns,
     min(latency_ns) AS min_ns,
     quantile_cont(latency_ns, 0.5) AS p50_ns,

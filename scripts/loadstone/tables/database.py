@@ -71,11 +71,11 @@ def open_memory() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def left_out(tables: Path, campaigns: Sequence[Campaign]) -> list[str]:
+def excluded_runs(tables: Path, campaigns: Sequence[Campaign]) -> list[str]:
     """A sentence for every campaign some of whose runs no statistic counts."""
     with connect(tables, campaigns) as connection:
         rows = connection.execute(sql.load("excluded_runs")).fetchall()
-    return [f"{app}/{host}/{time}: {out} of {runs} runs left out ({why})" for app, host, time, out, runs, why in rows]
+    return [f"{app}/{host}/{time}: {out} of {runs} runs excluded ({why})" for app, host, time, out, runs, why in rows]
 
 
 def build_database(tables: Path, database: Path, project_root: Path) -> None:

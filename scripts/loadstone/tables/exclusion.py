@@ -116,7 +116,7 @@ DOUBTFUL = {
 _NAMED = 3
 
 
-def trouble(incidents: Sequence[Incident]) -> str | None:
+def target_problem(incidents: Sequence[Incident]) -> str | None:
     """``containers killed for lack of memory: 3 (shop/web-1, container app)``; None when nothing of that kind happened.
 
     `incidents` are those of one run.

@@ -17,7 +17,7 @@ from loadstone.readers.stream import read_object
 from loadstone.tables import contradictions, layout, schema
 from loadstone.tables.cell import CellTables, Reading
 from loadstone.tables.contradictions import Tally
-from loadstone.tables.exclusion import trouble, unknown
+from loadstone.tables.exclusion import target_problem, unknown
 from loadstone.tables.requests import TEST, WARMUP, bordering, complete, in_stages, last_phase
 
 _PHASES = {"results": TEST, "warmups": WARMUP}
@@ -222,7 +222,7 @@ class _RunReader:
                 yield file.name, text
 
     def _check_declared(self) -> None:
-        """The load that the counting file names against the one that was declared."""
+        """The load that the primary file names against the one that was declared."""
         name = self.main.name if self.main else self._preferred(MAIN_STREAM)
         report = self.reports.get(name or "")
         described, texts = self.reading.metadata, list[str]()
@@ -263,7 +263,7 @@ class _RunReader:
                 self.record = run_records.parse(content)
                 incidents = self.record.incidents
                 self.reading.record.incidents += [self.key | vars(incident) for incident in incidents]
-                doubtful = trouble(incidents)
+                doubtful = target_problem(incidents)
                 for text in [*([f"reports {doubtful}"] if doubtful else []), *unknown(incidents)]:
                     self._problem(file.name, text)
             for text in problems.texts():
@@ -283,7 +283,7 @@ class _RunReader:
         if self.main is None and not (summary and any(map(self._is_foreign, self.files))):
             # What the tool reported of such a run can be compared with what it reported of others.
             self._problem("", "has no results", fault=summary is None)
-        counting = self.main if self.main and (evidence == "raw" or summary is None) else self._file(summary)
+        primary = self.main if self.main and (evidence == "raw" or summary is None) else self._file(summary)
         return self.key | {
             "load_model": load_model,
             "generator": generator,
@@ -294,10 +294,10 @@ class _RunReader:
             "replicas": described.replicas,
             "labels": described.labels,
             "inferred": inferred,
-            "resolution_ns": self._resolution_ns(counting, generator),
+            "resolution_ns": self._resolution_ns(primary, generator),
             "users": self._users(facts, load_model),
             "generator_cpus": self.record.generator_cpus,
-            "trouble": trouble(self.record.incidents),
+            "target_problem": target_problem(self.record.incidents),
             "expected_requests": None if cannot_tell else self._expected_requests(),
             "started_at": self._started_at(facts),
             "description": self.record.description,
@@ -306,8 +306,8 @@ class _RunReader:
             "sent_by": described.sent_by if generator == described.generator else generator,
             "senders": [vars(sender) for sender in self.record.senders] or None,
             "plan_order": described.order,
-            "results_sha256": self.reading.sha256(counting if counting and counting.format != _OWN_REPORT else None),
-            "source": self.reading.source(counting.name if counting else ""),
+            "results_sha256": self.reading.sha256(primary if primary and primary.format != _OWN_REPORT else None),
+            "source": self.reading.source(primary.name if primary else ""),
         }
 
     def _expected_requests(self) -> int | None:
@@ -326,8 +326,8 @@ class _RunReader:
         bare = self.main is None and any(file.kind == "summary" and file.stream == MAIN_STREAM for file in self.files)
         return "summary" if bare or any(report.summary for report in reports) else "raw"
 
-    def _resolution_ns(self, counting: RawFile | None, generator: str | None) -> float | None:
-        known = FORMATS[counting.format].resolution_ns if counting else None
+    def _resolution_ns(self, primary: RawFile | None, generator: str | None) -> float | None:
+        known = FORMATS[primary.format].resolution_ns if primary else None
         return load_generators.resolution_ns(generator) if known is None else known
 
     def _file(self, name: str | None) -> RawFile | None:

@@ -4,7 +4,7 @@ import copy
 
 from cluster.api import wait_until
 from loadstone.collect.targets.kubernetes.client import Cluster
-from loadstone.collect.targets.kubernetes.ready import lacking
+from loadstone.collect.targets.kubernetes.ready import not_ready
 
 
 def test_pods_of_another_deployment_with_the_same_labels_are_not_counted(plane, namespace) -> None:
@@ -16,10 +16,10 @@ def test_pods_of_another_deployment_with_the_same_labels_are_not_counted(plane, 
     space.create("Deployment", "web-canary", spec=spec | {"replicas": 2})
     wait_until(lambda: len(space.pods("web")) == 3, "the pods of both")
     cluster = Cluster()
-    wait_until(lambda: not lacking(cluster, {(space.name, "web"): 1}, services=False), "the deployment")
-    wait_until(lambda: not lacking(cluster, {(space.name, "web-canary"): 2}, services=False), "the other")
+    wait_until(lambda: not not_ready(cluster, {(space.name, "web"): 1}, services=False), "the deployment")
+    wait_until(lambda: not not_ready(cluster, {(space.name, "web-canary"): 2}, services=False), "the other")
     space.scale("web", 0)
-    wait_until(lambda: not lacking(cluster, {(space.name, "web"): 0}, services=False), "no pods of it")
+    wait_until(lambda: not not_ready(cluster, {(space.name, "web"): 0}, services=False), "no pods of it")
     assert len(space.pods("web")) == 2
 
 
@@ -28,7 +28,7 @@ def test_an_endpoint_that_somebody_else_made_is_named(plane, namespace) -> None:
     space.deploy("web", 1)
     space.serve("web")
     wanted, cluster = {(space.name, "web"): 1}, Cluster()
-    wait_until(lambda: not lacking(cluster, wanted, services=True), "the Service")
+    wait_until(lambda: not not_ready(cluster, wanted, services=True), "the Service")
     space.create(
         "EndpointSlice",
         "theirs",
@@ -37,5 +37,5 @@ def test_an_endpoint_that_somebody_else_made_is_named(plane, namespace) -> None:
         endpoints=[{"addresses": ["10.1.2.3"]}],
         ports=[{"port": 8080}],
     )
-    (what,) = lacking(cluster, wanted, services=True)
+    (what,) = not_ready(cluster, wanted, services=True)
     assert f"the Service {space.name}/web also leads to 10.1.2.3" in what

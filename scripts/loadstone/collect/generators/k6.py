@@ -168,12 +168,12 @@ def script_files(config: Mapping[str, Any]) -> list[str]:
     request = recordable(variant_identity(config["target"], variant))["request"]  # with marks where credentials are
     path = Path(script["file"]).resolve()
     with tempfile.TemporaryDirectory() as folder, Minder() as minder:
-        beside = Path(folder).resolve()
-        given, packed = beside / "request.json", beside / "packed.tar"
+        work = Path(folder).resolve()
+        given, packed = work / "request.json", work / "packed.tar"
         given.write_text(json.dumps(_given(request, 1.0, {}, {})))
         command = ["k6", "archive", "--quiet", "--no-color", "--address=", "--include-system-env-vars"]
         command += [f"--archive-out={packed}", str(path)]
-        run(command, minder, beside / "log", environment=_environment(script, str(given)))
+        run(command, minder, work / "log", environment=_environment(script, str(given)))
         with tarfile.open(packed) as archive:
             names = [Path("/", entry.name.removeprefix(_PACKED)) for entry in archive if _is_packed(entry)]
     return sorted(os.path.relpath(name, path.parent) for name in names if name not in (path, given))

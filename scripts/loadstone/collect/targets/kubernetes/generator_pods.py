@@ -162,7 +162,7 @@ class PodFleet:
     def _are_ready(self) -> bool:
         listed = self._listed()
         for pod in listed:
-            if why := _trouble(pod):
+            if why := _failure_reason(pod):
                 raise RunFailedError(printable(f"the generator {pod['metadata']['name']} can't start: {why}"))
         ready = {int(pod["metadata"]["labels"].get(INDEX, -1)): pod for pod in listed if _is_ready(pod)}
         if set(ready) != set(range(len(self._plans))):
@@ -246,7 +246,7 @@ class PodFleet:
 
     def _is_alive(self, pod: Pod) -> bool:
         held = self._cluster.get(POD, self._about.namespace, pod.name)
-        return held is not None and not held["metadata"].get("deletionTimestamp") and not _trouble(held)
+        return held is not None and not held["metadata"].get("deletionTimestamp") and not _failure_reason(held)
 
     def _fail(self, pod: Pod, said: str) -> NoReturn:
         held = self._cluster.get(POD, self._about.namespace, pod.name)
@@ -340,7 +340,7 @@ def _is_ready(pod: Object) -> bool:
     return status.get("phase") == "Running" and is_ready(pod) and not pod["metadata"].get("deletionTimestamp")
 
 
-def _trouble(pod: Object) -> str:
+def _failure_reason(pod: Object) -> str:
     """Why a pod will never generate any load; empty while it may."""
     status = pod.get("status", {})
     for each in status.get("containerStatuses") or []:

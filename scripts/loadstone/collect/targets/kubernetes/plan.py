@@ -39,7 +39,7 @@ def check(config: Mapping[str, Any], variants: set[str], log: Log) -> tuple[Clus
     cluster = Cluster(declared.context, patience_s=_PATIENCE_S, log=log)
     log(f"cluster {cluster.host}, {cluster.version()}; Lease and record in the namespace {declared.namespace}")
     rights.check(cluster, declared)
-    for right in rights.lacking(cluster, rights.useful(declared)):
+    for right in rights.missing_rights(cluster, rights.useful(declared)):
         log(f"not allowed, but not required either: {right}")
     return cluster, declared, survey(cluster, declared, variants)
 
@@ -50,10 +50,10 @@ def explain(config: Mapping[str, Any], log: Log) -> None:
     Raises LoadstoneError for what `check` finds, and when a planned variant is declared otherwise than it was planned.
     """
     target = declared_target(config)
-    lacking = _lacking(Path(config["archive"]), config["host"])
-    check_declared((run.cell for run in lacking), target)
-    variants = {run.cell.variant_dir for run in lacking} or set(config.get("sweep", {}).get("variants", []))
-    if lacking and "sweep" in config:
+    missing_runs = _missing_runs(Path(config["archive"]), config["host"])
+    check_declared((run.cell for run in missing_runs), target)
+    variants = {run.cell.variant_dir for run in missing_runs} or set(config.get("sweep", {}).get("variants", []))
+    if missing_runs and "sweep" in config:
         try:
             sweep.resumable(config)
         except LoadstoneError as error:
@@ -66,7 +66,7 @@ def explain(config: Mapping[str, Any], log: Log) -> None:
         if line := foreign_claim(cluster, namespace, declared.namespace):
             log(f"a sweep would be refused: {line}")
     changes = _changes(found, variants) if record is None else _not_put_back(cluster, declared, record)
-    for line in [*found.notes, *changes, *_generators(declared), *_order(config, lacking)]:
+    for line in [*found.notes, *changes, *_generators(declared), *_order(config, missing_runs)]:
         log(line)
 
 
@@ -83,7 +83,7 @@ def print_rights(config: Mapping[str, Any]) -> None:
     yaml.safe_dump_all([namespace, account, *rights.roles(declared, subject)], sys.stdout, sort_keys=False)
 
 
-def _lacking(root: Path, host: str) -> list[plan.MissingRun]:
+def _missing_runs(root: Path, host: str) -> list[plan.MissingRun]:
     """The missing runs of this host's open campaigns, in the order in which they will be attacked."""
     if not root.is_dir():
         return []
@@ -134,16 +134,16 @@ def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
     return lines
 
 
-def _order(config: Mapping[str, Any], lacking: list[plan.MissingRun]) -> list[str]:
-    if lacking:
-        planned_runs = [(run, metadata.read(run.cell.path / archive.METADATA)) for run in lacking]
+def _order(config: Mapping[str, Any], missing_runs: list[plan.MissingRun]) -> list[str]:
+    if missing_runs:
+        planned_runs = [(run, metadata.read(run.cell.path / archive.METADATA)) for run in missing_runs]
         first = [
             f"  {run.cell.variant_dir} at {load_text(run.cell.rate, planned.load_model)}, run {run.run}"
             for run, planned in planned_runs[:_SHOWN]
         ]
-        more = [f"  ... and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
+        more = [f"  ... and {len(missing_runs) - _SHOWN} more"] if len(missing_runs) > _SHOWN else []
         seconds = sum(planned.load_s + 1 for _, planned in planned_runs)
-        return [f"{len(lacking)} runs in this order:", *first, *more, _time_text(seconds)]
+        return [f"{len(missing_runs)} runs in this order:", *first, *more, _time_text(seconds)]
     planned = config.get("sweep")
     if planned is None:
         return ["no sweep is declared"]

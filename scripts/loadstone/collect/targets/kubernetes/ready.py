@@ -23,7 +23,7 @@ def wait(cluster: Cluster, wanted: Mapping[Name, int], limit_s: float, check: Ca
     up = any(wanted.values())
     before = _events(cluster, wanted)
     deadline = time.monotonic() + limit_s
-    while missing := lacking(cluster, wanted, services=up):
+    while missing := not_ready(cluster, wanted, services=up):
         check()
         if time.monotonic() > deadline:
             since = [event for event, _ in newer_events(before, _events(cluster, wanted))]
@@ -33,7 +33,7 @@ def wait(cluster: Cluster, wanted: Mapping[Name, int], limit_s: float, check: Ca
         time.sleep(_POLL_S)
 
 
-def lacking(cluster: Cluster, wanted: Mapping[Name, int], *, services: bool) -> list[str]:
+def not_ready(cluster: Cluster, wanted: Mapping[Name, int], *, services: bool) -> list[str]:
     """What is still not as wanted, in words; empty when all is."""
     found = []
     for namespace in sorted({namespace for namespace, _ in wanted}):

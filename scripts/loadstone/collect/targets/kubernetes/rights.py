@@ -82,7 +82,7 @@ def scaled_namespaces(declared: Declared) -> list[str]:
 def check(cluster: Cluster, declared: Declared) -> None:
     """Raise one LoadstoneError that lists every right and every namespace that is missing."""
     wanted = needed(declared)
-    missing = lacking(cluster, wanted)
+    missing = missing_rights(cluster, wanted)
     if not missing:
         return
     # Where nothing at all is allowed, the namespace itself may be missing.
@@ -103,7 +103,7 @@ def check(cluster: Cluster, declared: Declared) -> None:
     )
 
 
-def lacking(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
+def missing_rights(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
     """Those that the cluster does not grant."""
     missing, given_up = list(rights), time.monotonic() + _STARTING_S
     while True:
