@@ -31,6 +31,7 @@ HOSTILE = ["a b", "a'b\"c", "<script>alert(1)</script>", "{run}", "a=b%20c", "*?
         ("1.k6.json.zst", (1, "main", "results", "k6.json")),
         ("1.k6.csv", (1, "main", "results", "k6.csv")),
         ("1.hey.csv.zst", (1, "main", "results", "hey.csv")),
+        ("1.ab.tsv", (1, "main", "results", "ab.tsv")),
         ("1.k6.summary.json", (1, "main", "summary", "k6.summary.json")),
         ("1.k6.txt", (1, "main", "summary", "k6.txt")),
         ("4.vegeta.txt", (4, "main", "summary", "vegeta.txt")),

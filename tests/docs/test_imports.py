@@ -26,7 +26,7 @@ def examples() -> str:
 
 def test_each_is_under_ten_lines(examples):
     entries = examples.split("\n\n")
-    assert len(entries) == len(yaml.safe_load(examples)) == 8
+    assert len(entries) == len(yaml.safe_load(examples)) == 9
     assert max(len([line for line in entry.splitlines() if not line.startswith("#")]) for entry in entries) < 10
 
 
@@ -46,6 +46,7 @@ def test_they_work_as_printed(imports, examples, attack):
         "old/published.md", "| scenario | min | median | 95p | max |\n|-|-|-|-|-|\n| two | 7 | 12 | 20 | 391 |\n"
     )
     imports.write("old/hey/plain-c3.csv", foreign.HEY)
+    imports.write("old/ab/plain-c4-1.tsv", foreign.AB)
     imports.write("old/hdr/table.csv", foreign.HDR)
     imports.run()
     for campaign in archive.campaigns(imports.archive):
@@ -64,6 +65,7 @@ def test_they_work_as_printed(imports, examples, attack):
         ("callouts", 1000, 1, "wrk2", "open", "histogram"),
         ("plain", 3, 1, "hey", "closed", "raw"),
         ("plain", 3, 1, "k6", "closed", "raw"),
+        ("plain", 4, 1, "ab", "closed", "raw"),
         ("plain", 100, 1, "vegeta", "open", "summary"),
         ("two", 50, 1, "artillery", "open", "summary"),
     ]

@@ -13,6 +13,7 @@ from loadstone.archive import metadata, run_records
 from loadstone.readers import FORMATS, Problems, jaeger, markdown
 from loadstone.readers.base import Report
 from readers import (
+    test_ab_tsv,
     test_figures,
     test_hdr,
     test_hey_csv,
@@ -38,6 +39,7 @@ SAMPLES: dict[str, list[bytes]] = {
     ],
     "figures.csv": [test_figures.TEXT.encode()],
     "hey.csv": [test_hey_csv.TEXT.encode()],
+    "ab.tsv": [test_ab_tsv.TEXT.encode()],
     "hdr.csv": [text.encode() for text in (test_hdr.COMPUTED, test_hdr.COUNTED, test_hdr.COMMAS)],
     "summary.csv": [b"min,avg,p95,count\n1.25ms,2.5ms,7.5ms,40\n"],
     "artillery.json": [samples.content("one.artillery.json"), samples.content("two.artillery.json")],

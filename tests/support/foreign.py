@@ -10,6 +10,13 @@ response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-c
 0.0548,0.0000,0.0000,0.0000,0.0108,0.0440,503,0.1162
 """
 
+AB = """\
+starttime\tseconds\tctime\tdtime\tttime\twait
+Wed Nov 25 03:20:35 2026\t1795576835\t0\t3\t3\t2
+Wed Nov 25 03:20:36 2026\t1795576836\t0\t4\t4\t4
+Wed Nov 25 03:20:35 2026\t1795576835\t1\t4\t5\t4
+"""
+
 VEGETA = """\
 Requests      [total, rate, throughput]         100, 100.00, 99.90
 Duration      [total, attack, wait]             1.005s, 1s, 4.971ms

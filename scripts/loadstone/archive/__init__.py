@@ -35,6 +35,7 @@ FOREIGN = {
     "k6.json": "results",
     "k6.csv": "results",
     "hey.csv": "results",
+    "ab.tsv": "results",
     "k6.summary.json": "summary",
     "k6.txt": "summary",
     "vegeta.txt": "summary",

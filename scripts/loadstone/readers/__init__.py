@@ -17,6 +17,7 @@ tool means belongs into `load_generators`.
 """
 
 from loadstone.readers import (
+    ab_tsv,
     artillery,
     hdr,
     hey_csv,
@@ -35,6 +36,7 @@ _MODULES = (
     k6_raw,
     artillery,
     hey_csv,
+    ab_tsv,
     vegeta_report,
     k6_summary,
     k6_text,

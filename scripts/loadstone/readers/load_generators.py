@@ -89,6 +89,17 @@ GENERATORS = {
             "source: requester/requester.go, Work.makeRequest, and its CSV (%4.4f seconds), in which requests without "
             "a response have no line",
         ),
+        Generator(
+            "ab",
+            ("closed",),
+            "a connection is about to be opened; of one kept alive (-k), the request is about to be written",
+            _BODY,
+            "included: TCP and TLS of a new connection; the name is looked up once, before the first request",
+            "start",
+            1e6,
+            "source of httpd: support/ab.c, write_request, close_connection and output_results (ap_round_ms; the start "
+            "is written in whole seconds)",
+        ),
     )
 }
 
