@@ -4,16 +4,16 @@ In: a path, compressed by zstd when it is named ``.zst``, and a `Problems` to fi
 reader raises LoadstoneError only for what the user has to mend on the machine (a missing program), never for what a
 file holds.
 
-To read the files of a further tool, say those of ``ab -g`` under the name ``ab.tsv``:
+To read the files of a further tool, as `ab_tsv` does those of ``ab -g``:
 
 1. Write a module here with a function that yields batches of `base.SCHEMA` (`base.batches`, `stream.csv_records` and
    `stream.text_lines` do the common part) and, at its end, ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``.
-2. Add the module to `_MODULES` below. Its place is its rank: when a run holds the same twice, the first counts.
+2. Add the module to `MODULES` below. Its place is its rank: when a run holds the same twice, the first counts.
 3. Add the name to `FOREIGN` in `loadstone.archive`, with what such a file is of a run.
 4. Add a row to the list of formats in `docs/importing.md`.
 
-`tests/readers/test_every_format.py` damages a file of every format in every way: give it one. What the latency of the
-tool means belongs into `load_generators`.
+What the latency of a new tool means is said in the module's ``GENERATORS``. `tests/readers/test_every_format.py` damages
+a file of every format in every way: give it one.
 """
 
 from loadstone.readers import (
@@ -31,7 +31,7 @@ from loadstone.readers import (
 )
 from loadstone.readers.base import ANSWERED_SCHEMA, SCHEMA, Format, Problems, Reader, Report, ReportReader
 
-_MODULES = (
+MODULES = (
     vegeta_raw,
     k6_raw,
     artillery,
@@ -45,7 +45,7 @@ _MODULES = (
     resources,
 )
 # By the name behind the run (`archive.RawFile.format`).
-FORMATS: dict[str, Format] = {name: known for module in _MODULES for name, known in module.FORMATS.items()}
+FORMATS: dict[str, Format] = {name: known for module in MODULES for name, known in module.FORMATS.items()}
 FORMATS |= {name.replace("results", "warmups"): FORMATS[name] for name in FORMATS if name.startswith("results.")}
 RANKS = {name: rank for rank, name in enumerate(FORMATS)}
 

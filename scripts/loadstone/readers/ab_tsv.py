@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from loadstone.readers.base import NS_PER_MS, SCHEMA, Format, Problems, batches
+from loadstone.readers.base import BODY, NS_PER_MS, SCHEMA, Format, Generator, Problems, batches
 from loadstone.readers.stream import text_lines
 
 RESOLUTION_NS = 1_000_000
@@ -80,3 +80,17 @@ def _requests(path: Path, problems: Problems) -> Iterator[tuple[int, int]]:
 FORMATS = {
     "ab.tsv": Format("ab", requests=read, resolution_ns=RESOLUTION_NS, begins=_HEADER.encode()),
 }
+
+GENERATORS = (
+    Generator(
+        "ab",
+        ("closed",),
+        "a connection is about to be opened; of one kept alive (-k), the request is about to be written",
+        BODY,
+        "included: TCP and TLS of a new connection; the name is looked up once, before the first request",
+        "start",
+        1e6,
+        "source of httpd: support/ab.c, write_request, close_connection and output_results (ap_round_ms; the start "
+        "is written in whole seconds)",
+    ),
+)

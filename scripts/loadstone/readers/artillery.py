@@ -25,7 +25,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from loadstone.readers.base import NS_PER_MS, SCHEMA, Figure, Format, Phase, Problems, Report, batch_of, json_number
+from loadstone.readers.base import (
+    NS_PER_MS,
+    SCHEMA,
+    Figure,
+    Format,
+    Generator,
+    Phase,
+    Problems,
+    Report,
+    batch_of,
+    json_number,
+)
 from loadstone.readers.json_stream import Document, read_document
 
 RESOLUTION_NS = 1_000_000
@@ -552,3 +563,17 @@ FORMATS = {
         phases=True,
     ),
 }
+
+GENERATORS = (
+    Generator(
+        "artillery",
+        ("open",),
+        "the request has been sent",
+        "the first byte of the response has come",
+        "not included",
+        "none",
+        1e6,
+        "source of 1.7.6 and 2.0.34: core/lib/engine_http.js (res.timings.phases.firstByte of got, which takes its "
+        "times from Date.now, in ms)",
+    ),
+)

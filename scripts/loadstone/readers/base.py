@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-# A row is one request. `sent_at` is as the tool stamped it, in UTC; `code` 0 means no complete response came.
+# A row is one request. `seq` counts in the order of sending, as far as the tool tells it: latency over time and send lag
+# rest on it. `sent_at` is as the tool stamped it, in UTC, and null where it is not known or too coarse for the run.
+# `code` 0 means that no complete response came, null that the tool does not say.
 SCHEMA = pa.schema(
     [
         ("seq", pa.int64()),
@@ -267,3 +269,30 @@ def instant(text: str) -> datetime:
     if found.tzinfo is None:
         raise ValueError("it has no offset")
     return found.astimezone(UTC)
+
+
+# --- what latencies mean ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Generator:
+    """One tool as it measures by default. `source` says how that is known.
+
+    `starts_at` and `ends_at` bound its latency; `connecting`: whether that holds what a new connection costs.
+    `stamp` is what its time of a request marks, ``start`` or ``end`` (readers always give the start), ``offset`` when
+    it counts from the start of the run, or ``none``. Latencies come in whole `resolution_ns`.
+    """
+
+    generator: str
+    load_models: tuple[str, ...]
+    starts_at: str
+    ends_at: str
+    connecting: str
+    stamp: str
+    resolution_ns: float | None
+    source: str
+
+
+# Where the latency of several tools begins and ends.
+GO_CLIENT = "a worker is about to build the request and to hand it to Go's HTTP client"
+BODY = "the last byte of the body has been read"

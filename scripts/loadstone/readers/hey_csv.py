@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from loadstone.readers.base import SCHEMA, Format, Problems, batches
+from loadstone.readers.base import BODY, GO_CLIENT, SCHEMA, Format, Generator, Problems, batches
 from loadstone.readers.stream import text_lines
 
 RESOLUTION_NS = 100_000
@@ -73,3 +73,17 @@ def _nanoseconds(seconds: str) -> int | None:
 FORMATS = {
     "hey.csv": Format("hey", requests=read, resolution_ns=RESOLUTION_NS, begins=rb"response-time,DNS\+dialup,"),
 }
+
+GENERATORS = (
+    Generator(
+        "hey",
+        ("closed",),
+        GO_CLIENT,
+        BODY,
+        "included: name look-up, TCP and TLS of a new connection",
+        "offset",
+        1e5,
+        "source: requester/requester.go, Work.makeRequest, and its CSV (%4.4f seconds), in which requests without "
+        "a response have no line",
+    ),
+)

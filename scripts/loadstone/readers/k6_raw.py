@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from loadstone.readers.base import LAST_NS, NS_PER_MS, SCHEMA, Format, Problems, Report, batches
+from loadstone.readers.base import BODY, LAST_NS, NS_PER_MS, SCHEMA, Format, Generator, Problems, Report, batches
 from loadstone.readers.stream import csv_records, read_lines, text_lines
 
 DURATION = "http_req_duration"
@@ -272,3 +272,17 @@ FORMATS = {
         "k6", requests=read_csv, report=csv_report, resolution_ns=1, begins=rb"metric_name,timestamp,", phases=True
     ),
 }
+
+GENERATORS = (
+    Generator(
+        "k6",
+        ("open", "closed"),
+        "a connection is there and the first byte of the request is being sent",
+        f"{BODY}; each redirect that is followed is a request of its own",
+        "not included: http_req_duration is sending + waiting + receiving",
+        "end",
+        1,
+        "source of v1.8.1: lib/netext/httpext/tracer.go, Tracer.Done and Trail.SaveSamples; "
+        "https://grafana.com/docs/k6/latest/using-k6/metrics/reference/",
+    ),
+)

@@ -2,105 +2,18 @@
 
 Figures of two of them may be compared only with these differences stated: a response that takes long
 to arrive costs vegeta, hey and k6 all of its time, Artillery none of it; a new connection costs vegeta and hey, but
-neither k6 nor Artillery.
+neither k6 nor Artillery. The module that reads a tool's files says it, in its ``GENERATORS``.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from loadstone.readers import MODULES
+from loadstone.readers.base import Generator
 
-@dataclass(frozen=True)
-class Generator:
-    """One tool as it measures by default. `source` says how that is known.
-
-    `starts_at` and `ends_at` bound its latency; `connecting`: whether that holds what a new connection costs.
-    `stamp` is what its time of a request marks, ``start`` or ``end`` (readers always give the start), ``offset`` when
-    it counts from the start of the run, or ``none``. Latencies come in whole `resolution_ns`.
-    """
-
-    generator: str
-    load_models: tuple[str, ...]
-    starts_at: str
-    ends_at: str
-    connecting: str
-    stamp: str
-    resolution_ns: float | None
-    source: str
-
-
-_GO = "a worker is about to build the request and to hand it to Go's HTTP client"
-_BODY = "the last byte of the body has been read"
-
-GENERATORS = {
-    each.generator: each
-    for each in (
-        Generator(
-            "vegeta",
-            ("open",),
-            _GO,
-            _BODY,
-            "included: name look-up, TCP and TLS of a new connection",
-            "start",
-            1,
-            "source of v12.13.0: lib/attack.go, Attacker.hit (time.Since of the timestamp, after io.ReadAll)",
-        ),
-        Generator(
-            "serial",
-            ("serial",),
-            _GO,
-            _BODY,
-            "included: name look-up, TCP and TLS of a new connection",
-            "start",
-            1,
-            "source: envs/tools/serial/main.go, which sends through vegeta's own Attacker.hit. Up to version 4 of the "
-            "metadata: the predecessor's collector, which stamped the end",
-        ),
-        Generator(
-            "k6",
-            ("open", "closed"),
-            "a connection is there and the first byte of the request is being sent",
-            f"{_BODY}; each redirect that is followed is a request of its own",
-            "not included: http_req_duration is sending + waiting + receiving",
-            "end",
-            1,
-            "source of v1.8.1: lib/netext/httpext/tracer.go, Tracer.Done and Trail.SaveSamples; "
-            "https://grafana.com/docs/k6/latest/using-k6/metrics/reference/",
-        ),
-        Generator(
-            "artillery",
-            ("open",),
-            "the request has been sent",
-            "the first byte of the response has come",
-            "not included",
-            "none",
-            1e6,
-            "source of 1.7.6 and 2.0.34: core/lib/engine_http.js (res.timings.phases.firstByte of got, which takes its "
-            "times from Date.now, in ms)",
-        ),
-        Generator(
-            "hey",
-            ("closed",),
-            _GO,
-            _BODY,
-            "included: name look-up, TCP and TLS of a new connection",
-            "offset",
-            1e5,
-            "source: requester/requester.go, Work.makeRequest, and its CSV (%4.4f seconds), in which requests without "
-            "a response have no line",
-        ),
-        Generator(
-            "ab",
-            ("closed",),
-            "a connection is about to be opened; of one kept alive (-k), the request is about to be written",
-            _BODY,
-            "included: TCP and TLS of a new connection; the name is looked up once, before the first request",
-            "start",
-            1e6,
-            "source of httpd: support/ab.c, write_request, close_connection and output_results (ap_round_ms; the start "
-            "is written in whole seconds)",
-        ),
-    )
+GENERATORS: dict[str, Generator] = {
+    each.generator: each for module in MODULES for each in getattr(module, "GENERATORS", ())
 }
 
 

@@ -24,7 +24,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from loadstone.process import Minder, Program
-from loadstone.readers.base import ANSWERED_SCHEMA, LAST_NS, Format, Problems, batch_of, batches
+from loadstone.readers.base import (
+    ANSWERED_SCHEMA,
+    BODY,
+    GO_CLIENT,
+    LAST_NS,
+    Format,
+    Generator,
+    Problems,
+    batch_of,
+    batches,
+)
 from loadstone.readers.stream import csv_records, explain, open_bytes, read_lines, text_lines, whole_lines
 
 _FAILED = 400  # the codes that say who failed
@@ -372,3 +382,27 @@ FORMATS = {
     "results.bin": Format(requests=read_gob, resolution_ns=1, begins=rb"(?s).{0,64}Result.{0,200}Attack.{0,20}Seq"),
     "results.csv": Format(requests=read_csv, resolution_ns=1, begins=rb"\d{16,19},\d{1,3},\d+,\d+,\d+,"),
 }
+
+GENERATORS = (
+    Generator(
+        "vegeta",
+        ("open",),
+        GO_CLIENT,
+        BODY,
+        "included: name look-up, TCP and TLS of a new connection",
+        "start",
+        1,
+        "source of v12.13.0: lib/attack.go, Attacker.hit (time.Since of the timestamp, after io.ReadAll)",
+    ),
+    Generator(
+        "serial",
+        ("serial",),
+        GO_CLIENT,
+        BODY,
+        "included: name look-up, TCP and TLS of a new connection",
+        "start",
+        1,
+        "source: envs/tools/serial/main.go, which sends through vegeta's own Attacker.hit. Up to version 4 of the "
+        "metadata: the predecessor's collector, which stamped the end",
+    ),
+)

@@ -4,6 +4,6 @@
 ``database`` puts views over everything.
 """
 
-# Part of every table's identity. Raise it when columns, what readers give or what either means changes: everything is
-# then converted again.
+# Part of every table's identity. Raise it when columns change, or what is in them for the same raw files: everything is
+# then converted again. A reader of a further format needs nothing: cells with such files are converted anyway.
 VERSION = 11
