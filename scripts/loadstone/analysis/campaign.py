@@ -167,6 +167,8 @@ def _judged(
     for fact, behaviour in zip(facts, behaviours, strict=True):
         key = fact["variant_dir"], fact["rate"], fact["run"]
         found = measured.get((fact["requests_file"] or "", fact["run"]), {})
+        # `found` is computed from the run's requests, where it has any; what its tool reported stands in where they are
+        # not there, or not all.
         counted = found if fact["evidence"] == "raw" else reported.get(key, {})
         verdict = judge(
             fact,

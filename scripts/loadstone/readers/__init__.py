@@ -12,8 +12,8 @@ To read the files of a further tool, as `ab_tsv` does those of ``ab -g``:
 3. Add the name to `FOREIGN` in `loadstone.archive`, with what such a file is of a run.
 4. Add a row to the list of formats in `docs/importing.md`.
 
-What the latency of a new tool means is said in the module's ``GENERATORS``. `tests/readers/test_every_format.py` damages
-a file of every format in every way: give it one.
+The module's ``GENERATORS`` says what the latency of the tool means. `tests/readers/test_every_format.py` damages a file
+of every format in every way: give it one.
 """
 
 from loadstone.readers import (

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-# A row is one request. `seq` counts in the order of sending, as far as the tool tells it: latency over time and send lag
-# rest on it. `sent_at` is as the tool stamped it, in UTC, and null where it is not known or too coarse for the run.
+# A row is one request. `seq` counts in the order of sending, as far as the tool tells it: latency over time and send
+# lag rest on it. `sent_at` is as the tool stamped it, in UTC, and null where it is not known or too coarse for the run.
 # `code` 0 means that no complete response came, null that the tool does not say.
 SCHEMA = pa.schema(
     [
