@@ -52,7 +52,7 @@ def rows_of(
     *,
     shares: Sequence[float] = (),
 ) -> list[Row]:
-    """The rows again, with the names and labels of their variants (as `rowsOf` of assets/rows.js)."""
+    """The rows again, with the names and labels of their variants (as `rowsOf` of assets/dom.js)."""
     chosen: dict[str, Any] = {
         name: column.get(choice) if isinstance(column, Mapping) else column for name, column in found["columns"].items()
     }
