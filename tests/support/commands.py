@@ -21,8 +21,8 @@ _SENDING = threading.Lock()
 
 
 @functools.cache
-def _server() -> socket.socket:
-    """Where the one of this process listens; it ends with us."""
+def _server(network: str) -> socket.socket:
+    """Where the one of this process and network namespace listens; it ends with us."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         subprocess.Popen(
@@ -35,6 +35,12 @@ def _server() -> socket.socket:
     return ours
 
 
+def _network() -> str:
+    """The network namespace of this thread: some tests have one of their own."""
+    own = Path("/proc/thread-self/ns/net")
+    return str(own.readlink()) if own.exists() else ""
+
+
 def run(checkout: Path, arguments: Sequence[str], timeout_s: float) -> tuple[int, str]:
     """Exit code (negative: the signal that ended it) and output, both streams as one; killed after `timeout_s`."""
     command = [str(checkout / ".venv/bin/snakemake"), *arguments]
@@ -44,7 +50,7 @@ def run(checkout: Path, arguments: Sequence[str], timeout_s: float) -> tuple[int
     with ours, theirs, os.fdopen(reading, "rb", buffering=0) as output:
         try:
             with _SENDING:
-                socket.send_fds(_server(), [json.dumps(request).encode()], [writing, theirs.fileno()])
+                socket.send_fds(_server(_network()), [json.dumps(request).encode()], [writing, theirs.fileno()])
         finally:
             os.close(writing)
         theirs.close()
