@@ -79,8 +79,9 @@ def test_commands_exist(pristine: Path, tmp_path: Path) -> None:
     """Every target of Snakemake and of make that a document names, and every profile."""
     checkout = Checkout(pristine, tmp_path / "checkout")
     rules = {line.split()[0] for line in checkout.run("--list-target-rules").splitlines() if line.strip()}
+    every_rule = {line.split()[0] for line in checkout.run("--list-rules").splitlines() if line.strip()}
     made = set(re.findall(r"^([a-z0-9-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
-    options = {"--cores", "--profile", "--config", "--report", "-n", "--container-image"}
+    options = {"--cores", "--forcerun", "--profile", "--config", "--report", "-n", "--container-image"}
     seen = set()
     for program, words in _commands():
         if program == "make":
@@ -91,6 +92,8 @@ def test_commands_exist(pristine: Path, tmp_path: Path) -> None:
         for before, word in zip(["", *words], words, strict=False):
             if word.startswith("-") and before == "--set-resources":
                 break
+            if before == "--forcerun":
+                assert word in every_rule, word
             if before == "--profile":
                 assert (PROJECT / word / "profile.yaml").is_file() or word == "profiles/NAME", word
             if word in ("--config", "--report", "--container-image", "--set-resources", "`..."):
