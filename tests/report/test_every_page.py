@@ -126,10 +126,15 @@ def test_a_page_is_quiet_asks_nobody_and_keeps_its_width(large, watched, kind):
     assert all(address.startswith((folder, "data:,")) for address in watched.requests)
 
 
+@pytest.mark.parametrize(
+    "looks",
+    [((1400, "light"), (400, "dark")), pytest.param(((1400, "dark"), (400, "light")), marks=pytest.mark.long)],
+    ids=["diagonal", "rest"],
+)
 @pytest.mark.parametrize("kind", KINDS)
-def test_axe_finds_nothing(large, watched, kind):
+def test_axe_finds_nothing(large, watched, kind, looks):
     axe, found = Axe(), {}
-    for width, scheme in ((1400, "light"), (400, "dark")):
+    for width, scheme in looks:
         watched.page.set_viewport_size({"width": width, "height": 900})
         watched.page.emulate_media(color_scheme=scheme)
         watched.open(page(large, kind).as_uri())
