@@ -168,6 +168,15 @@ def _recordable_change(change: Mapping[str, Any]) -> dict[str, Any]:
     return {**redact.inside(change, redact.marked), **({"env": env} if env else {})}
 
 
+# Parts of an identity by name, as a message names them. Of these files the metadata have digests alone.
+_FILE = "the content of the file"
+_NAMED_PARTS = {
+    "commands": "the command of the process",
+    "environments": "the environment of the process",
+    "files": _FILE,
+}
+
+
 def identity_changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between an identity as recorded (``request`` and the parts of ``target``) and one of now."""
     try:
@@ -175,14 +184,21 @@ def identity_changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> lis
     except (AttributeError, KeyError, TypeError):  # not as it was written
         was = dict(recorded)
     recorded_parts = {part: value for part, value in recordable(now).items() if was.get(part) is not None}
-    return [phrase for part, value in recorded_parts.items() for phrase in _differences(part, was[part], value)]
+    return [
+        phrase
+        for part, value in recorded_parts.items()
+        for phrase in _differences(_NAMED_PARTS.get(part, part), was[part], value)
+    ]
 
 
 def _differences(key: str, was: Any, now: Any) -> Iterator[str]:
     """What differs between plain values, one phrase each."""
     if isinstance(was, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*was, *now)):
-            yield from _differences(f"{key}.{name}", was.get(name), now.get(name))
+            separator = " " if key in _NAMED_PARTS.values() else "."
+            yield from _differences(f"{key}{separator}{name}", was.get(name), now.get(name))
+    elif was != now and (key.startswith(_FILE) or "redacted" in f"{was}{now}"):
+        yield f"{key} is gone" if now is None else f"{key} has changed"
     elif was != now:
         yield f"{key}: {_shown(was)} became {_shown(now)}"
 

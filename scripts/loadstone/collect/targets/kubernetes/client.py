@@ -339,7 +339,10 @@ class Cluster:
 
 def parse_quantity(text: str) -> Decimal:
     """A number of cores or bytes. Raises ValueError when it is none."""
-    return Decimal(utils.parse_quantity(text))  # type: ignore[no-untyped-call]
+    quantity = Decimal(utils.parse_quantity(text))  # type: ignore[no-untyped-call]
+    if not math.isfinite(float(quantity)):
+        raise ValueError("a quantity without bounds")
+    return quantity
 
 
 def _settings(context: str | None) -> client.Configuration:
