@@ -122,7 +122,7 @@ def _check_places(config: Mapping[str, Any]) -> None:
             for key, folder in folders.items():
                 if path.is_relative_to(folder) or folder.is_relative_to(path):
                     raise LoadstoneError(
-                        f"the configuration: {name}.path ({path}) and {key} ({folder}) must not be in one another"
+                        f"the configuration: {name}.path ({path}) and {key} ({folder}) must not lie in each other"
                     )
 
 
