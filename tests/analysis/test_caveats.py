@@ -8,8 +8,8 @@ from loadstone import archive
 from loadstone.analysis.caveats import CAVEATS, WEIGHTS
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
+from loadstone.percentiles import ERRORS
 from loadstone.report.conclusions import with_caveats
-from loadstone.stats.bootstrap import ERRORS
 from support import foreign, rawfiles
 from support.rawfiles import line, lines, write_cell
 

@@ -1,9 +1,11 @@
 """The data dictionary is that of the schema: it explains every column, and its types are those that DuckDB shows."""
 
+import re
 from collections import Counter
 
 import pytest
 import yaml
+from loadstone.percentiles import SHOWN_PERCENTILES
 from loadstone.tables import schema
 
 from docs import dictionary
@@ -33,6 +35,15 @@ def test_every_column_is_explained(table: str) -> None:
 def test_every_column_is_declared_once(table: str) -> None:
     counts = Counter(name for names in ENTRIES[table] for name in names.split(", "))
     assert {name for name, count in counts.items() if count > 1} == set()
+
+
+@pytest.mark.parametrize("table", ["cells", "comparisons", "run_figures", "time_bins"])
+def test_every_percentile_of_pages_has_the_columns_of_p90(table: str) -> None:
+    columns = schema.COLUMNS[table]
+    p90 = [name for name in columns if re.fullmatch(r"(ok_)?p90(_\w+)?", name)]
+    assert p90
+    for name in SHOWN_PERCENTILES:
+        assert {column.replace("p90", name) for column in p90} <= columns.keys()
 
 
 def test_every_common_column_is_used() -> None:

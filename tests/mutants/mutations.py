@@ -145,8 +145,8 @@ MUTANTS = (
     ),
     Mutant(
         "percentiles of a cell are those of its pooled requests",
-        "        quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.99, 0.999]) AS percentiles_ns,\n",
-        "        quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.98, 0.999]) AS percentiles_ns,\n",
+        "        quantile_cont(latency_ns, $percentiles) AS percentiles_ns,\n",
+        "        quantile_disc(latency_ns, $percentiles) AS percentiles_ns,\n",
         ("analysis/test_campaign.py::test_every_figure_equals_numpy",),
         where="scripts/loadstone/sql/cells.sql",
     ),

@@ -14,8 +14,9 @@ from loadstone.analysis import distributions
 from loadstone.analysis.cache import Cache
 from loadstone.analysis.run_requests import Source
 from loadstone.archive import Campaign, Cell
+from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
 from loadstone.tables import database, layout
-from loadstone.tables.schema import PERCENTILES, TABLES
+from loadstone.tables.schema import TABLES
 
 _REQUESTS = TABLES["requests"]
 EPOCH_NS = int(datetime(2026, 11, 21, 11, 30, tzinfo=UTC).timestamp()) * 1_000_000_000
@@ -181,7 +182,7 @@ def _cell(samples: list[dict[str, np.ndarray]], n_excluded: int) -> dict[str, An
             f"{name}_high_ns": value * 1.09 if wide else None,
             f"{name}_estimable": estimable,
         }
-    return cell | {f"ok_{name}_ns": float(np.quantile(successful, PERCENTILES[name])) for name in ("p50", "p90", "p99")}
+    return cell | {f"ok_{name}_ns": float(np.quantile(successful, PERCENTILES[name])) for name in SHOWN_PERCENTILES}
 
 
 def _write_requests(tables: Path, cell: Cell, key: dict[str, Any], samples: dict[int, dict[str, np.ndarray]]) -> None:

@@ -185,6 +185,7 @@ def of_cell(runs: list[Run], name: str) -> float:
         "± of runs": lambda: np.std([report["latencies"]["mean"] for report in reports]) / MS,
         "Failed": lambda: np.mean([run.failed for run in runs]),
         "Failed requests": lambda: np.mean([run.failed for run in runs]),
+        "Error fraction": lambda: np.mean([run.failed for run in runs]),
         "503": lambda: np.mean([(run.codes == 503).mean() for run in runs]),
         "Code 0": lambda: np.mean([(run.codes == 0).mean() for run in runs]),
         "Other codes": lambda: np.mean([(~np.isin(run.codes, (0, 200, 503))).mean() for run in runs]),

@@ -94,7 +94,7 @@ def test_a_figure_among_timeouts_is_said_to_be_the_least(through_time, watched):
 
 def test_what_is_chosen_is_kept_in_the_address(through_time, watched):
     watched.open(address(through_time))
-    watched.do(lambda: watched.page.get_by_role("radio", name="Failed").check())
+    watched.do(lambda: watched.page.get_by_role("radio", name="Error fraction").check())
     assert parse_qs(urlparse(watched.page.url).fragment) == {"stat": ["error_fraction"]}
     values = watched.view("history", "view.data('rows').filter((row) => row.kind === 'point').map((row) => row.value)")
     assert values[:5] == [0] * 5 and values[6] == pytest.approx(10)
@@ -123,7 +123,7 @@ def test_the_table_of_changes_leads_to_the_campaign(through_time, watched):
     rows = watched.page.locator("#changes ~ .scroll tbody tr")
     texts = rows.all_inner_texts()
     assert any("1 April 2026" in text and "kernel" in text and NOTE in text for text in texts)
-    assert any("Share of failed requests" in text and "0 to 10.0 %" in text for text in texts)
+    assert any("Error fraction" in text and "0 to 10.0 %" in text for text in texts)
     page = through_time.page(TIMES[4]).as_uri()
     assert page in rows.locator("th a").evaluate_all("all => all.map((link) => link.href)")
     watched.open(page)

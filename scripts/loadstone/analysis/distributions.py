@@ -12,6 +12,7 @@ from loadstone import sql, stats
 from loadstone.analysis import replicates, run_requests
 from loadstone.analysis.run_requests import Source, key
 from loadstone.analysis.scope import grouped
+from loadstone.percentiles import SHOWN_PERCENTILES
 from loadstone.tables import database, layout
 
 _Row = dict[str, Any]
@@ -22,13 +23,12 @@ POOLED = TABLES[1:]
 BINS = 30  # at most; by round widths, 15 or more
 _STEPS = 8  # of a curve, in each tenth of the tail before it
 _NINES = 6
-SHOWN = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 # Where curves have points: finer towards the tail, and there equally far from each other on an axis of 1 / (1 - share).
-SHARES = [0.01, 0.05, *(tenth / 10 for tenth in range(1, 8)), 0.75, 0.8, 0.85, 0.875] + [
+_CURVE = [0.01, 0.05, *(tenth / 10 for tenth in range(1, 8)), 0.75, 0.8, 0.85, 0.875] + [
     round(1 - 10 ** -(1 + step / _STEPS), 9) for step in range(_STEPS * (_NINES - 1) + 1)
 ]
-_PLACES = {name: SHARES.index(share) for name, share in SHOWN.items()}
+SHARES = sorted({*_CURVE, *SHOWN_PERCENTILES.values()})
 
 _CODE = [sql.load(name) for name in ("distribution_requests", "run_figures", "time_bins", "percentile_curves")]
 _PLACE = ("host", "timestamp", "variant_dir", "run")
@@ -75,12 +75,7 @@ def _series(comparison: str | None, runs: Sequence[_Row]) -> _Row:
 
 def _of_runs(source: Source, files: Iterable[str], runs: Sequence[_Row]) -> dict[str, list[_Row]]:
     files = sorted(files)
-    depends_on = (
-        _CODE,
-        SHARES,
-        BINS,
-        run_requests.identity(runs),
-    )
+    depends_on = (_CODE, SHARES, list(SHOWN_PERCENTILES), BINS, run_requests.identity(runs))
     found: dict[str, list[_Row]] = {table: [] for table in TABLES}
     for row in source.cache.rows(depends_on, files, lambda: _computed(source, files, runs)):
         found[row.pop("table")].append(row)
@@ -92,15 +87,15 @@ def _place(run: _Row) -> tuple[Any, ...]:
 
 
 def _computed(source: Source, files: Sequence[str], runs: Sequence[_Row]) -> Iterator[_Row]:
-    connection = source.connection
+    connection, shown = source.connection, list(SHOWN_PERCENTILES.values())
     run_requests.select(connection, runs)
     patterns = [layout.pattern(source.tables / file) for file in files]
     connection.execute(sql.load("distribution_requests"), {"files": patterns})
-    for row in database.rows(connection, sql.load("run_figures"), shares=SHARES):
+    for row in database.rows(connection, sql.load("run_figures"), shares=SHARES, shown=shown):
         yield {"table": "run_figures", **dict(zip(_PLACE, _place(runs[row.pop("series")]), strict=True))} | _run(row)
     for row in database.rows(connection, sql.load("percentile_curves"), shares=SHARES):
         yield {"table": "percentile_curves"} | _curve(row)
-    for row in database.rows(connection, sql.load("time_bins"), bins=BINS):
+    for row in database.rows(connection, sql.load("time_bins"), bins=BINS, shown=shown):
         yield {"table": "time_bins"} | _bin(row)
 
 
@@ -110,9 +105,9 @@ def _censored(row: _Row, share: float) -> bool:
 
 
 def _percentiles(row: _Row, values: Sequence[float]) -> _Row:
-    """`values` at `SHOWN`, without those that are not estimable."""
+    """`values` at `SHOWN_PERCENTILES`, without those that are not estimable."""
     found: _Row = {}
-    for (name, share), value in zip(SHOWN.items(), values, strict=True):
+    for (name, share), value in zip(SHOWN_PERCENTILES.items(), values, strict=True):
         can_be = stats.estimable(row["n_requests"], share)
         found[f"{name}_ns"] = value if can_be else None
         found[f"{name}_censored"] = can_be and _censored(row, share)
@@ -133,11 +128,11 @@ def _curve(row: _Row) -> _Row:
 
 
 def _run(row: _Row) -> _Row:
-    ok_values = row.pop("ok_percentiles_ns") or [None] * len(SHOWN)
-    figures = _percentiles(row, [row["latencies_ns"][place] for place in _PLACES.values()])
+    figures = _percentiles(row, [row["latencies_ns"][SHARES.index(share)] for share in SHOWN_PERCENTILES.values()])
+    ok_values = row.pop("ok_percentiles_ns") or [None] * len(SHOWN_PERCENTILES)
     of_ok = {
         f"ok_{name}_ns": value if stats.estimable(row["ok_n_requests"], share) else None
-        for (name, share), value in zip(SHOWN.items(), ok_values, strict=True)
+        for (name, share), value in zip(SHOWN_PERCENTILES.items(), ok_values, strict=True)
     }
     return _curve(row) | figures | of_ok
 

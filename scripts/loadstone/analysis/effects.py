@@ -15,9 +15,9 @@ import numpy as np
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats.figures import COARSE_NS
 from loadstone.analysis.reasons import Reason
-from loadstone.analysis.scope import STATISTICS, Scope, Series, contrasted, figure, incomparable, places, step_ns
+from loadstone.analysis.scope import Scope, Series, contrasted, figure, incomparable, places, step_ns
+from loadstone.percentiles import ERRORS, STATISTICS
 from loadstone.stats import contrasts
-from loadstone.stats.bootstrap import ERRORS
 from loadstone.stats.contrasts import Contrast
 
 _Row = dict[str, Any]

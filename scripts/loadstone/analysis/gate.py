@@ -31,9 +31,10 @@ from loadstone.analysis.gate_outcome import (
     failed_text,
     percent,
 )
-from loadstone.analysis.history import ERRORS, Figure, add_open_percentiles, change, failed, figure, lacks, unsure
+from loadstone.analysis.history import Figure, add_open_percentiles, change, failed, figure, lacks, unsure
 from loadstone.archive import Campaign, parse_timestamp
 from loadstone.errors import LoadstoneError
+from loadstone.percentiles import ERRORS
 from loadstone.stats import history as levels
 from loadstone.stats import shares
 from loadstone.stats.contrasts import holm

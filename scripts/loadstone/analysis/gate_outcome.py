@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import config
-from loadstone.analysis.history import ERRORS
 from loadstone.archive.durable import replace
 from loadstone.config import GATE_FILE
 from loadstone.errors import LoadstoneError
+from loadstone.percentiles import ERRORS
 from loadstone.text import listed, rate_text
 
 CampaignKey = tuple[str, str, str]

@@ -31,16 +31,13 @@ from loadstone import sql
 from loadstone.analysis.caveats.figures import DECIDING_SHARE
 from loadstone.analysis.scope import way
 from loadstone.archive import Campaign, parse_timestamp
+from loadstone.percentiles import ERRORS, PERCENTILES, SHOWN_PERCENTILES, STATISTICS
 from loadstone.stats import estimable, history, standard_error
 from loadstone.stats.bootstrap import t_factor
 from loadstone.stats.history import Series
 from loadstone.stats.shares import Share
 from loadstone.tables import database, layout, schema
-from loadstone.tables.schema import PERCENTILES
 
-LATENCIES = ("p50", "p90", "p99", "mean")
-ERRORS = "error_fraction"
-STATISTICS = (*LATENCIES, ERRORS)
 REQUESTS, REPORTS = "requests", "reports"  # what a figure rests on
 OPEN_PERCENTILES = "open_percentiles"  # a cell's, by statistic
 
@@ -169,7 +166,8 @@ def add_open_percentiles(
     Where a percentile may fall among requests that timed out, `loadstone.stats.replicate` stores its lower limit.
     `connection` has a view `cells` of these campaigns; after it, a view `replicates` too.
     """
-    found = connection.sql(sql.load("percentiles_without_interval")).to_arrow_table()
+    values = {"percentiles": list(SHOWN_PERCENTILES)}
+    found = connection.sql(sql.load("percentiles_without_interval"), params=values).to_arrow_table()
     keys = set(zip(*(found[name].to_pylist() for name in ("app", "host", "timestamp")), strict=True))
     if not keys:
         return

@@ -10,7 +10,7 @@ from typing import Any
 
 from loadstone.analysis import reasons
 from loadstone.analysis.reasons import Reason
-from loadstone.analysis.saturation import STATISTICS, described, swept
+from loadstone.analysis.saturation import described, swept
 from loadstone.analysis.scope import (
     Place,
     Scope,
@@ -24,6 +24,7 @@ from loadstone.analysis.scope import (
     step_ns,
 )
 from loadstone.config.variants import Diamond, Layer, VariantGraph
+from loadstone.percentiles import LATENCIES
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
 from loadstone.stats.interaction import Interaction, interaction, interaction_of_runs, pool_errors
@@ -97,7 +98,7 @@ def _stepped(scope: Scope) -> list[_Stepped]:
     for place in places(scope):
         for layer in VariantGraph(scope.over, place.found).layers():
             pair = place.found[layer.below], place.found[layer.variant]
-            for statistic in STATISTICS:
+            for statistic in LATENCIES:
                 added = known.get(place.key(layer.below, layer.variant, statistic))
                 added = None if added and added.open_side else added
                 missing = None if added else _missing(pair, statistic) or incomparable(statistic, pair)
@@ -136,7 +137,7 @@ def _crossed(scope: Scope) -> list[_Crossed]:
     for place in places(scope):
         for diamond in VariantGraph(scope.over, place.found).diamonds():
             four = _four(place, diamond)
-            for statistic in STATISTICS:
+            for statistic in LATENCIES:
                 missing = _missing(four, statistic)
                 value = None if missing else _interaction(four, statistic)
                 if value is None and missing is None:

@@ -9,7 +9,8 @@ would break the pairs.
 """
 
 import base64
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import duckdb
@@ -18,9 +19,9 @@ import numpy as np
 from loadstone import sql, stats
 from loadstone.analysis import run_requests
 from loadstone.analysis.run_requests import Source
+from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, SHOWN_PERCENTILES, THROUGHPUT
 from loadstone.stats import Replicates, Sample
-from loadstone.stats.bootstrap import ERRORS, MEAN, THROUGHPUT
-from loadstone.tables import layout, schema
+from loadstone.tables import layout
 
 _Row = dict[str, Any]
 
@@ -29,9 +30,9 @@ _UNSURE = ("offered", "limit_ns")  # None where they are unknown
 _KNOWN, _FAILED, _CENSORED = 1, 2, 4
 
 # All that replicates depend on besides requests.
-CODE = (run_requests.CODE, sql.load("series_requests"), stats.CODE, schema.PERCENTILES)
+CODE = (run_requests.CODE, sql.load("series_requests"), stats.CODE, PERCENTILES)
 # All that the figures of a cell depend on.
-CELL_CODE = (sql.load("cells"), CODE)
+CELL_CODE = (sql.load("cells"), SHOWN_PERCENTILES, CODE)
 
 
 def ordered(runs: Sequence[_Row]) -> list[_Row]:
@@ -48,11 +49,19 @@ def cells(
     """
     patterns = sorted(layout.pattern(source.tables / file) for file in files)
     run_requests.select(source.connection, runs)
-    values = {"files": patterns, "stream": stream}
+    shares, shown = list(PERCENTILES.values()), list(SHOWN_PERCENTILES.values())
+    values = {"files": patterns, "stream": stream, "percentiles": shares, "shown": shown}
     for cell in source.connection.sql(sql.load("cells"), params=values).to_arrow_table().to_pylist():
         sampled = samples(source.connection, patterns, runs, cell["stream"])
         found = replicate(runs, sampled)
-        yield cell | columns(found, sampled, confidence) | {"replicates": to_text(found)}
+        latencies = _named("", PERCENTILES, cell.pop("percentiles_ns"))
+        latencies |= _named("ok_", SHOWN_PERCENTILES, cell.pop("ok_percentiles_ns"))
+        yield cell | latencies | columns(found, sampled, confidence) | {"replicates": to_text(found)}
+
+
+def _named(prefix: str, names: Iterable[str], values_ns: Sequence[float] | None) -> _Row:
+    """Percentiles as columns, which are null without any request."""
+    return {f"{prefix}{name}_ns": value for name, value in zip(names, values_ns or repeat(None), strict=False)}
 
 
 def samples(
@@ -87,7 +96,7 @@ def replicate(runs: Sequence[_Row], sampled: Sequence[Sample]) -> Replicates:
     places = sorted({(run["host"], run["timestamp"]) for run in runs})
     return stats.replicate(
         sampled,
-        schema.PERCENTILES,
+        PERCENTILES,
         stats.seed("runs", app, places, rate),
         stats.seed("blocks", app, places, rate, runs[0]["variant"]),
     )
@@ -99,12 +108,12 @@ def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> 
     requests = sum(sample.latencies_ns.size for sample in sampled)
     censored = np.concatenate([sample.censored for sample in sampled])
     latencies_ns = np.concatenate([sample.latencies_ns for sample in sampled])
-    for name, is_censored in stats.censoring(latencies_ns, censored, schema.PERCENTILES).items():
+    for name, is_censored in stats.censoring(latencies_ns, censored, PERCENTILES).items():
         row[f"{name}_censored"] = bool(is_censored)
     row["n_timeouts"] = int(censored.sum())
-    for name, probability in schema.PERCENTILES.items():
+    for name, probability in PERCENTILES.items():
         row[f"{name}_estimable"] = stats.estimable(requests, probability)
-    for name in (MEAN, *schema.PERCENTILES, ERRORS, THROUGHPUT):
+    for name in (MEAN, *PERCENTILES, ERRORS, THROUGHPUT):
         unit = "" if name in ("error_fraction", "throughput") else "_ns"
         if bounds := stats.interval(found, name, confidence):
             row[f"{name}_low{unit}"], row[f"{name}_high{unit}"] = bounds

@@ -9,13 +9,12 @@ import numpy as np
 from loadstone import stats
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Scope, Series
-from loadstone.stats.bootstrap import THROUGHPUT
+from loadstone.percentiles import LATENCIES, THROUGHPUT
 from loadstone.stats.saturation import CARRIED, SHORTFALL, AtShare, Estimate, Knee, Load, at_share, knee, ratio_of
 
 _Row = dict[str, Any]
 
 SHARES = (0.25, 0.5, 0.75)
-STATISTICS = ("mean", "p50", "p90", "p99")
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def shares(scope: Scope) -> Iterator[_Row]:
     for (_, way), each in found.items():
         baseline = found.get((scope.baseline or "", way))
         for share in SHARES:
-            for statistic in STATISTICS:
+            for statistic in LATENCIES:
                 row = _shared(each, baseline, share, statistic, scope.confidence)
                 yield key | each.described | {"confidence": scope.confidence} | row
 

@@ -23,11 +23,10 @@ from loadstone.analysis import reasons
 from loadstone.analysis.reasons import Reason
 from loadstone.archive import Campaign
 from loadstone.config.variants import VariantGraph
+from loadstone.percentiles import ERRORS, PERCENTILES, STATISTICS
 from loadstone.readers import load_generators
 from loadstone.stats import Replicates, contrasts, estimable, requests_needed
-from loadstone.stats.bootstrap import ERRORS
 from loadstone.stats.contrasts import Contrast
-from loadstone.tables.schema import PERCENTILES
 
 _Row = dict[str, Any]
 
@@ -172,8 +171,6 @@ class Scope:
         found = {each.variant: each for each in self.series if (each.rate, each.way) == (rate, way)}
         return {variant: found[variant] for variant in self.variants if variant in found}
 
-
-STATISTICS = ("mean", "p50", "p90", "p99", ERRORS)
 
 Key = tuple[float, tuple[Any, ...], str, str, str]  # rate, way, the variant below, the variant, statistic
 

@@ -10,6 +10,7 @@ from loadstone.archive.metadata import Metadata
 from loadstone.archive.run_records import Failure
 from loadstone.archive.stages import TEST, WARMUP, Stage
 from loadstone.config.variants import Variants
+from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES, label, title
 from loadstone.readers import load_generators
 from loadstone.report import (
     chart_rows,
@@ -40,7 +41,6 @@ from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.run_findings import RunFindings
 from loadstone.text import rate_text
 
-STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 ERRORS = {
     "http_503_by_proxy": "HTTP 503 by a proxy",
     "http_503_by_service": "HTTP 503 by the service",
@@ -180,7 +180,8 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "facts": facts(page),
         "rests_on": rests_on(page),
         "variant_pages": variant_page.pages_of(page.campaign.app, order),
-        "statistics": {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99"},
+        "statistics": {name: label(name) for name in LATENCIES},
+        "percentiles": {name: label(name) for name in dict.fromkeys((*SHOWN_PERCENTILES, "p999"))},
         "rates": [(rate_name(rate), rate_text(rate)) for rate in page.raw_rates],
         "sampled_rates": [(rate_name(rate), rate_text(rate)) for rate in page.loadable_rates],
         "timed": any(load_generators.is_timed(run["generator"]) for run in page.runs if run["evidence"] == "raw"),
@@ -225,8 +226,8 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
     return data | {
         "resources": resources_section.choices(page.resources),
         "statistic": "p50",
-        "statistics": STATISTICS,
-        "figures": {name: name for name in STATISTICS},
+        "statistics": {name: title(name) for name in LATENCIES},
+        "figures": {name: name for name in LATENCIES},
         "spreads": {"mean": "± one standard deviation of run means"},
         "with_excluded": every_run,
     }

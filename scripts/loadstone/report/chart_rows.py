@@ -12,17 +12,15 @@ from typing import Any
 from loadstone import stats
 from loadstone.analysis.distributions import SHARES
 from loadstone.config.variants import Style
+from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES
 from loadstone.report import colours, conclusions
 from loadstone.report.conclusions import Conclusions, layers_in_order
 from loadstone.report.numbers import Unit, rate_name, significant
 from loadstone.report.queries import Distributions, Row
-from loadstone.stats.bootstrap import ERRORS
-from loadstone.tables.schema import PERCENTILES
 
 Columns = dict[str, Any]
 Means = Mapping[str, tuple[float | None, float | None]]
 
-LATENCIES = ("mean", "p50", "p90", "p99")
 _ENDS = ("", "_low", "_high")
 _WIDEST = 100
 _DECADES = 1.5
@@ -136,10 +134,10 @@ def _latency(
     for cell in cells:
         requests = cell[f"{prefix}n_requests"] or 0
         own: dict[str, Sequence[Any]] = {}
-        for name in ("p50", "p90", "p99"):
+        for name, probability in SHOWN_PERCENTILES.items():
             value = unit.of(cell[f"{prefix}{name}_ns"])
             if prefix:
-                own[name] = value, None, None, stats.estimable(requests, PERCENTILES[name])
+                own[name] = value, None, None, stats.estimable(requests, probability)
             else:
                 own[name] = value, *interval(cell, name, unit), bool(cell[f"{name}_estimable"])
         own |= {name: _band(*values, unit) for name, values in means(cell).items()}

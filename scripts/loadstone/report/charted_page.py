@@ -6,11 +6,13 @@ from functools import cached_property
 from typing import Any
 
 from loadstone.config.variants import Style
+from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES, label, title
 from loadstone.report import chart_rows, charts, conclusions, numbers, reported_section
 from loadstone.report.conclusions import Conclusions
 from loadstone.report.numbers import Unit, interval_text, rate_name, spread_text
 from loadstone.report.queries import Distributions, Row
 from loadstone.report.reported_section import Reported
+from loadstone.stats import requests_needed
 from loadstone.text import load_unit, rate_text
 
 
@@ -55,6 +57,7 @@ class ChartedPage:
         return {
             **conclusions.context(self.concluded, self.styles, self.unit, self.step),
             **reported_section.context(self.reported, self.labels, self.unit, campaigns=campaigns),
+            "percentiles": {name: label(name) for name in SHOWN_PERCENTILES},
             "unit": self.unit,
             "styles": self.styles,
             "labels": self.labels,
@@ -83,6 +86,8 @@ class ChartedPage:
             "variants": chart_rows.variants(self.styles),
             "rates": names,
             "rate": names[len(names) // 2] if names else None,
+            "titles": {name: title(name).lower() for name in LATENCIES},
+            "needs": {name: requests_needed(share) for name, share in SHOWN_PERCENTILES.items()},
             **conclusions.choices(self.concluded),
             "charts": {
                 **across_load,

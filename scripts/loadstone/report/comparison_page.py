@@ -12,6 +12,7 @@ from loadstone.analysis.comparison import Selection, fit_all, select
 from loadstone.archive import Campaign, plan
 from loadstone.config.comparisons import ALLOWANCES, Comparison
 from loadstone.config.variants import Style, Variants, look
+from loadstone.percentiles import SHOWN_PERCENTILES, label
 from loadstone.readers import load_generators
 from loadstone.report import (
     chart_rows,
@@ -38,9 +39,7 @@ from loadstone.text import listed, load_unit, rate_text
 STATISTICS = {
     "summaries": "Mean of runs",
     "raw": "Mean of requests",
-    "p50": "Median",
-    "p90": "p90",
-    "p99": "p99",
+    **{name: label(name) for name in SHOWN_PERCENTILES},
 }
 SPREADS = {
     "summaries": "± one standard deviation of run means",
@@ -354,12 +353,8 @@ def _ok_means(row: Row) -> chart_rows.Means:
     }
 
 
-_MEASURED_IN_STEPS = {
-    "all_raw_data_mean_ns": "mean",
-    "p50_ns": "median",
-    "p90_ns": "p90",
-    "p95_ns": "p95",
-    "p99_ns": "p99",
+_MEASURED_IN_STEPS = {"all_raw_data_mean_ns": "mean"} | {
+    f"{name}_ns": label(name).lower() for name in SHOWN_PERCENTILES
 }
 
 

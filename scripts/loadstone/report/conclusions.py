@@ -11,15 +11,14 @@ from typing import Any
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats import ACCOUNTED_FOR, CAVEATS, CONFOUNDING, SERIOUS, WEIGHTS
 from loadstone.config.variants import Style
+from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.readers import load_generators
 from loadstone.report import verdicts
 from loadstone.report.numbers import SHOWN, Unit, counted, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
-from loadstone.stats.bootstrap import ERRORS
 from loadstone.text import rate_text
 
 _EFFECTS = {"ratio": "Ratio", "shift": "Shift"}
-_STATISTICS = {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99", ERRORS: "Failed requests"}
 Naming = Callable[[Row], str]
 
 
@@ -104,13 +103,13 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
         return sorted((row for row in rows if row["variant"] in order), key=lambda row: order[row["variant"]])
 
     def place(row: Row) -> tuple[Any, ...]:
-        return row["rate"], order[row["variant"]], statistics.index(row["statistic"])
+        return row["rate"], order[row["variant"]], STATISTICS.index(row["statistic"])
 
-    statistics, concluded = list(_STATISTICS), placed(found.effects)
+    concluded = placed(found.effects)
     concluded.sort(key=place)
     resolution_ns = step[0] * unit.length_ns if step else None
     return {
-        "figure_names": _STATISTICS,
+        "statistic_label": label,
         "p_text": _p_text,
         "verdicts": verdicts.verdicts(concluded, labels, unit, resolution_ns),
         "knee_sentences": verdicts.knees([row for row in placed(found.knees) if row["beyond"]], labels),
@@ -278,7 +277,7 @@ def _layer_warnings(found: Conclusions, labels: Mapping[str, str], name: reasons
 def _layer_warning(group: Sequence[tuple[str, Row]], labels: Mapping[str, str]) -> Row:
     texts, rows = list(dict.fromkeys(text for text, _ in group)), [row for _, row in group]
     steps = dict.fromkeys(f"{labels[row['variant']]} over {labels.get(row['below'], row['below'])}" for row in rows)
-    names = [text for name, text in _STATISTICS.items() if any(row["statistic"] == name for row in rows)]
+    names = [label(name) for name in STATISTICS if any(row["statistic"] == name for row in rows)]
     return {
         "step": counted(len(steps), "step") if len(steps) > _NAMED else ", ".join(steps),
         "warning": texts[0] if len(texts) == 1 else f"for example {texts[0]}",
@@ -291,9 +290,8 @@ _NAMED = 2  # steps one by one
 
 
 def _diamonds(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
-    statistics = list(_STATISTICS)
     rows = [row for row in found.interactions if row["top"] in order and row["bottom"] in order]
-    return sorted(rows, key=lambda row: (row["rate"], order[row["top"]], statistics.index(row["statistic"])))
+    return sorted(rows, key=lambda row: (row["rate"], order[row["top"]], STATISTICS.index(row["statistic"])))
 
 
 def _below_knees(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
@@ -334,9 +332,7 @@ def _knee(row: Row) -> Row:
 
 def _shares(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
     rows = [row for row in found.shares if row["variant"] in order]
-    return sorted(
-        rows, key=lambda row: (row["share"], list(_STATISTICS).index(row["statistic"]), order[row["variant"]])
-    )
+    return sorted(rows, key=lambda row: (row["share"], STATISTICS.index(row["statistic"]), order[row["variant"]]))
 
 
 def _share(row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str]) -> Row:

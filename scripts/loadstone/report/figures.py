@@ -13,10 +13,10 @@ from typing import Any
 
 from loadstone.archive import durable, encode
 from loadstone.errors import LoadstoneError
+from loadstone.percentiles import ERRORS
 from loadstone.report.chart_rows import Columns, rows_of
 from loadstone.report.figure_drawing import Figure, draw, settings
 from loadstone.report.queries import Row
-from loadstone.stats.bootstrap import ERRORS
 
 _MADE_HERE = "Made by Loadstone"
 _JSON = re.compile(r'<script type="application/json" id="(page-data|chart-specs)">(.*?)</script>', re.DOTALL)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loadstone.archive import Campaign, parse_timestamp
+from loadstone.percentiles import PERCENTILES
 from loadstone.text import rate_text
 
 if TYPE_CHECKING:
@@ -134,7 +135,6 @@ def _offset(instant: datetime) -> str:
 # --- latencies of a coarse clock --------------------------------------------------------------------------------------
 
 
-_PERCENTILES = ("p50", "p90", "p95", "p99", "p999")
 COARSE_NS = 100_000  # steps from here on limit what may be concluded
 _MEANS = ("mean_ns", "run_mean_ns", "ok_run_mean_ns", "all_raw_data_mean_ns", "all_raw_data_ok_mean_ns")
 
@@ -157,10 +157,10 @@ def rounded_to_steps(rows: Iterable[Row]) -> list[Row]:
 def _rounded_to_steps(row: Row) -> Row:
     step = row["resolution_ns"]
     found = dict(row)
-    for name in (*_MEANS, *(f"{part}{each}_ns" for each in _PERCENTILES for part in ("", "ok_"))):
+    for name in (*_MEANS, *(f"{part}{each}_ns" for each in PERCENTILES for part in ("", "ok_"))):
         if found.get(name) is not None:
             found[name] = round(found[name] / step) * step
-    for name in _PERCENTILES:
+    for name in PERCENTILES:
         value, low, high = (found.get(f"{name}{part}_ns") for part in ("", "_low", "_high"))
         if value is not None and low is not None and high is not None:
             found[f"{name}_low_ns"] = max(0.0, min(math.floor(low / step) * step, value - step / 2))

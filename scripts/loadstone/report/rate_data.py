@@ -12,11 +12,11 @@ from typing import Any
 from loadstone import sql, stats
 from loadstone.archive.durable import sha256_of
 from loadstone.config.variants import Style
+from loadstone.percentiles import PERCENTILES
 from loadstone.report import chart_rows, numbers, resources_section, run_findings
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
 from loadstone.report.run_findings import RunFindings
-from loadstone.tables.schema import PERCENTILES
 
 TIME_BINS = 60
 REQUESTS_PER_BIN = 20
@@ -26,7 +26,7 @@ HISTOGRAM_BINS = 40
 # Hundredths, then finer where a tail is looked at.
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 
-_FIGURES = ("mean", "min", "p50", "p90", "p95", "p99", "p999", "max")
+_FIGURES = ("mean", "min", *PERCENTILES, "max")
 _MADE_BY = (chart_rows, numbers, resources_section, run_findings)
 _QUERIES = (
     "measured_requests",

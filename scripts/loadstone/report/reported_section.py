@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone import stats
+from loadstone.percentiles import LATENCIES
 from loadstone.readers import load_generators
 from loadstone.report.numbers import COARSE_NS, Unit, counted, duration, in_steps, joined, resolution_text
 from loadstone.report.queries import Questions, Row
@@ -32,7 +33,7 @@ FIGURES = {
 }
 _PERCENTILES = {"p50_ns": 0.5, "p75_ns": 0.75, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 # What the chart across load offers: its names are those of the page's other charts.
-CHARTED = {"summaries": "mean_ns", "mean": "mean_ns", "p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns"}
+CHARTED = {"summaries": "mean_ns"} | {name: f"{name}_ns" for name in LATENCIES}
 
 _STAMPS = {
     "start": "the start of a request",

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from loadstone.config.variants import PALETTE, Style, Variants, look
+from loadstone.percentiles import ERRORS, STATISTICS, label, title
 from loadstone.report import chart_rows, charts, numbers
 from loadstone.report.numbers import SHOWN, Unit, counted, moment, page_unit, rate_name, significant, span
 from loadstone.report.queries import Row
@@ -16,15 +17,6 @@ from loadstone.stats.history import LEAST_TO_ESTIMATE
 from loadstone.tables.layout import text
 from loadstone.text import load_unit, rate_text
 
-ERRORS = "error_fraction"
-STATISTICS = {
-    "mean": "Mean",
-    "p50": "Median",
-    "p90": "90th percentile",
-    "p99": "99th percentile",
-    ERRORS: "Share of failed requests",
-}
-CONTROL = {"mean": "Mean", "p50": "Median", "p90": "p90", "p99": "p99", ERRORS: "Failed"}
 Pages = Mapping[tuple[str, str, str], str]  # app, host and timestamp of a campaign -> its page
 
 
@@ -98,7 +90,7 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
         "app": page.app,
         "variant": page.variant,
         "styles": styles,
-        "statistics": CONTROL,
+        "statistics": {name: label(name) for name in STATISTICS},
         "unit": unit,
         "load_unit": _load_unit(ways),
         "rates": [(rate_name(rate), rate_text(rate)) for rate in loads],
@@ -154,7 +146,7 @@ def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads
         "rates": [rate_name(rate) for rate in loads],
         "rate": _first_load(page),
         "statistic": "p50",
-        "statistics": STATISTICS,
+        "statistics": {name: title(name) for name in STATISTICS},
         "choices": {"host": page.hosts},
         "chosen": {"host": page.hosts[0] if page.rows else ""},
         "charts": {"history": history},
@@ -208,7 +200,7 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
         symbol, by = unit.symbol, _by(after / before)
     return row | {
         "page": page.page_of(row),
-        "statistic": STATISTICS[row["statistic"]],
+        "statistic": title(row["statistic"]),
         "address": {"host": row["host"], "rate": rate_name(row["rate"]), "stat": row["statistic"]},
         "from_to": f"{texts[0]} to {texts[1]} {symbol}",
         "by": by,

@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from loadstone import percentiles
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats import CAVEATS, CONFOUNDING
 from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
+from loadstone.percentiles import ERRORS, LATENCIES, label
 from loadstone.report.numbers import Row, Unit, counted, latency_text, share, significant
-from loadstone.stats.bootstrap import ERRORS
 from loadstone.text import at, listed, load_unit, rate_text
 
 # Values of `effects.verdict`, in the order in which sentences of a variant stand.
 KINDS = (SLOWER, FASTER, MORE, FEWER, EQUIVALENT, INCONCLUSIVE)
 _MIXED = "slower and faster"  # in different figures of one load
-STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99", ERRORS: "error fraction"}
-_LEADING = ("p50", "mean", "p90", "p99")  # which figure stands for all, if it can
+STATISTICS = {name: label(name).lower() for name in percentiles.STATISTICS}
+_LEADING = ("p50", *(name for name in LATENCIES if name != "p50"))  # which figure stands for all, if it can
 _DIAMOND = ("bottom", "left", "right", "top")
 
 

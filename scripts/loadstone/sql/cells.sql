@@ -2,6 +2,7 @@
 --
 -- Requests are those of measured_requests.sql, in $files; of one stream where $stream is not null. Those that timed out
 -- make the figures which rest on them lower bounds. Runs may be of several campaigns (a row of comparisons).
+-- percentiles_ns are at $percentiles of all, ok_percentiles_ns at $shown of those with code 200, in their order.
 -- Deviations have ddof 0. Percentiles interpolate linearly between order statistics (numpy's default, type 7 of
 -- Hyndman & Fan 1996) and are those of the pooled requests, never averages over runs. ok_* count code 200 alone.
 -- Fractions are per run failed / all requests, then mean and deviation over runs; a run without a class has 0 of it.
@@ -90,10 +91,10 @@ pooled AS (
         stream,
         count(*) AS n_requests,
         avg(latency_ns) AS mean_ns,
-        quantile_cont(latency_ns, [0.5, 0.9, 0.95, 0.99, 0.999]) AS percentiles_ns,
+        quantile_cont(latency_ns, $percentiles) AS percentiles_ns,
         count(*) FILTER (WHERE ok) AS ok_n_requests,
         avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
-        quantile_cont(latency_ns, [0.5, 0.9, 0.99]) FILTER (WHERE ok) AS ok_percentiles_ns
+        quantile_cont(latency_ns, $shown) FILTER (WHERE ok) AS ok_percentiles_ns
     FROM tested
     GROUP BY stream
 ),
@@ -143,14 +144,8 @@ SELECT
     ok_std_ns,
     ok_run_mean_ns,
     ok_run_std_ns,
-    percentiles_ns[1] AS p50_ns,
-    percentiles_ns[2] AS p90_ns,
-    percentiles_ns[3] AS p95_ns,
-    percentiles_ns[4] AS p99_ns,
-    percentiles_ns[5] AS p999_ns,
-    ok_percentiles_ns[1] AS ok_p50_ns,
-    ok_percentiles_ns[2] AS ok_p90_ns,
-    ok_percentiles_ns[3] AS ok_p99_ns,
+    percentiles_ns,
+    ok_percentiles_ns,
     error_fraction,
     error_fraction_std,
     coalesce(error_fractions, map()) AS error_fractions,

@@ -25,11 +25,10 @@ SELECT
     sending.judged_lag_ns,
     sending.limited,
     run_figures.n_requests,
+    run_figures.n_timeouts,
+    run_figures.mean_ns,
+    COLUMNS('^p\d+_(ns|censored)$'),
     coalesce(failed.n_failed, 0) AS n_failed,
-    if(run_figures.n_timeouts = 0, run_figures.mean_ns, NULL) AS run_mean_ns,
-    if(run_figures.p50_censored, NULL, run_figures.p50_ns) AS run_p50_ns,
-    if(run_figures.p90_censored, NULL, run_figures.p90_ns) AS run_p90_ns,
-    if(run_figures.p99_censored, NULL, run_figures.p99_ns) AS run_p99_ns,
     (app, host, timestamp, rate, runs.variant, run) IN (
         SELECT (app, host, timestamp, rate, variant, run) FROM suggestions WHERE kind = 'outlying run'
     ) AS is_outlying

@@ -37,10 +37,7 @@ requested AS (
         n_runs,
         n_requests,
         resolution_ns,
-        mean_ns, mean_low_ns, mean_high_ns, mean_censored,
-        p50_ns, p50_low_ns, p50_high_ns, p50_estimable, p50_censored,
-        p90_ns, p90_low_ns, p90_high_ns, p90_estimable, p90_censored,
-        p99_ns, p99_low_ns, p99_high_ns, p99_estimable, p99_censored,
+        COLUMNS('^(mean|p\d+)_(ns|low_ns|high_ns|estimable|censored)$'),
         error_fraction,
         error_fraction_std,
         error_fraction - coalesce(error_fractions['timeout'], 0) AS other_failures
@@ -56,9 +53,7 @@ reported AS (
         CASE WHEN count(summaries.requests) = count(*) THEN sum(summaries.requests)::BIGINT END AS n_requests,
         CASE WHEN count(mean_ns) = count(*) THEN avg(mean_ns) END AS mean_ns,
         CASE WHEN count(mean_ns) = count(*) AND min(mean_ns) > 0 THEN stddev_samp(ln(mean_ns)) / sqrt(count(*)) END AS mean_log_error,
-        CASE WHEN count(*) = 1 THEN any_value(p50_ns) END AS p50_ns,
-        CASE WHEN count(*) = 1 THEN any_value(p90_ns) END AS p90_ns,
-        CASE WHEN count(*) = 1 THEN any_value(p99_ns) END AS p99_ns,
+        CASE WHEN count(*) = 1 THEN any_value(COLUMNS('^p\d+_ns$')) END,
         CASE WHEN count(success) = count(*) THEN avg(1 - success) END AS error_fraction,
         CASE WHEN count(success) = count(*) THEN stddev_pop(1 - success) END AS error_fraction_std,
         error_fraction AS other_failures

@@ -19,7 +19,7 @@ SELECT
     quantile_cont(latency_ns, $shares) AS latencies_ns,
     count(*) FILTER (WHERE ok) AS ok_n_requests,
     avg(latency_ns) FILTER (WHERE ok) AS ok_mean_ns,
-    quantile_cont(latency_ns, [0.5, 0.9, 0.99]) FILTER (WHERE ok) AS ok_percentiles_ns
+    quantile_cont(latency_ns, $shown) FILTER (WHERE ok) AS ok_percentiles_ns
 FROM distribution_requests
 LEFT JOIN least USING (series)
 GROUP BY series

@@ -49,7 +49,7 @@ SELECT
     count(*) FILTER (WHERE timed_out) AS n_timeouts,
     count(*) FILTER (WHERE least_timeout_ns IS NULL OR latency_ns < least_timeout_ns) AS known,
     avg(latency_ns) AS mean_ns,
-    quantile_cont(latency_ns, [0.5, 0.9, 0.99]) AS percentiles_ns
+    quantile_cont(latency_ns, $shown) AS percentiles_ns
 FROM binned
 LEFT JOIN least USING (bin)
 GROUP BY bin

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.percentiles import ERRORS, MEAN, THROUGHPUT
+
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]
-
-MEAN, ERRORS, THROUGHPUT = "mean", "error_fraction", "throughput"
 
 _REPLICATES = 400
 _MOST_BLOCKS = 50  # per run: beyond, only the time that this takes grows

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.stats.bootstrap import ERRORS, Floats, Replicates, at_least, standard_error, t_factor
+from loadstone.percentiles import ERRORS
+from loadstone.stats.bootstrap import Floats, Replicates, at_least, standard_error, t_factor
 from loadstone.stats.pooled_error import pooled_variances
 
 _POWER = 0.8  # the share of tries in which planned runs are to give a verdict

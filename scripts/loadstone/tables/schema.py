@@ -16,8 +16,6 @@ CAMPAIGN_KEY = ("app", "host", "timestamp")
 CELL_KEY = (*CAMPAIGN_KEY, "variant", "rate")
 KEY = (*CELL_KEY, "run")
 
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-
 _TYPES = {
     "BIGINT": pa.int64(),
     "BOOLEAN": pa.bool_(),

@@ -10,7 +10,7 @@ from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Scope, Series
 from loadstone.archive import METADATA, metadata
 from loadstone.archive.metadata import Metadata
-from loadstone.stats.bootstrap import ERRORS
+from loadstone.percentiles import ERRORS, MEAN
 from loadstone.text import listed, load_unit
 
 _Row = dict[str, Any]
@@ -21,8 +21,6 @@ WEIGHTS = {
     LIMITS: "conclusions hold with a reservation",
     NOTE: "for information",
 }
-
-STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99"}
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ class Evidence:
         if series.evidence == "reports":
             yield from ((run, row[f"{statistic}_ns"]) for run, row in zip(series.runs, series.reported, strict=True))
         else:
-            yield from ((run, run.get(f"run_{statistic}_ns")) for run in self._runs[id(series)])
+            yield from ((run, _own_figure(run, statistic)) for run in self._runs[id(series)])
 
     def failure_shares(self, series: Series) -> Iterator[tuple[_Row, float, int]]:
         """Each run of a series for which it is known: the share of its requests that failed, and its requests."""
@@ -191,6 +189,12 @@ class Evidence:
                 found = scope.at(rate, way)
                 if variant != scope.baseline and scope.baseline in found and variant in found:
                     yield found[scope.baseline], found[variant]
+
+
+def _own_figure(run: _Row, statistic: str) -> float | None:
+    """What a run's own requests say; None where requests that timed out make that a lower limit."""
+    censored = run.get("n_timeouts") if statistic == MEAN else run.get(f"{statistic}_censored")
+    return None if censored else run.get(f"{statistic}_ns")
 
 
 def value(series: Series, statistic: str) -> float | None:

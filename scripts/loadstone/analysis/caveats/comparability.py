@@ -17,7 +17,6 @@ from loadstone.analysis.caveats.base import (
     LIMITS,
     NOTE,
     SERIOUS,
-    STATISTICS,
     Evidence,
     Occurrence,
     caveat,
@@ -27,7 +26,8 @@ from loadstone.analysis.caveats.base import (
 from loadstone.analysis.caveats.figures import FAILURES_SHARE
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Series, paired, step_ns
-from loadstone.stats.bootstrap import ERRORS, Floats
+from loadstone.percentiles import ERRORS, LATENCIES, label
+from loadstone.stats.bootstrap import Floats
 from loadstone.stats.contrasts import hommel
 from loadstone.stats.shares import Side, p_equal_differences, p_equal_means, p_equal_share_differences, p_equal_shares
 from loadstone.tables import layout
@@ -252,9 +252,9 @@ class _Disagreement:
             f"{self._value_text(self.by_campaign[end])} in {f'{end[0]} ' if several_hosts else ''}{end[1]}"
             for end in ends
         ]
-        name = STATISTICS.get(self.statistic) or (
-            "the difference in the share of failures" if self.baseline else "the share of failures"
-        )
+        name = label(self.statistic).lower()
+        if self.statistic == ERRORS:
+            name = "the difference in the share of failures" if self.baseline else "the share of failures"
         return f"{name} is {' and '.join(parts)}"
 
     def _value_text(self, value: float) -> str:
@@ -311,7 +311,7 @@ def _by_kind(found: Sequence[_Disagreement]) -> Iterator[list[_Disagreement]]:
 
 def _latency_levels(evidence: Evidence) -> Iterator[_Disagreement]:
     for series in evidence.series:
-        for statistic in STATISTICS:
+        for statistic in LATENCIES:
             groups = _log_latencies(evidence, series, statistic)
             if (p := p_equal_means([_array(group) for group in groups.values()])) is not None:
                 means = {campaign: float(np.exp(_array(group).mean())) for campaign, group in groups.items()}
@@ -321,7 +321,7 @@ def _latency_levels(evidence: Evidence) -> Iterator[_Disagreement]:
 def _latency_shifts(evidence: Evidence) -> Iterator[_Disagreement]:
     for pair in _pairs(evidence):
         by_pairs = paired(pair)
-        for statistic in STATISTICS:
+        for statistic in LATENCIES:
             one, other = (_log_latencies(evidence, each, statistic) for each in pair)
             groups = {campaign: (one[campaign], other[campaign]) for campaign in one if campaign in other}
             if by_pairs:

@@ -7,7 +7,6 @@ from loadstone.analysis import saturation
 from loadstone.analysis.caveats.base import (
     LIMITS,
     SERIOUS,
-    STATISTICS,
     Evidence,
     Occurrence,
     caveat,
@@ -17,8 +16,7 @@ from loadstone.analysis.caveats.base import (
 )
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Series
-from loadstone.stats.bootstrap import ERRORS
-from loadstone.tables.schema import PERCENTILES
+from loadstone.percentiles import ERRORS, LATENCIES, PERCENTILES, SHOWN_PERCENTILES, label
 from loadstone.text import listed, ms, rate_text
 
 # A value of ten steps is known to a twentieth, which is the margin of equivalence unless it is declared otherwise.
@@ -84,14 +82,12 @@ def below_a_step(evidence: Evidence) -> Iterator[Occurrence]:
         close = [(pair, names) for pair in pairs if (names := _within_a_step(pair))]
         if not close:
             continue
-        all_names = [name for name in STATISTICS if any(name in names for _, names in close)]
+        all_names = [name for name in LATENCIES if any(name in names for _, names in close)]
         rates = [other.rate for (_, other), _ in close]
-        n_of = sum(
-            value(one, name) is not None is not value(other, name) for one, other in pairs for name in STATISTICS
-        )
+        n_of = sum(value(one, name) is not None is not value(other, name) for one, other in pairs for name in LATENCIES)
         text = (
             f"{quoted(variant)} and {quoted(scope.baseline or '')} differ by less than the clock's step of "
-            f"{ms(max(_step_ns(pair) for pair, _ in close))} in {listed(STATISTICS[name] for name in all_names)} "
+            f"{ms(max(_step_ns(pair) for pair, _ in close))} in {listed(label(name).lower() for name in all_names)} "
             f"{evidence.at(rates)}: such a clock can't distinguish them."
         )
         yield Occurrence(
@@ -113,7 +109,7 @@ def _step_ns(pair: Sequence[Series]) -> float:
 
 def _within_a_step(pair: Sequence[Series]) -> list[str]:
     step_ns, found = _step_ns(pair), []
-    for name in STATISTICS:
+    for name in LATENCIES:
         one, other = (value(each, name) for each in pair)
         if one is not None and other is not None and abs(one - other) < step_ns:
             found.append(name)
@@ -128,10 +124,7 @@ def _within_a_step(pair: Sequence[Series]) -> list[str]:
 def unsupported(evidence: Evidence) -> Iterator[Occurrence]:
     """One per percentile."""
     with_requests = [each for each in evidence.series if each.evidence == "requests"]
-    for name in STATISTICS:
-        probability = PERCENTILES.get(name)
-        if probability is None:
-            continue
+    for name, probability in SHOWN_PERCENTILES.items():
         found = [each for each in with_requests if not stats.estimable(each.replicates.n_requests, probability)]
         if found:
             fewest = min(each.replicates.n_requests for each in found)
@@ -151,10 +144,11 @@ def timeouts(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if each.evidence == "requests" and _censored(each)]
     if found:
         number = sum(each.replicates.n_timeouts for each in found)
-        names = [name for name in STATISTICS if any(name in _censored(each) for each in found)]
+        names = [name for name in LATENCIES if any(name in _censored(each) for each in found)]
+        are = "is" if len(names) == 1 else "are"
         text = (
             f"{count_text(number, 'request')} of {evidence.where(found)} timed out: there, "
-            f"{listed(STATISTICS[name] for name in names)} {'is' if len(names) == 1 else 'are'} at least what is shown."
+            f"{listed(label(name).lower() for name in names)} {are} at least what is shown."
         )
         yield Occurrence(LIMITS, text, statistic=common(names), **evidence.in_cells(found))
 
@@ -164,7 +158,7 @@ def _censored(series: Series) -> list[str]:
     found = series.replicates
     if not found.n_timeouts:
         return []
-    supported = [name for name in STATISTICS if name == "mean" or stats.estimable(found.n_requests, PERCENTILES[name])]
+    supported = [name for name in LATENCIES if name == "mean" or stats.estimable(found.n_requests, PERCENTILES[name])]
     return [name for name in supported if name not in found.values]
 
 

@@ -218,8 +218,6 @@ window.loadstone.figures = function figures(page, reader) {
 
   // --- Distributions ----------------------------------------------------------------------------------------------------
 
-  const NEEDS = { mean: 1, p50: 20, p90: 100, p99: 1000 };
-  const STATISTICS = { mean: "mean", p50: "median", p90: "90th percentile", p99: "99th percentile" };
   const SPACE = 18, AXIS = 42, LETTER = 7, HIGHEST = 26, LOWEST = 9, USUAL = 300, TITLE = 110;
 
   function bins() {
@@ -252,8 +250,8 @@ window.loadstone.figures = function figures(page, reader) {
 
   function heatNote(rows) {
     const figure = page.figures[state().stat];
-    return `Colour: the ${STATISTICS[figure]} of the requests of all runs that count, pooled, that were sent in a bin of time. ${
-      known(rows).length < rows.length ? `A dot on grey: fewer than the ${count(NEEDS[figure])} requests that it needs.` : ""}`.trim();
+    return `Colour: the ${page.titles[figure]} of the requests of all runs that count, pooled, that were sent in a bin of time. ${
+      known(rows).length < rows.length ? `A dot on grey: fewer than the ${count(page.needs[figure] || 1)} requests that it needs.` : ""}`.trim();
   }
 
   const curves = (part) => rowsOf((page.charts.curves[state().rate] || {})[part]).map((row) => {

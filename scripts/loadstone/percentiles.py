@@ -1,0 +1,36 @@
+"""The statistics of latency, declared once: which percentiles tables hold and pages show, and what they are called.
+
+What computes, judges or shows a latency reads these lists. Another name in `SHOWN_PERCENTILES` becomes a choice of all
+charts and tables, with intervals and verdicts; these are then corrected for more tests. Columns are declared in
+``tables/columns.yaml``.
+"""
+
+# Names of statistics.
+MEAN, ERRORS, THROUGHPUT = "mean", "error_fraction", "throughput"
+
+# Shares of the pooled requests of a cell, by the name of their columns: `p50_ns`, `p50_low_ns`, ...
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+# Those that single runs and intervals of time have too, that readers choose, and that have verdicts.
+SHOWN_PERCENTILES = {name: PERCENTILES[name] for name in ("p50", "p90", "p99")}
+
+LATENCIES = (MEAN, *SHOWN_PERCENTILES)
+STATISTICS = (*LATENCIES, ERRORS)
+
+
+def label(statistic: str) -> str:
+    """In tables, on buttons and (in small letters) in sentences: ``Mean``, ``Median``, ``p90``, ``Error fraction``."""
+    return _NAMES.get(statistic) or f"p{_percent(statistic)}"
+
+
+def title(statistic: str) -> str:
+    """In headings: ``Mean``, ``Median``, ``90th percentile``, ``99.9th percentile``, ``Error fraction``."""
+    return _NAMES.get(statistic) or f"{_percent(statistic)}th percentile"
+
+
+_NAMES = {MEAN: "Mean", "p50": "Median", ERRORS: "Error fraction"}
+
+
+def _percent(statistic: str) -> str:
+    """Of the name of a percentile: ``p999`` is 99.9."""
+    return statistic[1:3] + (f".{statistic[3:]}" if len(statistic) > 3 else "")
