@@ -281,8 +281,8 @@ def test_load_variant_median_and_p99_need_no_scrolling_on_a_phone(made_site, wat
         if (box := head.bounding_box()) and box["x"] + box["width"] <= 400
     ]
     assert {"Load", "Variant", "Median", "p99"} <= set(shown)
-    visible = [head.inner_text().split()[0] for head in heads if head.bounding_box()]
-    assert visible.count("p90") == 1 and visible[-1] == "p90"
+    # p90 would push p99 out of sight: a phone has it in the charts alone.
+    assert "p90" not in shown
 
 
 def test_charts_follow_the_window(made_site, watched):
