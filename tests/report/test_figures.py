@@ -144,6 +144,16 @@ def test_names_of_lines_are_read_in_full(made_site, tmp_path) -> None:
         assert 2 * radius + 1.8 < 12, "CSS pixels, of letters"
 
 
+def test_the_axis_of_ratios_names_the_baseline_and_not_what_is_beside_it(made_site) -> None:
+    page = figures.read(page_of(made_site, "hostile"))
+    row = {"variant": "v", "label": "v", "load": 1000.0, "verdict": "slower", "shown": "slower"}
+    row |= {"value": 2.0, "low": 0.95, "high": 5.5, "scaled": 2.0, "margin_low": 0.95, "margin_high": 1.05}
+    figure = figure_drawing.Figure("effects-ratio-p50", "effects-ratio", [row])
+    wanted = figure_drawing.settings({"width": "8.5cm", "formats": ["svg"]})
+    ((_, svg),) = figure_drawing.draw(figure, page.specs, page.data["variants"], wanted)
+    assert "1" in texts(svg) and "0.9" not in texts(svg)
+
+
 def test_pdfs_hold_text_and_nothing_of_the_moment(made) -> None:
     for name, content in made.items():
         if name.endswith(".pdf"):

@@ -20,6 +20,9 @@ _SHAPES = {
     "inconclusive": "circle",
 }
 
+# Where labels would overlap, the baseline's stays.
+_BASELINE_NAMED = "datum.value !== 1 && abs(scale('x', datum.value) - scale('x', 1)) < 24 ? '' : datum.label"
+
 _SCALED = "extent(pluck(data('rows'), isValid(extent(pluck(data('rows'), 'scaled'))[0]) ? 'scaled' : 'value'))"
 _FARTHEST = f"max(abs({_SCALED}[0]), abs({_SCALED}[1]))"
 _AROUND_ZERO = within(f"-{FAR} * {_FARTHEST}", f"{FAR} * {_FARTHEST}")
@@ -37,7 +40,7 @@ def ratio_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.La
         "point:Q",
         title="Ratio to the baseline (above 1: slower)",
         scale=alt.Scale(type="log", nice=False, padding=10),
-        axis=alt.Axis(format=",.3~r", grid=True, **ticks["axis"]),
+        axis=alt.Axis(format=",.3~r", grid=True, labelExpr=_BASELINE_NAMED, **ticks["axis"]),
     )
     limits = within(f"min({_SCALED}[0], 1) / {FAR}", f"max({_SCALED}[1], 1) * {FAR}")
     return _to_baseline(data, styles, load, x, 1.0, params=[*ticks["params"], *limits])
