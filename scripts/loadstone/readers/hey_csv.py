@@ -34,10 +34,10 @@ HEY_SCHEMA = SCHEMA.append(pa.field("offset_ns", pa.int64()))
 _HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
 _HEADERS = {_HEADER: False, _HEADER + ",status-code,offset": True}
 
-_SECONDS = r"([0-9]{1,9}\.[0-9]{4})"
+_SECONDS = r"([0-9]{1,9})\.([0-9]{4})"
 _PARTS = r"(?:,-?[0-9]{1,9}\.[0-9]{4}){5}"
-_LONG = re.compile(_SECONDS + _PARTS + ",([0-9]{3})," + _SECONDS)
-_SHORT = re.compile(_SECONDS + _PARTS + "()()")
+_SENT = ",([0-9]{3})," + _SECONDS
+_LONG, _SHORT = (re.compile(f"{_SECONDS}{_PARTS}{sent}[\\r\\n]*") for sent in (_SENT, "()()()"))
 _COLUMNS = ("seq", "latency_ns", "code", "error", "offset_ns")
 
 
@@ -54,20 +54,19 @@ def _rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
         return
     match, seq = (_LONG if has_codes else _SHORT).fullmatch, 0
     for line, text in enumerate(lines, 2):
-        found = match(text.rstrip("\r\n"))
-        if found:
-            latency, code, offset = found.groups()
-            yield seq, _nanoseconds(latency), int(code) if code else None, "", _nanoseconds(offset)
+        if found := match(text):
+            # Exactly: the digits without their point are tenths of milliseconds.
+            seconds, decimals, code, sent_s, sent_decimals = found.groups()
+            latency_ns = int(seconds + decimals) * RESOLUTION_NS
+            if code:
+                yield seq, latency_ns, int(code), "", int(sent_s + sent_decimals) * RESOLUTION_NS
+            else:
+                yield seq, latency_ns, None, "", None
         elif text.isspace():
             continue
         else:
             problems.corrupt(line)
         seq += 1
-
-
-def _nanoseconds(seconds: str) -> int | None:
-    """Exactly: the digits without their point are tenths of milliseconds. None of an empty text."""
-    return int(seconds.replace(".", "")) * RESOLUTION_NS if seconds else None
 
 
 FORMATS = {

@@ -128,8 +128,8 @@ def whole_lines(read_into: ReadInto, problems: Problems) -> Iterator[tuple[bytea
 def text_lines(path: Path, problems: Problems, errors: str = "replace") -> Iterator[str]:
     """The lines of a file as text, each with its line feed; `errors`: how bytes that are no UTF-8 are decoded."""
     for buffer, end in read_lines(path, problems):
-        for line in bytes(buffer[: end - 1]).split(b"\n"):
-            yield line.decode("utf-8", errors) + "\n"
+        for line in buffer[: end - 1].decode("utf-8", errors).split("\n"):
+            yield line + "\n"
 
 
 def csv_records(lines: Iterable[str], problems: Problems, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
