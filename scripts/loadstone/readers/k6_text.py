@@ -57,13 +57,14 @@ _RUNNING = re.compile(
 )
 
 _SCENARIO_LINE = re.compile(r" +\* (\S.*?): ([0-9U].*) \(.*\)")
-_AMOUNT = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
-_OPEN = re.compile(rf"{_AMOUNT} iterations/s for (\S+)")
-_OPEN_RAMP = re.compile(rf"Up to {_AMOUNT} iterations/s for (\S+) over [0-9]+ stages")
-_CLOSED = re.compile(
-    r"[0-9]+ iterations (?:for each of|shared among) ([0-9]{1,9}) VUs|([0-9]{1,9}) looping VUs for (\S+)"
+_AMOUNT = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
+_DECLARED = (
+    ("open", re.compile(rf"(?P<rate>{_AMOUNT}) iterations/s for (?P<time>\S+)")),
+    ("open", re.compile(rf"Up to {_AMOUNT} iterations/s for (?P<time>\S+) over [0-9]+ stages")),
+    ("closed", re.compile(r"[0-9]+ iterations (?:for each of|shared among) (?P<users>[0-9]{1,9}) VUs")),
+    ("closed", re.compile(r"(?P<users>[0-9]{1,9}) looping VUs for (?P<time>\S+)")),
+    ("closed", re.compile(r"Up to [0-9]{1,9} looping VUs for (?P<time>\S+) over [0-9]+ stages")),
 )
-_CLOSED_RAMP = re.compile(r"Up to ([0-9]{1,9}) looping VUs for (\S+) over [0-9]+ stages")
 
 _PROGRESS = re.compile(r"(\S.{0,200}?) +(?:[✓✗•↓] )?\[[^\]]{0,100}\] +([0-9]{1,9})(?:/([0-9]{1,9}))? VUs +(\S.*)")
 _PROGRESS_OPEN = re.compile(r"\S+ +[0-9.]+ iters/s")
@@ -108,21 +109,15 @@ class _Execution:
         return self._scenarios.setdefault(name, _Scenario())
 
     def _declared(self, name: str, text: str) -> None:
-        if match := _OPEN.fullmatch(text):
-            self._set(name, "open", None, Phase(name, _seconds(match[2]), float(match[1])))
-        elif match := _OPEN_RAMP.fullmatch(text):
-            self._set(name, "open", None, Phase(name, _seconds(match[2])))
-        elif match := _CLOSED.fullmatch(text):
-            users = int(match[1] or match[2])
-            self._set(name, "closed", users, Phase(name, _seconds(match[3] or ""), float(users)))
-        elif match := _CLOSED_RAMP.fullmatch(text):
-            self._set(name, "closed", None, Phase(name, _seconds(match[2])))
-        else:
-            self._set(name, "unknown", None, None)
-
-    def _set(self, name: str, model: str, users: int | None, phase: Phase | None) -> None:
         scenario = self._scenario(name)
-        scenario.model, scenario.users, scenario.phase = model, users, phase
+        scenario.model, scenario.users, scenario.phase = "unknown", None, None
+        for model, form in _DECLARED:
+            if match := form.fullmatch(text):
+                said = match.groupdict("")
+                amount = said.get("rate") or said.get("users")
+                scenario.model = model
+                scenario.users = int(said["users"]) if "users" in said else None
+                scenario.phase = Phase(name, _seconds(said.get("time", "")), float(amount) if amount else None)
 
     def _progress(self, match: re.Match[str]) -> None:
         name, now, most, rest = match.groups()
@@ -173,9 +168,13 @@ _THRESHOLD = re.compile(rf" *([✓✗]) '(.+)' ({_KEY}|rate|value)=(.*)")
 
 _TREND = re.compile(rf"(?:{_KEY}={_VALUE}(?: +|$))+")
 _TREND_PART = re.compile(rf"({_KEY})=({_VALUE})(?= |$)")
-_GAUGE = re.compile(rf"({_VALUE}) +min=({_VALUE}) +max=({_VALUE})")
-_RATE = re.compile(rf"({_SHARE}) +(?:✓ ([0-9]{{1,18}}) +✗ ([0-9]{{1,18}})|([0-9]{{1,18}}) out of ([0-9]{{1,18}}))")
-_COUNTER = re.compile(rf"({_VALUE}) +({_VALUE}/s)")
+_COUNT = "([0-9]{1,18})"
+_FORMS = (
+    (("value", "min", "max"), re.compile(rf"({_VALUE}) +min=({_VALUE}) +max=({_VALUE})")),
+    (("rate", "passes", "fails"), re.compile(rf"({_SHARE}) +✓ {_COUNT} +✗ {_COUNT}")),
+    (("rate", "passes", "total"), re.compile(rf"({_SHARE}) +{_COUNT} out of {_COUNT}")),
+    (("count", "rate"), re.compile(rf"({_VALUE}) +({_VALUE}/s)")),
+)
 
 _TOTAL = "TOTAL RESULTS"
 # The metrics that every run has and that stand near the end of each layout.
@@ -269,7 +268,7 @@ def _read_metric(found: _Text, line: str) -> bool:
     if match is None:
         return False
     mark, name, rest = match.groups()
-    figures = list(_figures(rest))
+    figures = _figures(rest)
     if not figures:
         return False
     if name.startswith("{ ") and name.endswith(" }"):
@@ -289,19 +288,13 @@ def _read_metric(found: _Text, line: str) -> bool:
     return True
 
 
-def _figures(rest: str) -> Iterator[tuple[str, str]]:
+def _figures(rest: str) -> list[tuple[str, str]]:
     """What stands behind a metric's colon: each statistic with its text; nothing when it is in no known form."""
     rest = rest.strip()
     if _TREND.fullmatch(rest):
-        for part in _TREND_PART.finditer(rest):
-            yield part[1], part[2]
-    elif match := _GAUGE.fullmatch(rest):
-        yield from zip(("value", "min", "max"), match.groups(), strict=True)
-    elif match := _RATE.fullmatch(rest):
-        names = ("rate", "passes", "fails", "passes", "total")
-        yield from ((name, text) for name, text in zip(names, match.groups(), strict=True) if text)
-    elif match := _COUNTER.fullmatch(rest):
-        yield from zip(("count", "rate"), match.groups(), strict=True)
+        return [(part[1], part[2]) for part in _TREND_PART.finditer(rest)]
+    known = ((names, form.fullmatch(rest)) for names, form in _FORMS)
+    return next((list(zip(names, match.groups(), strict=True)) for names, match in known if match), [])
 
 
 def _read_title(found: _Text, line: str) -> bool:
