@@ -129,7 +129,6 @@ def test_the_sustained_phase_stands_apart_from_what_came_before(shared):
     ]
     assert said.facts == {
         "load_model": "open",
-        "resolution_ns": "1000000",
         "duration_s": "780",
         "started_at": "2021-08-08T16:24:34.732000+00:00",
         "across_phases": "2",
@@ -187,7 +186,6 @@ def test_entries_of_before_1_7_tell_time_and_code(tmp_path):
         {"sent_at": 1520869181315000000 - 87685426, "latency_ns": 87685426, "code": 200},
     ]
     assert problems.texts() == ["holds 2 corrupt records"]
-    assert "resolution_ns" not in report(written(tmp_path, periods(entries[:2]))).facts
 
 
 def test_a_code_is_known_where_a_period_had_only_one(tmp_path):
@@ -360,8 +358,7 @@ def test_latencies_that_are_missing_are_told(tmp_path):
     ]
 
 
-def test_figures_of_very_many_periods_are_bounded_and_counted(tmp_path, monkeypatch):
+def test_figures_of_very_many_periods_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(artillery, "MOST_FIGURES", 10)
     said = report(written(tmp_path, periods(*([[1000000]] * 20))))
     assert len([figure for figure in said.figures if figure.section]) == 10
-    assert int(said.facts["figures_left_out"]) > 10

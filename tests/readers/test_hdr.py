@@ -49,7 +49,6 @@ def bins(report) -> list[tuple[float, float, int]]:
 def test_a_table_whose_counts_come_from_its_percentiles() -> None:
     found, problems = parsed(COMPUTED)
     assert problems == []
-    assert found.facts == {"latency_unit": "ms", "latency_unit_from": "header"}
     assert found.summary == {
         "requests": 10000,
         "max_ns": 267_007_000,
@@ -71,7 +70,6 @@ def test_a_table_whose_counts_come_from_its_percentiles() -> None:
 def test_the_standard_form_with_its_footer(text) -> None:
     found, problems = parsed(text)
     assert problems == []
-    assert found.facts == {"latency_unit": "ms", "latency_unit_from": "default"}
     assert found.summary == {
         "requests": 100,
         "max_ns": 16_000_000,
@@ -116,7 +114,6 @@ def test_units(unit, factor) -> None:
         267_007_000 * factor
     )
     assert parsed(COUNTED, unit)[0].summary["mean_ns"] == pytest.approx(3_141_000 * factor)
-    assert parsed(COUNTED, unit)[0].facts == {"latency_unit": unit, "latency_unit_from": "default"}
 
 
 def test_the_real_table_gives_its_percentiles_back(shared: Path) -> None:

@@ -116,8 +116,6 @@ def test_one_real_text_figure_by_figure(shared):
     assert found.facts == {
         "load_model": "closed",
         "users": "3",
-        "iterations": "90",
-        "interrupted_iterations": "0",
         "duration_s": "177.6",
     }
 

@@ -120,9 +120,6 @@ def test_the_layout_since_12_8() -> None:
         "throughput": 89.63,
         "status_codes": {"0": 40, "200": 900, "503": 60},
     }
-    assert found.facts["errors"] == (
-        '503 Service Unavailable\nGet "http://x/": dial tcp <script>: connect: connection refused'
-    )
     check_every_figure(NEW)
 
 
@@ -169,10 +166,9 @@ def test_a_live_report_says_what_the_same_report_as_json_says(tmp_path, attack) 
     found = vegeta_report.FORMATS["vegeta.txt"].report(path, problems)
     assert problems.texts() == []
     told = vegeta_report.json_report(tmp_path / "1.summary.json", problems).summary
-    assert set(found.summary) == set(told) - {"started_at"}
+    assert set(found.summary) == {name for name, value in told.items() if value is not None} - {"started_at"}
     for name, value in found.summary.items():
         assert value == (told[name] if name == "status_codes" else pytest.approx(told[name], rel=0.01)), name
-    assert set(found.facts["errors"].split("\n")) == {" ".join(error.split()) for error in attack.report["errors"]}
     check_every_figure(path.read_text())
 
 

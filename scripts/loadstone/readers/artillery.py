@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,7 +42,7 @@ from loadstone.readers.json_stream import Document, read_document
 RESOLUTION_NS = 1_000_000
 ARTILLERY_SCHEMA = SCHEMA.append(pa.field("phase", pa.string()))
 
-MOST_FIGURES = 200_000  # those of a day of periods; what is more is counted and left out
+MOST_FIGURES = 200_000  # those of a day of periods; what is more is left out
 _MOST_NS = 1 << 62
 _MOST_CODE = 1 << 31
 
@@ -58,10 +58,7 @@ class _Outline:
     ended_s: "array[float]" = field(default_factory=lambda: array("d"))
     codes: "array[int]" = field(default_factory=lambda: array("i"))  # the only code of its responses, or -1
     last_arrivals: int = -1  # the last period in which users arrived
-    latencies: int = 0
-    whole_ms: bool = True
     figures: list[Figure] = field(default_factory=list)
-    figures_left_out: int = 0
 
 
 def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
@@ -100,8 +97,8 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 def report(path: Path, problems: Problems) -> Report | None:
     """What Artillery reports of the run, and of each period (section: the period's time as the report gives it).
 
-    `facts` holds ``load_model``, ``resolution_ns`` and, where the report has them, ``started_at`` and ``duration_s``;
-    of 1.x also ``across_phases``: how many periods and responses are of no single phase.
+    `facts` holds ``load_model`` and, where the report has them, ``started_at`` and ``duration_s``; of 1.x also
+    ``across_phases``: how many periods and responses are of no single phase.
     """
     outline = _outline(path, problems)
     if outline.is_second is None:
@@ -114,10 +111,6 @@ def report(path: Path, problems: Problems) -> Report | None:
         found = _first_report(outline.aggregate, outline.ended_s, outline.last_arrivals)
     found.figures += outline.figures
     found.facts["load_model"] = "open"
-    if outline.is_second or (outline.latencies and outline.whole_ms):
-        found.facts["resolution_ns"] = str(RESOLUTION_NS)
-    if outline.figures_left_out:
-        found.facts["figures_left_out"] = str(outline.figures_left_out)
     return found
 
 
@@ -130,9 +123,6 @@ def _outline(path: Path, problems: Problems) -> _Outline:
         elif part.kind == "period":
             outline.is_second = _is_second(part.content, outline.is_second)
             _add_period(outline, part.content)
-        elif part.kind == "latencies":
-            outline.latencies += len(part.content)
-            outline.whole_ms = outline.whole_ms and _is_whole_ms(part.content)
     return outline
 
 
@@ -150,10 +140,7 @@ def _add_period(outline: _Outline, content: dict[str, Any]) -> None:
     if json_number(content.get("scenariosCreated")):
         outline.last_arrivals = len(outline.ended_s) - 1
     find, section = (_second_figures, _period_begun) if outline.is_second else (_first_figures, _period_ended)
-    figures = list(find(section(content), content))
-    room = max(0, MOST_FIGURES - len(outline.figures))
-    outline.figures += figures[:room]
-    outline.figures_left_out += len(figures[room:])
+    outline.figures += islice(find(section(content), content), max(0, MOST_FIGURES - len(outline.figures)))
 
 
 # --- the parts of a report --------------------------------------------------------------------------------------------
@@ -274,13 +261,6 @@ def _plain(entries: list[Any]) -> np.ndarray | None:
     if set(map(type, entries)) == {int} and min(entries) >= 0 and max(entries) < _MOST_NS:
         return np.array(entries, np.int64)
     return None
-
-
-def _is_whole_ms(entries: list[Any]) -> bool:
-    plain = _plain(entries)
-    if plain is None:
-        plain = np.array([row[1] for entry in entries if (row := _row(entry, -1)) is not None], np.int64)
-    return not np.any(plain % RESOLUTION_NS)
 
 
 def _batch(entries: list[Any], only_code: int, first: int, phase: str | None) -> pa.RecordBatch:

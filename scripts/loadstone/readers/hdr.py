@@ -55,8 +55,8 @@ class _Header:
 def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
     """The table in a text, whatever stands before it. `unit` is that of values when the header has none: ms.
 
-    `Report.facts` has ``latency_unit``, and ``latency_unit_from``: ``header`` or ``default``. The summary has the
-    percentiles that the table settles (see `bounds`); a table with a footer also has mean and deviation. A line that
+    The summary has the percentiles that the table settles (see `bounds`); a table with a footer also has mean and
+    deviation. A line that
     can't be understood, or is below the one before, is corrupt; a table that does not reach percentile 1 is truncated.
     """
     lines, unit = text.split("\n"), unit or DEFAULT_UNIT
@@ -73,7 +73,6 @@ def parse(text: str, problems: Problems, unit: str | None = None) -> Report | No
         summary=_summary(table, counted=not header.unit),
         figures=[figure for line in table for figure in _figures(line)],
         histogram=_histogram(table),
-        facts={"latency_unit": header.unit or unit, "latency_unit_from": "header" if header.unit else "default"},
     )
     _add_footer(footer, unit_ns, found, problems)
     if table[-1].percentile != 1:

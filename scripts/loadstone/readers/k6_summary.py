@@ -3,7 +3,7 @@
 - ``--summary-export``: values right below each metric, groups and checks by name; neither types nor units.
 - what a script's ``handleSummary(data)`` is given, written down: values below ``values``, with type and what they
   contain, groups and checks as lists.
-- ``--summary-export`` with ``--new-machine-readable-summary``: ``results`` of lists, k6's version and the duration.
+- ``--summary-export`` with ``--new-machine-readable-summary``: ``results`` of lists, and the duration.
 
 Trends are in milliseconds where they are times, counters of data in bytes. The script that the last form repeats is
 never looked at: it may hold what nobody else should see.
@@ -38,7 +38,7 @@ _COUNTS = ("count", "passes", "fails", "matches", "total")
 
 
 def report(path: Path, problems: Problems) -> Report | None:
-    """Every figure of the file; ``facts`` may hold ``duration_s`` and ``version``. None when it is none of k6's."""
+    """Every figure of the file; ``facts`` may hold ``duration_s``. None when it is none of k6's."""
     content = read_object(path, problems, "summary of k6")
     if content is None:
         return None
@@ -73,13 +73,10 @@ def _read_metrics(content: dict[str, Any], found: Report) -> None:
 
 def _read_results(content: dict[str, Any], found: Report) -> None:
     """The third form."""
-    config, metadata = content.get("config"), content.get("metadata")
+    config = content.get("config")
     duration_s = _number(config.get("duration")) if isinstance(config, dict) else None
     if duration_s is not None:
         found.facts["duration_s"] = f"{duration_s:.9g}"
-    version = metadata.get("k6_version", metadata.get("k6Version")) if isinstance(metadata, dict) else None
-    if isinstance(version, str):
-        found.facts["version"] = json_text(version)[:100]
     results = content["results"]
     checks = results["checks"] if isinstance(results.get("checks"), dict) else {}
     for metric in [*_list(results.get("metrics")), *_list(checks.get("metrics"))]:

@@ -53,7 +53,7 @@ def _value(figure: str) -> tuple[Fraction, str]:
 
 _RUNNING = re.compile(
     r"running \(([0-9dhms.]{2,40})\), [0-9]{1,9}/[0-9]{1,9} VUs, "
-    r"([0-9]{1,18}) complete and ([0-9]{1,18}) interrupted iterations"
+    r"[0-9]{1,18} complete and [0-9]{1,18} interrupted iterations"
 )
 
 _SCENARIO_LINE = re.compile(r" +\* (\S.*?): ([0-9U].*) \(.*\)")
@@ -85,19 +85,17 @@ class _Execution:
     """What the lines around the figures say; `read` takes them one by one."""
 
     _scenarios: dict[str, _Scenario] = field(default_factory=dict)
-    _running: tuple[float, str, str] | None = None
+    _duration_s: float | None = None
 
     @property
     def found(self) -> bool:
         """Whether any line was one of k6's."""
-        return bool(self._scenarios) or self._running is not None
+        return bool(self._scenarios) or self._duration_s is not None
 
     def read(self, line: str) -> None:
         """Take what a line says; most say nothing."""
         if match := _RUNNING.fullmatch(line):
-            duration_s = _seconds(match[1])
-            if duration_s is not None:
-                self._running = duration_s, match[2], match[3]
+            self._duration_s = _seconds(match[1]) or self._duration_s
         elif match := _SCENARIO_LINE.fullmatch(line):
             self._declared(match[1], match[2])
         elif match := _PROGRESS.fullmatch(line):
@@ -141,9 +139,8 @@ class _Execution:
             found["load_model"] = models.pop()
         if len(self._scenarios) == 1 and (users := next(iter(self._scenarios.values())).users) is not None:
             found["users"] = str(users)
-        if self._running is not None:
-            duration_s, complete, interrupted = self._running
-            found |= {"duration_s": f"{duration_s:g}", "iterations": complete, "interrupted_iterations": interrupted}
+        if self._duration_s is not None:
+            found["duration_s"] = f"{self._duration_s:g}"
         return found
 
 
@@ -222,8 +219,8 @@ class _Text:
 def report(path: Path, problems: Problems) -> Report | None:
     """Every figure of the text with its printed form; ``facts`` is what the lines around it say.
 
-    `facts` may hold ``load_model`` (when all scenarios have the same), ``users`` (of a closed run of one scenario),
-    ``iterations``, ``interrupted_iterations`` and ``duration_s``. Of a text without its end the figures are kept.
+    `facts` may hold ``load_model`` (when all scenarios have the same), ``users`` (of a closed run of one scenario)
+    and ``duration_s``. Of a text without its end the figures are kept.
     """
     found = _Text()
     for position, line in _lines(path, problems):

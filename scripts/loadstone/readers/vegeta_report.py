@@ -17,17 +17,19 @@ from typing import Any
 from loadstone.readers.base import Figure, Format, Problems, Report, duration_ns, instant, json_number, number
 from loadstone.readers.stream import of_text, read_object
 
-# --- JSON -------------------------------------------------------------------------------------------------------------
-
-_JSON_LATENCIES = {
-    "mean_ns": "mean",
-    "min_ns": "min",
-    "p50_ns": "50th",
-    "p90_ns": "90th",
-    "p95_ns": "95th",
-    "p99_ns": "99th",
-    "max_ns": "max",
+_LATENCIES = {
+    "mean": "mean_ns",
+    "min": "min_ns",
+    "50": "p50_ns",
+    "75": "p75_ns",
+    "90": "p90_ns",
+    "95": "p95_ns",
+    "99": "p99_ns",
+    "99.9": "p999_ns",
+    "max": "max_ns",
 }
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def json_report(path: Path, problems: Problems) -> Report | None:
@@ -53,7 +55,10 @@ def _json_summary(report: dict[str, Any]) -> dict[str, Any]:
     return {
         "requests": None if requests is None else int(requests),
         "success": json_number(report.get("success")),
-        **{column: json_number(report["latencies"].get(key)) for column, key in _JSON_LATENCIES.items()},
+        **{
+            column: json_number(report["latencies"].get(f"{name}th" if name[0].isdigit() else name))
+            for name, column in _LATENCIES.items()
+        },
         "throughput": json_number(report.get("throughput")),
         "status_codes": {str(code): int(count) for code, count in codes.items() if json_number(count) is not None}
         if isinstance(codes, dict)
@@ -75,28 +80,16 @@ def _instant(value: object) -> str | None:
 
 _LINE = re.compile(r"[ \t]*([A-Z][a-z]+(?: [A-Z][a-z]+)?)[ \t]++\[([^\[\]]{1,200})\][ \t]*+(.*)")
 _CODE = re.compile(r"([0-9]{1,3}):([0-9]{1,18})")
-_ERRORS = "Error Set:"
 _DIGITS = 0.001  # of a duration, which is printed in few
 _NAMES = ("Requests", "Duration", "Latencies", "Bytes In", "Bytes Out", "Success", "Status Codes")
-_TEXT_LATENCIES = {
-    "mean": "mean_ns",
-    "min": "min_ns",
-    "50": "p50_ns",
-    "75": "p75_ns",
-    "90": "p90_ns",
-    "95": "p95_ns",
-    "99": "p99_ns",
-    "99.9": "p999_ns",
-    "max": "max_ns",
-}
 
 
 def parse_text(text: str, problems: Problems) -> Report | None:
     """The one report in a text, whatever stands before it; lines may be indented.
 
-    `Report.facts` has ``duration_s`` (from the first request's start to the last's) and ``errors``, the texts of the
-    error set, one per line. A line that can't be understood is corrupt; its figures are absent. A report whose lines
-    contradict each other is damaged. None when there is no report, or more than one.
+    `Report.facts` has ``duration_s`` (from the first request's start to the last's). A line that can't be understood is
+    corrupt; its figures are absent. A report whose lines contradict each other is damaged. None when there is no
+    report, or more than one.
     """
     lines = text.split("\n")
     found = {number: match for number, line in enumerate(lines, 1) if (match := _LINE.fullmatch(line.rstrip()))}
@@ -118,10 +111,13 @@ def parse_text(text: str, problems: Problems) -> Report | None:
         if read is None:
             problems.corrupt(line)
         figures += read or []
-    summary = _text_summary(figures, "Status Codes" in names)
+    values = {(figure.metric, figure.statistic): figure.value for figure in figures}
+    summary = _text_summary(values, "Status Codes" in names)
     _check_codes(summary, problems)
-    _check_rate(figures, problems)
-    return Report(summary=summary, figures=figures, facts=_facts(figures, lines))
+    _check_rate(values, problems)
+    attack_ns = values.get(("Duration", "attack"))
+    facts = {} if attack_ns is None else {"duration_s": repr(attack_ns / 1e9)}
+    return Report(summary=summary, figures=figures, facts=facts)
 
 
 def _figures(metric: str, statistics: str, printed: str) -> list[Figure] | None:
@@ -157,20 +153,21 @@ def _value(metric: str, statistic: str, text: str) -> tuple[Fraction | None, str
     return value, "bytes"
 
 
-def _text_summary(figures: list[Figure], has_codes: bool) -> dict[str, Any]:
-    by_name = {(figure.metric, figure.statistic): figure.value for figure in figures}
+_Values = dict[tuple[str, str], float]  # by line and statistic
+
+
+def _text_summary(values: _Values, has_codes: bool) -> dict[str, Any]:
     columns = {
         "requests": ("Requests", "total"),
         "success": ("Success", "ratio"),
-        **{column: ("Latencies", statistic) for statistic, column in _TEXT_LATENCIES.items()},
+        **{column: ("Latencies", statistic) for statistic, column in _LATENCIES.items()},
         "throughput": ("Requests", "throughput"),
     }
-    summary: dict[str, Any] = {column: by_name[name] for column, name in columns.items() if name in by_name}
+    summary: dict[str, Any] = {column: values[name] for column, name in columns.items() if name in values}
     if "requests" in summary:
         summary["requests"] = int(summary["requests"])
     if has_codes:
-        codes = [figure for figure in figures if figure.metric == "Status Codes"]
-        summary["status_codes"] = {figure.statistic: int(figure.value) for figure in codes}
+        summary["status_codes"] = {code: int(count) for (line, code), count in values.items() if line == "Status Codes"}
     return summary
 
 
@@ -193,27 +190,14 @@ def _check_codes(summary: dict[str, Any], problems: Problems) -> None:
             summary["success"] = successes / requests  # it is printed in four digits
 
 
-def _check_rate(figures: list[Figure], problems: Problems) -> None:
+def _check_rate(values: _Values, problems: Problems) -> None:
     """The rate is that of all requests over the time from the first to the last."""
-    by_name = {(figure.metric, figure.statistic): figure.value for figure in figures}
-    rate, requests = by_name.get(("Requests", "rate")), by_name.get(("Requests", "total"))
-    lasted_ns = by_name.get(("Duration", "attack"))
+    rate, requests = values.get(("Requests", "rate")), values.get(("Requests", "total"))
+    lasted_ns = values.get(("Duration", "attack"))
     if rate is None or requests is None or not lasted_ns:  # of a single request it is no rate
         return
     if abs(rate - (sent := requests * 1e9 / lasted_ns)) > 0.005 + _DIGITS * sent:
         problems.damaged = problems.damaged or "its rate is not that of its requests and duration"
-
-
-def _facts(figures: list[Figure], lines: list[str]) -> dict[str, str]:
-    facts = {}
-    for figure in figures:
-        if (figure.metric, figure.statistic) == ("Duration", "attack"):
-            facts["duration_s"] = repr(figure.value / 1e9)
-    start = next((position for position, line in enumerate(lines, 1) if line.strip() == _ERRORS), len(lines))
-    errors = [line.strip() for line in lines[start:] if line.strip()]
-    if errors:
-        facts["errors"] = "\n".join(errors)
-    return facts
 
 
 FORMATS = {
