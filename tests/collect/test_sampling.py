@@ -19,7 +19,7 @@ import zstandard
 from loadstone import archive
 from loadstone.archive.metadata import Metadata
 from loadstone.collect import sampling
-from loadstone.collect.sampling import Machine, ProcessTrees, Sampler, available_cpus, interval_s
+from loadstone.collect.sampling import Machine, ProcessTree, Sampler, available_cpus, interval_s
 from loadstone.collect.targets.base import ResourceSample, UnsampledError
 from loadstone.readers import Problems, resources
 from support.bench import Bench
@@ -116,13 +116,13 @@ def test_the_time_from_sample_to_sample(target: dict[str, Any], duration_s: floa
 
 def test_a_process_counts_with_its_children() -> None:
     with running(_IDLE_WITH_A_BUSY_CHILD) as (process, child):
-        trees = ProcessTrees({"idle": process.pid, "other": psutil.Process().pid})
-        assert trees.sample() == []
+        tree = ProcessTree("idle", [process.pid])
+        assert tree.sample() == []
         before_s = psutil.Process(int(child)).cpu_times().user
         while psutil.Process(int(child)).cpu_times().user < before_s + 0.1:
             time.sleep(0.01)
-        idle, other = trees.sample()
-        assert (idle.scope, idle.name, other.name) == ("process", "idle", "other")
+        (idle,) = tree.sample()
+        assert (idle.scope, idle.name) == ("process", "idle")
         assert idle.cpu_millicores is not None
         assert idle.cpu_millicores > 0
         own = psutil.Process(process.pid).memory_info().rss / 2**20
@@ -132,11 +132,12 @@ def test_a_process_counts_with_its_children() -> None:
 
 def test_a_process_that_ended_has_no_samples_and_hides_no_other() -> None:
     with running("print()") as (process, _):
-        trees = ProcessTrees({"ended": process.pid, "other": psutil.Process().pid})
-        trees.sample()
+        trees = [ProcessTree("ended", [process.pid]), ProcessTree("both", [process.pid, psutil.Process().pid])]
+        for tree in trees:
+            tree.sample()
         while process.poll() is None:
             time.sleep(0.01)
-        assert [sample.name for sample in trees.sample()] == ["other"]
+        assert [sample.name for tree in trees for sample in tree.sample()] == ["both"]
 
 
 def test_a_machine_is_at_most_as_busy_as_it_has_cpus() -> None:
@@ -189,7 +190,7 @@ def sampled(folder: Path, target: Any, until: threading.Event) -> tuple[Sampler,
         planned = Metadata(mode="serial")
         log = said.append
 
-    sampler = Sampler(Job, folder / "samples", 1.0, lambda _: True)  # type: ignore[arg-type]
+    sampler = Sampler(Job, folder / "samples", 1.0)  # type: ignore[arg-type]
     with sampler.during(target, [psutil.Process().pid]):
         assert until.wait(60)
     return sampler, said

@@ -45,12 +45,9 @@ def interval_s(target: Mapping[str, Any], duration_s: float) -> float:
 
 
 class Sampler:
-    """Samples of one run's attack; `file` receives them as CSV.
+    """Samples of one run's attack; `file` receives them as CSV. What goes wrong is said once."""
 
-    What goes wrong is said once, and only when `is_new` says that no run before has said it.
-    """
-
-    def __init__(self, job: Job, file: Path, duration_s: float, is_new: Callable[[str], bool]) -> None:
+    def __init__(self, job: Job, file: Path, duration_s: float) -> None:
         self.every_s = interval_s(job.target, duration_s)
         # A generator on a clock sends nothing more then, it only waits for answers: that is not what the load costs.
         # Artillery takes seconds until it begins.
@@ -58,7 +55,6 @@ class Sampler:
         self._sends_s = duration_s if timed else math.inf
         self._file = file
         self._log = job.log
-        self._is_new = is_new
         self._ended = threading.Event()
         self._lock = threading.RLock()
         self._rounds = 0
@@ -77,7 +73,7 @@ class Sampler:
             return
         measured = [target.sample]
         if generator:
-            measured += [ProcessTrees({GENERATOR: generator}).sample, Machine(GENERATOR).sample]
+            measured += [ProcessTree(GENERATOR, generator).sample, Machine(GENERATOR).sample]
         thread = threading.Thread(target=self._work, args=(measured,), name="sampling", daemon=True)
         try:
             thread.start()
@@ -160,7 +156,7 @@ class Sampler:
                 self._problems[text] = {"text": text, "first": _text(datetime.now(UTC)), "times": 1}
             else:
                 known["times"] += 1
-        if known is None and self._is_new(text):
+        if known is None:
             self._log(text)
 
 
@@ -176,35 +172,23 @@ def _text(instant: datetime) -> str:
 # --- processes of this machine ---------------------------------------------------------------------------------------
 
 
-class ProcessTrees:
-    """Processes with all their children, by name; `roots` are their process ids, one or several that are one thing."""
+class ProcessTree:
+    """Processes that are one thing, `pids`, with all their children."""
 
-    def __init__(self, roots: Mapping[str, int | Sequence[int]]) -> None:
-        self._trees = {name: _Tree([pids] if isinstance(pids, int) else pids) for name, pids in roots.items()}
-
-    def sample(self) -> list[ResourceSample]:
-        """CPU since the last call, and resident memory (pages that processes share count once for each).
-
-        A process is missing in its first sample, when there is no last call, and once it has ended. What a child used
-        between the last call and its end is not counted.
-        """
-        found = []
-        for name, tree in self._trees.items():
-            if (used := tree.measure()) is not None:
-                found.append(ResourceSample(datetime.now(UTC), "process", name, *used))
-        return found
-
-
-class _Tree:
-    def __init__(self, pids: Sequence[int]) -> None:
+    def __init__(self, name: str, pids: Sequence[int]) -> None:
+        self._name = name
         self._pids = pids
         self._processes: list[psutil.Process] = []
         self._listed_s = -_LIST_EVERY_S
         self._cpu_s: dict[psutil.Process, float] = {}
         self._measured_s: float | None = None
 
-    def measure(self) -> tuple[float, float] | None:
-        """Millicores since the last call and MiB now."""
+    def sample(self) -> list[ResourceSample]:
+        """CPU since the last call, and resident memory (pages that processes share count once for each).
+
+        There is none at first, when there is no last call, and once all have ended. What a child used between the last
+        call and its end is not counted.
+        """
         self._list()
         cpu_s: dict[psutil.Process, float] = {}
         memory = 0
@@ -217,9 +201,10 @@ class _Tree:
         before, since_s = self._cpu_s, self._measured_s
         self._cpu_s, self._measured_s = cpu_s, measured_s
         if not cpu_s or memory == 0 or since_s is None or measured_s <= since_s:  # one that has ended has no memory
-            return None
+            return []
         used_s = sum(total - before.get(process, 0.0) for process, total in cpu_s.items())
-        return 1000 * used_s / (measured_s - since_s), memory / _MIB
+        cpu_millicores = 1000 * used_s / (measured_s - since_s)
+        return [ResourceSample(datetime.now(UTC), "process", self._name, cpu_millicores, memory / _MIB)]
 
     def _list(self) -> None:
         now_s = time.monotonic()
@@ -238,25 +223,18 @@ class Machine:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._before: tuple[float, float] | None = None
+        self._is_first = True
 
     def sample(self) -> list[ResourceSample]:
-        """CPU in use since the last call (none in the first), and memory that is not available."""
-        times = psutil.cpu_times()
-        # Linux counts guests in user and nice as well.
-        whole_s = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
-        idle_s = times.idle + getattr(times, "iowait", 0.0)
-        before, self._before = self._before, (whole_s, idle_s)
-        if before is None or whole_s <= before[0]:
+        """CPU in use since the last call of this thread (none in the first), and memory that is not available."""
+        percent = psutil.cpu_percent()
+        if self._is_first:
+            self._is_first = False
             return []
-        busy = 1 - (idle_s - before[1]) / (whole_s - before[0])
         memory = psutil.virtual_memory()
-        cpu_millicores = 1000 * (psutil.cpu_count() or 1) * max(0.0, min(1.0, busy))
-        return [
-            ResourceSample(
-                datetime.now(UTC), "node", self._name, cpu_millicores, (memory.total - memory.available) / _MIB
-            )
-        ]
+        cpu_millicores = 10 * percent * (psutil.cpu_count() or 1)
+        used_mib = (memory.total - memory.available) / _MIB
+        return [ResourceSample(datetime.now(UTC), "node", self._name, cpu_millicores, used_mib)]
 
 
 def available_cpus(pids: Sequence[int]) -> float:
@@ -264,8 +242,13 @@ def available_cpus(pids: Sequence[int]) -> float:
 
     By their affinity and the group's quota (version 2); those that have ended can use none.
     """
-    cpus = len(_affinity(pids)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(float(cpus), _quota())
+    if not hasattr(os, "sched_getaffinity"):
+        return min(float(os.cpu_count() or 1), _quota())
+    cpus: set[int] = set()
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            cpus |= os.sched_getaffinity(pid)
+    return min(float(len(cpus)), _quota())
 
 
 def _quota() -> float:
@@ -274,11 +257,3 @@ def _quota() -> float:
         quota, period = (Path("/sys/fs/cgroup") / own.lstrip("/") / "cpu.max").read_text().split()
         return int(quota) / int(period)
     return math.inf
-
-
-def _affinity(pids: Sequence[int]) -> set[int]:
-    found: set[int] = set()
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            found |= os.sched_getaffinity(pid)
-    return found

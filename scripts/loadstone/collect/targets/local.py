@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 
 from loadstone.archive.metadata import parse_duration
-from loadstone.collect.sampling import ProcessTrees
+from loadstone.collect.sampling import ProcessTree
 from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError, ask, identify
 from loadstone.process import Program
 
@@ -22,7 +22,7 @@ class LocalTarget:
 
     def __init__(self, programs: Mapping[str, Program], seen: dict[str, Any]) -> None:
         self._programs = programs
-        self._trees = ProcessTrees({name: program.pid for name, program in programs.items()})
+        self._trees = [ProcessTree(name, program.pids) for name, program in programs.items()]
         self.seen = seen
 
     def check_alive(self) -> None:
@@ -37,7 +37,7 @@ class LocalTarget:
 
     def sample(self) -> list[ResourceSample]:
         """CPU and memory of each declared process with its children."""
-        return self._trees.sample()
+        return [sample for tree in self._trees for sample in tree.sample()]
 
 
 @contextmanager
