@@ -45,7 +45,7 @@ _CONNECT_S, _READ_S, _SHORTEST_S = 5.0, 30.0, 1.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _STARTING_S = 10.0
 _NO_ANSWER = (urllib3.exceptions.HTTPError, client.ApiException, OSError)
-_PAGE = 500
+_MERGE = "application/strategic-merge-patch+json"
 
 
 class ClusterError(LoadstoneError):
@@ -95,12 +95,6 @@ class Kind:
     @property
     def group(self) -> str:
         return self.version.rpartition("/")[0]
-
-    @property
-    def patch_type(self) -> str:
-        """Strategic merge patches exist for Kubernetes' own kinds only."""
-        own = "." not in self.group or self.group.endswith(".k8s.io")
-        return f"application/{'strategic-merge' if own else 'merge'}-patch+json"
 
     def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
         """The address of one object, or of all in a namespace."""
@@ -163,24 +157,10 @@ class Cluster:
             return None
 
     def list(self, kind: Kind, namespace: str, labels: Mapping[str, str] | None = None) -> list[Object]:
-        """All objects of a namespace, those with all of `labels` if any are given; large answers come in pages."""
-        query = {"limit": str(_PAGE)}
-        if labels:
-            query["labelSelector"] = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
-        found: list[Object] = []
-        following = ""
-        while True:
-            try:
-                page = self._call("GET", kind.path(namespace), query | ({"continue": following} if following else {}))
-            except ClusterError as error:
-                if error.status != HTTPStatus.GONE or not following:
-                    raise
-                # The server has forgotten this list meanwhile: from the start.
-                found, following = [], ""
-                continue
-            found += page.get("items") or []
-            if not (following := page.get("metadata", {}).get("continue")):
-                return found
+        """All objects of a namespace, those with all of `labels` if any are given."""
+        selector = ",".join(f"{name}={value}" for name, value in sorted((labels or {}).items()))
+        found: list[Object] | None = self._call("GET", kind.path(namespace), {"labelSelector": selector}).get("items")
+        return found or []
 
     def create(self, kind: Kind, namespace: str, body: Object) -> Object:
         """Raises ConflictError when there is one already."""
@@ -192,13 +172,13 @@ class Cluster:
         path = kind.path(namespace, body["metadata"]["name"], subresource)
         return self._call("PUT", path, {"fieldManager": FIELD_MANAGER}, body)
 
-    def patch(self, kind: Kind, namespace: str, name: str, body: Object, *, dry_run: bool = False) -> Object:
-        """A strategic merge patch (of kinds that are not Kubernetes' own: a JSON merge patch).
+    def patched(self, kind: Kind, namespace: str, name: str, patch: Object) -> Object:
+        """What a strategic merge patch would make of an object of Kubernetes' own kinds; nothing changes.
 
-        Returns the whole object as it is (or would be) then. A field that does not exist is refused.
+        A field that does not exist is refused.
         """
-        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"} | ({"dryRun": "All"} if dry_run else {})
-        return self._call("PATCH", kind.path(namespace, name), query, body, kind.patch_type)
+        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", "dryRun": "All"}
+        return self._call("PATCH", kind.path(namespace, name), query, patch, _MERGE)
 
     def delete(self, kind: Kind, namespace: str, name: str, uid: str | None = None, *, cascade: bool = False) -> None:
         """Delete an object (only that with the given `uid`); one that is gone already is no error.

@@ -99,7 +99,7 @@ class _Surveyor:
             there = [each["name"] for each in _containers(before)]
             if strange := [name for name in change.containers if name not in there]:
                 raise LoadstoneError(f"it has no container {strange[0]}, but {', '.join(there)}")
-            after = self.cluster.patch(DEPLOYMENT, *key, in_order(change.patch, before), dry_run=True)
+            after = self.cluster.patched(DEPLOYMENT, *key, in_order(change.patch, before))
             if get(after, REPLICAS) != get(before, REPLICAS):
                 raise LoadstoneError("it sets spec.replicas; declare `replicas` instead")
         except LoadstoneError as error:
