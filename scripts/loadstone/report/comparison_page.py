@@ -12,7 +12,7 @@ from loadstone.analysis.comparison import Selection, fit_all, select
 from loadstone.archive import Campaign, plan
 from loadstone.config.comparisons import ALLOWANCES, Comparison
 from loadstone.config.variants import Style, Variants, look
-from loadstone.percentiles import SHOWN_PERCENTILES, label
+from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES, label
 from loadstone.readers import load_generators
 from loadstone.report import (
     chart_rows,
@@ -353,9 +353,8 @@ def _ok_means(row: Row) -> chart_rows.Means:
     }
 
 
-_MEASURED_IN_STEPS = {"all_raw_data_mean_ns": "mean"} | {
-    f"{name}_ns": label(name).lower() for name in SHOWN_PERCENTILES
-}
+_MEASURED_IN_STEPS = {"all_raw_data_mean_ns": "mean"}
+_MEASURED_IN_STEPS |= {f"{name}_ns": label(name).lower() for name in PERCENTILES if name != "p999"}
 
 
 def _below_resolution(rows: Sequence[Row], labels: Mapping[str, str], load_unit: str) -> list[str]:

@@ -111,7 +111,7 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
     return {
         "statistic_label": label,
         "p_text": _p_text,
-        "verdicts": verdicts.verdicts(concluded, labels, unit, resolution_ns),
+        "verdicts": verdicts.verdicts(concluded, labels),
         "knee_sentences": verdicts.knees([row for row in placed(found.knees) if row["beyond"]], labels),
         "verdict_correction": verdicts.correction(concluded),
         "claims": _claims(found.claims, name),

@@ -1,7 +1,6 @@
 """What may be concluded, in sentences: rows of `effects`, `interactions` and `knees` of one scope -> plain texts.
 
-Whoever puts them on a page escapes them. A variant has one short sentence, and details that it rests on: there, loads
-with the same verdict share a sentence, with the range of their shifts and the widest of their intervals.
+Whoever puts them on a page escapes them. A variant has one sentence; what it rests on is in the table of all verdicts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +15,6 @@ from loadstone.percentiles import ERRORS, LATENCIES, label
 from loadstone.report.numbers import Row, Unit, counted, latency_text, share, significant
 from loadstone.text import at, listed, load_unit, rate_text
 
-# Values of `effects.verdict`, in the order in which sentences of a variant stand.
-KINDS = (SLOWER, FASTER, MORE, FEWER, EQUIVALENT, INCONCLUSIVE)
 _MIXED = "slower and faster"  # in different figures of one load
 STATISTICS = {name: label(name).lower() for name in percentiles.STATISTICS}
 _LEADING = ("p50", *(name for name in LATENCIES if name != "p50"))  # which figure stands for all, if it can
@@ -34,15 +31,14 @@ class Mark:
 
 @dataclass(frozen=True)
 class Verdict:
-    """On one variant: a short sentence, and the `details` that it rests on.
+    """A sentence on one variant, or on a diamond of layers.
 
-    `kind` is the first of `KINDS` that it states; on a diamond of layers, ``warning`` or ``note``. `marks` are caveats
-    of what it states.
+    `kind` is the first value of `effects.verdict` that it states; on a diamond, ``warning`` or ``note``. `marks` are
+    caveats of what it states.
     """
 
     kind: str
     text: str
-    details: tuple[str, ...]
     marks: tuple[Mark, ...] = ()
 
 
@@ -57,8 +53,6 @@ class _Group:
     rates: Sequence[float]
     measured: str
     labels: Mapping[str, str]
-    unit: Unit
-    resolution_ns: float | None
 
     def only(self, rows: Sequence[Row]) -> "_Group":
         """The same with fewer rows."""
@@ -71,36 +65,20 @@ class _Group:
         return self.labels.get(variant, variant)
 
     @property
-    def by_statistic(self) -> dict[str, list[Row]]:
-        found = {name: [row for row in self.rows if row["statistic"] == name] for name in STATISTICS}
-        return {name: rows for name, rows in found.items() if rows}
-
-    @property
     def load_unit(self) -> str:
         return load_unit(row["load_model"] for row in self.rows)
 
     def at(self, rows: Iterable[Row]) -> str:
         return at([row["rate"] for row in rows], self.rates, self.load_unit)
 
-    def latencies(self, values_ns: Iterable[float]) -> str:
-        """From the least to the greatest, with the unit; in whole steps of a coarse clock."""
-        text = _range(values_ns, lambda value: latency_text(value, self.unit, self.resolution_ns))
-        return f"{text} {self.unit.symbol}"
 
+def verdicts(rows: Iterable[Row], labels: Mapping[str, str]) -> list[Verdict]:
+    """From rows of `effects` of one scope, in the order of its variants; none without a verdict.
 
-def verdicts(
-    rows: Iterable[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None = None
-) -> list[Verdict]:
-    """From rows of `effects` of one scope, in the order of its variants; none without rows.
-
-    `labels` are by the canonical names of variants. Latencies are whole steps of a coarse `resolution_ns`.
+    `labels` are by the canonical names of variants.
     """
-    found = []
-    for group in _by_variant(list(rows), labels, unit, resolution_ns):
-        details = tuple(text for kind in KINDS for text in _details(kind, group))
-        if details:
-            found.append(Verdict(*_summary(group), details, tuple(_marks(group))))
-    return found
+    groups = _by_variant([row for row in rows if row["verdict"]], labels)
+    return [Verdict(*_summary(group), tuple(_marks(group))) for group in groups]
 
 
 def correction(rows: Sequence[Row]) -> str:
@@ -115,9 +93,7 @@ def correction(rows: Sequence[Row]) -> str:
     return f"{text}." if differs else f"{text}: no difference is significant."
 
 
-def _by_variant(
-    rows: Sequence[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None
-) -> Iterator[_Group]:
+def _by_variant(rows: Sequence[Row], labels: Mapping[str, str]) -> Iterator[_Group]:
     def series(row: Row) -> tuple[Any, ...]:
         return row["variant"], row["load_model"], row["generator"]
 
@@ -125,7 +101,7 @@ def _by_variant(
     for key in dict.fromkeys(map(series, rows)):
         own = [row for row in rows if series(row) == key]
         measured = f" ({key[1]} load, {key[2]})" if len(ways) > 1 else ""
-        yield _Group(own, sorted({row["rate"] for row in own}), measured, labels, unit, resolution_ns)
+        yield _Group(own, sorted({row["rate"] for row in own}), measured, labels)
 
 
 def _marks(group: _Group) -> Iterator[Mark]:
@@ -137,9 +113,6 @@ def _marks(group: _Group) -> Iterator[Mark]:
         heading = CAVEATS[claim].heading
         everywhere = {row["rate"] for row in rows} == {row["rate"] for row in concluded}
         yield Mark(claim, heading[0].lower() + heading[1:] + ("" if everywhere else f" {group.at(rows)}"))
-
-
-# --- the short sentence ----------------------------------------------------------------------------------------------
 
 
 def _summary(group: _Group) -> tuple[str, str]:
@@ -216,79 +189,6 @@ def _short_reason(group: _Group) -> str:
     return "; ".join(filter(None, (f"{start}{_reason(alike)}", needed and f"{needed} ({first})")))
 
 
-# --- details ---------------------------------------------------------------------------------------------------------
-
-_Phrase = Callable[[str, Sequence[Row], _Group], str]
-
-
-def _details(kind: str, group: _Group) -> Iterator[str]:
-    own = [row for row in group.rows if row["verdict"] == kind]
-    if not own:
-        return
-    if kind == INCONCLUSIVE:
-        for codes in dict.fromkeys(map(_codes, own)):
-            yield _inconclusive(group.only([row for row in own if _codes(row) == codes]))
-        return
-    heads = {
-        EQUIVALENT: f"Equivalent within {share(own[0]['margin'])}",
-        MORE: "More failures",
-        FEWER: "Fewer failures",
-    }
-    phrase: _Phrase = {MORE: _by_failures, FEWER: _by_failures, EQUIVALENT: _name}.get(kind, _by_latency)
-    yield _sentence(heads.get(kind, kind.capitalize()), group.only(own), phrase)
-
-
-def _sentence(head: str, group: _Group, phrase: _Phrase) -> str:
-    """Loads stand in front where all statistics share them, else behind each."""
-    parts = list(group.by_statistic.items())
-    if phrase is _by_latency:
-        parts = [(name, part) for name, rows in parts for part in _by_known_shift(rows)]
-    texts = [(phrase(name, rows, group), group.at(rows)) for name, rows in parts]
-    loads = {where for _, where in texts}
-    if len(loads) == 1:
-        return f"{head} {loads.pop()}: {listed(text for text, _ in texts)}."
-    return f"{head}: {'; '.join(f'{text}, {where}' for text, where in texts)}."
-
-
-def _by_known_shift(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Those with both figures, and those of which one falls among requests that timed out."""
-    for is_known in (True, False):
-        if part := [row for row in rows if (row["shift"] is not None) == is_known]:
-            yield part
-
-
-def _by_latency(statistic: str, rows: Sequence[Row], group: _Group) -> str:
-    if rows[0]["shift"] is None:
-        bound = f" ({reasons.of_row(rows[0])[0].text()})" if len(rows) == 1 else ""
-        whose = "which" if rows[0]["value"] is None else f"that of {group.label('baseline')}"
-        return f"{STATISTICS[statistic]}, {whose} is among requests that timed out{bound}"
-    text = f"{STATISTICS[statistic]} by {group.latencies([abs(row['shift']) for row in rows])}"
-    ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
-    inside = [f"{_range(ratios, significant)} times"] if ratios else []
-    shift = _widest(rows, "shift")
-    # Verdicts are on ratios. Where runs differ much, an interval symmetric about the shift says nothing of it.
-    if shift and shift[0] * shift[1] <= 0 and (ratio := _widest(rows, "ratio")):
-        inside.append(f"{_interval_name(rows)} {_range(ratio, significant)} times")
-    elif shift:
-        inside.append(f"{_interval_name(rows)} {group.latencies(map(abs, shift))}")
-    return f"{text} ({', '.join(inside)})" if inside else text
-
-
-def _by_failures(_: str, rows: Sequence[Row], __: _Group) -> str:
-    own, base = (_range([row[name] for row in rows], share) for name in ("value", "baseline_value"))
-    text = f"{own} instead of {base}"
-    bounds = _widest(rows, "shift")
-    if not bounds:
-        return text
-    ends = [abs(end) for end in bounds] if bounds[0] * bounds[1] > 0 else bounds
-    difference = _range([abs(row["shift"]) for row in rows], share)
-    return f"{text} (a difference of {difference}, {_interval_name(rows)} {_range(ends, share)})"
-
-
-def _name(statistic: str, _: Sequence[Row], __: _Group) -> str:
-    return STATISTICS[statistic]
-
-
 # --- why it is inconclusive ------------------------------------------------------------------------------------------
 
 
@@ -296,11 +196,6 @@ def _codes(row: Row) -> tuple[Any, ...]:
     """Equal for reasons that differ in their numbers alone; that one variant has one run is not that both have."""
     found = reasons.of_row(row)
     return tuple((each.code, each.variant if each.code == reasons.ONE_RUN else None) for each in found)
-
-
-def _inconclusive(group: _Group) -> str:
-    head = _sentence("Inconclusive", group, _name).removesuffix(".")
-    return f"{'; '.join(filter(None, (f'{head} – {_reason(group)}', _runs_needed(group.rows))))}."
 
 
 def _reason(group: _Group) -> str:
@@ -348,33 +243,40 @@ def _assumed(rows: Iterable[Row]) -> str:
 def interactions(
     rows: Iterable[Row], labels: Mapping[str, str], unit: Unit, resolution_ns: float | None = None
 ) -> list[Verdict]:
-    """Whether overheads are additive, a verdict per diamond of variants, from rows of `interactions`."""
+    """Whether overheads are additive, a verdict per diamond of variants, from rows of `interactions`.
+
+    Latencies are whole steps of a coarse `resolution_ns`.
+    """
+
+    def latencies(values_ns: Iterable[float]) -> str:
+        return f"{_range(values_ns, lambda value: latency_text(value, unit, resolution_ns))} {unit.symbol}"
+
     known = [row for row in rows if row["interaction_ns"] is not None]
     found = []
     for diamond in dict.fromkeys(tuple(row[name] for name in _DIAMOND) for row in known):
         own = [row for row in known if tuple(row[name] for name in _DIAMOND) == diamond]
-        group = _Group(own, sorted({row["rate"] for row in own}), "", labels, unit, resolution_ns)
+        group = _Group(own, sorted({row["rate"] for row in own}), "", labels)
         sure = [row for row in own if row["reasons"]]
         bottom, left, right, top = map(group.name, diamond)
         head = f"{top} over {bottom}: the overheads of {left} and {right}"
         if not sure:
             kind, text = "note", f"{head} may be additive; no figure contradicts it."
         else:
-            kind, text = "warning", f"{head} are not additive. {' '.join(_interaction(group, _leading(sure)))}"
-        details = tuple(text for rows in group.by_statistic.values() for text in _interaction(group, rows))
-        found.append(Verdict(kind, text, details))
+            by = " ".join(_interaction(group, _leading(sure), latencies))
+            kind, text = "warning", f"{head} are not additive. {by}"
+        found.append(Verdict(kind, text))
     return found
 
 
-def _interaction(group: _Group, rows: Sequence[Row]) -> Iterator[str]:
+def _interaction(group: _Group, rows: Sequence[Row], latencies: Callable[[Iterable[float]], str]) -> Iterator[str]:
     """By how much both layers take more than the sum of each alone, and by how much less."""
     for word, sign in (("more", 1), ("less", -1)):
         own = [row for row in rows if (row["interaction_ns"] >= 0) == (sign > 0)]
         if own:
             name = STATISTICS[own[0]["statistic"]]
-            size = group.latencies([abs(row["interaction_ns"]) for row in own])
+            size = latencies([abs(row["interaction_ns"]) for row in own])
             ends = [sign * row[name] for row in own for name in ("interaction_low_ns", "interaction_high_ns")]
-            interval = f"{_interval_name(own)} {group.latencies([min(ends), max(ends)])}"
+            interval = f"{_interval_name(own)} {latencies([min(ends), max(ends)])}"
             text = f"{name[0].upper()}{name[1:]}: both take {size} {word} than their sum"
             yield f"{text} ({interval}), {group.at(own)}."
 
@@ -428,12 +330,3 @@ def _leading(rows: Sequence[Row]) -> list[Row]:
 def _interval_name(rows: Sequence[Row]) -> str:
     """``95 % interval``, of several rows ``95 % intervals within``."""
     return f"{share(rows[0]['confidence'])} interval{'s within' if len(rows) > 1 else ''}"
-
-
-def _widest(rows: Sequence[Row], column: str) -> list[float] | None:
-    """From the lowest end of an interval to the highest; None where one of them has none."""
-    lows = [row[f"{column}_low"] for row in rows]
-    highs = [row[f"{column}_high"] for row in rows]
-    if any(bound is None for bound in (*lows, *highs)):
-        return None
-    return [min(lows), max(highs)]
