@@ -61,7 +61,7 @@ def open_checked(config: Mapping[str, Any], log: Log) -> Campaign:
     tools = versions(config)
     resumable(config)
     if config.get("target", {}).get("kind") == "kubernetes":  # its client library takes a second to load
-        from loadstone.collect.targets.kubernetes.plan import check  # noqa: PLC0415
+        from loadstone.collect.targets.kubernetes.survey import check  # noqa: PLC0415
 
         check(config, set(config["sweep"]["variants"]), log)
     return open_sweep(config, tools, log, k6.script_files(config))

@@ -20,28 +20,12 @@ from loadstone.collect.targets.kubernetes.lease import NAME as LEASE_NAME
 from loadstone.collect.targets.kubernetes.lease import foreign_claim
 from loadstone.collect.targets.kubernetes.record import Record, Records
 from loadstone.collect.targets.kubernetes.settings import Declared, declared_target
-from loadstone.collect.targets.kubernetes.survey import Survey, survey
+from loadstone.collect.targets.kubernetes.survey import Survey, check
 from loadstone.config import load_shapes
 from loadstone.config.target import check_declared
 from loadstone.errors import LoadstoneError
 
 _SHOWN = 12
-_PATIENCE_S = 10.0
-
-
-def check(config: Mapping[str, Any], variants: set[str], log: Log) -> tuple[Cluster, Declared, Survey]:
-    """A cluster in which a sweep of these variants could begin, and what it would change there. Touches nothing.
-
-    Raises LoadstoneError when the API server does not answer, and one that lists missing rights, or what is not as it
-    is declared.
-    """
-    declared = Declared.of(declared_target(config), config["host"])
-    cluster = Cluster(declared.context, patience_s=_PATIENCE_S, log=log)
-    log(f"cluster {cluster.host}, {cluster.version()}; Lease and record in the namespace {declared.namespace}")
-    rights.check(cluster, declared)
-    for right in rights.missing_rights(cluster, rights.useful(declared)):
-        log(f"not allowed, but not required either: {right}")
-    return cluster, declared, survey(cluster, declared, variants)
 
 
 def explain(config: Mapping[str, Any], log: Log) -> None:

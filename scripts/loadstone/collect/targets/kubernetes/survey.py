@@ -1,8 +1,11 @@
 """What a session will change in a cluster, found out before it changes anything: the objects, their fields, faults."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from loadstone.collect.targets.base import Log
+from loadstone.collect.targets.kubernetes import rights
 from loadstone.collect.targets.kubernetes.changes import (
     IDLE,
     REPLICAS,
@@ -15,10 +18,11 @@ from loadstone.collect.targets.kubernetes.changes import (
 )
 from loadstone.collect.targets.kubernetes.client import AUTOSCALER, DEPLOYMENT, Cluster, ClusterError, Object
 from loadstone.collect.targets.kubernetes.record import KINDS, Changed
-from loadstone.collect.targets.kubernetes.settings import Change, Declared, Scaled, Variant
+from loadstone.collect.targets.kubernetes.settings import Change, Declared, Scaled, Variant, declared_target
 from loadstone.errors import LoadstoneError
 
 Name = tuple[str, str]  # namespace and name of a deployment
+_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,21 @@ class _Surveyor:
             self.faults.append(f"{where}: {what}")
         else:
             self.notes.append(f"{where}: {what}; it is not measured now")
+
+
+def check(config: Mapping[str, Any], variants: set[str], log: Log) -> tuple[Cluster, Declared, Survey]:
+    """A cluster in which a sweep of these variants could begin, and what it would change there. Touches nothing.
+
+    Raises LoadstoneError when the API server does not answer, and one that lists missing rights, or what is not as it
+    is declared.
+    """
+    declared = Declared.of(declared_target(config), config["host"])
+    cluster = Cluster(declared.context, patience_s=_PATIENCE_S, log=log)
+    log(f"cluster {cluster.host}, {cluster.version()}; Lease and record in the namespace {declared.namespace}")
+    rights.check(cluster, declared)
+    for right in rights.missing_rights(cluster, rights.useful(declared)):
+        log(f"not allowed, but not required either: {right}")
+    return cluster, declared, survey(cluster, declared, variants)
 
 
 def survey(cluster: Cluster, declared: Declared, needed: Iterable[str]) -> Survey:
