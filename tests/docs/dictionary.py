@@ -87,6 +87,7 @@ def document() -> str:
         parts += ["", f"## `{table}`", "", f"One row per {schema.ROWS[table]}."]
         if key := _key(columns):
             parts[-1] += f" Key: {', '.join(f'`{name}`' for name in key)}."
+        parts[-1] += f" Made by {', '.join(f'`{name}`' for name in schema.MADE_BY[table])}."
         parts += ["", "| column | type | unit | meaning |", "| --- | --- | --- | --- |", *_rows(table, columns)]
     return "\n".join(parts) + "\n"
 

@@ -20,9 +20,9 @@ from loadstone.report.numbers import LOAD_MODELS, counted, distinct, rate_name
 from loadstone.report.output import partials, template_text
 from loadstone.report.progress_page import in_words
 from loadstone.report.queries import Questions, Row, in_order
-from loadstone.report.reproducibility import MADE_BY
 from loadstone.report.site_layout import slug
 from loadstone.tables.layout import campaign_key, text
+from loadstone.tables.schema import MADE_BY
 from loadstone.text import load_unit, rate_text
 
 # --- data quality -----------------------------------------------------------------------------------------------------

@@ -54,8 +54,9 @@ _TYPES |= {name: pa.struct(list(_schema(_columns(fields, {})))) for name, fields
 _COMMON = _columns(_DECLARED["common"], {})
 _ALL = _DECLARED["tables"] | _DECLARED["views"] | _DECLARED["internal"]
 
-# What one row of a table is, and what its columns mean.
+# What one row of a table is, the modules and SQL files that make it, and what its columns mean.
 ROWS = {table: declared["row"] for table, declared in _ALL.items()}
+MADE_BY = {table: list(declared["made_by"]) for table, declared in _ALL.items() if "made_by" in declared}
 COLUMNS = {table: _columns(declared["columns"], _COMMON) for table, declared in _ALL.items()}
 
 SCHEMAS = {table: _schema(columns) for table, columns in COLUMNS.items()}
