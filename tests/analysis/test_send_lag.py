@@ -212,6 +212,21 @@ def test_a_clock_that_is_set_back_is_named_and_nothing_rests_on_it(project) -> N
     assert "2 of 4 runs" in claim["text"] and why in claim["text"] and "clock" in claim["remedy"]
 
 
+@pytest.mark.parametrize(("seconds", "step_ms", "known"), [(10, 1000, False), (10, 1, True), (100, 1000, True)])
+def test_a_clock_that_is_coarse_for_so_short_a_run_tells_no_throughput(project, seconds, step_ms, known) -> None:
+    """k6's CSV has whole seconds unless it was asked for more; one user who gets an answer every 100 ms."""
+    ended_ms = [1_795_262_400_000 + 100 * number for number in range(1, 10 * seconds + 1)]
+    lines = [f"http_req_duration,{ms // step_ms},100,200" for ms in ended_ms]
+    content = "\n".join(["metric_name,timestamp,metric_value,status", *lines, ""]).encode()
+    options = {"testMode": "k6", "generator": {"name": "k6"}, "loadModel": "closed", "testOptions": {}, "order": None}
+    write_cell(project.archive, {"1.k6.csv": content}, rate="1", **options)
+    project.make()
+    assert project.row("SELECT clock_resolution_ns FROM runs") == {"clock_resolution_ns": step_ms * 1e6}
+    row = project.row("SELECT n_requests, throughput FROM cells")
+    assert row["n_requests"] == 10 * seconds
+    assert row["throughput"] == (pytest.approx(10, rel=0.02) if known else None)
+
+
 def test_requests_that_end_in_another_order_are_no_clock_that_went_back(project) -> None:
     """Numbers that count requests as they ended: one that took long is sent before those around it."""
     latencies_ns = np.where(np.arange(N) % 100 == 7, 30_000 * MS, 2 * MS)

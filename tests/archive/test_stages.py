@@ -39,13 +39,15 @@ def test_a_stage_holds_the_integral_of_its_rate(rate: float, to: float, duration
     st.integers(1, 120_000),
 )
 @example(0.0, 6.0, 3981)  # 3.981 - 3 is a little less than 0.981
+@example(1.0, 1.0, 1025)  # 1.025 * 1e6 is a little less than 1,025,000; Artillery multiplies by 1,000 twice
+@example(5.0, 5.0, 1001)
 def test_steps_of_a_ramp_make_it_up(rate: float, to: float, duration_ms: int) -> None:
     stage = Stage("ramp", duration_ms / 1000, rate, to)
     found = stages.steps(stage)
     assert sum(seconds for seconds, _ in found) == pytest.approx(duration_ms / 1000)
     whole = stages.integral(stage)
     # Artillery's clock counts whole microseconds, so that a step may hold a few more.
-    assert 0 <= sum(requests for _, requests in found) - whole <= max(2, 0.002 * whole)
+    assert 0 <= sum(stages.ticks(*step) for step in found) - whole <= max(2, 0.002 * whole)
 
 
 @pytest.mark.parametrize(("duration_s", "told", "made"), [(1, 7, 7), (1.5, 150, 150), (3600, 1_080_000, 1_080_108)])

@@ -248,7 +248,7 @@ def _cells(
         return
     key = {name: runs[0][name] for name in schema.CELL_KEY}
     files = {run["requests_file"] for run in included}
-    of_runs = [tuple(run[name] for name in _DESCRIBED) for run in included]
+    of_runs = [tuple(run[name] for name in ("variant_dir", "run", *replicates.RUN_COLUMNS)) for run in included]
     depends_on = replicates.CELL_CODE, key, of_runs, confidence
     compute = partial(replicates.cells, source, files, included, confidence)
     for cell in source.cache.rows(depends_on, files, compute):
@@ -257,6 +257,3 @@ def _cells(
         if replicate_rows is not None and cell["stream"] == MAIN_STREAM:
             replicate_rows += replicates.rows(key, replicates.from_text(text))
         yield key | cell | {"n_excluded": sum(run["excluded"] for run in runs), "resolution_ns": resolution_ns}
-
-
-_DESCRIBED = ("variant_dir", "run", "timeout_s", "load_model", "clock_set_back_s")

@@ -33,7 +33,6 @@ _Row = dict[str, Any]
 _COLUMNS = schema.TABLES["comparisons"].names
 _TAKEN = _COLUMNS[_COLUMNS.index("n_requests") :]  # of the pooled requests of its runs, as a cell has them
 _RUN = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run")
-_HEEDED = ("timeout_s", "load_model", "clock_set_back_s")  # of a run, by what is computed from its requests
 _ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
 
 
@@ -204,7 +203,7 @@ class _Pooling:
             }
             return _Pooled(cell, replicates.from_rows(self._replicates[first]), charts)
         files = self._files_of(raw)
-        columns = (*_RUN, *_HEEDED)
+        columns = (*_RUN, *replicates.RUN_COLUMNS)
         depends_on = replicates.CELL_CODE, [tuple(run[name] for name in columns) for run in raw], self._confidence
         compute = partial(replicates.cells, self._source, files, raw, self._confidence, MAIN_STREAM)
         rows = self._source.cache.rows(depends_on, files, compute) if files else []
@@ -217,7 +216,7 @@ class _Pooling:
         """The columns of vegeta-summaries, by the number of a series."""
         connection = self._source.connection
         valid = [run for runs in series for run in runs]
-        columns = (*_RUN, "series", *_HEEDED)
+        columns = (*_RUN, "series", *replicates.RUN_COLUMNS)
         connection.register("valid_runs", pa.table({name: [run[name] for run in valid] for name in columns}))
         connection.register("derived", pa.Table.from_pylist(self._derived(), schema.TABLES["summaries"]))
         return {row.pop("series"): row for row in database.rows(connection, sql.load("comparison_summaries"))}

@@ -28,6 +28,10 @@ _Row = dict[str, Any]
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts")
 _UNSURE = ("offered", "limit_ns")  # None where they are unknown
 _KNOWN, _FAILED, _CENSORED = 1, 2, 4
+_CLOCK_SHARE = 0.02  # of how long a run took: a coarser clock tells no throughput
+
+# Of a run, by what is computed from its requests.
+RUN_COLUMNS = ("timeout_s", "load_model", "clock_set_back_s", "clock_resolution_ns")
 
 # All that replicates depend on besides requests.
 CODE = (run_requests.CODE, sql.load("series_requests"), stats.CODE, PERCENTILES)
@@ -83,6 +87,8 @@ def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: n
     if sent_ns.min() >= 0 and not run["clock_set_back_s"]:
         first, last = int(sent_ns.min()), int(sent_ns.max())
         span_ns = (last - first) * size / max(size - 1, 1) if paced else float(ends_ns.max() - first)
+    if (run["clock_resolution_ns"] or 0) > _CLOCK_SHARE * span_ns:
+        span_ns = 0.0
     completed = answered.copy()
     if paced and answered.any():
         completed &= ends_ns <= ends_ns[answered].min() + span_ns

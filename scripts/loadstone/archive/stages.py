@@ -84,29 +84,34 @@ def integral(stage: Stage) -> int:
 def steps(stage: Stage) -> list[tuple[float, int]]:
     """An open stage as Artillery is told it: (seconds, requests) at a constant rate; a ramp has one of each second.
 
-    Artillery's own ramps leave out what is less than a request in every second. A step's number may be raised a little
-    by `ticks`.
+    Artillery's own ramps leave out what is less than a request in every second. It makes `ticks` requests of each step.
     """
     rate, to, duration_s = stage.rate or 0.0, stage.to or 0.0, stage.duration_s
     if rate == to:
-        return [(duration_s, ticks(duration_s, _due(rate, duration_s)))]
+        return [_step(duration_s, _due(rate, duration_s))]
     found, before = [], 0
     for start in range(math.ceil(duration_s)):
         end = min(start + 1.0, duration_s)
         due = _due(rate + (to - rate) * end / 2 / duration_s, end)
-        seconds = round(end - start, 6)  # else a last bit that is missing costs a request
-        found.append((seconds, ticks(seconds, due - before)))
+        found.append(_step(end - start, due - before))
         before = due
     return found
+
+
+def _step(duration_s: float, requests: int) -> tuple[float, int]:
+    """One request more where a last bit that is missing of the seconds would cost one."""
+    seconds = round(duration_s, 6)
+    return seconds, requests + (ticks(seconds, requests) < requests)
 
 
 def ticks(duration_s: float, requests: int) -> int:
     """Requests that Artillery makes when told so many: it waits whole microseconds from one to the next.
 
-    As UniformProcess in lib/ of its package ``arrivals`` does.
+    As UniformProcess in lib/ of its package ``arrivals`` does, to the last bit.
     """
-    tick_us = math.floor(duration_s * 1000 / requests * 1000) if requests else 0
-    return math.floor(duration_s * 1e6 / tick_us) if tick_us else requests
+    duration_ms = duration_s * 1000
+    tick_us = math.floor(duration_ms / requests * 1000) if requests else 0
+    return math.floor(duration_ms * 1000 / tick_us) if tick_us else requests
 
 
 def _due(rate: float, duration_s: float) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone.archive.metadata import parse_duration
-from loadstone.archive.stages import TEST, WARMUP, Stage, integral, steps
+from loadstone.archive.stages import TEST, WARMUP, Stage, integral, steps, ticks
 
 # As long as k6 leaves users the time for their iterations.
 _LONGEST = "10m"
@@ -31,7 +31,7 @@ def planned(sweep: Mapping[str, Any], load: float) -> list[Stage]:
     stages = _of_shape(sweep, load) if "shape" in sweep else _of_rate(sweep, load)
     each = requests_each(sweep)
     if sweep.get("generator") == "artillery":
-        return [stage.with_requests(sum(sent for _, sent in steps(stage))) for stage in stages]
+        return [stage.with_requests(sum(ticks(*step) for step in steps(stage))) for stage in stages]
     return [stage.with_requests(integral(stage) * each) for stage in stages]
 
 

@@ -295,6 +295,7 @@ class _RunReader:
             "labels": described.labels,
             "inferred": inferred,
             "resolution_ns": self._resolution_ns(primary, generator),
+            "clock_resolution_ns": contradictions.number(facts.get("clock_resolution_ns")),
             "users": self._users(facts, load_model),
             "generator_cpus": self.record.generator_cpus,
             "target_problem": target_problem(self.record.incidents),
