@@ -14,7 +14,6 @@ from loadstone.stats.contrasts import (
     holm,
     hommel,
     pool_errors,
-    runs_for_equivalence,
     runs_needed,
 )
 from scipy import stats as scipy_stats
@@ -297,11 +296,11 @@ def test_the_smaller_the_shift_the_more_runs_until_equivalence_takes_fewer():
     needs = [runs_needed(np.log1p(shift), 0.05, ALPHA, paired=False) for shift in (0.2, 0.1, 0.05, 0.02, 0.01)]
     assert needs == sorted(needs) and needs[0] >= 2
     assert runs_needed(0.0, 0.05, ALPHA, paired=False) is None
-    equal = runs_for_equivalence(0.0, 0.05, MARGIN, ALPHA, paired=False)
+    equal = runs_needed(0.0, 0.05, ALPHA, MARGIN, paired=False)
     assert equal < runs_needed(np.log1p(0.01), 0.05, ALPHA, paired=False)
-    assert runs_for_equivalence(np.log1p(0.02), 0.05, MARGIN, ALPHA, paired=False) > equal
-    assert runs_for_equivalence(0.0, 5.0, MARGIN, ALPHA, paired=False) is None
-    assert runs_for_equivalence(0.2, 0.05, MARGIN, ALPHA, paired=False) is None
+    assert runs_needed(np.log1p(0.02), 0.05, ALPHA, MARGIN, paired=False) > equal
+    assert runs_needed(0.0, 5.0, ALPHA, MARGIN, paired=False) is None
+    assert runs_needed(0.2, 0.05, ALPHA, MARGIN, paired=False) is None
 
 
 def test_what_other_cells_lend_spares_runs():

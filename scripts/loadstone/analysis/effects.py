@@ -31,7 +31,7 @@ _ASSUMED_SPREAD = 0.05
 
 @dataclass(frozen=True)
 class _Compared:
-    """One figure of a variant relative to the baseline's. `why` says what is missing of it."""
+    """One figure of a variant relative to the baseline's; `why` says what is missing of it. p values are adjusted."""
 
     rate: float
     statistic: str
@@ -40,6 +40,8 @@ class _Compared:
     values: tuple[float | None, float | None]
     contrast: Contrast | None = None
     why: Reason | None = None
+    p_different: float | None = None
+    p_equivalent: float | None = None
 
     @property
     def least_runs(self) -> int:
@@ -50,15 +52,6 @@ class _Compared:
     def one_run(self) -> list[str]:
         """The variants that have one run only."""
         return [each.variant for each in (self.baseline, self.other) if len(each.runs) == 1]
-
-
-@dataclass(frozen=True)
-class _Tested:
-    """One figure with its adjusted p values."""
-
-    compared: _Compared
-    p_different: float | None = None
-    p_equivalent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,21 +71,12 @@ class _Page:
 
 def effects(scope: Scope) -> Iterator[_Row]:
     """Rows of the table; none where the baseline has no runs."""
-    compared = list(_compare(scope))
-    tested = _tested(compared, scope.margin)
-    page = _page(tested, scope)
-    n_compared = sum(each.p_different is not None for each in tested)
-    for each in tested:
-        yield (
-            scope.key
-            | _described(each.compared)
-            | _concluded(each, page)
-            | {
-                "n_compared": n_compared,
-                "margin": scope.margin,
-                "confidence": scope.confidence,
-            }
-        )
+    compared = _tested(list(_compare(scope)), scope.margin)
+    page = _page(compared, scope)
+    n_compared = sum(each.p_different is not None for each in compared)
+    in_common = {"n_compared": n_compared, "margin": scope.margin, "confidence": scope.confidence}
+    for each in compared:
+        yield scope.key | _described(each) | _concluded(each, page) | in_common
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
@@ -129,26 +113,25 @@ def _one(compared: _Compared) -> _Compared:
 # --- verdicts --------------------------------------------------------------------------------------------------------
 
 
-def _tested(compared: Sequence[_Compared], margin: float) -> list[_Tested]:
+def _tested(compared: Sequence[_Compared], margin: float) -> list[_Compared]:
     """The same with p values, adjusted over all that have one."""
     known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
-    different = contrasts.hommel([each.p_different() for each in known.values()])
-    by_number = dict(zip(known, different, strict=True))
     ratios = {number: each for number, each in known.items() if _may_be_equivalent(compared[number], each)}
+    different = contrasts.hommel([each.p_different() for each in known.values()])
     equivalent = contrasts.hommel([each.p_equivalent(margin) for each in ratios.values()])
-    equivalent_by_number = dict(zip(ratios, equivalent, strict=True))
+    by_number = dict(zip(known, different, strict=True)), dict(zip(ratios, equivalent, strict=True))
     return [
-        _Tested(each, by_number.get(number), equivalent_by_number.get(number)) for number, each in enumerate(compared)
+        replace(each, p_different=by_number[0].get(number), p_equivalent=by_number[1].get(number))
+        for number, each in enumerate(compared)
     ]
 
 
-def _page(tested: Sequence[_Tested], scope: Scope) -> _Page:
+def _page(compared: Sequence[_Compared], scope: Scope) -> _Page:
     alpha = 1 - scope.confidence
-    found = [(each.compared, each.compared.contrast) for each in tested if each.compared.contrast]
-    known = [(compared.statistic, contrast) for compared, contrast in found if not contrast.open_side]
+    found = [(each, each.contrast) for each in compared if each.contrast]
+    known = [(each.statistic, contrast) for each, contrast in found if not contrast.open_side]
     # Figures of one run would be tested too if they had more of them.
-    untested = [each.compared for each in tested if not each.compared.contrast]
-    planned = sum(None not in each.values and not each.why for each in untested)
+    planned = sum(None not in each.values and not each.why for each in compared if not each.contrast)
     different = contrasts.max_true_nulls([contrast.p_different() for _, contrast in found], alpha)
     ratios = [contrast.p_equivalent(scope.margin) for each, contrast in found if _may_be_equivalent(each, contrast)]
     equivalent = contrasts.max_true_nulls(ratios, alpha)
@@ -161,18 +144,17 @@ def _may_be_equivalent(compared: _Compared, contrast: Contrast) -> bool:
     return compared.statistic != ERRORS and not contrast.open_side
 
 
-def _concluded(tested: _Tested, page: _Page) -> _Row:
+def _concluded(compared: _Compared, page: _Page) -> _Row:
     """Verdict, why, p values and, where nothing can be told, the runs that it would take."""
-    compared = tested.compared
-    p_values = {"p_adjusted": tested.p_different, "p_equivalent_adjusted": tested.p_equivalent}
+    p_values = {"p_adjusted": compared.p_different, "p_equivalent_adjusted": compared.p_equivalent}
     if compared.contrast and compared.contrast.open_side:
-        return p_values | _of_timeouts(tested, compared.contrast, page)
+        return p_values | _of_timeouts(compared, compared.contrast, page)
     if None in compared.values or compared.why:
         nothing = compared.values == (0, 0)
         return _verdict(None if nothing else INCONCLUSIVE, compared.why)
     if compared.contrast is None:
         return _of_one_run(compared, page)
-    return p_values | _of_runs(tested, compared.contrast, page)
+    return p_values | _of_runs(compared, compared.contrast, page)
 
 
 def _verdict(verdict: str | None, *why: Reason | None, runs_needed: int | None = None) -> _Row:
@@ -180,14 +162,13 @@ def _verdict(verdict: str | None, *why: Reason | None, runs_needed: int | None =
     return {"verdict": verdict, "runs_needed": runs_needed} | reasons.columns(found)
 
 
-def _of_runs(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
+def _of_runs(compared: _Compared, contrast: Contrast, page: _Page) -> _Row:
     """The verdict where both figures are known."""
-    compared = tested.compared
-    if tested.p_equivalent is not None and tested.p_equivalent <= page.alpha:
+    if compared.p_equivalent is not None and compared.p_equivalent <= page.alpha:
         return _verdict(EQUIVALENT)
     if _is_finer(compared):
         return _verdict(INCONCLUSIVE, _below_resolution(compared))
-    if (tested.p_different or 0) <= page.alpha:
+    if (compared.p_different or 0) <= page.alpha:
         words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
         return _verdict(words[contrast.effect < 0])
     needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
@@ -196,10 +177,10 @@ def _of_runs(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
     return _verdict(INCONCLUSIVE, Reason(code), runs_needed=needed)
 
 
-def _of_timeouts(tested: _Tested, contrast: Contrast, page: _Page) -> _Row:
+def _of_timeouts(compared: _Compared, contrast: Contrast, page: _Page) -> _Row:
     """The verdict where one figure falls among requests that timed out: it may be longer than another, nothing else."""
-    why, longer = tested.compared.why, contrast.effect * contrast.open_side > 0
-    if not longer or (tested.p_different or 0) > page.alpha:
+    why, longer = compared.why, contrast.effect * contrast.open_side > 0
+    if not longer or (compared.p_different or 0) > page.alpha:
         return _verdict(INCONCLUSIVE, why)
     if contrast.open_side > 0:
         return _verdict(SLOWER, Reason(reasons.AT_LEAST, value=contrast.ratio_low), why)
@@ -216,7 +197,7 @@ def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float)
     }
     found = [contrasts.runs_needed(effect, spread, page.alpha_different, **options)]
     if compared.statistic != ERRORS:
-        found.append(contrasts.runs_for_equivalence(effect, spread, page.margin, page.alpha_equivalent, **options))
+        found.append(contrasts.runs_needed(effect, spread, page.alpha_equivalent, page.margin, **options))
     fewest = min((runs for runs in found if runs is not None), default=None)
     # The runs that are there did not tell it, whatever the theory for equal spreads and fine clocks says.
     return fewest and max(fewest, compared.least_runs + 1)

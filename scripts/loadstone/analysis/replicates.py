@@ -9,6 +9,7 @@ would break the pairs.
 """
 
 import base64
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -25,8 +26,7 @@ from loadstone.tables import layout
 
 _Row = dict[str, Any]
 
-_COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts")
-_UNSURE = ("offered", "limit_ns")  # None where they are unknown
+_COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts", "offered", "limit_ns")
 _KNOWN, _FAILED, _CENSORED = 1, 2, 4
 _CLOCK_SHARE = 0.02  # of how long a run took: a coarser clock tells no throughput
 
@@ -131,34 +131,16 @@ def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> 
 
 def to_text(found: Replicates) -> str:
     """As one text, for the cache. Draws have seven digits."""
-    parts = [",".join([*(str(getattr(found, name)) for name in _COUNTS), *_hex(found)])]
-    for name, value in found.values.items():
-        parts.append(",".join((name, value.hex(), *(_packed(each.get(name)) for each in (found.draws, found.within)))))
-    return ";".join(parts)
+    return json.dumps(vars(found), default=lambda drawn: base64.b64encode(drawn.astype("<f4").tobytes()).decode())
 
 
 def from_text(text: str) -> Replicates:
     """Inverse of `to_text`."""
-    counts, *rest = (part.split(",") for part in text.split(";"))
-    values = {name: float.fromhex(value) for name, value, *_ in rest}
-    draws = {name: _unpacked(drawn) for name, _, drawn, _ in rest if drawn}
-    within = {name: _unpacked(drawn) for name, _, _, drawn in rest if drawn}
-    numbers = dict(zip(_COUNTS, map(int, counts), strict=False))
-    offered, limit_ns = (float.fromhex(each) or None for each in counts[len(_COUNTS) :])
-    return Replicates(values, draws, within, **numbers, offered=offered, limit_ns=limit_ns)
-
-
-def _hex(found: Replicates) -> Iterator[str]:
-    for name in _UNSURE:
-        yield float(getattr(found, name) or 0.0).hex()
-
-
-def _packed(values: np.ndarray | None) -> str:
-    return "" if values is None else base64.b64encode(values.astype("<f4").tobytes()).decode()
-
-
-def _unpacked(text: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
+    content = json.loads(text)
+    for name in ("draws", "within"):
+        drawn = {statistic: np.frombuffer(base64.b64decode(each), "<f4") for statistic, each in content[name].items()}
+        content[name] = {statistic: values.astype(np.float64) for statistic, values in drawn.items()}
+    return Replicates(**content)
 
 
 def rows(key: Mapping[str, Any], found: Replicates) -> Iterator[_Row]:
@@ -170,7 +152,7 @@ def rows(key: Mapping[str, Any], found: Replicates) -> Iterator[_Row]:
             "value": value,
             "draws": found.draws.get(name),
             "within": found.within.get(name),
-        } | {name: getattr(found, name) for name in (*_COUNTS, *_UNSURE)}
+        } | {name: getattr(found, name) for name in _COUNTS}
 
 
 def from_rows(rows: Sequence[_Row]) -> Replicates:
@@ -180,4 +162,4 @@ def from_rows(rows: Sequence[_Row]) -> Replicates:
         for name in ("draws", "within")
     )
     values = {row["statistic"]: row["value"] for row in rows}
-    return Replicates(values, draws, within, *(rows[0][name] for name in (*_COUNTS, *_UNSURE)))
+    return Replicates(values, draws, within, *(rows[0][name] for name in _COUNTS))

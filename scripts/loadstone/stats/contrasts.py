@@ -294,9 +294,18 @@ def _student(distance: float, error: float, freedom: float) -> float:
 
 
 def runs_needed(
-    effect: float, spread: float, alpha: float, *, paired: bool, pooled_freedom: float = 0.0, rounding: float = 0.0
+    effect: float,
+    spread: float,
+    alpha: float,
+    margin: float | None = None,
+    *,
+    paired: bool,
+    pooled_freedom: float = 0.0,
+    rounding: float = 0.0,
 ) -> int | None:
     """Roughly how many runs of each variant tell a difference at four in five tries; None for more than 1,000.
+
+    With a `margin` (a share) those that tell that variants are equivalent within it.
 
     As if the difference were truly `effect` and runs went on to differ by `spread` (`Spread.one_run`), both of which
     few runs tell but vaguely, pooling went on to add `pooled_freedom`, and the clock went on to
@@ -304,40 +313,12 @@ def runs_needed(
     quantiles, with Student's t in place of the normal: Chow, Shao & Wang 2008, *Sample Size Calculations in Clinical
     Research*, chapter 3.
     """
-    return _fewest(
-        abs(effect), spread, alpha / 2, 1 - _POWER, paired=paired, pooled_freedom=pooled_freedom, rounding=rounding
-    )
-
-
-def runs_for_equivalence(
-    effect: float,
-    spread: float,
-    margin: float,
-    alpha: float,
-    *,
-    paired: bool,
-    pooled_freedom: float = 0.0,
-    rounding: float = 0.0,
-) -> int | None:
-    """The same for telling that variants are equivalent within `margin`, if the difference is truly `effect`."""
-    # Of two one-sided tests both must succeed: at no true difference each has half the other's failures.
-    failing = (1 - _POWER) / 2 if effect == 0 else 1 - _POWER
-    distance = float(np.log1p(margin)) - abs(effect)
-    return _fewest(distance, spread, alpha, failing, paired=paired, pooled_freedom=pooled_freedom, rounding=rounding)
-
-
-def _fewest(
-    distance: float,
-    spread: float,
-    erring: float,
-    failing: float,
-    *,
-    paired: bool,
-    pooled_freedom: float,
-    rounding: float,
-) -> int | None:
     from scipy.special import stdtrit  # noqa: PLC0415
 
+    distance, erring, failing = abs(effect), alpha / 2, 1 - _POWER
+    if margin is not None:
+        # Of two one-sided tests both must succeed: at no true difference each has half the other's failures.
+        distance, erring, failing = float(np.log1p(margin)) - distance, alpha, failing / 2 if effect == 0 else failing
     runs: NDArray[np.int64] = np.arange(2, _MOST_RUNS + 1)
     freedom = np.maximum((runs - 1) * (1 if paired else 2) + pooled_freedom, 1)
     reach = stdtrit(freedom, 1 - erring) + stdtrit(freedom, 1 - failing)
