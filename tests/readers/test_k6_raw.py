@@ -112,27 +112,33 @@ def test_a_group_of_a_scenario_that_is_called_setup_is_of_its_scenario(tmp_path)
     assert set(whole(written(tmp_path, line, "json"))["phase"].to_pylist()) == {"users", "others"}
 
 
-def test_a_csv_with_times_in_microseconds(tmp_path):
+def test_the_resolution_of_a_csvs_clock(tmp_path):
+    def said(path: Path) -> dict:
+        return k6_raw.csv_report(path, Problems()).facts
+
+    assert said(sample(tmp_path, "closed.k6.csv")) == {"clock_resolution_ns": "1000000000"}
+    assert said(sample(tmp_path, "micro.k6.csv")) == {"clock_resolution_ns": "1000"}
     with_micro = whole(sample(tmp_path, "micro.k6.csv"))
     assert {sent_at % 1000 for sent_at in (arrow_ns(with_micro) + with_micro["latency_ns"].to_numpy()).tolist()} == {0}
 
 
 @pytest.mark.parametrize(
-    "stamp",
+    ("stamp", "resolution_ns"),
     [
-        "1795262400",
-        "1795262400000",
-        "1795262400000000",
-        "1795262400000000000",
-        "2026-11-21T12:00:00Z",
-        "2026-11-21T08:00:00.000000000-04:00",
+        ("1795262400", 10**9),
+        ("1795262400000", 10**6),
+        ("1795262400000000", 1000),
+        ("1795262400000000000", 1),
+        ("2026-11-21T12:00:00Z", 10**9),
+        ("2026-11-21T08:00:00.000000000-04:00", 1),
     ],
 )
-def test_every_form_of_time_is_the_same_instant(tmp_path, stamp):
+def test_every_form_of_time_is_the_same_instant(tmp_path, stamp, resolution_ns):
     path = written(
         tmp_path, f"metric_name,timestamp,metric_value,status\nhttp_req_duration,{stamp},0.5,200\n".encode(), "csv"
     )
     assert arrow.rows(whole(path))[0]["sent_at"] == 1795262400 * 10**9 - 500_000
+    assert k6_raw.csv_report(path, Problems()).facts["clock_resolution_ns"] == str(resolution_ns)
 
 
 # --- other shapes of the same ----------------------------------------------------------------------------------------
@@ -209,6 +215,7 @@ def test_other_content_under_the_suffix_is_told(tmp_path, name, suffix):
     table, problems = read(written(tmp_path, HOSTILE[name], suffix))
     assert len(table) == 0
     assert problems.texts() != []
+    assert k6_raw.csv_report(written(tmp_path, HOSTILE[name], "csv"), Problems()) is None
 
 
 GOOD = (

@@ -169,7 +169,7 @@ class Report:
 
     `summary` holds columns of table ``summaries`` behind its key; what the tool does not say is absent.
     `facts` is what else the tables and checks need, by name: ``load_model``, ``started_at`` (ISO 8601 with offset),
-    ``duration_s``, ``users``, ``across_phases`` (see `artillery.report`).
+    ``duration_s``, ``users``, ``clock_resolution_ns``, ``across_phases`` (see `artillery.report`).
     """
 
     summary: dict[str, Any] = field(default_factory=dict)

@@ -7,7 +7,7 @@ handshake. k6 counts bytes per iteration only; per request they are null.
 
 Of the JSON only the lines that name `DURATION` are decoded; all others are looked at from outside, which is many times
 faster. In the CSV times are in whole seconds unless K6_CSV_TIME_FORMAT asked for more. A request's start is then known
-to the second only: `sent_at` may be up to a second earlier than it was.
+to the second only: `sent_at` may be up to `csv_report`'s ``clock_resolution_ns`` earlier than it was.
 """
 
 import math
@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from loadstone.readers.base import BODY, LAST_NS, NS_PER_MS, SCHEMA, Format, Generator, Problems, batches
+from loadstone.readers.base import BODY, LAST_NS, NS_PER_MS, SCHEMA, Format, Generator, Problems, Report, batches
 from loadstone.readers.stream import csv_records, read_lines, text_lines
 
 DURATION = "http_req_duration"
@@ -190,6 +191,7 @@ def _json_row(line: bytes, seq: int) -> tuple[Any, ...] | None:
 
 _BEGIN = ["metric_name", "timestamp", "metric_value"]
 _VALUE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_SOUGHT = 10_000  # lines in which a time is looked for
 
 # The digits of a Unix time show what it counts; these ranges are of 1973 to 2262.
 _UNITS_NS = {9: 10**9, 10: 10**9, 12: 10**6, 13: 10**6, 15: 1000, 16: 1000, 18: 1, 19: 1}
@@ -216,6 +218,14 @@ def _csv_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
     _compare(counted, seq, problems)
 
 
+def csv_report(path: Path, problems: Problems) -> Report | None:
+    """Nothing but `facts`: ``clock_resolution_ns``, how finely the file gives times."""
+    for _, record, _ in islice(_records(path, problems), _SOUGHT):
+        if (known := _time(record[1])) is not None:
+            return Report(facts={"clock_resolution_ns": str(known[1])})
+    return None
+
+
 def _records(path: Path, problems: Problems) -> Iterator[tuple[int, list[str], dict[str, int]]]:
     """Every record behind the header with its line and where each tag stands."""
     records = csv_records(text_lines(path, problems, "backslashreplace"), problems)
@@ -233,18 +243,21 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[int, list[str], d
 
 
 def _csv_row(record: list[str], columns: dict[str, int], seq: int) -> tuple[Any, ...]:
-    if _VALUE.fullmatch(record[2]) is None:
+    known = _time(record[1])
+    if known is None or _VALUE.fullmatch(record[2]) is None:
         raise ValueError
     tags = _Tags(**{name: record[index] for name, index in columns.items()})
-    return _row(seq, _time_ns(record[1]), float(record[2]), tags)
+    return _row(seq, known[0], float(record[2]), tags)
 
 
-def _time_ns(text: str) -> int | None:
-    """A time in nanoseconds since 1970."""
+def _time(text: str) -> tuple[int, int] | None:
+    """A time in nanoseconds since 1970, and how many of them its last digit stands for."""
     if text.isascii() and text.isdecimal():
         unit_ns = _UNITS_NS.get(len(text))
-        return None if unit_ns is None else int(text) * unit_ns
-    return _instant_ns(text)
+        return None if unit_ns is None else (int(text) * unit_ns, unit_ns)
+    ended_ns = _instant_ns(text)
+    # Go drops zeros at the end, so that decimals only show that there are some.
+    return None if ended_ns is None else (ended_ns, 1 if "." in text else 10**9)
 
 
 FORMATS = {
@@ -255,7 +268,9 @@ FORMATS = {
         begins=rb'\s*\{"(?:type|metric|data)":[^\n]*"(?:Metric|Point)"',
         phases=True,
     ),
-    "k6.csv": Format("k6", requests=read_csv, resolution_ns=1, begins=rb"metric_name,timestamp,", phases=True),
+    "k6.csv": Format(
+        "k6", requests=read_csv, report=csv_report, resolution_ns=1, begins=rb"metric_name,timestamp,", phases=True
+    ),
 }
 
 GENERATORS = (
