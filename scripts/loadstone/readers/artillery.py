@@ -285,15 +285,27 @@ def _batch(entries: list[Any], only_code: int, first: int, phase: str | None) ->
     return batch_of(columns, ARTILLERY_SCHEMA)
 
 
-def _summary(
-    latency: Mapping[str, Any], columns: Mapping[str, str], codes: dict[str, int], requests: float | None
-) -> dict[str, Any]:
-    """Columns of ``summaries``: latencies under the names of `columns`, and what the responses' codes come to."""
+_COLUMNS = {
+    "min": "min_ns",
+    "mean": "mean_ns",
+    "median": "p50_ns",
+    "p75": "p75_ns",
+    "p90": "p90_ns",
+    "p95": "p95_ns",
+    "p99": "p99_ns",
+    "p999": "p999_ns",
+    "max": "max_ns",
+}
+
+
+def _summary(latency: Mapping[str, Any], counts: Mapping[str, Any], requests: float | None) -> dict[str, Any]:
+    """Columns of ``summaries``: those of latency, and what the responses come to by code (`counts`)."""
     summary: dict[str, Any] = {
         column: _to_ns(value)
-        for statistic, column in columns.items()
+        for statistic, column in _COLUMNS.items()
         if (value := json_number(latency.get(statistic))) is not None
     }
+    codes = {code: int(count) for code, value in counts.items() if (count := json_number(value))}
     if requests is not None:
         summary["requests"] = int(requests)
         if requests and codes:
@@ -308,7 +320,6 @@ def _summary(
 # ms rounded to one decimal.
 _JITTER_S = 0.05  # of the timers that end periods
 
-_FIRST_COLUMNS = {"min": "min_ns", "median": "p50_ns", "p95": "p95_ns", "p99": "p99_ns", "max": "max_ns"}
 _FIRST_TIMES = ("latency", "scenarioDuration")
 _FIRST_COUNTS = (
     "scenariosCreated",
@@ -326,9 +337,7 @@ def _first_report(aggregate: dict[str, Any], ended_s: Sequence[float], last_arri
     """The whole run but for its periods' figures. `requests` counts those sent, where the report says it."""
     sent = json_number(_mapping(aggregate, "rps").get("count"))
     requests = json_number(aggregate.get("requestsCompleted")) if sent is None else sent
-    latency = _mapping(aggregate, "latency")
-    codes = {code: int(count) for code, value in _mapping(aggregate, "codes").items() if (count := json_number(value))}
-    summary = _summary(latency, _FIRST_COLUMNS, codes, requests)
+    summary = _summary(_mapping(aggregate, "latency"), _mapping(aggregate, "codes"), requests)
     found = Report(summary=summary, figures=list(_first_figures("", aggregate)), phases=phases(aggregate))
     if found.phases and all(phase.duration_s is not None for phase in found.phases):
         found.facts["duration_s"] = f"{sum(phase.duration_s or 0 for phase in found.phases):g}"
@@ -364,7 +373,7 @@ def _period_ended(content: dict[str, Any]) -> str:
 
 def _statistics(section: str, metric: str, values: dict[str, Any], unit: str) -> Iterator[Figure]:
     for statistic, value in values.items():
-        yield from _figure(section, metric, statistic, value, unit)
+        yield from _figure(section, metric, statistic, value, "" if statistic == "count" else unit)
 
 
 def _only_code(content: dict[str, Any]) -> int:
@@ -467,29 +476,14 @@ def _instant_s(value: object) -> float:
 _RESPONSE_TIME = "http.response_time"
 _CODES = "http.codes."
 _SECOND_TIMES = ("response_time", "session_length", "step.")  # parts of names of what is in ms
-_SECOND_COLUMNS = {
-    "min": "min_ns",
-    "mean": "mean_ns",
-    "median": "p50_ns",
-    "p75": "p75_ns",
-    "p90": "p90_ns",
-    "p95": "p95_ns",
-    "p99": "p99_ns",
-    "p999": "p999_ns",
-    "max": "max_ns",
-}
 
 
 def _second_report(aggregate: dict[str, Any]) -> Report:
     """The whole run, all its phases together, but for its periods' figures."""
     counters = _mapping(aggregate, "counters")
     times = _mapping(_summaries(aggregate), _RESPONSE_TIME)
-    codes = {
-        name.removeprefix(_CODES): int(count)
-        for name, value in counters.items()
-        if name.startswith(_CODES) and (count := json_number(value))
-    }
-    summary = _summary(times, _SECOND_COLUMNS, codes, json_number(counters.get("http.requests")))
+    codes = {name.removeprefix(_CODES): count for name, count in counters.items() if name.startswith(_CODES)}
+    summary = _summary(times, codes, json_number(counters.get("http.requests")))
     found = Report(summary=summary, figures=list(_second_figures("", aggregate)))
     first, last = json_number(aggregate.get("firstMetricAt")), json_number(aggregate.get("lastMetricAt"))
     if first is not None and (started := _instant(first)):
@@ -506,9 +500,9 @@ def _second_figures(section: str, content: dict[str, Any]) -> Iterator[Figure]:
     for name, value in _mapping(content, "rates").items():
         yield from _figure(section, name, "rate", value, "requests/s" if name == "http.request_rate" else "1/s")
     for name, statistics in _summaries(content).items():
-        is_time = any(part in name for part in _SECOND_TIMES)
-        for statistic, value in statistics.items() if isinstance(statistics, dict) else ():
-            yield from _figure(section, name, statistic, value, "ns" if is_time and statistic != "count" else "")
+        if isinstance(statistics, dict):
+            unit = "ns" if any(part in name for part in _SECOND_TIMES) else ""
+            yield from _statistics(section, name, statistics, unit)
 
 
 def _period_begun(content: dict[str, Any]) -> str:
