@@ -36,6 +36,7 @@ from loadstone.readers.base import (
     Report,
     batch_of,
     json_number,
+    latency_column,
 )
 from loadstone.readers.json_stream import Document, read_document
 
@@ -285,25 +286,12 @@ def _batch(entries: list[Any], only_code: int, first: int, phase: str | None) ->
     return batch_of(columns, ARTILLERY_SCHEMA)
 
 
-_COLUMNS = {
-    "min": "min_ns",
-    "mean": "mean_ns",
-    "median": "p50_ns",
-    "p75": "p75_ns",
-    "p90": "p90_ns",
-    "p95": "p95_ns",
-    "p99": "p99_ns",
-    "p999": "p999_ns",
-    "max": "max_ns",
-}
-
-
 def _summary(latency: Mapping[str, Any], counts: Mapping[str, Any], requests: float | None) -> dict[str, Any]:
     """Columns of ``summaries``: those of latency, and what the responses come to by code (`counts`)."""
     summary: dict[str, Any] = {
         column: _to_ns(value)
-        for statistic, column in _COLUMNS.items()
-        if (value := json_number(latency.get(statistic))) is not None
+        for statistic, given in latency.items()
+        if (column := latency_column(statistic)) and (value := json_number(given)) is not None
     }
     codes = {code: int(count) for code, value in counts.items() if (count := json_number(value))}
     if requests is not None:

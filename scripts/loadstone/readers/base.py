@@ -251,6 +251,37 @@ def duration_ns(text: str) -> Fraction | None:
     return total if text and position == len(text) and total <= LAST_NS else None
 
 
+_COLUMNS = {
+    "min": "min_ns",
+    "minimum": "min_ns",
+    "mean": "mean_ns",
+    "avg": "mean_ns",
+    "average": "mean_ns",
+    "med": "p50_ns",
+    "median": "p50_ns",
+    "max": "max_ns",
+    "maximum": "max_ns",
+    "std": "std_ns",
+    "stddev": "std_ns",
+}
+_PERCENTILES = {
+    "50": "p50_ns",
+    "75": "p75_ns",
+    "90": "p90_ns",
+    "95": "p95_ns",
+    "99": "p99_ns",
+    "99.9": "p999_ns",
+    "999": "p999_ns",
+}
+_PERCENTILE = re.compile(r"p ?\(?([0-9.]{2,4})\)?|([0-9.]{2,4}) ?(?:p|%|th)(?: percentile)?")
+
+
+def latency_column(statistic: str) -> str | None:
+    """The column of ``summaries`` for a statistic of latency as tools call it: ``avg``, ``p(99)``, ``99th``."""
+    match = _PERCENTILE.fullmatch(statistic)
+    return _PERCENTILES.get(match[1] or match[2]) if match else _COLUMNS.get(statistic)
+
+
 def json_number(value: object, most: float = 1e18) -> int | float | None:
     """A finite number of a JSON document, nearer to 0 than `most`; None for anything else, truth values too."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -most < value < most:

@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from loadstone.readers.base import NS_PER_MS, Figure, Format, Problems, Report, json_number, json_text
+from loadstone.readers.base import NS_PER_MS, Figure, Format, Problems, Report, json_number, json_text, latency_column
 from loadstone.readers.k6_raw import DURATION, REQUESTS
 from loadstone.readers.stream import read_object
 
@@ -174,22 +174,6 @@ _FAILED = "http_req_failed"
 THRESHOLDS = "THRESHOLDS"  # the section of thresholds: statistic is the expression, value 1 means that it was kept
 CHECK = "checks{check:"
 
-_COLUMNS = {
-    "avg": "mean_ns",
-    "min": "min_ns",
-    "med": "p50_ns",
-    "p(50)": "p50_ns",
-    "p(75)": "p75_ns",
-    "p(90)": "p90_ns",
-    "p90": "p90_ns",
-    "p(95)": "p95_ns",
-    "p95": "p95_ns",
-    "p(99)": "p99_ns",
-    "p99": "p99_ns",
-    "p(99.9)": "p999_ns",
-    "max": "max_ns",
-}
-
 
 def summary(figures: Sequence[Figure]) -> dict[str, Any]:
     """The columns of ``summaries`` that k6 knows of all requests of a run, those of setup and teardown among them.
@@ -199,7 +183,9 @@ def summary(figures: Sequence[Figure]) -> dict[str, Any]:
     """
     whole = {(figure.metric, figure.statistic): figure.value for figure in figures if not figure.section}
     found: dict[str, Any] = {
-        column: whole[DURATION, statistic] for statistic, column in _COLUMNS.items() if (DURATION, statistic) in whole
+        column: value
+        for (metric, statistic), value in whole.items()
+        if metric == DURATION and (column := latency_column(statistic))
     }
     if (REQUESTS, "count") in whole:
         found["requests"] = int(whole[REQUESTS, "count"])

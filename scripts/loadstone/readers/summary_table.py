@@ -15,28 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
 
-from loadstone.readers.base import UNITS_NS, Figure, Format, Problems, Report, duration_ns, number
+from loadstone.readers.base import UNITS_NS, Figure, Format, Problems, Report, duration_ns, latency_column, number
 from loadstone.readers.stream import decode, of_text
 
 _LONGEST_NAME = 60
 _LEAST = 2  # statistics of latency that make a line the one of names
-_NAMES = {
-    "min": "min_ns",
-    "minimum": "min_ns",
-    "mean": "mean_ns",
-    "avg": "mean_ns",
-    "average": "mean_ns",
-    "med": "p50_ns",
-    "median": "p50_ns",
-    "max": "max_ns",
-    "maximum": "max_ns",
-    "std": "std_ns",
-    "stddev": "std_ns",
-    "count": "requests",
-    "requests": "requests",
-}
-_PERCENTILES = {"50": "p50_ns", "75": "p75_ns", "90": "p90_ns", "95": "p95_ns", "99": "p99_ns", "99.9": "p999_ns"}
-_PERCENTILE = re.compile(r"p ?\(?([0-9.]{2,4})\)?|([0-9.]{2,4}) ?(?:p|%|th)(?: percentile)?")
+_COUNTS = ("count", "requests")
 _UNIT = re.compile(r"(.+?)[ _(\[]+(s|ms|us|µs|μs|ns)[)\]]?")
 _RULE = re.compile(r"[ |:-]+")
 
@@ -84,8 +68,7 @@ def _column(name: str) -> Column | None:
 
 
 def _statistic(text: str) -> str | None:
-    match = _PERCENTILE.fullmatch(text)
-    return _PERCENTILES.get(match[1] or match[2]) if match else _NAMES.get(text)
+    return "requests" if text in _COUNTS else latency_column(text)
 
 
 def rows(content: bytes) -> Iterator[Row]:

@@ -14,20 +14,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from loadstone.readers.base import Figure, Format, Problems, Report, duration_ns, instant, json_number, number
+from loadstone.readers.base import (
+    Figure,
+    Format,
+    Problems,
+    Report,
+    duration_ns,
+    instant,
+    json_number,
+    latency_column,
+    number,
+)
 from loadstone.readers.stream import of_text, read_object
-
-_LATENCIES = {
-    "mean": "mean_ns",
-    "min": "min_ns",
-    "50": "p50_ns",
-    "75": "p75_ns",
-    "90": "p90_ns",
-    "95": "p95_ns",
-    "99": "p99_ns",
-    "99.9": "p999_ns",
-    "max": "max_ns",
-}
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
@@ -56,8 +54,9 @@ def _json_summary(report: dict[str, Any]) -> dict[str, Any]:
         "requests": None if requests is None else int(requests),
         "success": json_number(report.get("success")),
         **{
-            column: json_number(report["latencies"].get(f"{name}th" if name[0].isdigit() else name))
-            for name, column in _LATENCIES.items()
+            column: json_number(value)
+            for name, value in report["latencies"].items()
+            if (column := latency_column(name))
         },
         "throughput": json_number(report.get("throughput")),
         "status_codes": {str(code): int(count) for code, count in codes.items() if json_number(count) is not None}
@@ -157,15 +156,14 @@ _Values = dict[tuple[str, str], float]  # by line and statistic
 
 
 def _text_summary(values: _Values, has_codes: bool) -> dict[str, Any]:
-    columns = {
-        "requests": ("Requests", "total"),
-        "success": ("Success", "ratio"),
-        **{column: ("Latencies", statistic) for statistic, column in _LATENCIES.items()},
-        "throughput": ("Requests", "throughput"),
-    }
+    columns = {"success": ("Success", "ratio"), "throughput": ("Requests", "throughput")}
     summary: dict[str, Any] = {column: values[name] for column, name in columns.items() if name in values}
-    if "requests" in summary:
-        summary["requests"] = int(summary["requests"])
+    if ("Requests", "total") in values:
+        summary["requests"] = int(values["Requests", "total"])
+    for (line, statistic), value in values.items():
+        name = f"p{statistic}" if statistic[:1].isdigit() else statistic
+        if line == "Latencies" and (column := latency_column(name)):
+            summary[column] = value
     if has_codes:
         summary["status_codes"] = {code: int(count) for (line, code), count in values.items() if line == "Status Codes"}
     return summary
