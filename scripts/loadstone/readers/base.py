@@ -263,23 +263,24 @@ _COLUMNS = {
     "maximum": "max_ns",
     "std": "std_ns",
     "stddev": "std_ns",
+    "p999": "p999_ns",
 }
-_PERCENTILES = {
+PERCENTILES = {
     "50": "p50_ns",
     "75": "p75_ns",
     "90": "p90_ns",
     "95": "p95_ns",
     "99": "p99_ns",
     "99.9": "p999_ns",
-    "999": "p999_ns",
 }
 _PERCENTILE = re.compile(r"p ?\(?([0-9.]{2,4})\)?|([0-9.]{2,4}) ?(?:p|%|th)(?: percentile)?")
 
 
 def latency_column(statistic: str) -> str | None:
     """The column of ``summaries`` for a statistic of latency as tools call it: ``avg``, ``p(99)``, ``99th``."""
-    match = _PERCENTILE.fullmatch(statistic)
-    return _PERCENTILES.get(match[1] or match[2]) if match else _COLUMNS.get(statistic)
+    if match := _PERCENTILE.fullmatch(statistic):
+        return PERCENTILES.get(match[1] or match[2], _COLUMNS.get(statistic))
+    return _COLUMNS.get(statistic)
 
 
 def json_number(value: object, most: float = 1e18) -> int | float | None:

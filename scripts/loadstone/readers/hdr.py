@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from loadstone.readers.base import UNITS_NS, Bin, Figure, Format, Problems, Report, number
+from loadstone.readers.base import PERCENTILES, UNITS_NS, Bin, Figure, Format, Problems, Report, number
 from loadstone.readers.stream import of_text
 
 DEFAULT_UNIT = "ms"
@@ -26,14 +26,7 @@ _VALUE = re.compile(r"Value(?:\((.{1,2})\))?")
 _COLUMNS = ["Percentile", "TotalCount", "1/(1-Percentile)"]
 _FOOTER = re.compile(r"#\[([A-Z][A-Za-z ]*+)=([^,\]]*+),([A-Za-z ]*+)=([^,\]]*+)\]")
 _ENDLESS = ("inf", "Infinity", "+Inf")  # what 1/(1-Percentile) is in the last line
-_PERCENTILES = {
-    "p50_ns": Fraction(50, 100),
-    "p75_ns": Fraction(75, 100),
-    "p90_ns": Fraction(90, 100),
-    "p95_ns": Fraction(95, 100),
-    "p99_ns": Fraction(99, 100),
-    "p999_ns": Fraction(999, 1000),
-}
+_SHARES = {column: Fraction(percent) / 100 for percent, column in PERCENTILES.items()}
 
 
 @dataclass(frozen=True)
@@ -172,7 +165,7 @@ def _summary(table: list[Line], *, counted: bool) -> dict[str, Any]:
     summary: dict[str, Any] = {}
     if reaches_end := table[-1].percentile == 1:
         summary |= {"requests": table[-1].count, "max_ns": float(table[-1].value_ns)}
-    for column, share in _PERCENTILES.items():
+    for column, share in _SHARES.items():
         between = bounds(table, share, counted=counted and reaches_end)
         if between is not None and between[0] == between[1]:
             summary[column] = float(between[0])

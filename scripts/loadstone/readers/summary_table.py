@@ -137,7 +137,6 @@ def parse(text: str, problems: Problems, unit: str | None = None) -> Report | No
             continue
         read.figures.append(Figure("", "Latency", column.name, float(value), "" if is_count else "ns", printed))
         read.summary[column.statistic] = int(value) if is_count else float(value)
-    _check(read, problems)
     return read
 
 
@@ -146,16 +145,6 @@ def _latency(text: str, unit: str | None) -> Fraction | None:
     if plain is None:
         return duration_ns(text.replace(" ", ""))
     return None if unit is None else plain * UNITS_NS[unit]
-
-
-def _check(read: Report, problems: Problems) -> None:
-    """Percentiles rise, and nothing lies outside of the least and most; a shifted row shows by that."""
-    order = ("min_ns", "p50_ns", "p75_ns", "p90_ns", "p95_ns", "p99_ns", "p999_ns", "max_ns")
-    values = [read.summary[name] for name in order if name in read.summary]
-    mean = read.summary.get("mean_ns")
-    least, most = read.summary.get("min_ns", mean), read.summary.get("max_ns", mean)
-    if values != sorted(values) or (mean is not None and not least <= mean <= most):
-        problems.damaged = problems.damaged or "its figures contradict each other: one is beyond a greater percentile"
 
 
 FORMATS = {"summary.csv": Format(unit_report=of_text(parse))}
