@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Protocol
@@ -257,27 +256,17 @@ def output_of(command: Sequence[str]) -> str:
     return (done.stdout or done.stderr).decode(errors="replace") if done.returncode == 0 else ""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """How a program ended that was asked something: what it printed, and what it said was wrong."""
-
-    code: int
-    output: bytes
-    errors: str
-
-
 def ask(
     command: Sequence[str], *, stdin: IO[bytes] | None = None, environment: Mapping[str, str] | None = None
-) -> Answer:
+) -> subprocess.CompletedProcess[bytes]:
     """Run a program to its end and take what it prints; `environment` is added to this process' own."""
-    done = subprocess.run(
+    return subprocess.run(
         [find(command[0]), *command[1:]],
         stdin=subprocess.DEVNULL if stdin is None else stdin,
         capture_output=True,
         env={**os.environ, **(environment or {})},
         check=False,
     )
-    return Answer(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
 
 
 def check(program: Sending, code: int) -> None:

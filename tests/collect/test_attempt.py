@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -248,8 +249,7 @@ def test_while_others_have_the_machine_it_is_shown_again_and_again_and_said_once
     waits: list[str] = []
 
     def run() -> None:
-        attempts = it.attempts()
-        attempts._show = lambda seen: waits.append(seen.wait if seen.phase == "waiting" else "")
+        attempts = replace(it.attempts(), show=lambda seen: waits.append(seen.wait if seen.phase == "waiting" else ""))
         assert attempts.try_run(it.cell, 1, it.folder / "logs/1")
 
     with exclusive("something else", it.said.append):

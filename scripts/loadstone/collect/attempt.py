@@ -9,6 +9,7 @@ so that a page that is not rewritten means a dead command.
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ class GivenUpError(LoadstoneError):
     """As many runs as the budget allows failed one after another."""
 
 
+@dataclass(frozen=True)
 class Attempts:
     """Tries runs, of the archive `root`, on the configured target of this host.
 
@@ -41,26 +43,18 @@ class Attempts:
     failures in a row stop the sweep. `journal` is that file's path; `show` is shown every change.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        target: Mapping[str, Any],
-        host: str,
-        limits: Mapping[str, int],
-        journal: str,
-        show: Show,
-        log: Log,
-        script: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._root = root
-        self._target = target
-        self._host = host
-        self._script = script
-        self._retries, self._give_up_after = limits["retries"], limits["give_up_after"]
-        self._journal = Journal(Path(journal))
-        self._show = show
-        self._tell = log
+    root: Path
+    target: Mapping[str, Any]
+    host: str
+    limits: Mapping[str, int]
+    journal: str
+    show: Show
+    log: Log
+    script: Mapping[str, Any] | None = None
+
+    @property
+    def _journal(self) -> Journal:
+        return Journal(Path(self.journal))
 
     def try_run(
         self, cell: Cell, run: int, logs: Path, *, retries: int | None = None, again: frozenset[Run] = frozenset()
@@ -72,7 +66,7 @@ class Attempts:
         run too.
         """
         self._check_budget()
-        retries = self._retries if retries is None else retries
+        retries = self.limits["retries"] if retries is None else retries
         seen = progress.look(cell.campaign, self._journal, retries, again)
         about: dict[str, Any] = {}
 
@@ -86,7 +80,7 @@ class Attempts:
             nonlocal shown_s
             if time.monotonic() - shown_s >= REWRITTEN_S:
                 shown_s = time.monotonic()
-                self._show(seen)
+                self.show(seen)
 
         def on_phase(phase: str) -> None:
             seen.wait = ""
@@ -97,47 +91,47 @@ class Attempts:
                 log(seen.line())
             about["phase"] = phase
             seen.phase = phase
-            self._show(seen)
+            self.show(seen)
 
         try:
             collect_run(
                 cell,
                 run,
-                self._target,
-                host=self._host,
+                self.target,
+                host=self.host,
                 logs=logs,
                 log=log,
-                script=self._script,
+                script=self.script,
                 on_phase=on_phase,
                 while_waiting=while_waiting,
             )
         except RunFailedError as error:
             with suppress(LoadstoneError):
-                about["tools"] = versions({"sweep": {"variants": [cell.variant_dir]}, "target": self._target})
+                about["tools"] = versions({"sweep": {"variants": [cell.variant_dir]}, "target": self.target})
             record = run_records.record_failure(cell, run, str(error), error.evidence, about=about, logs=logs)
             seen.fail(record)
             log(f"run {run} of {cell} failed ({run_records.PHASES[about['phase']]}): {error}")
-            self._show(seen)
+            self.show(seen)
             self._check_budget()
             return False
         except LoadstoneError as error:
             self._journal.said(f"error: {error}")
             raise
         seen.succeed()
-        self._show(seen)
+        self.show(seen)
         return True
 
     def retry(self, campaign: Campaign, logs: Path) -> None:
         """Try what has no result again, in the plan's order. Raises LoadstoneError that lists what has none then."""
         stopped = ""
         try:
-            for nth in range(1, self._retries + 1):
+            for nth in range(1, self.limits["retries"] + 1):
                 missing_runs = plan.missing(archive.scan_campaign(campaign))
                 runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in missing_runs]
                 for number, planned in enumerate(missing_runs):
                     folder = logs / planned.cell.rate / encode(planned.cell.variant_dir) / f"{planned.run}.{nth}"
                     rest = frozenset(runs[number:])
-                    self.try_run(planned.cell, planned.run, folder, retries=self._retries - nth, again=rest)
+                    self.try_run(planned.cell, planned.run, folder, retries=self.limits["retries"] - nth, again=rest)
         except GivenUpError as error:
             stopped = f"\nThe last try was not the last planned: {str(error).partition(':')[0]}"
         if lacking_text := missing_text(campaign):
@@ -145,20 +139,21 @@ class Attempts:
             raise LoadstoneError(lacking_text + stopped)
 
     def _log(self, text: str, seen: Progress) -> None:
-        self._tell(text)
+        self.log(text)
         if text.startswith(WAITING):  # true only as long as it lasts
             seen.wait = text.removeprefix(WAITING)
-            self._show(seen)
+            self.show(seen)
             return
         self._journal.said(text)
         seen.said.append((datetime.now().astimezone(), text))
 
     def _check_budget(self) -> None:
-        failed = progress.failed_in_a_row(self._journal.now(), self._root)
-        if len(failed) < self._give_up_after:
+        failed = progress.failed_in_a_row(self._journal.now(), self.root)
+        if len(failed) < self.limits["give_up_after"]:
             return
         lines = "\n".join(
-            f"  {_named(each, self._root)}: {_reason(record)}" for each, record in failed[-self._give_up_after :]
+            f"  {_named(each, self.root)}: {_reason(record)}"
+            for each, record in failed[-self.limits["give_up_after"] :]
         )
         text = (
             f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{lines}\n"

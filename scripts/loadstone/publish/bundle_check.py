@@ -221,8 +221,9 @@ def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) ->
         wrong = _against_own_checksums(folder, log)
         _configure(folder, checked)
         made = ask([*command, str(folder)])
-        if made.code:
-            raise LoadstoneError(f"the tables cannot be rebuilt:\n{made.errors[-_LONGEST_TEXT:]}")
+        if made.returncode:
+            said = made.stderr.decode(errors="replace")[-_LONGEST_TEXT:]
+            raise LoadstoneError(f"the tables cannot be rebuilt:\n{said}")
         differing = _differing(checked, folder / "tables")
     tables_there = sum(name.startswith(TABLES) for name in checked.sums)
     other = _other_software(checked.provenance["software"], checked.provenance.get("tables"))

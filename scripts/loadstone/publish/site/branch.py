@@ -71,10 +71,10 @@ class _Git:
     def answer(self, *arguments: str, stdin: IO[bytes] | None = None) -> bytes:
         """What git prints. Raises LoadstoneError with its own words, without credentials, when it fails."""
         done = process.ask([*self._command, *arguments], stdin=stdin, environment=self._environment)
-        if done.code:
-            said = redact.text(done.errors).strip() or f"exit code {done.code}"
+        if done.returncode:
+            said = redact.text(done.stderr.decode(errors="replace")).strip() or f"exit code {done.returncode}"
             raise LoadstoneError(f"git {arguments[0]}: {said}")
-        return done.output
+        return done.stdout
 
     def head_of(self, remote: str, branch: str) -> str | None:
         """The commit of a remote's branch; None where there is no such branch."""
@@ -83,7 +83,7 @@ class _Git:
 
     def succeeds(self, *arguments: str) -> bool:
         """Whether it succeeds."""
-        return process.ask([*self._command, *arguments], environment=self._environment).code == 0
+        return process.ask([*self._command, *arguments], environment=self._environment).returncode == 0
 
 
 class _BranchPlace:

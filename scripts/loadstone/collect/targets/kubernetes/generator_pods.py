@@ -21,7 +21,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -79,54 +79,53 @@ def start(job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[tuple[
     return made
 
 
+@dataclass
 class PodFleet:
     """A Job's pods, one for each of `plans`; what they have sent is in `outputs` (measured, others) at the end."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        declared: Declared,
-        record: str,
-        plans: Sequence[Mapping[str, Any]],
-        outputs: Sequence[tuple[Path, Path]],
-    ) -> None:
-        assert declared.generators is not None
-        self.said: list[dict[str, Any]] = []
-        self.started_s = math.inf
-        self.command = ["paced"]
-        self.pids: tuple[int, ...] = ()
-        self._cluster, self._declared, self._record = cluster, declared, record
-        self._about: Generators = declared.generators
-        self._plans, self._outputs = plans, outputs
-        self._token = secrets.token_hex(16)
-        self._pods: list[Pod] = []
-        self._made: Object | None = None
-        self._done: set[int] = set()
-        self._asked_s = 0.0
-        self._tail = ""
+    cluster: Cluster
+    declared: Declared
+    record: str
+    plans: Sequence[Mapping[str, Any]]
+    outputs: Sequence[tuple[Path, Path]]
+    said: list[dict[str, Any]] = field(default_factory=list)
+    started_s: float = math.inf
+    command: list[str] = field(default_factory=lambda: ["paced"])
+    pids: tuple[int, ...] = ()
+    _token: str = field(default_factory=lambda: secrets.token_hex(16))
+    _pods: list[Pod] = field(default_factory=list)
+    _made: Object | None = None
+    _done: set[int] = field(default_factory=set)
+    _asked_s: float = 0.0
+    _tail: str = ""
+
+    @property
+    def _about(self) -> Generators:
+        assert self.declared.generators is not None
+        return self.declared.generators
 
     # --- before the start ---------------------------------------------------------------------------------------------
 
     def begin(self, job: Job, fence: Callable[[], object], check: Callable[[], object]) -> None:
         """Make the Job, and agree with its pods on a start. Raises RunFailedError when that can't be had in time."""
-        deadline = time.monotonic() + self._declared.ready_timeout_s
-        remove(self._cluster, self._about.namespace, self._record, fence)
+        deadline = time.monotonic() + self.declared.ready_timeout_s
+        remove(self.cluster, self._about.namespace, self.record, fence)
         self._wait(lambda: not self._listed(), deadline, "generators of an earlier run are not gone", check)
-        seconds = sum(stage["nanoseconds"] for stage in self._plans[0]["stages"]) / 1e9
-        limit_s = math.ceil(self._declared.ready_timeout_s + seconds + job.timeout_s + _GRACE_S)
-        body = manifest(self._about, len(self._plans), self._record, self._token, limit_s)
+        seconds = sum(stage["nanoseconds"] for stage in self.plans[0]["stages"]) / 1e9
+        limit_s = math.ceil(self.declared.ready_timeout_s + seconds + job.timeout_s + _GRACE_S)
+        body = manifest(self._about, len(self.plans), self.record, self._token, limit_s)
         fence()
         try:
-            self._made = self._cluster.create(JOB, self._about.namespace, body)
+            self._made = self.cluster.create(JOB, self._about.namespace, body)
         except ConflictError:  # an answer to it was lost
-            self._made = self._cluster.get(JOB, self._about.namespace, body["metadata"]["name"])
+            self._made = self.cluster.get(JOB, self._about.namespace, body["metadata"]["name"])
         except ClusterError as error:
             if error.is_transient:
                 raise
             raise RunFailedError(f"the generators' Job can't be made: {error}") from None
         self._wait(self._are_ready, deadline, "the generators' pods are not ready", check)
         for pod in self._pods:
-            self._ask(pod, "POST", "plan", {**self._plans[pod.number], "timeout": round(job.timeout_s * 1e9)})
+            self._ask(pod, "POST", "plan", {**self.plans[pod.number], "timeout": round(job.timeout_s * 1e9)})
         self._agree()
 
     def _agree(self) -> None:
@@ -140,7 +139,7 @@ class PodFleet:
             self.said.append(
                 {
                     "generator": pod.number,
-                    "requests": own_requests(self._plans[pod.number], pod.number),
+                    "requests": own_requests(self.plans[pod.number], pod.number),
                     "pod": pod.name,
                     "node": pod.node,
                     "start": start_ns + clock.offset_ns,
@@ -165,7 +164,7 @@ class PodFleet:
             if why := _failure_reason(pod):
                 raise RunFailedError(printable(f"the generator {pod['metadata']['name']} can't start: {why}"))
         ready = {int(pod["metadata"]["labels"].get(INDEX, -1)): pod for pod in listed if _is_ready(pod)}
-        if set(ready) != set(range(len(self._plans))):
+        if set(ready) != set(range(len(self.plans))):
             return False
         self._pods = [
             Pod(number, pod["metadata"]["name"], pod["spec"].get("nodeName") or "?")
@@ -184,7 +183,7 @@ class PodFleet:
             time.sleep(_POLL_S)
 
     def _listed(self) -> list[Object]:
-        return self._cluster.list(POD, self._about.namespace, {RECORD: self._record})
+        return self.cluster.list(POD, self._about.namespace, {RECORD: self.record})
 
     # --- while they send, and after -----------------------------------------------------------------------------------
 
@@ -216,7 +215,7 @@ class PodFleet:
             return
         try:
             made = self._made["metadata"]
-            self._cluster.delete(JOB, self._about.namespace, made["name"], made["uid"], cascade=True)
+            self.cluster.delete(JOB, self._about.namespace, made["name"], made["uid"], cascade=True)
             self._made = None
         except LoadstoneError as error:
             self._tail = str(error)
@@ -236,7 +235,7 @@ class PodFleet:
         where = (self._about.namespace, pod.name, self._about.port)
         sent = {"X-Loadstone-Token": self._token, **(headers or {})}
         try:
-            return self._cluster.through(
+            return self.cluster.through(
                 *where, method, path, body=body, headers=sent, is_worth_waiting=lambda: self._is_alive(pod)
             )
         except ClusterError as error:
@@ -245,18 +244,18 @@ class PodFleet:
             self._fail(pod, str(error))
 
     def _is_alive(self, pod: Pod) -> bool:
-        held = self._cluster.get(POD, self._about.namespace, pod.name)
+        held = self.cluster.get(POD, self._about.namespace, pod.name)
         return held is not None and not held["metadata"].get("deletionTimestamp") and not _failure_reason(held)
 
     def _fail(self, pod: Pod, said: str) -> NoReturn:
-        held = self._cluster.get(POD, self._about.namespace, pod.name)
+        held = self.cluster.get(POD, self._about.namespace, pod.name)
         state = pod_state(held) if held else "it is gone"
-        raise RunFailedError(printable(failure(self._plans[pod.number], f"({state}) failed", None, said)))
+        raise RunFailedError(printable(failure(self.plans[pod.number], f"({state}) failed", None, said)))
 
     def _fetch(self, pod: Pod) -> None:
         """A pod's results, part by part: one that does not come is asked for again, not the whole."""
         files = self._status(pod)["files"]
-        for name, destination in zip(("measured", "others"), self._outputs[pod.number], strict=True):
+        for name, destination in zip(("measured", "others"), self.outputs[pod.number], strict=True):
             packed, size = destination.with_suffix(".gz"), int(files[name]["bytes"])
             digest = hashlib.sha256()
             with packed.open("wb") as file:

@@ -115,7 +115,8 @@ def outcome_text(code: int) -> str:
     if code in _OUTCOMES:
         return _OUTCOMES[code]
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "ended by a fault of its own"
-    left = has_records(_server())
+    state = _state()
+    left = has_records(state.server if state else "")
     return (
         f"the process that keeps the cluster {how}: see logs/cluster.log. "
         + ("The cluster needs your attention: " if left else "")
@@ -149,12 +150,12 @@ def _server_of(record: Path) -> str:
     return printable(record.name.removeprefix("cluster-").rsplit(".", 2)[0])
 
 
-def _server() -> str:
-    """The server that the keeper of this session works on; empty when it has not said so."""
+def _state() -> State | None:
+    """What the keeper of this session said last; None when it has said nothing."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         state = State(**json.loads(_STATE.read_text()))
-        return state.server if state.id == os.environ.get(_ID) else ""
-    return ""
+        return state if state.id == os.environ.get(_ID) else None
+    return None
 
 
 def record_path(server: str) -> Path:
@@ -188,11 +189,7 @@ def fence(limit_s: float) -> State:
 
 def check() -> State:
     """How the keeper stands. Raises LoadstoneError when the cluster is not ours any more, or never was."""
-    try:
-        state = State(**json.loads(_STATE.read_text()))
-    except FileNotFoundError:
-        state = None
-    if state is None or state.id != os.environ.get(_ID):
+    if (state := _state()) is None:
         raise LoadstoneError("no session of this command holds the cluster; collect with `snakemake --cores all`")
     if state.name in (FAILED, LOST):
         raise LoadstoneError(state.text)
