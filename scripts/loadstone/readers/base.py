@@ -283,9 +283,9 @@ def latency_column(statistic: str) -> str | None:
     return _COLUMNS.get(statistic)
 
 
-def json_number(value: object, most: float = 1e18) -> int | float | None:
-    """A finite number of a JSON document, nearer to 0 than `most`; None for anything else, truth values too."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -most < value < most:
+def json_number(value: object) -> int | float | None:
+    """A finite number of a JSON document, nearer to 0 than 1e18; None for anything else, truth values too."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e18 < value < 1e18:
         return None
     return value
 

@@ -132,13 +132,13 @@ def text_lines(path: Path, problems: Problems, errors: str = "replace") -> Itera
             yield line + "\n"
 
 
-def csv_records(lines: Iterable[str], problems: Problems, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+def csv_records(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """Every record of separated values that is not empty, with the line in which it ends (from 1).
 
     What is no record is corrupt; reading goes on behind it.
     """
     csv.field_size_limit(LONGEST_LINE_BYTES)
-    records = csv.reader(lines, delimiter=delimiter, strict=True)
+    records = csv.reader(lines, strict=True)
     while True:
         try:
             record = next(records, None)
