@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 from itertools import groupby
@@ -32,14 +31,6 @@ _Row = dict[str, Any]
 
 _READ = ("summaries", "planned")
 _PROBLEMS = "judged.parquet"  # next to those that converting found
-
-
-@dataclass(frozen=True)
-class _JudgedRun:
-    """A row of `runs`; `profile` is what suggestions are made from."""
-
-    row: _Row
-    profile: Profile
 
 
 def analyse_campaign(
@@ -78,10 +69,9 @@ def analyse_campaign(
         failed = list(error_causes.rows(source, facts))
         failed += error_causes.reported(connection, tables, campaign)
         copies = campaign_checks.copies(facts, links)
-        judged = _judged(
+        runs, profiles = _judged(
             source, facts, declared, links, copies, measured=measured, behaviours=behaviours, failed=failed
         )
-        runs = [each.row for each in judged]
         cells: list[_Row] = []
         cells_all: list[_Row] = []
         replicate_rows: list[_Row] = []
@@ -97,7 +87,7 @@ def analyse_campaign(
                 found if len(valid) == len(group) or not one_load else _cells(source, group, group, settings.confidence)
             )
         cache.save()
-    suggestions = suggest((each.profile for each in judged), campaign_checks.unfinished(campaign, planned, declared))
+    suggestions = suggest(profiles, campaign_checks.unfinished(campaign, planned, declared))
     key = layout.campaign_key(campaign)
     rows = {
         "runs": runs,
@@ -123,16 +113,11 @@ def analyse_campaign(
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
-def _measured(source: Source, facts: Sequence[_Row]) -> dict[tuple[str, int], _Row]:
-    """What requests say, by file and run; each of `facts` learns whether its clock was set back."""
-    found = {
-        (file, row["run"]): row
-        for file, runs in sorted(run_requests.by_file(facts), key=lambda each: each[0])
-        for row in source.of_cell("runs", file, runs)
-    }
-    for fact in facts:
-        own = found.get((fact["requests_file"] or "", fact["run"]), {})
-        fact["clock_set_back_s"] = own.get("clock_set_back_s")
+def _measured(source: Source, facts: Sequence[_Row]) -> list[_Row]:
+    """What the requests of each of `facts` say, which learns whether its clock was set back; empty without any."""
+    found = [rows[0] if rows else {} for rows in run_requests.by_run(facts, partial(source.of_cell, "runs"))]
+    for fact, row in zip(facts, found, strict=True):
+        fact["clock_set_back_s"] = row.get("clock_set_back_s")
     return found
 
 
@@ -143,11 +128,13 @@ def _judged(
     links: Mapping[str, str],
     copies: Mapping[str, str],
     *,
-    measured: Mapping[tuple[str, int], _Row],
+    measured: Sequence[_Row],
     behaviours: Sequence[RunBehaviour],
     failed: Sequence[_Row],
-) -> list[_JudgedRun]:
-    """`links` and `copies` name by the source of a run that of the other whose file or content it has.
+) -> tuple[list[_Row], list[Profile]]:
+    """Rows of `runs`, and what suggestions on each are made from.
+
+    `links` and `copies` name by the source of a run that of the other whose file or content it has.
 
     `measured` is that of `_measured`, `failed` are rows of `error_causes`.
     """
@@ -163,10 +150,9 @@ def _judged(
     loads: dict[tuple[float, str], set[str]] = {}
     for fact in facts:
         loads.setdefault((fact["rate"], fact["variant"]), set()).add(_load(fact))
-    runs = []
-    for fact, behaviour in zip(facts, behaviours, strict=True):
+    runs, profiles = [], []
+    for fact, behaviour, found in zip(facts, behaviours, measured, strict=True):
         key = fact["variant_dir"], fact["rate"], fact["run"]
-        found = measured.get((fact["requests_file"] or "", fact["run"]), {})
         # `found` is computed from the run's requests, where it has any; what its tool reported stands in where they are
         # not there, or not all.
         counted = found if fact["evidence"] == "raw" else reported.get(key, {})
@@ -181,7 +167,7 @@ def _judged(
             loads=loads[fact["rate"], fact["variant"]],
         )
         started_at = counted.get("started_at") or fact["started_at"]
-        row = fact | {
+        run = fact | {
             "started_at": started_at and (started_at if started_at.tzinfo else started_at.replace(tzinfo=UTC)),
             "requests": counted.get("requests"),
             "complete": verdict.complete,
@@ -190,13 +176,11 @@ def _judged(
             "excluded": verdict.excluded,
             "exclusion_reason": "; ".join(verdict.reasons) or None,
         }
-        runs.append(
-            _JudgedRun(
-                row,
-                _profile(fact, counted, verdict, copies.get(fact["source"]), behaviour=behaviour, causes=causes[key]),
-            )
+        runs.append(run)
+        profiles.append(
+            _profile(run, counted, verdict, copies.get(fact["source"]), behaviour=behaviour, causes=causes[key])
         )
-    return runs
+    return runs, profiles
 
 
 def _load(fact: _Row) -> str:
@@ -205,24 +189,24 @@ def _load(fact: _Row) -> str:
 
 
 def _profile(
-    fact: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, *, behaviour: RunBehaviour, causes: Sequence[_Row]
+    run: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, *, behaviour: RunBehaviour, causes: Sequence[_Row]
 ) -> Profile:
     """`counted` holds what `runs.sql` or the tool's summary says of the run, `causes` why its requests failed."""
     return Profile(
-        variant=fact["variant"],
-        rate=fact["rate"],
-        run=fact["run"],
-        requests=counted.get("requests"),
-        expected=fact["expected_requests"],
+        **{
+            name: run[name]
+            for name in ("variant", "rate", "run", "requests", "tags", "target_problem", "results_sha256")
+        },
+        expected=run["expected_requests"],
         sound=not verdict.unfit,
         failed_share=counted.get("failed_share"),
         mean_ns=counted.get("mean_ns"),
-        tags=verdict.tags,
-        target_problem=fact["target_problem"],
-        exhausted=error_causes.exhausted(causes, counted.get("requests")),
+        exhausted=error_causes.exhausted(causes, run["requests"]),
         copy_of=copy_of,
-        results_sha256=fact["results_sha256"],
-        **behaviour.profile,
+        noise=behaviour.shape["noise"] if behaviour.shape else None,
+        unsettled=run_behaviour.unsettled_text(behaviour.shape) if behaviour.shape else None,
+        late=run_behaviour.late_text(behaviour.sending),
+        out_of_sync=behaviour.out_of_sync,
     )
 
 

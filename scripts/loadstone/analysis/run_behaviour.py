@@ -6,6 +6,7 @@ were sent, and whether its load generators were synchronised.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -36,16 +37,6 @@ class RunBehaviour:
     senders: list[_Row]
     out_of_sync: str | None
 
-    @property
-    def profile(self) -> _Row:
-        """Fields of `campaign_checks.Profile`."""
-        return {
-            "noise": self.shape and self.shape.get("noise"),
-            "unsettled": self.shape and unsettled_text(self.shape),
-            "late": late_text(self.sending),
-            "out_of_sync": self.out_of_sync,
-        }
-
 
 def find(source: Source, facts: Sequence[_Row], lag_limit: Mapping[str, float]) -> list[RunBehaviour]:
     """Of each of `facts`; `lag_limit` holds fields of `LagLimit`."""
@@ -65,11 +56,8 @@ def find(source: Source, facts: Sequence[_Row], lag_limit: Mapping[str, float]) 
 
 def shapes(source: Source, facts: Sequence[_Row]) -> list[_Row | None]:
     """The row of `run_shapes` of each of `facts`; None for a run without single requests."""
-    found: dict[tuple[str, int], _Row] = {}
-    for file, runs in run_requests.by_file(facts):
-        found |= {(file, row["run"]): row for row in _shapes_of_cell(source, file, runs)}
-    rows = [found.get((fact["requests_file"] or "", fact["run"])) for fact in facts]
-    return [row and run_requests.key(fact) | row for fact, row in zip(facts, rows, strict=True)]
+    found = run_requests.by_run(facts, partial(_shapes_of_cell, source))
+    return [run_requests.key(fact) | rows[0] if rows else None for fact, rows in zip(facts, found, strict=True)]
 
 
 def _shapes_of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Row]:
@@ -186,15 +174,14 @@ class LagLimit:
 
 def sending(source: Source, facts: Sequence[_Row], counts: Sequence[int | None], limit: LagLimit) -> list[_Row]:
     """The row of `sending` of each of `facts`, which have `counts` single requests."""
-    found: dict[tuple[str, int], _Row] = {}
-    for file, runs in run_requests.by_file(facts):
-        if any(_refusal(run) is None for run in runs):
-            found |= {(file, row["run"]): row for row in source.of_cell("sending", file, runs)}
+
+    def of_cell(file: str, runs: list[_Row]) -> list[_Row]:
+        return source.of_cell("sending", file, runs) if any(_refusal(run) is None for run in runs) else []
+
+    found = run_requests.by_run(facts, of_cell)
     return [
-        run_requests.key(fact)
-        | {"requests": count}
-        | _sending_row(fact, found.get((fact["requests_file"] or "", fact["run"])), count or 0, limit)
-        for fact, count in zip(facts, counts, strict=True)
+        run_requests.key(fact) | {"requests": count} | _sending_row(fact, rows[0] if rows else None, count or 0, limit)
+        for fact, rows, count in zip(facts, found, counts, strict=True)
     ]
 
 
@@ -284,12 +271,11 @@ _CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
 
 def senders(source: Source, facts: Sequence[_Row]) -> list[list[_Row]]:
     """The rows of `senders` of each of `facts`; none for a run of one generator."""
-    found: dict[tuple[str, int], list[_Row]] = {}
-    for file, runs in run_requests.by_file(facts):
-        if any((run["generators"] or 1) > 1 for run in runs):
-            for row in source.of_cell("senders", file, runs):
-                found.setdefault((file, row["run"]), []).append(row)
-    return [_sender_rows(fact, found.get((fact["requests_file"] or "", fact["run"]), [])) for fact in facts]
+
+    def of_cell(file: str, runs: list[_Row]) -> list[_Row]:
+        return source.of_cell("senders", file, runs) if any((run["generators"] or 1) > 1 for run in runs) else []
+
+    return [_sender_rows(*each) for each in zip(facts, run_requests.by_run(facts, of_cell), strict=True)]
 
 
 def _sender_rows(fact: _Row, found: Sequence[_Row]) -> list[_Row]:

@@ -3,7 +3,8 @@
 ``sql/measured_requests.sql`` says what a measured request is and what it took; queries of tables read its macros.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,3 +85,12 @@ def by_file(facts: Sequence[_Row]) -> Iterator[tuple[str, list[_Row]]]:
         if fact["requests_file"]:
             found.setdefault(fact["requests_file"], []).append(fact)
     yield from found.items()
+
+
+def by_run(facts: Sequence[_Row], of_cell: Callable[[str, list[_Row]], Iterable[_Row]]) -> list[list[_Row]]:
+    """The rows of each of `facts`; `of_cell(file, runs)` gives those of the runs whose requests lie in a file."""
+    found = defaultdict(list)
+    for file, runs in by_file(facts):
+        for row in of_cell(file, runs):
+            found[file, row["run"]].append(row)
+    return [found[fact["requests_file"], fact["run"]] for fact in facts]

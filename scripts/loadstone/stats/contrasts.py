@@ -94,11 +94,11 @@ class Contrast:
 
     def p_different(self) -> float:
         """How often chance alone would give such a difference or a greater one."""
-        return 2 * _student(-abs(self.effect), self.error, self.scaled.freedom)
+        return 2 * student(-abs(self.effect), self.error, self.scaled.freedom)
 
     def p_equivalent(self, margin: float) -> float:
         """How often variants that differ by `margin` (a share) would come out this close by chance."""
-        return _student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
+        return student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
 
 
 def pool_errors(contrasts: Sequence[Contrast], variants: Sequence[Hashable]) -> list[Contrast]:
@@ -284,7 +284,7 @@ def _contrast(
     )
 
 
-def _student(distance: float, error: float, freedom: float) -> float:
+def student(distance: float, error: float, freedom: float) -> float:
     """The probability of Student's t below `distance` / `error`."""
     from scipy.special import stdtr  # noqa: PLC0415 - for the reason given in bootstrap.py
 

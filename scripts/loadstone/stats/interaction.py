@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 
 from loadstone.stats.bootstrap import Floats, Replicates, standard_error, t_factor
-from loadstone.stats.contrasts import agree_by_rounding, satterthwaite, variance_of_mean
+from loadstone.stats.contrasts import agree_by_rounding, satterthwaite, student, variance_of_mean
 from loadstone.stats.pooled_error import pooled_variances
 
 _SIGNS = (1, -1, -1, 1)  # of bottom, left, right, top
@@ -50,11 +50,7 @@ class Interaction:
 
     def p_different(self) -> float:
         """How often chance alone would give such a value or one farther from 0."""
-        from scipy.special import stdtr  # noqa: PLC0415 - for the reason given in bootstrap.py
-
-        if self.error == 0:
-            return float(self.value == 0)
-        return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
+        return 2 * student(-abs(self.value), self.error, self.freedom)
 
 
 def pool_errors(found: Sequence[Interaction], diamonds: Sequence[Hashable]) -> list[Interaction]:

@@ -10,6 +10,8 @@ from math import sqrt
 
 import numpy as np
 
+from loadstone.stats.bootstrap import t_factor
+
 LEAST_POINTS = 3  # through two a line goes exactly, and nothing tells how uncertain it is
 
 
@@ -40,9 +42,6 @@ class Line:
 
 def line(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Line | None:
     """The line through these points; None for fewer than three, or where all have one x."""
-    # Here for the reason given in bootstrap.py: it takes long to import.
-    from scipy.special import stdtrit  # noqa: PLC0415
-
     x, y = np.asarray(xs, dtype=float), np.asarray(ys, dtype=float)
     n = len(x)
     if n < LEAST_POINTS or x.min() == x.max():
@@ -52,7 +51,7 @@ def line(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Line | 
     slope = float(((x - mean_x) * (y - mean_y)).sum()) / sum_squares_x
     intercept = mean_y - slope * mean_x
     residual_std = sqrt(float(((y - intercept - slope * x) ** 2).sum()) / (n - 2))
-    factor = float(stdtrit(n - 2, (1 + confidence) / 2))
+    factor = t_factor(confidence, n - 2)
     of_slope = factor * residual_std / sqrt(sum_squares_x)
     of_intercept = factor * residual_std * sqrt(1 / n + mean_x**2 / sum_squares_x)
     return Line(

@@ -197,16 +197,6 @@ def _own_figure(run: _Row, statistic: str) -> float | None:
     return None if censored else run.get(f"{statistic}_ns")
 
 
-def value(series: Series, statistic: str) -> float | None:
-    """A figure of a series; of several reports only the mean."""
-    if series.evidence == "requests":
-        return series.replicates.values.get(statistic)
-    reported = [row[f"{statistic}_ns"] for row in series.reported]
-    if not reported or None in reported or (len(reported) > 1 and statistic != "mean"):
-        return None
-    return float(sum(reported) / len(reported))
-
-
 def common(values: Iterable[Any]) -> Any:
     """The value that all have in common; None where they differ."""
     found = set(values)

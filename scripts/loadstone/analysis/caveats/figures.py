@@ -12,10 +12,9 @@ from loadstone.analysis.caveats.base import (
     caveat,
     common,
     count_text,
-    value,
 )
 from loadstone.analysis.reasons import quoted
-from loadstone.analysis.scope import Series
+from loadstone.analysis.scope import Series, figure, step_ns
 from loadstone.percentiles import ERRORS, LATENCIES, PERCENTILES, SHOWN_PERCENTILES, label
 from loadstone.text import listed, ms, rate_text
 
@@ -38,7 +37,7 @@ _FINER_CLOCK = "measure with a load generator whose clock is finer, such as vege
     _FINER_CLOCK,
 )
 def coarse_clock(evidence: Evidence) -> Iterator[Occurrence]:
-    medians = [(each, value(each, "p50")) for each in evidence.series]
+    medians = [(each, figure(each, "p50")[0]) for each in evidence.series]
     found = [
         (each, round(median / each.resolution_ns))
         for each, median in medians
@@ -63,7 +62,7 @@ def coarse_clock(evidence: Evidence) -> Iterator[Occurrence]:
     "look at what wrote the results, and tag such runs as INVALID",
 )
 def zeros(evidence: Evidence) -> Iterator[Occurrence]:
-    found = [each for each in evidence.series if value(each, "p50") == 0 and each.resolution_ns < COARSE_NS]
+    found = [each for each in evidence.series if figure(each, "p50")[0] == 0 and each.resolution_ns < COARSE_NS]
     if found:
         text = f"The median latency of {evidence.where(found)} is 0, which is impossible: it was not measured."
         yield Occurrence(SERIOUS, text, statistic="p50", **evidence.in_cells(found))
@@ -78,16 +77,18 @@ def below_a_step(evidence: Evidence) -> Iterator[Occurrence]:
     """One per variant."""
     scope = evidence.scope
     for variant in scope.variants:
-        pairs = [pair for pair in evidence.pairs(variant) if _step_ns(pair) >= COARSE_NS]
+        pairs = [pair for pair in evidence.pairs(variant) if step_ns(pair) >= COARSE_NS]
         close = [(pair, names) for pair in pairs if (names := _within_a_step(pair))]
         if not close:
             continue
         all_names = [name for name in LATENCIES if any(name in names for _, names in close)]
         rates = [other.rate for (_, other), _ in close]
-        n_of = sum(value(one, name) is not None is not value(other, name) for one, other in pairs for name in LATENCIES)
+        n_of = sum(
+            figure(one, name)[0] is not None is not figure(other, name)[0] for one, other in pairs for name in LATENCIES
+        )
         text = (
             f"{quoted(variant)} and {quoted(scope.baseline or '')} differ by less than the clock's step of "
-            f"{ms(max(_step_ns(pair) for pair, _ in close))} in {listed(label(name).lower() for name in all_names)} "
+            f"{ms(max(step_ns(pair) for pair, _ in close))} in {listed(label(name).lower() for name in all_names)} "
             f"{evidence.at(rates)}: such a clock can't distinguish them."
         )
         yield Occurrence(
@@ -103,15 +104,11 @@ def below_a_step(evidence: Evidence) -> Iterator[Occurrence]:
         )
 
 
-def _step_ns(pair: Sequence[Series]) -> float:
-    return max(each.resolution_ns for each in pair)
-
-
 def _within_a_step(pair: Sequence[Series]) -> list[str]:
-    step_ns, found = _step_ns(pair), []
+    step, found = step_ns(pair), []
     for name in LATENCIES:
-        one, other = (value(each, name) for each in pair)
-        if one is not None and other is not None and abs(one - other) < step_ns:
+        one, other = (figure(each, name)[0] for each in pair)
+        if one is not None and other is not None and abs(one - other) < step:
             found.append(name)
     return found
 
