@@ -92,25 +92,21 @@ def _load(series: Series, statistic: str, confidence: float) -> Load:
 
 
 def estimate(series: Series, statistic: str, confidence: float) -> Estimate | None:
-    """A latency of one series in ns; of reports only the mean, since percentiles of several are never averaged."""
+    """A latency (ns) or the throughput of one series; of reports no percentiles, which are never averaged."""
     if series.evidence == "requests":
         if statistic not in series.replicates.values:
             return None
         bounds = stats.interval(series.replicates, statistic, confidence) or (None, None)
         return Estimate(series.replicates.values[statistic], *bounds)
-    if statistic != "mean" and len(series.runs) > 1:
+    if statistic not in ("mean", THROUGHPUT) and len(series.runs) > 1:
         return None
-    return _of_runs([row[f"{statistic}_ns"] for row in series.reported], confidence)
+    column = statistic if statistic == THROUGHPUT else f"{statistic}_ns"
+    return _of_runs([row[column] for row in series.reported], confidence)
 
 
 def _share(series: Series, confidence: float) -> Estimate | None:
     """Throughput as a share of the rate that was asked for."""
-    if series.evidence == "requests":
-        value = series.replicates.values.get(THROUGHPUT)
-        bounds = stats.interval(series.replicates, THROUGHPUT, confidence) or (None, None)
-        found = None if value is None else Estimate(value, *bounds)
-    else:
-        found = _of_runs([row["throughput"] for row in series.reported], confidence)
+    found = estimate(series, THROUGHPUT, confidence)
     if found is None or found.low is None or found.high is None:
         return found and Estimate(found.value / series.rate)
     return Estimate(found.value / series.rate, found.low / series.rate, found.high / series.rate)
