@@ -7,6 +7,7 @@ from loadstone.analysis.campaign import analyse_campaign
 from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
+from loadstone.percentiles import LATENCIES
 from scipy import stats as scipy_stats
 from support import foreign, rawfiles
 from support.rawfiles import lines, write_cell
@@ -87,7 +88,7 @@ def test_verdicts_of_clear_cases(project):
     for variant, level_ns, seed in (("a", 2e6, 1), ("b", 4e6, 2), ("c", 1e6, 3), ("d", 2e6, 4)):
         write(project, variant, levels(6, level_ns, seed, spread=0.003))
     found = effects(project)
-    for statistic in ("mean", "p50", "p90", "p99"):
+    for statistic in LATENCIES:
         assert [found[variant, statistic]["verdict"] for variant in "bc"] == ["slower", "faster"], statistic
         assert statistic == "p99" or found["d", statistic]["verdict"] == "equivalent", statistic
     assert not [row for row in found.values() if row["variant"] == "a"]

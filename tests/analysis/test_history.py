@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from loadstone import archive
 from loadstone.analysis import history
+from loadstone.percentiles import LATENCIES
 from support import rawfiles
 from tables.tabling import Project
 
@@ -69,7 +70,7 @@ def levels(project: Project, statistic: str) -> list[tuple[str, int, bool]]:
     return [tuple(row.values()) for row in project.rows(query)]
 
 
-@pytest.mark.parametrize("statistic", ["p50", "p90", "p99", "mean"])
+@pytest.mark.parametrize("statistic", LATENCIES)
 def test_a_step_is_where_it_was_put(stepped, statistic):
     expected = [(name, 1 if at < 4 else 2, at == 4) for at, name in enumerate(TIMES)]
     assert levels(stepped, statistic) == expected

@@ -10,6 +10,7 @@ from conftest import PROJECT
 from loadstone import config
 from loadstone.config import yaml_files
 from loadstone.errors import LoadstoneError
+from loadstone.percentiles import STATISTICS
 
 
 @pytest.fixture
@@ -55,6 +56,12 @@ def test_a_link_into_the_archive_is_seen_through(content: dict, tmp_path: Path) 
 def test_wrong_values_are_named(content: dict, changes: dict, said: str) -> None:
     with pytest.raises(LoadstoneError, match=said):
         config.check({**content, **changes})
+
+
+def test_the_gate_takes_every_statistic_that_has_verdicts_and_no_other(content: dict) -> None:
+    assert config.check({**content, "gate": {"statistics": list(STATISTICS)}})["gate"]["statistics"] == [*STATISTICS]
+    with pytest.raises(LoadstoneError, match=r"gate.statistics: 'p98' is none of mean, p50, .*error_fraction"):
+        config.check({**content, "gate": {"statistics": ["p50", "p98"]}})
 
 
 @pytest.mark.parametrize(("declared", "share"), [("5%", 0.05), ("0.5%", 0.005), ("12.5%", 0.125), (0.1, 0.1)])

@@ -12,6 +12,7 @@ from loadstone.analysis.reasons import Reason
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
+from loadstone.percentiles import LATENCIES
 from loadstone.report.site import build_campaign, build_comparison, write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
@@ -21,7 +22,6 @@ from tables.tabling import Project
 
 HOSTILE = "<|script><script>alert(1)<|script><b>"
 LABEL = f"{HOSTILE}: full, with a rather long name"
-LATENCIES = ("mean", "p50", "p90", "p99")
 BLOCKS = {"kind": "blocks", "positions": [1, 2, 3, 4, 5]}
 # By what each is slower than the plain variant, in ms.
 ADDED = {"plain": 0.0, "same": 0.01, "mesh": 2.0, "filter": 4.0, HOSTILE: 9.0}

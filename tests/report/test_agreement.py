@@ -12,6 +12,7 @@ from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Style
+from loadstone.percentiles import SHOWN_PERCENTILES
 from loadstone.report import chart_rows, query_page, rate_data, reported_section, run_findings
 from loadstone.report.chart_rows import rows_of
 from loadstone.report.numbers import MILLISECONDS
@@ -198,7 +199,7 @@ def test_figures_of_runs_in_tables(project, places) -> None:
     for place in places:
         own, half = of_run(*place), N // 2
         assert figures[place]["mean_ns"] == pytest.approx(own.mean())
-        for name in ("p50", "p90", "p99"):
+        for name in SHOWN_PERCENTILES:
             assert figures[place][f"{name}_ns"] == pytest.approx(np.quantile(own, SHARES[name])), place
         if sending[place]["refused"] is None:
             assert sending[place]["observed_mean_ns"] == pytest.approx(own.mean())
@@ -258,7 +259,7 @@ def test_figures_that_charts_draw(project) -> None:
         inside = (sent_s >= row["from_s"]) & (sent_s < row["to_s"])
         own = np.concatenate([of_run(at, row["variant"], run)[inside] for at in row["timestamps"] for run in (1, 2)])
         assert (row["n_requests"], row["mean_ns"]) == (own.size, pytest.approx(own.mean()))
-        for name in ("p50", "p90", "p99"):
+        for name in SHOWN_PERCENTILES:
             if row[f"{name}_ns"] is not None:
                 assert row[f"{name}_ns"] == pytest.approx(np.quantile(own, SHARES[name]))
 

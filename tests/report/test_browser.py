@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 from loadstone.archive import Campaign
+from loadstone.percentiles import LATENCIES, label
 from loadstone.report import figures, site
 from loadstone.report.site import write_assets
 from report.conftest import ENDING, SCRIPT, VARIANTS
@@ -54,14 +55,14 @@ def test_the_same_from_a_static_server_with_a_strict_policy(made_site, watched, 
 def test_the_statistic_changes_what_is_drawn(made_site, watched):
     watched.open(made_site.page("good").as_uri())
     page, found = figures.read(made_site.page("good")), {}
-    for choice, name in (("Mean", "mean"), ("Median", "p50"), ("p90", "p90"), ("p99", "p99")):
+    for choice, name in ((label(name), name) for name in LATENCIES):
         watched.do(choose(watched.page, choice))
         rows = watched.view("latency", "view.data('rows')")
         told = page.rows(page.charts["latency"], name)
         fields = ("variant", "load", "value", "low", "high", "estimable", "runs", "requests")
         assert [[row[each] for each in fields] for row in rows] == [[row[each] for each in fields] for row in told]
         found[name] = [row["value"] for row in rows]
-    assert len({tuple(values) for values in found.values()}) == 4
+    assert len({tuple(values) for values in found.values()}) == len(LATENCIES)
     assert watched.complaints == []
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from loadstone.config.variants import Style
+from loadstone.percentiles import SHOWN_PERCENTILES
 from loadstone.report import chart_rows
 from loadstone.report.conclusions import Conclusions
 from loadstone.report.numbers import MILLISECONDS
 
-NAMES = ("p50", "p90", "p99")
+NAMES = tuple(SHOWN_PERCENTILES)
 STYLES = [Style("plain", "Direct", "#0072B2"), Style("<b>", "<b>", "#E69F00")]
 NOTHING = Conclusions([], [], [], [], [], [])
 

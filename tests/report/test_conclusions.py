@@ -9,12 +9,13 @@ import duckdb
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from loadstone.analysis import reasons
+from loadstone.percentiles import SHOWN_PERCENTILES, STATISTICS, label
 from loadstone.report import chart_rows, figures
 from report.concluded import ADDED, HOSTILE, LABEL, LATENCIES, VARIANTS, make
 from report.test_downloads import save
 
 KINDS = ("campaign", "comparison")
-STATISTICS = {"Median": "p50", "p90": "p90", "p99": "p99"}
+PERCENTILES = {label(name): name for name in SHOWN_PERCENTILES}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def test_the_forest_is_the_table_of_effects(made, watched, kind):
     watched.open(made[1][kind].as_uri())
     page = watched.page
     known = {(row["variant"], row["rate"], row["statistic"]): row for row in table(made, "effects", kind)}
-    for name, statistic in STATISTICS.items():
+    for name, statistic in PERCENTILES.items():
         watched.do(page.get_by_role("radio", name=name, exact=True).first.check)
         for shown, column, length in (("Ratio", "ratio", 1), ("Shift", "shift", 1e6)):
             watched.do(page.get_by_role("radio", name=shown, exact=True).check)
@@ -292,7 +293,7 @@ def test_the_table_of_all_verdicts_has_every_row(made, watched, kind):
     watched.open(made[1][kind].as_uri())
     found = watched.page.locator("#effects-table tbody tr")
     told = table(made, "effects", kind)
-    assert found.count() == len(told) == 4 * 4 * 5
+    assert found.count() == len(told) == 4 * 4 * len(STATISTICS)
     assert found.locator("td:nth-child(4)").all_text_contents().count("–") == sum(not row["verdict"] for row in told)
 
 

@@ -9,6 +9,7 @@ import jinja2
 import pytest
 from conftest import PROJECT
 from loadstone.errors import LoadstoneError
+from loadstone.percentiles import LATENCIES
 from loadstone.report import figure_drawing, figures
 from loadstone.report.site_layout import slug
 from report.conftest import ENDING, SCRIPT
@@ -72,7 +73,7 @@ def test_every_chart_with_rows_is_there(made) -> None:
     stems = {name.rpartition(".")[0] for name in made}
     assert {name.rpartition(".")[2] for name in made} == {"pdf", "svg"}
     assert stems == {
-        *(f"{kind}-{statistic}" for kind in ("latency", "success") for statistic in ("mean", "p50", "p90", "p99")),
+        *(f"{kind}-{statistic}" for kind in ("latency", "success") for statistic in LATENCIES),
         *("heat-mean", "heat-p50"),  # of 45 requests in a bin, no more is estimable
         *("failed", "errors-http_503", "errors-timeout", "time-50-p50", "time-50-p90", "curves-50"),
     }

@@ -18,6 +18,7 @@ from loadstone.analysis.comparison import compare
 from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
+from loadstone.percentiles import PERCENTILES, label
 from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
 from loadstone.report.site_layout import slug
 from report.printed import Tables, agrees, number
@@ -170,7 +171,7 @@ def of_cell(runs: list[Run], name: str) -> float:
     """A figure of the runs of one cell that count, by the name of its column."""
     means = [run.latencies_ns.mean() for run in runs]
     good = np.concatenate([run.codes for run in runs]) == 200
-    if name in (quantiles := {"Median": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}):
+    if name in (quantiles := {label(name): share for name, share in PERCENTILES.items()}):
         return float(np.quantile(pooled(runs), quantiles[name])) / MS
     reports = [run.report for run in runs]
     figures: dict[str, Callable[[], float]] = {

@@ -16,6 +16,7 @@ from loadstone.config import load_shapes, redact
 from loadstone.config.variants import Variants, cycle
 from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
+from loadstone.percentiles import STATISTICS
 
 # Tags of the catalogue that leave runs out unless the configuration says otherwise.
 EXCLUDING = ("FAILED", "INVALID", "INCONSISTENT")
@@ -71,6 +72,8 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_gate(gate: Mapping[str, Any]) -> None:
     """A timestamp is what folders are named: one that is no time would silently name none."""
+    if unknown := [name for name in gate["statistics"] if name not in STATISTICS]:
+        raise LoadstoneError(f"the configuration: gate.statistics: {unknown[0]!r} is none of {', '.join(STATISTICS)}")
     words = ("previous", "newest", "best of last ")
     for key in ("reference", "candidate"):
         if not gate[key].startswith(words) and parse_timestamp(gate[key]) is None:
