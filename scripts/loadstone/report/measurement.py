@@ -79,7 +79,8 @@ def context(
     return {
         "measured_facts": [(term, content) for term, content in facts if content],
         "warnings": warnings,
-        "kept_clock": _kept_clock(fidelity, unit) if open_load else _NO_CLOCK,
+        "open_load": open_load,
+        "worst_lag_ns": max((lag for row in fidelity if (lag := row["worst_lag_p99_ns"]) is not None), default=None),
         "fidelity": _with_loads(fidelity, cells, list(labels))
         if open_load and any(row["n_measured"] for row in fidelity)
         else [],
@@ -224,18 +225,6 @@ def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests:
 
 
 # --- how well it was sent --------------------------------------------------------------------------------------------
-
-_NO_CLOCK = "Send lag is not defined for this load: no request has a scheduled time of its own."
-
-
-def _kept_clock(fidelity: Sequence[Row], unit: Unit) -> str:
-    lags = [row["worst_lag_p99_ns"] for row in fidelity if row["worst_lag_p99_ns"] is not None]
-    if not lags:
-        return ""
-    return (
-        f"In the worst run, 99 % of requests left the load generator within {_latency(max(lags), unit)} of when they "
-        "were due. That wait is not part of any latency here."
-    )
 
 
 def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.archive.trace_dumps import Dump
 from loadstone.report import charts
-from loadstone.report.numbers import share, significant
+from loadstone.report.numbers import significant
 from loadstone.report.output import about_site, write_page
 from loadstone.report.queries import Row, asking
 from loadstone.report.site_layout import Part
@@ -28,16 +28,6 @@ class Kind:
     services: list[Row]
     operations: list[Row]
     calls: list[Row]
-
-    @property
-    def sentences(self) -> list[str]:
-        """What the picture says of each service besides the root's own."""
-        return [
-            f"In half of the traces with {row['service'] or 'an unnamed service'} it took at least "
-            f"{share(row['shares'][2])} of the response; in 95 of 100, at least {share(row['shares'][0])}."
-            for row in self.services
-            if row["service"] != self.service
-        ]
 
 
 def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[str, Any]) -> Path:
