@@ -1,6 +1,7 @@
 """Hashing an archive again: every file that changed, vanished or appeared is named, and nothing is written to it."""
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -208,6 +209,40 @@ def test_names_that_are_no_text(recorded) -> None:
     (said,) = recorded.verify().appeared
     assert said.encode() and r"\xff<b>" in said
     assert recorded.verify().appeared == []
+
+
+def test_an_interrupted_verification_goes_on_where_it_was(recorded) -> None:
+    for number in range(3):
+        shutil.copytree(recorded.root / "demo/here", recorded.root / f"demo/host{number}")
+
+    def interrupt(line: str) -> None:
+        if "host1" in line:
+            raise KeyboardInterrupt
+
+    recorded.verify()
+    for number in range(3):
+        (recorded.root / f"demo/host{number}" / TIMESTAMP / "extra.txt").write_text("x")
+    with pytest.raises(KeyboardInterrupt):
+        verify(recorded.root, recorded.tables, interrupt)
+    done = json.loads((recorded.tables / RECORDS / "unfinished.json").read_text())["done"]
+    assert "demo/host0/" + TIMESTAMP in done and "demo/host2/" + TIMESTAMP not in done
+    # Campaigns that were done are not hashed again, yet what was found in them is named.
+    shutil.rmtree(recorded.root / "demo/host0")
+    found = recorded.verify()
+    assert [path.partition("/20")[0] for path in found.appeared] == ["demo/host0", "demo/host1", "demo/host2"]
+    assert "continuing" in recorded.log[0]
+    assert len(recorded.verify().vanished) == 8
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"done": 1}'])
+def test_a_damaged_or_old_state_of_a_verification_is_not_continued(recorded, text) -> None:
+    state = recorded.tables / RECORDS / "unfinished.json"
+    state.write_text(text)
+    n_files = recorded.verify().checked
+    assert n_files > 0 and not state.exists()
+    state.write_text(json.dumps({"done": [f"demo/here/{TIMESTAMP}"], "found": {}}))
+    os.utime(state, (0, 0))
+    assert recorded.verify().checked == n_files
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"group": ["demo"]}', '{"group": [], "files": {"a": 1}}'])

@@ -3,7 +3,8 @@
 Recorded are: the checksums beside a run (``<run>.sha256``, written when it was collected), and for every file what its
 content was when it was first seen. The archive is never written to, so the latter lies below the tables, one JSON
 file per campaign and one for what lies above the campaigns: ``<tables>/.checksums/<app>/<host>/<timestamp>.json``.
-Removing such a file accepts the campaign as it is now.
+Removing such a file accepts the campaign as it is now. A verification that is interrupted is continued by the next one
+within a day.
 """
 
 import json
@@ -12,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 
 from loadstone.archive import Campaign, decode, encode
@@ -24,6 +25,8 @@ from loadstone.tables.layout import prepare_folder, text
 
 RECORDS = ".checksums"
 _ABOVE = "above"  # name of the record of files that lie above the campaigns; campaigns lie in folders
+_UNFINISHED = "unfinished.json"
+_CONTINUED_S = 24 * 3600
 _SAY_EVERY_S = 10.0
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
@@ -56,9 +59,11 @@ class Findings:
 
     def summary(self) -> str:
         """All in one sentence."""
+        counts = ", ".join(
+            f"{len(getattr(self, kind)):,} {kind}" for kind in ("changed", "vanished", "unreadable", "appeared")
+        )
         return (
-            f"{self.checked:,} files, {self.checked_bytes / 1e6:,.1f} MB: {len(self.changed):,} changed, "
-            f"{len(self.vanished):,} vanished, {len(self.unreadable):,} unreadable, {len(self.appeared):,} appeared; "
+            f"{self.checked:,} files, {self.checked_bytes / 1e6:,.1f} MB: {counts}; "
             f"{self.recorded:,} recorded for the first time"
         )
 
@@ -85,13 +90,34 @@ def verify(root: Path, tables: Path, log: Log) -> Findings:
     groups = _grouped(root)
     for group in _recorded_groups(tables):
         groups.setdefault(group, {})
-    total, last_said = Findings(), time.monotonic()
+    progress = tables / RECORDS / _UNFINISHED
+    total, done = _continued(progress)
+    if done:
+        log(f"continuing an interrupted verification: {len(done)} of {len(groups)} campaigns are done")
+    last_said = time.monotonic()
     for number, (group, files) in enumerate(sorted(groups.items()), 1):
+        name = "/".join(group)
+        if name in done:
+            continue
         _Verifier(root, tables, group, files, found=total, log=log).verify()
+        done.append(name)
+        replace(progress, json.dumps({"done": done, "found": asdict(total)}).encode())
         if time.monotonic() - last_said > _SAY_EVERY_S:
             last_said = time.monotonic()
             log(f"{number} of {len(groups)} campaigns: {total.summary()}")
+    progress.unlink(missing_ok=True)
     return total
+
+
+def _continued(progress: Path) -> tuple[Findings, list[str]]:
+    """What a verification of the last day found before it was interrupted, and in which campaigns."""
+    try:
+        if time.time() - progress.stat().st_mtime < _CONTINUED_S:
+            content = json.loads(progress.read_bytes())
+            return Findings(**content["found"]), content["done"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # it begins anew
+    return Findings(), []
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------
