@@ -39,8 +39,8 @@ demo: setup ## Measure four variants of a small web application on this machine,
 	@$(RUN) snakemake --cores all
 	@echo "The report: $(CURDIR)/reports/index.html"
 
-# Most tests wait, and attacks wait for each other.
-PYTEST := $(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# More workers than two cores: most tests wait, and attacks wait for each other.
+PYTEST := $(RUN) pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20
 
 test: setup browser cluster storage generators ## Run the tests
 	@$(PYTEST) -m "not long"
