@@ -124,7 +124,7 @@ def test_the_largest_times_fit(tmp_path) -> None:
     [b"hello\n", b"\x00" * 99, b"[]", TEXT.replace("offset", "start").encode(), TEXT[5:].encode(), b"x" * 4096],
 )
 def test_what_is_no_output_of_hey(tmp_path, content) -> None:
-    assert read(tmp_path / "1.hey.csv", content) == ([], ["is damaged: its first line is not that of hey -o csv"])
+    assert read(tmp_path / "1.hey.csv", content) == ([], ["is damaged: its first line is not the header of hey -o csv"])
 
 
 def test_cut_anywhere_it_gives_only_rows_of_the_whole(tmp_path) -> None:

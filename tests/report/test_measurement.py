@@ -127,7 +127,7 @@ def test_an_old_archive_says_once_what_was_not_recorded_and_has_no_empty_table(t
     assert "GET https://10.0.0.9/page?u=test" in said and "Highest load" not in said and "CPUs" not in said
     # The requests themselves tell how late they were sent.
     assert "within 0 ms of when they were due" in said
-    assert "1 run has no report of the load generator" in said
+    assert "1 run has no report from the load generator" in said
     assert "found in the archive" not in said
 
 

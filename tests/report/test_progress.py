@@ -253,7 +253,7 @@ def test_the_start_page_links_to_it_while_a_campaign_is_open(swept) -> None:
 
     def linked() -> bool:
         path = site.build_index([swept.campaign], tables, swept.reports, VARIANTS, {})
-        return '<a href="progress.html">Progress of the sweep</a>' in path.read_text()
+        return '<a href="progress.html">Progress of the last sweep</a>' in path.read_text()
 
     assert not linked()
     swept.page().show(swept.under_way())

@@ -69,7 +69,7 @@ def test_failing_runs_are_collected_at_the_end(checkout: Checkout) -> None:
     page = progress(checkout)
     assert "All 6 planned runs collected" in page and REFRESH not in page
     index = (checkout.path / "reports/index.html").read_text()
-    assert "Progress of the sweep" not in index  # the campaign is closed
+    assert "Progress of the last sweep" not in index  # the campaign is closed
     (campaign_page,) = (checkout.path / "reports/campaigns").glob("*.html")
     assert "2 failed attempts" in campaign_page.read_text()
 
@@ -95,7 +95,7 @@ def test_what_fails_for_good_is_listed_and_the_rest_stays(checkout: Checkout) ->
         2,
         3,
     ]
-    assert '<a href="progress.html">Progress of the sweep</a>' in (checkout.path / "reports/index.html").read_text()
+    assert 'href="progress.html">Progress of the last sweep</a>' in (checkout.path / "reports/index.html").read_text()
     assert checkout.contents() == before
     assert checkout.jobs("--cores", "all", "attacks")["collect"] == 3
     checkout.configure(sweep={"retries": 0})  # not part of the plan

@@ -1,9 +1,9 @@
-"""Trying the runs of a sweep: what fails is recorded and tried again at the end; too many in a row stop the sweep.
+"""Try the runs of a sweep: failures are recorded and retried at the end; too many in a row stop the sweep.
 
-Only a `RunFailedError` is a failed run. Its job succeeds, so that the next run goes on. Whatever would stop the next
-run too ends the job. The progress page is written between the parts of a run, never while requests are sent, and none
-of its errors is an error of the run. While another command keeps a run waiting, the page is written again and again,
-so that a page that is not rewritten means a dead command.
+Only a `RunFailedError` is a failed run. Its job succeeds, so that the next run starts. Any error that would also stop
+the next run ends the job. The progress page is written between the phases of a run, never while requests are sent, and
+its errors never fail the run. While a run waits for another command, the page is rewritten regularly, so that a page
+that is no longer rewritten means a dead command.
 """
 
 import time
@@ -32,15 +32,15 @@ Show = Callable[[Progress], None]
 
 
 class GivenUpError(LoadstoneError):
-    """As many runs as the budget allows failed one after another."""
+    """Too many runs failed one after another (``sweep.give_up_after``)."""
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """Tries runs, of the archive `root`, on the configured target of this host.
+    """Tries runs of the archive `root` on the configured target of this host.
 
     `limits` are `retries`, how often runs without a result are tried again at the end, and `give_up_after`, how many
-    failures in a row stop the sweep. `journal` is that file's path; `show` is shown every change.
+    failures in a row stop the sweep. `journal` is the journal's path; `show` is called with every change.
     """
 
     root: Path
@@ -59,10 +59,10 @@ class Attempts:
     def try_run(
         self, cell: Cell, run: int, logs: Path, *, retries: int | None = None, again: frozenset[Run] = frozenset()
     ) -> bool:
-        """Collect one run, or record in the archive why that failed; whether it has a result now.
+        """Collect one run, or record in the archive why that failed; returns whether it has a result now.
 
-        `again` are the runs, this one among them, that are tried again now, `retries` how often more. Raises
-        GivenUpError when the budget is used up, and any other LoadstoneError of `collect_run` that would meet the next
+        `again` are the runs, including this one, that are being retried; `retries` is how many tries are left. Raises
+        GivenUpError when too many runs have failed, and any LoadstoneError of `collect_run` that would stop the next
         run too.
         """
         self._check_budget()
@@ -73,7 +73,7 @@ class Attempts:
         def log(text: str) -> None:
             self._log(text, seen)
 
-        # Others may keep us waiting for hours, in which the page is to show that somebody still writes it.
+        # A run may wait for hours; meanwhile the page must show that this command is alive.
         shown_s = time.monotonic()
 
         def while_waiting() -> None:
@@ -122,7 +122,7 @@ class Attempts:
         return True
 
     def retry(self, campaign: Campaign, logs: Path) -> None:
-        """Try what has no result again, in the plan's order. Raises LoadstoneError that lists what has none then."""
+        """Retry runs without a result, in the plan's order. Raises LoadstoneError listing those still without one."""
         stopped = ""
         try:
             for nth in range(1, self.limits["retries"] + 1):
@@ -140,7 +140,7 @@ class Attempts:
 
     def _log(self, text: str, seen: Progress) -> None:
         self.log(text)
-        if text.startswith(WAITING):  # true only as long as it lasts
+        if text.startswith(WAITING):  # not for the journal: it is soon outdated
             seen.wait = text.removeprefix(WAITING)
             self.show(seen)
             return
@@ -165,7 +165,7 @@ class Attempts:
 
 
 def missing_text(campaign: Campaign) -> str:
-    """What a campaign has no result of, why, and what to do; empty when it lacks nothing."""
+    """Which runs of a campaign are missing, why, and what to do; empty when none are."""
     listing = archive.scan_campaign(campaign)
     records = {cell.cell: cell.failures() for cell in listing.cells}
     missing_runs = plan.missing(listing)

@@ -1,4 +1,4 @@
-"""What the configuration declares of a target and its requests, what of it is recorded, and whether it has changed.
+"""What the configuration declares about a target and its requests, what is recorded of that, and whether it changed.
 
 The archive holds each cell's request, expected answer, commands, environments and the digests of the files they name,
 so that a change since a campaign was opened can be named. Credentials are recorded as marks (`redact.mark`).
@@ -51,7 +51,7 @@ def _file_digest(text: str) -> str | None:
     try:
         path = Path(text)
         return hashlib.sha256(path.read_bytes()).hexdigest() if text and path.is_file() else None
-    except (OSError, ValueError):  # too long for a name, or not ours to read
+    except (OSError, ValueError):  # the name is too long, or we may not read it
         return None
 
 
@@ -67,14 +67,14 @@ def request(declared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sent(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """The request as it is sent to see who answers: with the first of the values that are drawn."""
+    """The request that checks which server answers: with the first of the values that are drawn."""
     first = {name: [values[0]] for name, values in drawn_values(declared).items()}
     found = request(declared)
     return found | {"header": found["header"] | first}
 
 
 def replicas_for(declared: int | Mapping[str, int], host: str) -> int:
-    """A declared number of pods on a host: one number, or one by host, ``*`` being all others.
+    """A declared number of pods on a host: one number, or one per host, where ``*`` is any other host.
 
     Raises LoadstoneError when none is declared for it.
     """
@@ -93,7 +93,7 @@ def identity_digest(target: Mapping[str, Any], variant: str) -> str:
 
 
 def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str) -> list[str]:
-    """What has changed since the campaign was opened, one phrase each; none: its runs are comparable."""
+    """What has changed since the campaign was opened, one phrase each; empty when its runs are comparable."""
     now = variant_identity(target, variant)
     # Before credentials were kept out of the archive, the digest was of the identity as it is.
     if planned.target.get("identity") in (identity_digest(target, variant), digest(now)):
@@ -124,7 +124,7 @@ def check_declared(cells: Iterable[Cell], target: Mapping[str, Any]) -> None:
 
 
 def digest(content: object) -> str:
-    """Of plain values, whatever the order of their keys."""
+    """SHA-256 of plain values, independent of the order of keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -150,7 +150,7 @@ _PLAN = {
 
 
 def recordable(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """A variant's identity as it is written down: with marks in place of credentials in headers and environments."""
+    """A variant's identity as it is recorded: with marks in place of credentials in headers and environments."""
     request = identity["request"] | {"header": redact.marked(identity["request"]["header"])}
     found = {**identity, "request": request}
     if "environments" in identity:
@@ -168,7 +168,7 @@ def _recordable_change(change: Mapping[str, Any]) -> dict[str, Any]:
     return {**redact.inside(change, redact.marked), **({"env": env} if env else {})}
 
 
-# Parts of an identity by name, as a message names them. Of these files the metadata have digests alone.
+# Parts of an identity by name, as a message names them. For these files, metadata hold only digests.
 _FILE = "the content of the file"
 _NAMED_PARTS = {
     "commands": "the command of the process",
@@ -178,10 +178,10 @@ _NAMED_PARTS = {
 
 
 def identity_changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between an identity as recorded (``request`` and the parts of ``target``) and one of now."""
+    """What differs between a recorded identity (``request`` and the parts of ``target``) and the current one."""
     try:
         was = recordable(recorded)  # an older Loadstone recorded credentials as they were
-    except (AttributeError, KeyError, TypeError):  # not as it was written
+    except (AttributeError, KeyError, TypeError):  # metadata of another form
         was = dict(recorded)
     recorded_parts = {part: value for part, value in recordable(now).items() if was.get(part) is not None}
     return [
@@ -204,7 +204,7 @@ def _differences(key: str, was: Any, now: Any) -> Iterator[str]:
 
 
 def plan_changes(was: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any]) -> list[str]:
-    """What differs between two plans, cells of (rate, variant) with their metadata: of the sweep, not of the target."""
+    """What differs in the sweep, not the target, between two plans: metadata by cell (rate, variant)."""
     phrases = []
     for kind, position in (("rates", 0), ("variants", 1)):
         before, after = ({key[position] for key in plan} for plan in (was, now))
@@ -225,7 +225,7 @@ def _at(content: Any, path: tuple[str, ...]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A value on one line, without credentials of addresses."""
+    """A value on one line, without credentials in URLs."""
     if value is None:
         return "nothing"
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -237,7 +237,7 @@ _MODULES = (".js", ".mjs", ".cjs", ".ts")
 
 
 def drawn_values(declared: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Headers of which each request takes one of several values, drawn at random: one per line of a file.
+    """Headers whose value is drawn at random for each request, with the values: one per line of a file.
 
     Raises LoadstoneError when there are none.
     """
@@ -255,15 +255,15 @@ def drawn_values(declared: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def recorded_values(name: str, values: Sequence[str]) -> dict[str, Any]:
-    """What is recorded of the values: how many, and a mark that tells whether they changed, never what they are."""
+    """What is recorded about the values: how many, and a mark that shows whether they changed; never the values."""
     return {"values": len(values), "mark": redact.mark(name, "\n".join(values))}
 
 
 def recorded_script(declared: Mapping[str, Any], files: Iterable[str] = ()) -> dict[str, Any]:
     """A user's own script as it is recorded: content and digest, and what is given to it, without credentials.
 
-    `files` are those that it reads besides, relative to its folder: modules are recorded likewise, of others, which
-    may hold credentials, a mark. Raises LoadstoneError when one can't be read.
+    `files` are what else it reads, relative to its folder: modules are recorded in the same way; other files may
+    hold credentials, so only a mark is recorded. Raises LoadstoneError when one can't be read.
     """
     path = Path(declared["file"])
     found = {"file": declared["file"]} | _module(path, declared["file"])

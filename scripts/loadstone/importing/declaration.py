@@ -84,7 +84,7 @@ def _expanded(key: str, text: str, groups: Mapping[str, str | None]) -> str:
     def group(found: re.Match[str]) -> str:
         if found[1] not in groups:
             known = ", ".join(f"{{{name}}}" for name in groups) or "none"
-            raise Refusal(f"{key} names {found[0]}, which is no group of match; there is {known}")
+            raise Refusal(f"{key} names {found[0]}, which is not a group of match; its groups: {known}")
         value = groups[found[1]]
         if value is None:
             raise Refusal(f"{key} names {found[0]}, and that group of match took no part here")

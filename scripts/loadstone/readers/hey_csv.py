@@ -1,17 +1,17 @@
-"""hey's raw output (``hey -o csv``): a line per request that got an answer, in the order in which they ended.
+"""hey's raw output (``hey -o csv``): one line per request that got an answer, in the order in which requests ended.
 
 Times are in seconds with four decimals: the resolution is 0.1 ms (`RESOLUTION_NS`). ``response-time`` is from before
 the connection is asked for to the end of the body; ``offset``, the start since hey's own, stands for the absolute time
 that hey does not write. hey 0.1.1 and before write neither ``status-code`` nor ``offset``; both are then null. Bytes
 are never known. (hey's source, requester/requester.go and report.go.)
 
-What is not in the file, and leaves no trace in it:
+Missing from the file without a trace:
 
-- a request that failed without an answer (refused, reset, timed out). A run in which all failed is a header only.
-- all behind the first `MOST_ROWS` answers.
-- requests that were never sent: ``-c`` workers send ``n // c`` each, the rest of the division is dropped.
+- a request that failed without an answer (refused, reset, timed out). If all failed, the file has only a header.
+- everything after the first `MOST_ROWS` answers.
+- requests that were never sent: ``-c`` workers send ``n // c`` each, the remainder is dropped.
 
-So what is missing shows only by comparing rows with ``n // c * c``, where the declaration says it, or with rate x
+Missing requests only show when rows are compared with ``n // c * c``, where the declaration gives it, or with rate x
 duration.
 """
 
@@ -28,7 +28,7 @@ from loadstone.readers.stream import text_lines
 RESOLUTION_NS = 100_000
 MOST_ROWS = 1_000_000
 
-# `SCHEMA` and where in the run a request was sent: nanoseconds since hey was started.
+# `SCHEMA` plus when a request was sent: nanoseconds since hey was started.
 HEY_SCHEMA = SCHEMA.append(pa.field("offset_ns", pa.int64()))
 
 _HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
@@ -50,12 +50,12 @@ def _rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
     lines = text_lines(path, problems)
     has_codes = _HEADERS.get(next(lines, "").removeprefix("\ufeff").rstrip())
     if has_codes is None:
-        problems.damaged = problems.damaged or "its first line is not that of hey -o csv"
+        problems.damaged = problems.damaged or "its first line is not the header of hey -o csv"
         return
     match, seq = (_LONG if has_codes else _SHORT).fullmatch, 0
     for line, text in enumerate(lines, 2):
         if found := match(text):
-            # Exactly: the digits without their point are tenths of milliseconds.
+            # Exact: the digits without the point are tenths of milliseconds.
             seconds, decimals, code, sent_s, sent_decimals = found.groups()
             latency_ns = int(seconds + decimals) * RESOLUTION_NS
             if code:

@@ -1,4 +1,4 @@
-"""Section on lines fitted over the runs of a comparison: what each says, what it rests on, and its chart's data."""
+"""Section on lines fitted over the runs of a comparison: result, evidence and chart data of each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,9 +11,9 @@ _BAND_POINTS = 25
 
 
 def context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: str) -> list[dict[str, Any]]:
-    """Of each line a title, sentences and the evidence for ``fits.html``, and what its chart shows.
+    """Title, sentences and evidence of each line for ``fits.html``, and its chart's data.
 
-    `names` gives the series of a variant.
+    `names` maps a variant to its series.
     """
     return [
         {
@@ -59,7 +59,7 @@ def _what(each: Fitted) -> str:
 
 
 def _first(text: str) -> str:
-    """The text with a capital letter in front."""
+    """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
@@ -68,7 +68,7 @@ def _across(each: Fitted, load_unit: str) -> str:
 
 
 def _one(each: Fitted, load_unit: str) -> str:
-    """One of x: ``pod`` of ``pods``."""
+    """The singular of x: ``pod`` for ``pods``."""
     name = load_unit if each.fit.x == "rate" else each.fit.x
     if name == "requests/s":
         return "request/s"

@@ -28,7 +28,7 @@ from loadstone.tables.schema import ROWS
 # --- DuckDB for browsers ----------------------------------------------------------------------------------------------
 
 
-# What envs/setup.sh ask installs, below its folder of packages.
+# Files that ``envs/setup.sh ask`` installs, relative to its folder of packages.
 _DUCKDB = "@duckdb/duckdb-wasm/dist"
 _WASM = f"{_DUCKDB}/duckdb-eh.wasm"
 _LIBRARY = f"{_DUCKDB}/duckdb-browser-blocking.cjs"
@@ -39,9 +39,9 @@ _LICENSES = (
     ("FlatBuffers, in Apache Arrow", "flatbuffers/LICENSE"),
     ("tslib, in Apache Arrow", "tslib/LICENSE.txt"),
 )
-_PIECE = 1 << 20  # characters of a file, so that loading it has a progress
+_PIECE = 1 << 20  # characters per file, so that progress can be shown while loading
 
-# Both libraries look for what a page or Node.js gives them; here they find each other.
+# Both libraries look for globals of a page or of Node.js; this lets them find each other.
 _WORKER = """\
 {offline}
 (function () {{
@@ -57,7 +57,7 @@ return module.exports;
 
 @dataclass(frozen=True)
 class EnginePart:
-    """One part of the engine: its files, relative to the site, and how many bytes they have together."""
+    """One part of the engine: its files, relative to the site, and their total size in bytes."""
 
     name: str
     files: list[str]
@@ -65,7 +65,7 @@ class EnginePart:
 
 
 def write_engine(packages: Path, reports: Path) -> list[EnginePart]:
-    """Write DuckDB into the site, unless it is there. `packages` is where npm put it. LoadstoneError if it didn't."""
+    """Write DuckDB into the site, unless it is there. `packages` is npm's folder. LoadstoneError if it is missing."""
     folder = reports / "assets" / "duckdb"
     sources, texts = _read(packages)
     made_of = hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in sources.values())).hexdigest()
@@ -129,8 +129,8 @@ def _engine_part(folder: Path, name: str) -> EnginePart:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-# Every table that may be asked in the browser. Those that hold requests, samples, spans or figures printed by tools are
-# too large to be handed out whole.
+# The tables that can be queried in the browser. Tables of requests, samples, spans and figures printed by tools are too
+# large to be published.
 ASKED = (
     *("runs", "cells", "cells_all", "comparisons", "effects", "knees", "knee_shares", "layers", "interactions"),
     *("run_shapes", "sending", "senders", "time_bins", "error_causes", "history", "claims", "fits", "summaries"),
@@ -153,14 +153,14 @@ class Published:
 
 @dataclass(frozen=True)
 class Held:
-    """The campaigns that the published tables are about: the newest, as many as have room; and how many there are."""
+    """The campaigns of the published tables, the newest within `MOST_RUNS`, and how many there are in total."""
 
     campaigns: list[Campaign]
     of: int
 
 
 def newest_campaigns(tables: Path, campaigns: Sequence[Campaign]) -> Held:
-    """The newest of `campaigns` that together have at most `MOST_RUNS` runs, but one at least."""
+    """The newest of `campaigns` with at most `MOST_RUNS` runs in total, but at least one."""
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     chosen: list[Campaign] = []
     runs = 0
@@ -173,7 +173,7 @@ def newest_campaigns(tables: Path, campaigns: Sequence[Campaign]) -> Held:
 
 
 def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConnection:
-    """The published tables as the browser has them, in memory; `campaigns` are those of `newest_campaigns`."""
+    """The published tables in memory, as in the browser; `campaigns` are those of `newest_campaigns`."""
     connection = open_memory()
     with open_memory() as source:  # one for all: opening one takes longer than reading a small table
         for name in ASKED:
@@ -226,7 +226,7 @@ def _runs(tables: Path, campaign: Campaign) -> int:
 
 NAME = "ask.html"
 SHOWN = 1000  # rows of a result on the page
-DOWNLOADED = 200_000  # and in the file that it gives
+DOWNLOADED = 200_000  # and in the downloaded file
 # Queries with their titles, in the order in which they are offered.
 EXAMPLES = tuple(
     text.strip() for text in sql.load("query_examples").partition("\n\n")[2].split("\n;\n") if text.strip()
@@ -268,12 +268,12 @@ def build_ask(
 
 
 def examples(connection: duckdb.DuckDBPyConnection) -> list[dict[str, str]]:
-    """The examples that have an answer here, each with its title, which is its first line."""
+    """The examples that can be run here, each with its title, which is its first line."""
     found = []
     for text in EXAMPLES:
         try:
             answered = connection.execute(text).fetchone() is not None
-        except duckdb.CatalogException:  # of a table that this site does not have
+        except duckdb.CatalogException:  # it needs a table that this site does not have
             continue
         if answered:
             found.append({"title": text.partition("\n")[0].removeprefix("-- "), "sql": text})
@@ -281,7 +281,7 @@ def examples(connection: duckdb.DuckDBPyConnection) -> list[dict[str, str]]:
 
 
 def megabytes(size: int) -> str:
-    """How much has to be loaded, as people say it."""
+    """The size of what has to be loaded, for people."""
     return f"{max(size / 1e6, 0.1):.1f} MB"
 
 

@@ -1,7 +1,7 @@
 """What it takes to make a page again and to cite it: versions, seeds, checksums, code behind tables, and an RO-Crate.
 
 RO-Crate 1.2 (https://w3id.org/ro/crate/1.2): ``<page>-ro-crate-metadata.json`` describes a page,
-``ro-crate-metadata.json`` the site. License, authors and identifiers are those of the configuration, or missing.
+``ro-crate-metadata.json`` the site. License, authors and identifiers come from the configuration, or are missing.
 """
 
 import hashlib
@@ -58,13 +58,13 @@ class Evidence:
 
 
 def inputs(questions: Questions, takes: Callable[[Row], bool]) -> Inputs:
-    """The files behind a page; `takes` says of a run whether the page is about it. Asks table ``facts`` too."""
+    """The files behind a page; `takes` selects the page's runs. Table ``facts`` is queried too."""
     rows = filter(takes, questions.rows("page_inputs"))
     return Inputs(tuple(dict.fromkeys((row["results_sha256"], row["source"]) for row in rows)))
 
 
 def _line(digest: str, source: str) -> str:
-    """A line of ``sha256sum``, which escapes what would break it."""
+    """A line as ``sha256sum`` writes it, with backslashes and line ends escaped."""
     escaped = source.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"{'' if escaped == source else chr(92)}{digest}  {escaped}"
 
@@ -97,7 +97,7 @@ def context(name: str, evidence: Evidence) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    """Of what computes; Python's without the part that changes nothing."""
+    """Versions of Loadstone, Python (without its patch release) and the libraries that compute."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"Loadstone": __version__, "Python": python, **{name: version(name) for name in _LIBRARIES}}
 
@@ -121,7 +121,7 @@ Entity = dict[str, Any]
 
 @dataclass(frozen=True)
 class About:
-    """What a crate is about: its title, what it says of itself, and the campaigns that its figures come from.
+    """What a crate is about: its title and description, and the campaigns that its figures come from.
 
     `options` is the configuration's ``report``, which may name license, authors and identifier.
     """
@@ -138,7 +138,7 @@ def crate_of(page: Path) -> Path:
 
 
 def described_with(page: Path) -> list[Path]:
-    """The files that it describes: the page, the checksums of what it rests on, the data that it loads."""
+    """The files that it describes: the page, the checksums of its inputs, and the data that it loads."""
     checksums = [path for path in [page.with_suffix(".sha256")] if path.is_file()]
     return [page, *checksums, *sorted(page.with_suffix("").glob("*.js"))]
 
@@ -164,7 +164,7 @@ def write_page_crate(page: Path, about: About, evidence: Evidence) -> list[Path]
 
 
 def write_site_crate(reports: Path, about: About, pages: Iterable[str]) -> None:
-    """Write the crate of the whole site; `pages` are names of pages in it, of which those with a crate lead to it."""
+    """Write the crate of the whole site; `pages` are its pages by name; those that have a crate refer to it."""
     parts = []
     for name in sorted(pages):
         path = reports / name
@@ -258,7 +258,7 @@ def _collected_with(described: Iterable[Metadata]) -> list[Entity]:
 
 
 def _software(name: str, text: str, url: str | None) -> Entity:
-    """One program of one version; one of unknown address is no SoftwareApplication, which needs one."""
+    """One version of a program; a CreativeWork unless its URL is known, since a SoftwareApplication needs one."""
     key = hashlib.sha256(f"{name} {text}".encode()).hexdigest()[:12]
     found: Entity = {"@id": f"#software-{key}", "@type": "CreativeWork", "name": f"{name} {text}".strip()}
     found |= {"version": text} if text else {}

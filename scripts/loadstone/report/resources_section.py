@@ -7,7 +7,7 @@ from loadstone.report.numbers import counted, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.text import rate_text
 
-# From here on a load generator is said to have used nearly all its CPUs: what it waited for may then be itself.
+# From this share on, a load generator used nearly all its CPUs, and latencies may include waiting for it.
 NEARLY = 0.9
 TIME_BINS = 60
 
@@ -20,12 +20,12 @@ _NOTED = {"cpu_millicores": "millicores", "memory_mib": "MiB", "cpu_percent": "%
 
 
 def gather(questions: Questions) -> list[Row]:
-    """Per rate, variant and part what was used; empty where no run that counts has samples."""
+    """Resource usage per rate, variant and part; empty where no valid run has samples."""
     return questions.rows("page_resources", nearly=NEARLY)
 
 
 def context(rows: Sequence[Row], labels: Mapping[str, str]) -> dict[str, Any]:
-    """The variables of ``resources.html``. `labels` are those of variants, in the order of charts and tables."""
+    """The variables of ``resources.html``. `labels` are the variants' labels, in the order of charts and tables."""
     order = list(labels)
     known = [row for row in rows if row["variant"] in labels]
     places = {part: position for position, part in enumerate(_parts(known))}
@@ -40,7 +40,7 @@ def context(rows: Sequence[Row], labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def choices(rows: Sequence[Row]) -> dict[str, Any] | None:
-    """The parts that a reader chooses among, with their names, and the one that is shown first."""
+    """The parts to choose from, with their names, and the one shown first."""
     parts = _parts(rows)
     return {"parts": {_id(part): _label(part, parts) for part in parts}, "part": _id(parts[0])} if parts else None
 
@@ -65,7 +65,7 @@ def over_time(questions: Questions, rate: float) -> list[Row]:
 
 
 def per_run(questions: Questions, takes: Callable[[Row], bool], shown: int) -> dict[str, Any]:
-    """CPU and memory per run; nothing where there are more runs than a reader would look at one by one."""
+    """CPU and memory per run; no runs are listed when there are more than `shown`."""
     runs: dict[tuple[Any, ...], dict[str, Any]] = {}
     parts: dict[str, None] = {}
     for row in questions.rows("page_run_use"):
@@ -106,7 +106,7 @@ def _id(part: tuple[str, str]) -> str:
 
 
 def _label(part: tuple[str, str], parts: Any) -> str:
-    """Its name, with its scope where another part has the same."""
+    """The part's name, with its scope where another part has the same name."""
     if part in _NAMES:
         return _NAMES[part]
     scope, name = part
@@ -128,10 +128,10 @@ def _warnings(rows: Sequence[Row], labels: Mapping[str, str]) -> Iterator[str]:
 
 
 def _whole(number: float) -> float:
-    """Without a decimal point where there is nothing behind it."""
+    """A whole number without its decimal point."""
     return int(number) if number == int(number) else number
 
 
 def _short(value: float | None) -> float | None:
-    """Five digits are more than samples hold, and small."""
+    """Rounded to five digits: more than samples are accurate to, and small."""
     return None if value is None else float(f"{value:.{_DIGITS}g}")

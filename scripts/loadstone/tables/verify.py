@@ -74,7 +74,7 @@ def verify_archive(root: Path, tables: Path, log: Log) -> None:
     log(found.summary())
     if not found.is_intact:
         raise LoadstoneError(
-            f"the archive {root} is not what was recorded of it; the files are named above. Restore them from a "
+            f"the archive {root} differs from its recorded checksums; the files are named above. Restore them from a "
             f"copy, or accept a campaign as it is by removing its file below {tables / RECORDS}"
         )
 

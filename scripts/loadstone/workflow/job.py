@@ -47,7 +47,7 @@ class _WithoutPandas(MetaPathFinder):
 
     def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == "pandas":
-            raise ModuleNotFoundError("jobs of the workflow do without pandas", name=fullname)
+            raise ModuleNotFoundError("pandas is not imported in jobs of the workflow", name=fullname)
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """A snapshot of archive and tables: what the archive holds, which runs are missing, which tables are up to date.
 
-In: the checked configuration, both folders. Out: campaigns, missing runs and the names under which Snakemake is asked
-for work (`loadstone.workflow.markers`). Nothing here changes anything.
+In: the checked configuration and both folders. Out: campaigns, missing runs and the markers that Snakemake is asked for
+(`loadstone.workflow.markers`). Nothing here writes.
 
 The tables of a campaign are ``<tables>/.done/<campaign>/<nth>``, the rows of a trace dump ``<tables>/.dumps/<dump>/
-<nth>``; that campaigns came or went is ``<tables>/.inventory/<nth>``; the collection of a missing run is
-``<campaign>/<rate>/<variant>/<run>.<nth>`` below a folder of such markers. Whether a run was collected, the archive
-alone says.
+<nth>``; ``<tables>/.inventory/<nth>`` changes when campaigns are added or removed; a missing run is
+``<campaign>/<rate>/<variant>/<run>.<nth>`` in a folder of such markers. Only the archive shows whether a run was
+collected.
 """
 
 import hashlib
@@ -33,8 +33,8 @@ Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carr
 class Snapshot:
     """Taken once per command. `config` is the checked configuration.
 
-    `dump_owners` names the campaigns of trace dumps that lie above one. In a job on another machine `requested` is
-    what its command asked for: nothing else is there, whatever came since.
+    `dump_owners` names the campaigns of trace dumps that lie above one. In a job on another machine, `requested` is
+    what the command asked for; anything added since is ignored.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Snapshot:
         if not self.archive.exists() and any(self.tables.glob(".done/*/*/*/*")):
             raise LoadstoneError(
                 f"the archive {self.archive} does not exist, but the tables in {self.tables} were made from one: is it "
-                "mounted, and the name right? To start anew, remove those tables"
+                "mounted, and is the name right? To start again, remove those tables"
             )
 
     # --- what the archive holds ---
@@ -86,7 +86,7 @@ class Snapshot:
 
     @cached_property
     def missing(self) -> dict[Key, list[MissingRun]]:
-        """Per open campaign of this host that has a plan: its missing runs in order; empty when only to be closed."""
+        """The missing runs, in order, of each open campaign of this host with a plan; none if it only needs closing."""
         found = {}
         for key, listing in self.listings.items():
             if listing.campaign.host == self.host and listing.campaign.is_open and plan.has_plan(listing):
@@ -125,7 +125,7 @@ class Snapshot:
         return next_marker(self._folder(key), _COMPLETE)
 
     def last_completion(self, key: Key) -> str | None:
-        """The marker that the last end of a campaign left here, if any."""
+        """The marker of the last time a campaign ended here, if any."""
         return last_marker(self._folder(key), _COMPLETE)
 
     def put_back_marker(self) -> str:
@@ -140,7 +140,7 @@ class Snapshot:
     def tables_marker(self, key: Key, *, pending: bool) -> str:
         """The marker of a campaign's tables: the newest while they are up to date, else the next.
 
-        `pending` says that missing runs will be collected first.
+        `pending`: whether missing runs will be collected first.
         """
         if self.requested:
             return self.requested.tables["/".join(key)]
@@ -162,7 +162,7 @@ class Snapshot:
         return up_to_date_or_next(self.tables / ".inventory", self.inventory_fingerprint(*more))
 
     def inventory_fingerprint(self, *more: object) -> str:
-        """What that marker holds."""
+        """The content of that marker."""
         held = repr((sorted(self.listings), *more, sorted(self.dumps)))
         return hashlib.sha256(held.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
@@ -173,7 +173,7 @@ def key_of(campaign: Campaign) -> Key:
 
 
 def tables_fingerprint(tables: Path, listing: CampaignListing) -> str:
-    """Of a campaign's tables: its files in the archive, the version of tables, and the sizes of the tables' files."""
+    """Fingerprint of a campaign's tables: its archived files, the tables' version, and the sizes of their files."""
     return f"{listing.digest()} {VERSION} {layout.converted_digest(tables, listing.campaign)}"
 
 

@@ -138,7 +138,7 @@ class Keeper:
         refused += remove_claims(writer, record, self.declared.namespace)
         if refused:
             raise LoadstoneError(
-                f"not all could be put back on {self.cluster.host}; what was refused is still recorded:\n  "
+                f"not everything could be put back on {self.cluster.host}; what was refused is still recorded:\n  "
                 + "\n  ".join(refused)
             )
         self.records.clear(record)

@@ -1,14 +1,14 @@
 """Who may attack a cluster: one holder of one Lease (coordination.k8s.io) at a time, whatever user and machine.
 
-As client-go's leader election does it: whether a Lease has expired is judged by this machine's clock since the Lease
-was last *seen* to change, never by comparing two machines' clocks; it is taken over by a write that fails when somebody
-else was faster. Unlike there, the time in which the API server was away is not counted against the holder.
+As in client-go's leader election, this machine's clock decides whether a Lease has expired, counted from when the Lease
+was last *seen* to change; clocks of two machines are never compared. It is taken over by a write that fails when
+somebody else was faster. Unlike in client-go, time without the API server does not count against the holder.
 
-Sweeps whose Leases are in one namespace wait for each other. Two that were given another `target.namespace` each would
-not: a claim in each namespace of which a sweep scales deployments, a Lease object that nobody renews, shows the second.
-It is part of the record, and goes when that is put back; so one that is there belongs to a sweep that is under way or
-was killed. A claim is recorded before it exists, and nobody waits for its end: only the Lease in that sweep's own
-namespace shows whether the sweep lives, and others may have no right to read it.
+Sweeps whose Leases are in the same namespace wait for each other. Sweeps with different `target.namespace` would not.
+So each sweep leaves a claim, a Lease object that is never renewed, in every namespace where it scales deployments.
+The claim is part of the record and is removed when the cluster is put back, so an existing claim belongs to a sweep
+that is running or was killed. A claim is recorded before it is created, and nobody waits for its removal: only the
+Lease in that sweep's own namespace shows whether the sweep is alive, and others may have no right to read it.
 """
 
 import contextlib
@@ -39,12 +39,12 @@ from loadstone.errors import LoadstoneError, printable
 
 Log = Callable[[str], None]
 
-NAME = "loadstone"  # of the Lease that sweeps exclude each other by
+NAME = "loadstone"  # of the Lease that lets one sweep run at a time
 CLAIM = "loadstone-claim"
 _OF = "loadstone/lease-namespace"
 _FOLDER = "loadstone/folder"
 _POLL_S = 0.5
-_SHORTEST_S, _LONGEST_S = 1.0, 5.0  # that one call may take
+_SHORTEST_S, _LONGEST_S = 1.0, 5.0  # bounds on the timeout of one call
 
 
 class LeaseLostError(LoadstoneError):
@@ -73,7 +73,7 @@ class Lease:
     # --- Taking it ----------------------------------------------------------------------------------------------------
 
     def acquire(self, log: Log, stop: Callable[[], bool]) -> bool:
-        """Wait until the Lease is held; says for whom. False when `stop()` became true before.
+        """Wait for the Lease, logging who holds it. False when `stop()` became true first.
 
         Raises ClusterError when the API server refuses, or is away for longer than the cluster's patience, and
         LoadstoneError when the namespace is missing and can't be made.
@@ -107,7 +107,7 @@ class Lease:
         return self._known
 
     def _take(self, found: Object | None) -> None:
-        """Make it ours as of `found`. Raises ConflictError when it has changed since."""
+        """Take the Lease that was read as `found`. Raises ConflictError when it has changed since."""
         now, was = _now(), (found or {}).get("spec", {})
         if was.get("holderIdentity") not in (None, "", self._identity):
             self._log(f"taking over: {_describe(found)} has not renewed its Lease for too long")
@@ -115,7 +115,7 @@ class Lease:
         self._write(found, spec)
 
     def _write(self, found: Object | None, spec: Object) -> None:
-        """Hold it from now on: the time counts from before the call, so ours is over before another sees it expire."""
+        """Write us as holder. Time counts from before the call, so we stop before others see the Lease expire."""
         begun = clock()
         held = {
             "holderIdentity": self._identity,
@@ -152,7 +152,7 @@ class Lease:
     # --- Holding it ---------------------------------------------------------------------------------------------------
 
     def is_held(self) -> bool:
-        """Whether nobody else can hold it now, by what is known here; asks nobody."""
+        """Whether the Lease is surely ours now, without asking the API server."""
         return clock() < self.held_until()
 
     def held_until(self) -> float:
@@ -162,7 +162,7 @@ class Lease:
     def renew(self) -> None:
         """Hold it for longer. Raises LeaseLostError when another has taken it, ClusterError when that can't be known.
 
-        A Lease that has expired, but that nobody took, is ours still.
+        A Lease that has expired is still ours when nobody took it.
         """
         with self._lock:
             if self.lost.is_set() or self._renewed_at == -math.inf:
@@ -178,12 +178,12 @@ class Lease:
                 self._write(found, {})
 
     def _is_ours(self, found: Object | None) -> bool:
-        """One that was deleted is nobody's, and making it again fails when another was faster."""
+        """Also true for a deleted Lease: creating it again fails when somebody else was faster."""
         return found is None or found.get("spec", {}).get("holderIdentity") == self._identity
 
     @contextlib.contextmanager
     def renewing(self) -> Iterator[None]:
-        """Renew it inside of `with`, three times in its duration; `lost` is set when another has taken it."""
+        """Renew it inside `with`, three times per duration; `lost` is set when somebody else has taken it."""
         ended = threading.Event()
         thread = threading.Thread(target=self._keep_renewing, args=[ended], daemon=True)
         thread.start()
@@ -213,7 +213,7 @@ class Lease:
                 failing = False
 
     def release(self) -> None:
-        """Let the next one in at once. Does nothing to a Lease that another holds."""
+        """Give up the Lease, so that the next sweep can take it at once. Does nothing when somebody else holds it."""
         with self._lock:
             was_held, self._renewed_at = self._renewed_at != -math.inf, -math.inf
             while was_held and not self.lost.is_set():
@@ -226,7 +226,7 @@ class Lease:
                     return
 
     def holder(self) -> str:
-        """Who holds it, for messages; who was last seen to, when the API server is away."""
+        """Who holds it, for messages; the last known holder when the API server is away."""
         found = self._known
         with contextlib.suppress(ClusterError):
             found = self._quick.get(LEASE, self.namespace, self.name)
@@ -234,19 +234,19 @@ class Lease:
 
 
 class _Watched:
-    """How long another's Lease has been seen not to change."""
+    """How long somebody else's Lease has been unchanged."""
 
     def __init__(self, usual_s: float) -> None:
         self._usual_s = usual_s
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: for a while nobody could have renewed it."""
+        """Start again, after a time in which nobody could have renewed it."""
         self._version: Any = None
         self._since = 0.0
 
     def is_free(self, found: Object, identity: str) -> bool:
-        """Whether the Lease that was just read can be taken: nobody's, ours, or unchanged for its holder's duration."""
+        """Whether the Lease just read can be taken: no holder, ours, or unchanged for the holder's duration."""
         spec = found.get("spec", {})
         if spec.get("holderIdentity") in (None, "", identity):
             return True
@@ -257,7 +257,7 @@ class _Watched:
 
 
 def _now() -> str:
-    """For people: nothing compares it."""
+    """The time as text for people; never compared."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -276,7 +276,7 @@ def _describe(found: Object | None) -> str:
 
 
 def claim(writer: Writer, record: Record, lease_namespace: str) -> None:
-    """Mark the namespaces of a record. Raises LoadstoneError when one is marked by a sweep with another Lease."""
+    """Claim the namespaces of a record. Raises LoadstoneError when a sweep with another Lease has claimed one."""
     annotations = {_OF: lease_namespace, "loadstone/since": record.since}
     for namespace in record.claims:
         body = {"metadata": {"name": CLAIM, "annotations": annotations}, "spec": {"holderIdentity": record.holder}}
@@ -289,7 +289,7 @@ def claim(writer: Writer, record: Record, lease_namespace: str) -> None:
 
 
 def foreign_claim(cluster: Cluster, namespace: str, lease_namespace: str) -> str:
-    """Who has marked a namespace under another Lease, and what to do; empty when nobody has."""
+    """Who has claimed a namespace under another Lease, and what to do; empty when nobody has."""
     held = cluster.get(LEASE, namespace, CLAIM)
     if held is None or _lease_namespace(held) == lease_namespace:
         return ""
@@ -298,14 +298,13 @@ def foreign_claim(cluster: Cluster, namespace: str, lease_namespace: str) -> str
     return printable(
         f"deployments of the namespace {namespace} are scaled by the sweep of {who} (since "
         f"{(metadata.get('annotations') or {}).get('loadstone/since', '?')}), whose Lease is in the namespace {other} "
-        "instead of "
-        f"{lease_namespace}: give both the same target.namespace, so that they wait for each other. If that sweep was "
-        f"killed, put back what it changed: `snakemake --cores 1 restore` with `namespace: {other}`"
+        f"instead of {lease_namespace}: give both the same target.namespace, so that they wait for each other. If that "
+        f"sweep was killed, put back what it changed: `snakemake --cores 1 restore` with `namespace: {other}`"
     )
 
 
 def remove_claims(writer: Writer, record: Record, lease_namespace: str) -> list[str]:
-    """Remove the marks of a record; texts for what the cluster refused."""
+    """Remove the claims of a record; returns what the cluster refused."""
     refused: list[str] = []
     for namespace in record.claims:
         with noting_refusals(refused, f"Lease {namespace}/{CLAIM}"):

@@ -1,7 +1,7 @@
 """What a session changes in a cluster, written down before the first change: in the cluster and on disk.
 
-The ConfigMap is there for the next invocation from any machine; the file for when somebody deleted the ConfigMap. An
-id that the ConfigMap lists as restored makes a file of that id worthless, so that nothing is put back twice.
+The ConfigMap serves the next command from any machine; the file is for when somebody has deleted the ConfigMap. A file
+whose id the ConfigMap lists as restored is ignored, so that nothing is put back twice.
 """
 
 import json
@@ -47,14 +47,14 @@ class Changed:
 
 @dataclass(frozen=True)
 class Record:
-    """All that one session changes, in the order in which it is put back."""
+    """Everything that one session changes, in the order in which it is put back."""
 
     id: str
     holder: str
     since: str
     server: str
     objects: tuple[Changed, ...] = field(default=())
-    claims: tuple[str, ...] = field(default=())  # namespaces that bear its mark
+    claims: tuple[str, ...] = field(default=())  # namespaces that it has claimed
     namespace: str = ""  # of its Lease; empty in records of older versions
     load: str = ""  # where its load generators are; empty without any
 
@@ -68,7 +68,7 @@ class Record:
 
     @classmethod
     def decoded(cls, text: str, where: str) -> "Record":
-        """Inverse of `encoded`. Raises LoadstoneError that names `where` it stands when it can't be understood."""
+        """Inverse of `encoded`. Raises LoadstoneError that names `where` the text was when it is invalid."""
         try:
             content = json.loads(text)
             objects = tuple(
@@ -94,7 +94,7 @@ class Records:
     def find(self) -> Record | None:
         """What is still to be put back; None when the cluster is as it was.
 
-        Raises LoadstoneError when the file is of a sweep whose Lease is in another namespace: it may be under way.
+        Raises LoadstoneError when the file is from a sweep whose Lease is in another namespace: it may be running.
         """
         held = self._cluster.get(CONFIG_MAP, self._namespace, NAME)
         data = (held or {}).get("data") or {}
@@ -130,7 +130,7 @@ class Records:
         self._update(lambda data: data | {_KEY: text})
 
     def clear(self, record: Record) -> None:
-        """What this record says is put back; one of another id stays."""
+        """Remove this record, which has been put back; a record with another id stays."""
 
         def cleared(data: dict[str, str]) -> dict[str, str]:
             known = [*data.get(_RESTORED, "").split(), record.id]
