@@ -88,10 +88,10 @@ def test_a_wrong_file_is_named(tmp_path: Path, text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("app: {a: , b: {over: c}}", "app: b: over: 'c' is no canonical name of a variant of this app"),
-        ("app: {a: {aliases: [x]}, b: {over: [a, x]}}", "'x' is no canonical name"),
-        ("other: {x: }\napp: {b: {over: x}}", "'x' is no canonical name"),
-        ("app: {a: {over: a}}", "these variants form a circle of `over`: a over a$"),
+        ("app: {a: , b: {over: c}}", "app: b: over: 'c' is not a canonical name of a variant of this app"),
+        ("app: {a: {aliases: [x]}, b: {over: [a, x]}}", "'x' is not a canonical name"),
+        ("other: {x: }\napp: {b: {over: x}}", "'x' is not a canonical name"),
+        ("app: {a: {over: a}}", "`over` is circular for these variants: a over a$"),
         (
             "app: {z: {over: a}, a: {over: b}, b: {over: [c, d]}, c: , d: {over: a}}",
             "(a over b over d over a|b over d over a over b|d over a over b over d)$",

@@ -43,28 +43,28 @@ def test_groups_lead_nowhere_either(imports, entry, name):
     [
         (
             {"timestamp": "2020-08-24T15:46:00"},
-            "timestamp '2020-08-24T15:46:00' is no time with an offset; write it like",
+            "timestamp '2020-08-24T15:46:00' is not a time with an offset; write it like",
         ),
-        ({"timestamp": "yesterday"}, "no time with an offset"),
-        ({"timestamp": "2020-08-24"}, "no time with an offset"),
-        ({"rate": "fast"}, "the rate 'fast' is no positive number"),
-        ({"rate": 0}, "the rate '0' is no positive number"),
-        ({"rate": -5}, "no positive number"),
-        ({"rate": "1e400"}, "no positive number"),
-        ({"rate": "1,5"}, "no positive number"),
-        ({"run": 0}, "the run '0' is no whole number from 1 on"),
-        ({"run": -1}, "no whole number from 1 on"),
-        ({"run": "two"}, "no whole number from 1 on"),
-        ({"run": 1.5}, "no whole number from 1 on"),
-        ({"run": 10**12}, "no whole number from 1 on"),
+        ({"timestamp": "yesterday"}, "not a time with an offset"),
+        ({"timestamp": "2020-08-24"}, "not a time with an offset"),
+        ({"rate": "fast"}, "the rate 'fast' is not a positive number"),
+        ({"rate": 0}, "the rate '0' is not a positive number"),
+        ({"rate": -5}, "not a positive number"),
+        ({"rate": "1e400"}, "not a positive number"),
+        ({"rate": "1,5"}, "not a positive number"),
+        ({"run": 0}, "the run '0' is not a whole number of at least 1"),
+        ({"run": -1}, "not a whole number of at least 1"),
+        ({"run": "two"}, "not a whole number of at least 1"),
+        ({"run": 1.5}, "not a whole number of at least 1"),
+        ({"run": 10**12}, "not a whole number of at least 1"),
         ({"duration": "five minutes"}, "the duration 'five minutes' is none; write it like 60s"),
-        ({"started": "15:46"}, "started: '15:46' is no time with an offset"),
+        ({"started": "15:46"}, "started: '15:46' is not a time with an offset"),
         ({"zone": "CET"}, "the zone 'CET' is none; write the offset"),
         ({"generator": "k6"}, "the generator is 'k6', but the file is one of vegeta"),
         ({"variant": "{who}"}, "variant names {who}, which is not a group of match; its groups: none"),
         (
             {"match": "(?P<a>a)(?P<b>z)?", "variant": "{b}"},
-            "variant names {b}, and that group of match took no part here",
+            "variant names {b}, and that group of match matched nothing here",
         ),
         ({"match": "(?P<a>a)", "labels": {"pods": "{pods}"}}, "labels.pods names {pods}, which is not a group of"),
         ({"load_model": "closed"}, "vegeta sends open load, but load_model is closed"),
@@ -153,7 +153,7 @@ def test_another_content_never_replaces_what_is_there(imports, entry):
     imports.run()
     imports.write("old/a.txt", foreign.VEGETA.replace("79.87ms", "80ms"))
     (line,) = imports.refused()
-    assert f"old/a.txt: {imports.archive / CELL}/1.vegeta.txt is there with another content" in line
+    assert f"old/a.txt: {imports.archive / CELL}/1.vegeta.txt exists with different content" in line
 
 
 def test_a_run_is_imported_as_a_whole(imports, entry):
@@ -193,7 +193,7 @@ def test_what_nobody_says_is_not_guessed(imports, entry):
     )
     lines = sorted(imports.refused())
     assert "k6 knows several load models; say which it was" in lines[0]
-    assert "nobody says which load generator sent the requests" in lines[1]
+    assert "it is not known which load generator sent the requests" in lines[1]
     assert "no results of this run are imported; only samples" in lines[2] and len(lines) == 3
 
 
@@ -226,7 +226,7 @@ def test_a_result_that_is_a_link_is_not_taken_for_the_file(imports, entry):
     imports.run()
     (imports.archive / CELL / "1.vegeta.txt").unlink()
     (imports.archive / CELL / "1.vegeta.txt").symlink_to(source)
-    assert "is there with another content" in imports.refused()[0]
+    assert "exists with different content" in imports.refused()[0]
 
 
 def test_all_that_is_wrong_is_said_at_once(imports, entry):
@@ -252,7 +252,7 @@ def test_a_hostile_name_of_a_source_stays_on_one_line(imports, entry):
         ("[]", "declares nothing to import"),
         (
             "- {files: x, app: a, host: h, timestamp: t, variant: v, rate: 1, match: '('}",
-            "entry 1: match is no regular",
+            "entry 1: match is not a regular",
         ),
         ("- {files: x, app: a, host: h, timestamp: t, variant: v, rate: 1, load_model: fast}", "load_model"),
         (
@@ -288,6 +288,6 @@ def test_a_second_spelling_of_a_moment(imports, entry, other):
 
 def test_runs_and_users_are_written_in_plain_digits(one):
     (line,) = one(rate="٣")
-    assert "no positive number" in line
+    assert "not a positive number" in line
     (line,) = one(run="٣")
-    assert "no whole number" in line
+    assert "not a whole number" in line

@@ -157,7 +157,7 @@ def test_a_refusal_is_words_and_leaves_the_archive_alone(imported):
         file.write_text(yaml.safe_dump([yaml.safe_load(good)[0] | {"timestamp": "2021-08-08T16:24:44"}]))
         for arguments in (("-n", "import"), ("-c1", "import")):
             said = imported.run(*arguments, expect=1)
-            assert "config/imports.yaml, entry 1:" in said and "is no time with an offset" in said
+            assert "config/imports.yaml, entry 1:" in said and "is not a time with an offset" in said
             assert "Traceback" not in said
     finally:
         file.write_text(good)

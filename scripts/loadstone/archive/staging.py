@@ -85,7 +85,7 @@ class Staging:
         folder.mkdir(exist_ok=True)
         kept = folder / f"{leftover.name}.{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
         leftover.rename(kept)
-        log(f"{leftover.name} belonged to results that are gone; kept as {kept.relative_to(self.cell.path)}")
+        log(f"{leftover.name} belonged to results that no longer exist; kept as {kept.relative_to(self.cell.path)}")
 
 
 def checksums(sums: Mapping[str, str]) -> str:

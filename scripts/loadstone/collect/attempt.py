@@ -157,8 +157,8 @@ class Attempts:
         )
         text = (
             f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{lines}\n"
-            f"What is collected stays. Mend the cause; `snakemake --cores all` then tries them again and goes on, "
-            f"`snakemake --cores all report` reports what is there"
+            f"Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and goes on, "
+            f"`snakemake --cores all report` reports the results so far"
         )
         self._journal.said(f"error: {text}")
         raise GivenUpError(text)
@@ -181,9 +181,9 @@ def missing_text(campaign: Campaign) -> str:
     return (
         f"{campaign}: {len(missing_runs)} of {plan.planned_runs(listing)} planned runs have no result:\n"
         + "\n".join(lines)
-        + "\nWhat is collected stays. `snakemake --cores all` tries these runs again, `snakemake --cores all report` "
-        "reports what is there;\neach failed try is recorded beside the results (<run>.failure.<n>.json). To give the "
-        f"rest up: touch '{campaign.path / archive.ABANDONED}'"
+        + "\nCollected results are kept. `snakemake --cores all` retries these runs, `snakemake --cores all report` "
+        "reports the results so far;\neach failed try is recorded beside the results (<run>.failure.<n>.json). To give "
+        f"the rest up: touch '{campaign.path / archive.ABANDONED}'"
     )
 
 

@@ -85,7 +85,7 @@ def collect_run(
         _check_open(cell, run, host)
         staging = Staging(cell, run)
         if staging.is_sealed():
-            log(f"run {run} of {cell} was collected by a job that died at its very end; finishing it")
+            log(f"run {run} of {cell} was collected by a job that died while finishing; completing it")
         else:
             on_phase("target")
             try:
@@ -237,7 +237,7 @@ def _check_open(cell: Cell, run: int, host: str) -> None:
     if cell.campaign.host != host:
         raise LoadstoneError(f"{cell} is of the host {cell.campaign.host!r}; this one is {host!r}")
     if not cell.campaign.is_open:
-        raise LoadstoneError(f"{cell.campaign} is closed; nothing of it is attacked any more")
+        raise LoadstoneError(f"{cell.campaign} is closed; no more of its runs are collected")
     if not 1 <= run <= min(planned.runs or 0, len(planned.positions)):
         raise LoadstoneError(f"the plan of {cell} has no run {run}")
 

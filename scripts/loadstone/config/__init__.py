@@ -219,9 +219,11 @@ def _check_layers(where: str, over: dict[str, tuple[str, ...]]) -> None:
     for name, belows in over.items():
         for below in belows:
             if below not in over:
-                raise LoadstoneError(f"{where}: {name}: over: {below!r} is no canonical name of a variant of this app")
+                raise LoadstoneError(
+                    f"{where}: {name}: over: {below!r} is not a canonical name of a variant of this app"
+                )
     if circle := cycle(over):
-        raise LoadstoneError(f"{where}: these variants form a circle of `over`: {' over '.join(circle)}")
+        raise LoadstoneError(f"{where}: `over` is circular for these variants: {' over '.join(circle)}")
 
 
 def _check_history(where: str, untils: list[str]) -> None:

@@ -79,7 +79,7 @@ class _Run:
             for file in missing:
                 final = self.cell.path / file.name
                 if not self.staging.link(file.name) and sha256_of(final) != file.sha256:
-                    raise LoadstoneError(f"{final} has come there meanwhile with another content; it stays")
+                    raise LoadstoneError(f"{final} was created meanwhile with different content; it is kept")
                 log(f"{self.cell}/{file.name} from {file.source}")
             sync(self.cell.path)
             self._write_records()

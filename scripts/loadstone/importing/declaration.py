@@ -69,7 +69,7 @@ def _entry(number: int, entry: Mapping[str, Any], path: Path) -> Entry:
             match = re.compile(entry["match"])
         except re.error as error:
             raise LoadstoneError(
-                f"{path}, entry {number}: match is no regular expression: {error}. Groups are written (?P<name>...)"
+                f"{path}, entry {number}: match is not a regular expression: {error}. Groups are written (?P<name>...)"
             ) from None
     others = {key: _text(value) for key, value in entry.items() if key not in ("files", "format", "match", "labels")}
     labels = {str(name): _text(value) for name, value in entry.get("labels", {}).items()}
@@ -87,7 +87,7 @@ def _expanded(key: str, text: str, groups: Mapping[str, str | None]) -> str:
             raise Refusal(f"{key} names {found[0]}, which is not a group of match; its groups: {known}")
         value = groups[found[1]]
         if value is None:
-            raise Refusal(f"{key} names {found[0]}, and that group of match took no part here")
+            raise Refusal(f"{key} names {found[0]}, and that group of match matched nothing here")
         return value
 
     return _GROUP.sub(group, text)

@@ -132,7 +132,9 @@ def _place(source: Source, root: Path) -> _Placed:
 
     timestamp = _name("timestamp", value("timestamp") or "")
     if archive.parse_timestamp(timestamp) is None:
-        raise Refusal(f"the timestamp {timestamp!r} is no time with an offset; write it like 2023-09-27T14:43:27-07:00")
+        raise Refusal(
+            f"the timestamp {timestamp!r} is not a time with an offset; write it like 2023-09-27T14:43:27-07:00"
+        )
     campaign = Campaign(root, _name("app", value("app") or ""), _name("host", value("host") or ""), timestamp)
     cell = Cell(campaign, _rate(value("rate") or ""), _name("variant", value("variant") or ""))
     facts = {key: text for key in (*_FACTS, "started", "description") if (text := value(key)) is not None}
@@ -166,13 +168,13 @@ def _name(key: str, text: str) -> str:
 def _rate(text: str) -> str:
     rate = archive.parse_rate(text)
     if rate is None or rate > 1e12:
-        raise Refusal(f"the rate {text!r} is no positive number: requests/s, or users of closed load")
+        raise Refusal(f"the rate {text!r} is not a positive number: requests/s, or users of closed load")
     return rate_text(rate)
 
 
 def _run(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < _LARGEST_RUN):
-        raise Refusal(f"the run {text!r} is no whole number from 1 on")
+        raise Refusal(f"the run {text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -180,7 +182,7 @@ def _check_facts(facts: Mapping[str, str]) -> None:
     if "duration" in facts and not metadata.parse_duration(facts["duration"]):
         raise Refusal(f"the duration {facts['duration']!r} is none; write it like 60s, 5m or 1m30s")
     if "started" in facts and archive.parse_timestamp(facts["started"]) is None:
-        raise Refusal(f"started: {facts['started']!r} is no time with an offset, like 2023-09-27T14:43:27-07:00")
+        raise Refusal(f"started: {facts['started']!r} is not a time with an offset, like 2023-09-27T14:43:27-07:00")
     if "unit" in facts and facts["unit"] not in UNITS_NS:
         raise Refusal(f"the unit {facts['unit']!r} is none of latencies; it is one of s, ms, us, ns")
     if "zone" in facts and archive.parse_timestamp(f"2000-01-01T00:00:00{facts['zone']}") is None:
@@ -330,7 +332,7 @@ def _metadata(cell: Cell, placed: Iterable[_Placed]) -> dict[str, Any]:
     if generator is None and all(_is_of_resources(each.source) for each in placed):
         raise Refusal(f"{cell}: no results of this run are imported; only samples")
     if generator is None:
-        raise Refusal(f"{cell}: nobody says which load generator sent the requests; say it: generator: wrk2")
+        raise Refusal(f"{cell}: it is not known which load generator sent the requests; declare it: generator: wrk2")
     load_model = _load_model(cell, generator, facts.get("load_model"))
     options = {"duration": facts["duration"]} if "duration" in facts else {}
     found: dict[str, Any] = {
@@ -425,7 +427,7 @@ def _file(cell: Cell, placed: _Placed) -> PlannedFile:
     is_there = os.path.lexists(path)
     if is_there and (path.is_symlink() or _sha256(path) != digest):
         raise Refusal(
-            f"{path} is there with another content. An import never replaces a result: give this file another run, or "
+            f"{path} exists with different content. An import never replaces a result: give this file another run, or "
             "remove that one if it is of no use"
         )
     return PlannedFile(placed.name, source, digest, is_there)

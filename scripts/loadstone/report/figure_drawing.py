@@ -89,7 +89,7 @@ def settings(declared: Mapping[str, Any]) -> Settings:
 def length(text: str) -> float:
     """``8.5cm`` in points. Raises LoadstoneError."""
     if (found := _LENGTH.fullmatch(text)) is None:
-        raise LoadstoneError(f"figures: {text!r} is no length such as 8.5cm, 85mm, 3.3in or 240pt")
+        raise LoadstoneError(f"figures: {text!r} is not a length such as 8.5cm, 85mm, 3.3in or 240pt")
     return float(found[1]) * _POINTS[found[2]]
 
 

@@ -50,7 +50,7 @@ class Page:
             return {}
         found = _RECEIVED.match(file.read_text("utf-8"))
         if found is None:
-            raise LoadstoneError(f"{file} is no data of a page: `snakemake --cores all report` makes it again")
+            raise LoadstoneError(f"{file} is not the data of a page: `snakemake --cores all report` rebuilds it")
         content: Mapping[str, Any] = json.loads(f"[{found[1]}]")[1]
         return content
 

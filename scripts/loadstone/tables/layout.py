@@ -188,7 +188,7 @@ def check_database_owner(tables: Path) -> None:
     if owner != tables.name and (other / ".done").is_dir():
         raise LoadstoneError(
             f"{database_of(tables)} shows the tables in {other}; those in {tables} need a folder of their own above "
-            f"them, such as {tables.parent / tables.name / 'tables'}. If {other} is of no use any more, remove it"
+            f"them, such as {tables.parent / tables.name / 'tables'}. If {other} is no longer needed, remove it"
         )
 
 

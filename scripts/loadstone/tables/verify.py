@@ -86,7 +86,7 @@ def verify(root: Path, tables: Path, log: Log) -> Findings:
     begin with a dot are no part of the archive.
     """
     if not root.is_dir():
-        raise LoadstoneError(f"the archive {root} is no folder; there is nothing to verify")
+        raise LoadstoneError(f"the archive {root} is not a folder; there is nothing to verify")
     groups = _grouped(root)
     for group in _recorded_groups(tables):
         groups.setdefault(group, {})

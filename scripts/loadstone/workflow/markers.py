@@ -87,7 +87,7 @@ def read_requested(path: Path, command: str | None) -> Requested:
         requested = Requested(**json.loads(path.read_bytes().decode("utf-8", "surrogateescape")))
     except FileNotFoundError:
         raise LoadstoneError(
-            f"this job finds no {path.absolute()}, which the command that asked for it has written: machines of a "
+            f"this job cannot find {path.absolute()}, which its command has written: machines of a "
             "scheduler must see this folder, the archive, tables and reports under the same names"
         ) from None
     if requested.command != command:

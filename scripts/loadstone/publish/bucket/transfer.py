@@ -427,7 +427,7 @@ class _CampaignPull(_Campaign):
                 target.write(chunk)
         sync(file)
         if file.stat().st_size != self._there[path].size:
-            raise OSError(f"{text(path)} was replaced in the bucket while it was fetched")
+            raise OSError(f"{text(path)} was replaced in the bucket during the transfer")
 
     def _appear(self, missing: list[str], staging: Path) -> None:
         """In the order of `TransferUnit`: main results last. What has taken a name meanwhile stays."""

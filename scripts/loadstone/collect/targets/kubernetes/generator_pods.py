@@ -67,7 +67,7 @@ def start(job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[tuple[
     """The generators of a run, in the session of this command."""
     declared = Declared.of(job.target, job.cell.campaign.host)
     if declared.generators is None:
-        raise LoadstoneError(f"{job.cell} is to be attacked from the cluster, but target.generators is not declared")
+        raise LoadstoneError(f"{job.cell} needs load generators in the cluster, but target.generators is not declared")
     cluster = Cluster(declared.context, patience_s=declared.patience_s, log=job.log)
     state = session.fence(declared.patience_s)
     made = PodFleet(cluster, declared, state.record, plans, outputs)

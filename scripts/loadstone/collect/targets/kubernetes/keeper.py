@@ -143,7 +143,7 @@ class Keeper:
             )
         self.records.clear(record)
         if outcome.left:
-            self.log("left as it is, for others have changed it meanwhile:\n  " + "\n  ".join(outcome.left))
+            self.log("not put back, because somebody else has changed it meanwhile:\n  " + "\n  ".join(outcome.left))
             self.code = LEFT_SOME
         if not record.objects:
             return

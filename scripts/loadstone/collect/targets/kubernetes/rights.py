@@ -97,7 +97,7 @@ def check(cluster: Cluster, declared: Declared) -> None:
         if exists[namespace] is None
     ]
     raise LoadstoneError(
-        f"you may not do all that a sweep needs on {cluster.host}; nothing was changed. Missing:\n  "
+        f"you lack rights that a sweep needs on {cluster.host}; nothing was changed. Missing:\n  "
         + "\n  ".join(lines)
         + "\n`snakemake --cores 1 rights` prints the Roles and RoleBindings to apply"
     )

@@ -98,7 +98,7 @@ class _Surveyor:
             if known is not None:
                 raise LoadstoneError("it is declared twice for one deployment; join the two into one")
             if variant.name not in self.replicas.get(key, {}):
-                raise LoadstoneError("that is none of the deployments of the variant")
+                raise LoadstoneError("that is not a deployment of the variant")
             before = self.objects[key]
             there = [each["name"] for each in _containers(before)]
             if strange := [name for name in change.containers if name not in there]:
@@ -186,7 +186,9 @@ def survey(cluster: Cluster, declared: Declared, needed: Iterable[str]) -> Surve
     it.autoscalers()
     flux = it.flux()
     if it.faults:
-        raise LoadstoneError("the cluster is not as it is declared; nothing was changed:\n  " + "\n  ".join(it.faults))
+        raise LoadstoneError(
+            "the cluster differs from its declaration; nothing was changed:\n  " + "\n  ".join(it.faults)
+        )
     return Survey((*it.changed(), *flux), tuple(it.notes))
 
 
