@@ -182,7 +182,7 @@ def test_restore_from_another_checkout(
     # Meanwhile somebody scales a deployment and makes another anew.
     shop.spaces["istio"].scale("back", 7)
     output = elsewhere.run("--cores", "1", "restore", expect=1)
-    assert "left as it is" in output and f"{shop.name('istio')}/back: spec.replicas is now 7" in output
+    assert "not put back, because" in output and f"{shop.name('istio')}/back: spec.replicas is now 7" in output
     state = shop.state()
     assert state["istio"]["Deployment back"]["spec"].pop("replicas") == 7
     assert before["istio"]["Deployment back"]["spec"].pop("replicas") == 1
