@@ -358,7 +358,9 @@ def test_latencies_that_are_missing_are_told(tmp_path):
     ]
 
 
-def test_figures_of_very_many_periods_are_bounded(tmp_path, monkeypatch):
+def test_figures_of_very_many_periods_are_bounded_and_that_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(artillery, "MOST_FIGURES", 10)
-    said = report(written(tmp_path, periods(*([[1000000]] * 20))))
+    problems = Problems()
+    said = artillery.FORMATS["artillery.json"].report(written(tmp_path, periods(*([[1000000]] * 20))), problems)
     assert len([figure for figure in said.figures if figure.section]) == 10
+    assert problems.texts() == ["is damaged: it has more than 10 figures, and the rest is left out"]

@@ -35,6 +35,7 @@ from loadstone.readers.base import (
     Problems,
     Report,
     batch_of,
+    bounded,
     json_number,
     latency_column,
 )
@@ -43,7 +44,7 @@ from loadstone.readers.json_stream import Document, read_document
 RESOLUTION_NS = 1_000_000
 ARTILLERY_SCHEMA = SCHEMA.append(pa.field("phase", pa.string()))
 
-MOST_FIGURES = 200_000  # those of a day of periods; what is more is left out
+MOST_FIGURES = 200_000  # those of a day of periods
 _MOST_NS = 1 << 62
 _MOST_CODE = 1 << 31
 
@@ -110,7 +111,7 @@ def report(path: Path, problems: Problems) -> Report | None:
         found = _second_report(outline.aggregate)
     else:
         found = _first_report(outline.aggregate, outline.ended_s, outline.last_arrivals)
-    found.figures += outline.figures
+    found.figures += bounded(outline.figures, MOST_FIGURES, problems)
     found.facts["load_model"] = "open"
     return found
 
@@ -141,7 +142,7 @@ def _add_period(outline: _Outline, content: dict[str, Any]) -> None:
     if json_number(content.get("scenariosCreated")):
         outline.last_arrivals = len(outline.ended_s) - 1
     find, section = (_second_figures, _period_begun) if outline.is_second else (_first_figures, _period_ended)
-    outline.figures += islice(find(section(content), content), max(0, MOST_FIGURES - len(outline.figures)))
+    outline.figures += islice(find(section(content), content), max(0, MOST_FIGURES + 1 - len(outline.figures)))
 
 
 # --- the parts of a report --------------------------------------------------------------------------------------------

@@ -72,6 +72,13 @@ class Problems:
         return found
 
 
+def bounded(figures: list[Any], most: int, problems: Problems) -> list[Any]:
+    """The first `most` figures of a report; that there are more is a problem."""
+    if len(figures) > most:
+        problems.damaged = problems.damaged or f"it has more than {most:,} figures, and the rest is left out"
+    return figures[:most]
+
+
 def batch_of(columns: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
     """Columns of equal length as a batch of `schema`; those that are not given are null."""
     count = len(next(iter(columns.values())))

@@ -15,7 +15,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from loadstone.readers.base import NS_PER_MS, Figure, Format, Problems, Report, json_number, json_text, latency_column
+from loadstone.readers.base import (
+    NS_PER_MS,
+    Figure,
+    Format,
+    Problems,
+    Report,
+    bounded,
+    json_number,
+    json_text,
+    latency_column,
+)
 from loadstone.readers.k6_raw import DURATION, REQUESTS
 from loadstone.readers.stream import read_object
 
@@ -50,7 +60,7 @@ def report(path: Path, problems: Problems) -> Report | None:
     if not found.figures:
         problems.damaged = "it is no summary of k6"
         return None
-    del found.figures[_MOST_FIGURES:]
+    found.figures = bounded(found.figures, _MOST_FIGURES, problems)
     found.summary = summary(found.figures)
     return found
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from loadstone.readers.base import Figure, Format, Phase, Problems, Report, duration_ns, number
+from loadstone.readers.base import Figure, Format, Phase, Problems, Report, bounded, duration_ns, number
 from loadstone.readers.k6_summary import CHECK, THRESHOLDS, check_metric, summary
 from loadstone.readers.stream import read_lines
 
@@ -211,7 +211,7 @@ class _Text:
         known = self.known.get(key)
         # Groups may have checks of the same name, which k6 lists without them.
         self.repeated = self.repeated or (known not in (None, figure) and not figure.metric.startswith(CHECK))
-        if not self.repeated and known != figure and len(self.figures) < _MOST_FIGURES:
+        if not self.repeated and known != figure and len(self.figures) <= _MOST_FIGURES:
             self.known[key] = figure
             self.figures.append(figure)
 
@@ -244,7 +244,7 @@ def report(path: Path, problems: Problems) -> Report | None:
         problems.damaged = problems.damaged or "it holds figures of more than one run"
     return Report(
         summary=summary(found.figures),
-        figures=found.figures,
+        figures=bounded(found.figures, _MOST_FIGURES, problems),
         phases=found.execution.phases(),
         facts=found.execution.facts(),
     )
