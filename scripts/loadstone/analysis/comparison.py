@@ -31,7 +31,7 @@ from loadstone.tables import database, layout, schema
 _Row = dict[str, Any]
 
 _COLUMNS = schema.TABLES["comparisons"].names
-_TAKEN = _COLUMNS[_COLUMNS.index("n_requests") :]  # of the pooled requests of its runs, as a cell has them
+_POOLED = _COLUMNS[_COLUMNS.index("n_requests") :]  # of the pooled requests of its runs, as a cell has them
 _RUN = ("app", "host", "timestamp", "variant", "rate", "variant_dir", "run")
 _ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
 
@@ -171,7 +171,7 @@ def _columns(found: _Pooled | None) -> _Row:
     if not found:
         return {"all_raw_data_n_runs": 0}
     figures = found.figures
-    return {name: figures[name] for name in _TAKEN if name in figures} | {
+    return {name: figures[name] for name in _POOLED if name in figures} | {
         f"all_raw_data_{name}": figures[name] for name in _ALL_RAW_DATA
     }
 

@@ -19,7 +19,7 @@ def write_new(path: Path, content: bytes) -> bool:
 
     Written beside, fsynced, then given its name, so it appears complete or not at all.
     """
-    with _beside(path) as temporary:
+    with _temporary(path) as temporary:
         temporary.write_bytes(content)
         sync(temporary)
         try:
@@ -49,7 +49,7 @@ def give_name(staged: Path, path: Path) -> None:
 def replace(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a derived file, replacing the former one in one step; nobody to whom `mode` denies it ever reads it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _beside(path) as temporary:
+    with _temporary(path) as temporary:
         temporary.chmod(mode)
         temporary.write_bytes(content)
         temporary.replace(path)
@@ -80,7 +80,7 @@ def sha256_of(path: Path) -> str:
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[Path]:
+def _temporary(path: Path) -> Iterator[Path]:
     """A fresh temporary name in the same folder, hidden from scans; gone at the end unless it was renamed."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     os.fchmod(descriptor, 0o644)

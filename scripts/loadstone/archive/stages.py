@@ -78,7 +78,7 @@ def apart(stages: Sequence[Stage]) -> list[Attack]:
 
 def integral(stage: Stage) -> int:
     """Requests of a stage: number n (from 0) is due when the integral of the rate is n."""
-    return _due((stage.rate or 0.0) + ((stage.to or 0.0) - (stage.rate or 0.0)) / 2, stage.duration_s)
+    return _n_requests((stage.rate or 0.0) + ((stage.to or 0.0) - (stage.rate or 0.0)) / 2, stage.duration_s)
 
 
 def steps(stage: Stage) -> list[tuple[float, int]]:
@@ -88,11 +88,11 @@ def steps(stage: Stage) -> list[tuple[float, int]]:
     """
     rate, to, duration_s = stage.rate or 0.0, stage.to or 0.0, stage.duration_s
     if rate == to:
-        return [_step(duration_s, _due(rate, duration_s))]
+        return [_step(duration_s, _n_requests(rate, duration_s))]
     found, before = [], 0
     for start in range(math.ceil(duration_s)):
         end = min(start + 1.0, duration_s)
-        due = _due(rate + (to - rate) * end / 2 / duration_s, end)
+        due = _n_requests(rate + (to - rate) * end / 2 / duration_s, end)
         found.append(_step(end - start, due - before))
         before = due
     return found
@@ -114,7 +114,7 @@ def ticks(duration_s: float, requests: int) -> int:
     return math.floor(duration_ms * 1000 / tick_us) if tick_us else requests
 
 
-def _due(rate: float, duration_s: float) -> int:
+def _n_requests(rate: float, duration_s: float) -> int:
     return math.ceil(rate * duration_s - 1e-6)
 
 

@@ -318,17 +318,17 @@ def _require(programs: Mapping[str, str], commands: Mapping[str, Sequence[str]])
         try:
             find(program)
         except LoadstoneError as error:
-            faults.append(f"{error}{_seen_from(program) if os.sep in program else ''}")
+            faults.append(f"{error}{_relative(program) if os.sep in program else ''}")
     for process, command in commands.items():
         for argument in command[1:]:
             text = argument.partition("=")[2] if argument.startswith("-") else argument
             if Path(text).suffix in _READ and not re.search(r"\s|://", text) and not _exists(Path(text)):
-                faults.append(f"the process {process!r} names the file {text}, which does not exist{_seen_from(text)}")
+                faults.append(f"the process {process!r} names the file {text}, which does not exist{_relative(text)}")
     if faults:
         raise LoadstoneError("the sweep cannot be opened:\n" + "\n".join(f"  {text}" for text in faults))
 
 
-def _seen_from(path: str) -> str:
+def _relative(path: str) -> str:
     return "" if Path(path).is_absolute() else f" (relative paths count from {Path.cwd()})"
 
 

@@ -29,7 +29,7 @@ def validate(content: object, schema: str, name: str, file: Path | None = None) 
     faults = Draft202012Validator(json.loads((SCHEMAS / schema).read_text())).iter_errors(content)
     if found := sorted(faults, key=lambda fault: [*map(str, fault.absolute_path)]):
         written = _composed(file or Path(name))
-        lines = [f"  {_place(path, content, written)}: {text}" for fault in found for path, text in _said(fault)]
+        lines = [f"  {_place(path, content, written)}: {text}" for fault in found for path, text in _fault_texts(fault)]
         raise LoadstoneError("\n".join([f"{name} is not valid:", *lines]))
 
 
@@ -107,7 +107,7 @@ _EXPECTED = {
 _LONGEST = 80
 
 
-def _said(fault: ValidationError) -> Iterator[tuple[Sequence[Any], str]]:
+def _fault_texts(fault: ValidationError) -> Iterator[tuple[Sequence[Any], str]]:
     path: list[Any] = list(fault.absolute_path)
     schema: Any = fault.schema
     value: Any = fault.validator_value

@@ -272,7 +272,7 @@ class _Planner:
     def _check_spelling(self, campaign: Campaign) -> None:
         """A moment has one timestamp; a second text for it would be a second campaign of the same runs."""
         declared_too = {cell.campaign for cell in self.placed}
-        for other in sorted({*declared_too, *_beside(campaign)}):
+        for other in sorted({*declared_too, *_siblings(campaign)}):
             is_same = (other.app, other.host, other.instant) == (campaign.app, campaign.host, campaign.instant)
             if is_same and other != campaign:
                 where = "declared too" if other in declared_too else "in the archive"
@@ -390,7 +390,7 @@ def _check_folders(cell: Cell) -> None:
             raise Refusal(f"{folder} is no folder")
 
 
-def _beside(campaign: Campaign) -> list[Campaign]:
+def _siblings(campaign: Campaign) -> list[Campaign]:
     """The archive's campaigns of the same app and host."""
     folder = campaign.path.parent
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []

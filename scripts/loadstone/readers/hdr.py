@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from loadstone.readers.base import PERCENTILES, UNITS_NS, Bin, Figure, Format, Problems, Report, number
-from loadstone.readers.stream import of_text
+from loadstone.readers.stream import text_reader
 
 DEFAULT_UNIT = "ms"
 
@@ -189,5 +189,5 @@ def _add_footer(footer: dict[str, str], unit_ns: int, found: Report, problems: P
 
 
 FORMATS = {
-    "hdr.csv": Format(unit_report=of_text(parse), begins=rb'(?:#[^\n]*\n)*\s*"?Value[^\n]{0,20}Percentile'),
+    "hdr.csv": Format(unit_report=text_reader(parse), begins=rb'(?:#[^\n]*\n)*\s*"?Value[^\n]{0,20}Percentile'),
 }

@@ -33,7 +33,7 @@ from pathlib import Path
 
 from loadstone.archive import ASKED_AT, RESOURCE_COLUMNS
 from loadstone.readers.base import Figure, Format, Problems, Report, Sample, instant, number
-from loadstone.readers.stream import csv_records, of_text, read_text, text_lines
+from loadstone.readers.stream import csv_records, read_text, text_lines, text_reader
 
 _CPU, _MEMORY = RESOURCE_COLUMNS[3:]
 
@@ -271,6 +271,6 @@ def _add(given: dict[str, str], found: Report) -> bool:
 FORMATS = {
     "resources.csv": Format(samples=lambda path, problems, _: read(path, problems), begins=b"sampled_at,scope,name,"),
     "resource-usage.log": Format(samples=read_log, begins=rb"Timestamp, ?Namespace,"),
-    "resource-summary.txt": Format(report=of_text(parse_table), contains=rb"^[ \t]*Namespace[ \t,]+CPU_min\b"),
-    "figures.csv": Format(report=of_text(parse_notes), begins=b"label,scope,name,"),
+    "resource-summary.txt": Format(report=text_reader(parse_table), contains=rb"^[ \t]*Namespace[ \t,]+CPU_min\b"),
+    "figures.csv": Format(report=text_reader(parse_notes), begins=b"label,scope,name,"),
 }

@@ -178,7 +178,7 @@ def read_text(path: Path, problems: Problems) -> str | None:
     return None if content is None else decode(content)
 
 
-def of_text(parse: Callable[..., Report | None]) -> Callable[..., Report | None]:
+def text_reader(parse: Callable[..., Report | None]) -> Callable[..., Report | None]:
     """What reads a report out of a small text file, by what reads it out of the text; both may be given a unit."""
 
     def report(path: Path, problems: Problems, *unit: str | None) -> Report | None:

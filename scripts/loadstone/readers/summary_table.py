@@ -16,7 +16,7 @@ from fractions import Fraction
 from operator import itemgetter
 
 from loadstone.readers.base import UNITS_NS, Figure, Format, Problems, Report, duration_ns, latency_column, number
-from loadstone.readers.stream import decode, of_text
+from loadstone.readers.stream import decode, text_reader
 
 _LONGEST_NAME = 60
 _LEAST = 2  # statistics of latency that make a line the one of names
@@ -147,4 +147,4 @@ def _latency(text: str, unit: str | None) -> Fraction | None:
     return None if unit is None else plain * UNITS_NS[unit]
 
 
-FORMATS = {"summary.csv": Format(unit_report=of_text(parse))}
+FORMATS = {"summary.csv": Format(unit_report=text_reader(parse))}

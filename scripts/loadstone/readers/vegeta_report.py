@@ -25,7 +25,7 @@ from loadstone.readers.base import (
     latency_column,
     number,
 )
-from loadstone.readers.stream import of_text, read_object
+from loadstone.readers.stream import read_object, text_reader
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
@@ -201,6 +201,6 @@ def _check_rate(values: _Values, problems: Problems) -> None:
 FORMATS = {
     "summary.json": Format(report=json_report, resolution_ns=1, begins=rb'\s*\{\s*"latencies"\s*:'),
     "vegeta.txt": Format(
-        "vegeta", report=of_text(parse_text), resolution_ns=1, contains=rb"^[ \t]*Requests[ \t]+\[total"
+        "vegeta", report=text_reader(parse_text), resolution_ns=1, contains=rb"^[ \t]*Requests[ \t]+\[total"
     ),
 }

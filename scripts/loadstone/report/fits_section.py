@@ -18,7 +18,7 @@ def context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: st
     return [
         {
             "title": _first(f"{_what(each)} by {_across(each, load_unit)}"),
-            "says": _said(each, load_unit) if each.line else "",
+            "says": _sentence(each, load_unit) if each.line else "",
             "problem": each.problem,
             "rests": _rests(each, load_unit),
             "axes": (_first(_across(each, load_unit)), f"{_first(_what(each))} ({each.fit.unit})"),
@@ -75,7 +75,7 @@ def _one(each: Fitted, load_unit: str) -> str:
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
 
 
-def _said(each: Fitted, load_unit: str) -> str:
+def _sentence(each: Fitted, load_unit: str) -> str:
     line, unit, one = each.line, each.fit.unit, _one(each, load_unit)
     assert line is not None
     sure, span = share(line.confidence), _span(line.slope_low, line.slope_high)

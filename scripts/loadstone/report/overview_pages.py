@@ -18,7 +18,7 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report.numbers import LOAD_MODELS, counted, distinct, rate_name
 from loadstone.report.output import partials, template_text
-from loadstone.report.progress_page import in_words
+from loadstone.report.progress_page import states_text
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.site_layout import slug
 from loadstone.tables.layout import campaign_key, text
@@ -48,7 +48,7 @@ STATES = {
     "failed": ("✕", "Failed", "was tried and gave no result"),
     "missing": ("□", "Missing", "was planned and never tried"),
 }
-_AMISS = ("suggested", "excluded", "failed", "missing")
+_WITH_PROBLEMS = ("suggested", "excluded", "failed", "missing")
 
 
 def key_of(row: Row) -> Key:
@@ -88,7 +88,7 @@ def quality_context(
             "n_problems": _first(problems[entry["key"]], "n_problems"),
             "suggestions": in_order(suggested[entry["key"]], entry["labels"]),
             "n_suggestions": _first(suggested[entry["key"]], "n_suggestions"),
-            "amiss": any(entry["counts"][state] for state in _AMISS),
+            "amiss": any(entry["counts"][state] for state in _WITH_PROBLEMS),
         }
         for entry in entries
     ]
@@ -136,7 +136,7 @@ def _map(entry: Mapping[str, Any], *, is_drawn: bool) -> dict[str, Any]:
     rows = []
     for rate in sorted({rate for rate, _ in by_place}):
         cells = [by_place.get((rate, variant), []) for variant in labels]
-        words = [in_words(((run["run"], run["state"]) for run in runs), STATES) for runs in cells]
+        words = [states_text(((run["run"], run["state"]) for run in runs), STATES) for runs in cells]
         marks = [_marks(runs) if is_drawn else "" for runs in cells]
         rows.append((rate_text(rate), list(zip(marks, words, strict=True))))
     return {"variants": list(labels.values()), "rows": rows}

@@ -164,7 +164,7 @@ class ProgressPage:
                 runs = cells[rate, folder].runs if (rate, folder) in cells else ()
                 states = [_state(progress, unsuccessful, (rate, folder, run)) for run in runs]
                 marks = "".join(_MARKS[state] for state in states) if is_drawn else ""
-                row.append((Markup(marks), in_words(enumerate(states, 1), STATES)))  # noqa: S704 - made of `_MARKS` alone
+                row.append((Markup(marks), states_text(enumerate(states, 1), STATES)))  # noqa: S704 - made of `_MARKS` alone
             rows.append((rate_text(float(rate)), row))
         unit = "users" if progress.load_model == "closed" else "requests/s"
         return {
@@ -247,7 +247,7 @@ def _state(progress: Progress, unsuccessful: Set[Run], run: Run) -> str:
     return "failed" if run in unsuccessful else "to come"
 
 
-def in_words(runs: Iterable[tuple[int, str]], states: Iterable[str]) -> str:
+def states_text(runs: Iterable[tuple[int, str]], states: Iterable[str]) -> str:
     """What marks of runs (number, state) say, in the order of `states`: ``runs 1–3 collected, run 4 failed``."""
     known, parts = list(runs), []
     for state in states:

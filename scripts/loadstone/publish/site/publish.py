@@ -133,14 +133,14 @@ def _publication(mark: PublicationRecord, site: dict[str, SiteFile], digest: str
 
 def _refuse_taken(place: OpenDestination, where: str, names: Collection[str]) -> None:
     """What lies at a name that we are about to write, without our having put it there, is somebody else's."""
-    if taken := sorted(place.present(names) - _ours(place, names)):
+    if taken := sorted(place.present(names) - _written_by_us(place, names)):
         raise LoadstoneError(
             f"{where} has a file {taken[0]} that Loadstone did not publish at the address of a page; nothing was "
             "changed. Move that file away"
         )
 
 
-def _ours(place: OpenDestination, names: Collection[str]) -> set[str]:
+def _written_by_us(place: OpenDestination, names: Collection[str]) -> set[str]:
     """Those of these files that are there and that a publication has written."""
     return {name for name in place.present(names) if b"Made by Loadstone" in (place.read(name) or b"")}
 
@@ -191,7 +191,7 @@ def _clear(place: OpenDestination, mark: PublicationRecord) -> None:
     """Remove what nothing leads to, also after one that was killed while doing so."""
     if not (mark.removing or mark.ended):
         return
-    place.remove([], sorted(_ours(place, mark.ended)))
+    place.remove([], sorted(_written_by_us(place, mark.ended)))
     place.remove([publications.folder(moment) for moment in mark.removing], [])
     place.write([Write(publications.RECORD, publications.write_record(publications.settled(mark)))])
 

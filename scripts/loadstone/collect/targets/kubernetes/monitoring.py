@@ -152,7 +152,7 @@ class Watched:
         if self._before is None or after is None:
             text = f"it is not known what happened during the attack: {self._problem}"
             return [{"kind": "unknown", "object": ", ".join(self._namespaces), "text": text[:_LONGEST]}]
-        found = [*_of_pods(self._before, after), *_of_events(self._before.events, after.events)]
+        found = [*_pod_incidents(self._before, after), *_event_incidents(self._before.events, after.events)]
         if len(found) > MOST:
             more = {"kind": "more", "object": ", ".join(self._namespaces), "text": f"{len(found) - MOST} more"}
             found = [*found[:MOST], more]
@@ -171,21 +171,21 @@ class Watched:
 # --- pods ------------------------------------------------------------------------------------------------------------
 
 
-def _of_pods(before: _Look, after: _Look) -> Iterator[Incident]:
+def _pod_incidents(before: _Look, after: _Look) -> Iterator[Incident]:
     new = {uid: pod for uid, pod in after.pods.items() if uid not in before.pods}
     evicted = _evicted(before.events, after.events)
     for uid, pod in before.pods.items():
         now = after.pods.get(uid)
         if now is not None:
-            yield from _of_containers(pod, now)
+            yield from _container_incidents(pod, now)
         if not _is_over(pod) and (now is None or _is_over(now)):
-            yield _of_lost_pod(pod, now, evicted.get(uid), new)
+            yield _lost_pod(pod, now, evicted.get(uid), new)
     for pod in new.values():
-        yield from _of_containers({}, pod)
+        yield from _container_incidents({}, pod)
         yield _incident("added", _name(pod), "was created during the attack")
 
 
-def _of_lost_pod(before: Object, now: Object | None, eviction: str | None, new: dict[str, Object]) -> Incident:
+def _lost_pod(before: Object, now: Object | None, eviction: str | None, new: dict[str, Object]) -> Incident:
     """Of a pod that is gone, going or finished. A successor is taken out of `new`."""
     status = (now or {}).get("status", {})
     reason = status.get("reason") or _disruption(status)
@@ -203,7 +203,7 @@ def _of_lost_pod(before: Object, now: Object | None, eviction: str | None, new: 
     return _incident("vanished", _name(before), f"{text}, and no other took its place", reason=reason)
 
 
-def _of_containers(before: Object, now: Object) -> Iterator[Incident]:
+def _container_incidents(before: Object, now: Object) -> Iterator[Incident]:
     former = {status["name"]: status for status in _containers(before)}
     for status in _containers(now):
         known = former.get(status["name"], {})
@@ -265,7 +265,7 @@ def _name(pod: Object) -> str:
 # --- events ----------------------------------------------------------------------------------------------------------
 
 
-def _of_events(before: Mapping[str, Object], after: Mapping[str, Object]) -> Iterator[Incident]:
+def _event_incidents(before: Mapping[str, Object], after: Mapping[str, Object]) -> Iterator[Incident]:
     for event, count in newer_events(before, after):
         if event.get("type") == "Warning":
             about = event.get("involvedObject", {})
