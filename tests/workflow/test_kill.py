@@ -122,7 +122,7 @@ def test_a_job_that_died_between_its_links_is_finished_without_an_attack(checkou
         file.unlink()
     results.unlink(missing_ok=True)
     output = checkout.run("--cores", "all", "attacks")
-    assert "finishing it" in output
+    assert "completing it" in output
     kept = {file: digest for file, digest in before.items() if ".part/" not in file}
     assert kept.items() <= checkout.contents().items()
 
