@@ -142,6 +142,14 @@ class Checkout:
                 continue
         return found
 
+    def command_lines(self) -> list[list[str]]:
+        """What these were started with, without those that have ended meanwhile."""
+        found = []
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                found.append(process.cmdline())
+        return found
+
     def wait_idle(self, timeout_s: float = 15.0) -> None:
         """Wait until nothing of this checkout runs any more; fails after `timeout_s`."""
         deadline = time.monotonic() + timeout_s

@@ -150,6 +150,7 @@ def test_a_sweep_with_its_lease_elsewhere_is_refused_where_another_measures(
     before, elsewhere = shop.state(), Namespace(plane, "elsewhere")
     other = declared.copy(tmp_path / "other")
     other.configure(target={"namespace": elsewhere.name})
+    declared.configure(sweep={"runs": 50})  # more than it has time for until it is killed
     for checkout in (declared, other):
         checkout.run("--cores", "1", "open")
     process = declared.start("--cores", "all", "attacks")

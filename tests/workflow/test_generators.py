@@ -102,7 +102,7 @@ def test_a_sweep_that_is_killed_leaves_nothing_and_goes_on(pristine: Path, tmp_p
     checkout.run("--cores", "1", "open")
     planned = checkout.contents()
     process = checkout.start("--cores", "all", "attacks")
-    while not any(generator in " ".join(each.cmdline()[:3]) for each in checkout.processes()):
+    while not any(generator in " ".join(command[:3]) for command in checkout.command_lines()):
         assert process.poll() is None
         time.sleep(0.05)
     time.sleep(2)

@@ -123,7 +123,7 @@ def test_a_run_goes_on_without_metrics_and_takes_them_when_they_are_back(metrics
         return [datetime.fromisoformat(row[0]).second for row in rows if row[1:3] == ["pod", "shop/a"]]
 
     measure(0)
-    sampler = Sampler(Job, tmp_path / "samples", 1.0, lambda _: True)  # type: ignore[arg-type]
+    sampler = Sampler(Job, tmp_path / "samples", 1.0)  # type: ignore[arg-type]
     with sampler.during(Target, [psutil.Process().pid]):  # type: ignore[arg-type]
         wait_until(lambda: sampler.record()["rounds"], "the first round")
         measure(15)
