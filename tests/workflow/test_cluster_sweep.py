@@ -40,7 +40,7 @@ def test_a_sweep_has_one_variant_up_at_a_time_and_leaves_the_cluster_as_it_was(
     assert len(checkout.results()) == 6
     assert "is as it was" in output
     assert record_of(shop) is None
-    assert output.count("the cluster has no metrics API") == 6
+    assert output.count("the cluster has no metrics API") == 1
     records = [json.loads(file.read_text()) for file in checkout.archive.rglob("*.run.json")]
     problems = [[each["text"] for each in record["sampling"]["problems"]] for record in records]
     assert len(problems) == 6 and all("no metrics API" in text for (text,) in problems), problems

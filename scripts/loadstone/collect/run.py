@@ -115,7 +115,8 @@ def _attack(job: Job, staging: Staging) -> None:
     generator = GENERATORS[planned.generator](job, staging.path)
     attacks = generator.attacks()
     measured = next(attack.measured for attack in attacks if attack.measured)
-    sampler = Sampler(job, staging.path / "samples", measured.duration_s)
+    once = {"is_new": session.is_new} if job.target["kind"] == "kubernetes" else {}
+    sampler = Sampler(job, staging.path / "samples", measured.duration_s, **once)
     with _running(job.target["kind"])(job) as up:
         record |= {**up.seen, "ready": _now(), "phases": []}
         for attack in attacks:

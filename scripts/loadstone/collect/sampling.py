@@ -45,9 +45,12 @@ def interval_s(target: Mapping[str, Any], duration_s: float) -> float:
 
 
 class Sampler:
-    """Samples of one run's attack; `file` receives them as CSV. What goes wrong is said once."""
+    """Samples of one run's attack; `file` receives them as CSV.
 
-    def __init__(self, job: Job, file: Path, duration_s: float) -> None:
+    What goes wrong is said once, and only when `is_new` says that no run before has said it.
+    """
+
+    def __init__(self, job: Job, file: Path, duration_s: float, is_new: Callable[[str], bool] = lambda _: True) -> None:
         self.every_s = interval_s(job.target, duration_s)
         # A generator on a clock sends nothing more then, it only waits for answers: that is not what the load costs.
         # Artillery takes seconds until it begins.
@@ -55,6 +58,7 @@ class Sampler:
         self._sends_s = duration_s if timed else math.inf
         self._file = file
         self._log = job.log
+        self._is_new = is_new
         self._ended = threading.Event()
         self._lock = threading.RLock()
         self._rounds = 0
@@ -156,7 +160,7 @@ class Sampler:
                 self._problems[text] = {"text": text, "first": _text(datetime.now(UTC)), "times": 1}
             else:
                 known["times"] += 1
-        if known is None:
+        if known is None and self._is_new(text):
             self._log(text)
 
 

@@ -12,6 +12,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_SESSION", "one")
 
 
+def test_a_thing_is_said_once_per_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [session.is_new(text) for text in ("a", "b", "a", "b")] == [True, True, False, False]
+    monkeypatch.setenv("LOADSTONE_SESSION", "two")
+    assert [session.is_new(text) for text in ("a", "a")] == [True, False]
+    Path("results/.cluster/.said.json").write_text("[]")
+    assert session.is_new("a")
+
+
 def test_the_cluster_is_needed_until_the_tries_of_every_campaign_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("results/.cluster").mkdir(parents=True)
     campaigns = ["shop/here/1", "shop/here/2"]

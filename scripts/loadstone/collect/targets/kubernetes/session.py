@@ -31,6 +31,7 @@ Log = Callable[[str], None]
 _FOLDER = Path("results/.cluster")
 _STATE = _FOLDER / ".session.json"
 _OVER = _FOLDER / ".over"
+_SAID = _FOLDER / ".said.json"
 _KEEPER_LOCK = _FOLDER / ".keeper.lock"
 JOB_LOCK = _FOLDER / ".job.lock"
 # Of the environment of all jobs of one invocation, so that they heed no other's keeper.
@@ -122,6 +123,21 @@ def outcome_text(code: int) -> str:
         + ("The cluster needs your attention: " if left else "")
         + (_MAY_BE_LEFT if left else "Nothing of the cluster is to be put back")
     )
+
+
+def is_new(text: str) -> bool:
+    """Whether no job of this session has said this before; from now on one has."""
+    own = os.environ.get(_ID, "")
+    said: set[str] = set()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        content = json.loads(_SAID.read_text())
+        if content["session"] == own:
+            said = set(content["said"])
+    if text in said:
+        return False
+    with contextlib.suppress(OSError):  # then it is said again
+        replace(_SAID, json.dumps({"session": own, "said": sorted({*said, text})}).encode())
+    return True
 
 
 def has_records(server: str = "") -> bool:
