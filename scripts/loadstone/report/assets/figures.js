@@ -250,7 +250,7 @@ window.loadstone.figures = function figures(page, reader) {
 
   function heatNote(rows) {
     const figure = page.figures[state().stat];
-    return `Colour: the ${page.titles[figure]} of the requests of all runs that count, pooled, that were sent in a bin of time. ${
+    return `Colour: the ${page.titles[figure]} of the requests of all valid runs, pooled, that were sent in a bin of time. ${
       known(rows).length < rows.length ? `A dot on grey: fewer than the ${count(page.needs[figure] || 1)} requests that it needs.` : ""}`.trim();
   }
 
