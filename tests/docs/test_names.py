@@ -1,4 +1,4 @@
-"""Files that CONTRIBUTING, the READMEs and the site name exist, and the two walks of CONTRIBUTING can be followed."""
+"""Files that CONTRIBUTING, the READMEs and the site name exist, and the two step tables of CONTRIBUTING can be followed."""
 
 import re
 from functools import cache
@@ -15,7 +15,7 @@ _NAMED_FILE = re.compile(r"<code>([\w./-]+\.(?:py|sql))</code>")
 _SUFFIXES = {".py", ".sql", ".smk", ".md", ".yaml", ".js", ".json", ".toml", ".html", ".css"}
 # In the user's own archive and site.
 _ELSEWHERE = ("results/", "reports/", "metadata.json", "completion_time.txt", "old/")
-_ROOM = re.compile(r"^\| \d+ \| `([^`]+)` \|.*\| `([^`]+)` \|$", re.MULTILINE)
+_STEP = re.compile(r"^\| \d+ \| `([^`]+)` \|.*\| `([^`]+)` \|$", re.MULTILINE)
 
 
 def _found(name: str) -> Path | None:
@@ -63,25 +63,25 @@ def section(title: str) -> str:
     return text(PROJECT / "CONTRIBUTING.md").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-def rooms(title: str) -> list[tuple[Path, str]]:
-    """A walk: each room's file, and the word that leads from it to the next one."""
-    return [(_found(file) or LIBRARY / file, word) for file, word in _ROOM.findall(section(title))]
+def steps(title: str) -> list[tuple[Path, str]]:
+    """Each step's file, and the word to search for, which leads to the next step."""
+    return [(_found(file) or LIBRARY / file, word) for file, word in _STEP.findall(section(title))]
 
 
 @pytest.mark.parametrize("title", ["Where does p99 come from?", "Where does a run come from?"])
-def test_a_walk_of_five_rooms_can_be_followed(title: str) -> None:
-    """The word that leads on stands in a room and in the next one, or in the name of that one's file."""
-    walk = rooms(title)
-    assert len(walk) == 5
-    for (room, word), (following, _) in pairwise(walk):
-        assert word in room.read_text(encoding="utf-8"), f"{room.name} says nothing of {word}"
+def test_five_steps_can_be_followed(title: str) -> None:
+    """The word of a step is in its file, and in the next file or in that file's name."""
+    table = steps(title)
+    assert len(table) == 5
+    for (file, word), (following, _) in pairwise(table):
+        assert word in file.read_text(encoding="utf-8"), f"{file.name} does not contain {word}"
         assert word in following.read_text(encoding="utf-8") or word in following.name, f"{following.name}: {word}"
-    last, word = walk[-1]
+    last, word = table[-1]
     assert word in last.read_text(encoding="utf-8")
 
 
-def test_lists_of_files_to_touch_are_short() -> None:
-    rows = re.findall(r"^\| (a [^|]+) \|([^|]+)\|$", section("What to touch"), re.MULTILINE)
+def test_lists_of_files_to_change_are_short() -> None:
+    rows = re.findall(r"^\| (a [^|]+) \|([^|]+)\|$", section("What to change"), re.MULTILINE)
     assert len(rows) == 6
     for what, files in rows:
         assert 1 <= len(re.findall(r"`[^`]*[/.][^`]*`", files)) <= 4, what
