@@ -1,4 +1,4 @@
-"""Files that CONTRIBUTING, the READMEs and the site name exist, and the two step tables of CONTRIBUTING can be followed."""
+"""Files that CONTRIBUTING, the READMEs and the site name exist, and CONTRIBUTING's two tables of steps can be followed."""
 
 import re
 from functools import cache
