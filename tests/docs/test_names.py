@@ -1,4 +1,4 @@
-"""Files that CONTRIBUTING, the READMEs and the site name exist, and CONTRIBUTING's two tables of steps can be followed."""
+"""Files that CONTRIBUTING, the READMEs and the site name exist, and the step tables of CONTRIBUTING are right."""
 
 import re
 from functools import cache
