@@ -1,6 +1,6 @@
-"""The archive of raw results: its folders, file names, metadata and plans; durable writes, locks, records of tries.
+"""The archive of raw results: its folders, file names, metadata and plans; durable writes, locks, records of runs.
 
-In: a folder. Out: `Campaign`, `Cell` and listings of what is there. The only package that knows where a raw file lies.
+In: a folder. Out: `Campaign`, `Cell` and listings of their files. The only package that knows where a raw file lies.
 
 Layout: ``<root>/<app>/<host>/<timestamp>/<rate>/<variant_dir>/`` with ``metadata.json`` and files named
 ``<run>.<...>``; see `parse_name`. This module opens no result and writes no file.
@@ -12,15 +12,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from urllib.parse import quote, unquote
+
+CampaignKey = tuple[str, str, str]  # app, host and timestamp
 
 METADATA = "metadata.json"
 COMPLETION = "completion_time.txt"
 ABANDONED = "abandoned.txt"
 
 MAIN_STREAM = "main"
-# Of `<run>.resources.csv.zst`; ASKED_AT may follow.
+# The columns of `<run>.resources.csv.zst`; ASKED_AT may follow.
 RESOURCE_COLUMNS = ("sampled_at", "scope", "name", "cpu_millicores", "memory_mib")
 ASKED_AT = "asked_at"
 _NAME = re.compile(
@@ -29,7 +33,7 @@ _NAME = re.compile(
     r"(?:\.(?P<side>[a-z][a-z0-9-]*))??"
     r"\.(?P<format>(?P<kind>warmups|results|summary|resources)\.(?:json|csv|bin))(?:\.zst)?"
 )
-# Files of other tools keep their own name behind the run: name -> what it is of the run, as `RawFile.kind` says.
+# Files of other tools keep their own name after the run's number: name -> `RawFile.kind`.
 FOREIGN = {
     "artillery.json": "results",
     "k6.json": "results",
@@ -61,14 +65,18 @@ class Campaign:
     timestamp: str
 
     @property
+    def key(self) -> CampaignKey:
+        return self.app, self.host, self.timestamp
+
+    @property
     def path(self) -> Path:
-        return self.root / self.app / self.host / self.timestamp
+        return self.root.joinpath(*self.key)
 
     @property
     def instant(self) -> datetime:
         """When the campaign was opened; campaigns are sorted by this, never by the text of `timestamp`.
 
-        A folder whose name is no timestamp sorts before all others.
+        A folder whose name is not a timestamp sorts before all others.
         """
         return parse_timestamp(self.timestamp) or datetime.min.replace(tzinfo=UTC)
 
@@ -79,16 +87,21 @@ class Campaign:
 
     @property
     def is_completed(self) -> bool:
-        """Whether all planned runs were collected."""
-        return _is_there(self.path / COMPLETION)
+        """Whether all planned runs were collected. False in a folder that may not be entered."""
+        return os.path.exists(self.path / COMPLETION)  # noqa: PTH110 - Path.exists raises PermissionError there
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether its owner gave it up."""
-        return _is_there(self.path / ABANDONED)
+        """Whether its owner gave it up. False in a folder that may not be entered."""
+        return os.path.exists(self.path / ABANDONED)  # noqa: PTH110
+
+    @property
+    def give_up_command(self) -> str:
+        """The shell command by which its owner gives it up."""
+        return f"touch '{self.path / ABANDONED}'"
 
     def __str__(self) -> str:
-        return f"{self.app}/{self.host}/{self.timestamp}"
+        return "/".join(self.key)
 
 
 @dataclass(frozen=True, order=True)
@@ -104,11 +117,11 @@ class Cell:
         return self.campaign.path / self.rate / self.variant_dir
 
     def results(self, run: int) -> Path:
-        """Where a run collected by Loadstone keeps its main results. That file is what makes a run collected."""
+        """Where a run collected by Loadstone has its main results. This file makes the run collected."""
         return self.path / f"{run}.results.json.zst"
 
     def failure(self, run: int, nth: int) -> Path:
-        """Where it is recorded why the `nth` failed try of a run (from 1) gave no result."""
+        """The record of the `nth` failed attempt at a run (from 1)."""
         return self.path / f"{run}.failure.{nth}.json"
 
     def __str__(self) -> str:
@@ -119,9 +132,9 @@ class Cell:
 class RawFile:
     """One file of a run.
 
-    `kind` is ``results`` (single requests, or the file that a tool leaves in their place), ``warmups``, ``summary``
-    (the tool's own figures), ``resources``, ``run``, ``sha256`` or ``failure`` (the record of a try without a result).
-    `format` is the name behind run and stream without ``.zst``: ``results.json``, ``k6.summary.json``.
+    `kind` is ``results`` (single requests, or the file that a tool leaves instead), ``warmups``, ``summary`` (the
+    tool's own figures), ``resources``, ``run``, ``sha256`` or ``failure`` (the record of a failed attempt). `format`
+    is the name after run and stream without ``.zst``: ``results.json``, ``k6.summary.json``.
     """
 
     run: int
@@ -135,7 +148,7 @@ class RawFile:
 
 @dataclass
 class CellListing:
-    """The files of one cell as `scan_campaign` saw them. `strays` are names that fit no known form."""
+    """The files of one cell as `scan_campaign` found them. `strays` are names of no known form."""
 
     cell: Cell
     files: list[RawFile] = field(default_factory=list)
@@ -147,16 +160,14 @@ class CellListing:
         return sorted({file.run for file in self.files if file.kind in {"results", "summary", "warmups", "resources"}})
 
     def collected(self) -> set[int]:
-        """Numbers of the runs with main results, in whatever format; figures alone are none."""
+        """Numbers of the runs with main results, in whatever format; a tool's own summary is not enough."""
         return {file.run for file in self.files if file.kind == "results" and file.stream == MAIN_STREAM}
 
     def failures(self) -> dict[int, list[RawFile]]:
-        """Run -> the records of its tries that gave no result, oldest first."""
-        found: dict[int, list[RawFile]] = {}
-        for file in self.files:
-            if file.kind == "failure":
-                found.setdefault(file.run, []).append(file)
-        return {run: sorted(files, key=lambda file: failure_number(file.name)) for run, files in found.items()}
+        """Run -> the records of its failed attempts, oldest first."""
+        records = [file for file in self.files if file.kind == "failure"]
+        records.sort(key=lambda file: (file.run, failure_number(file.name)))
+        return {run: list(files) for run, files in groupby(records, attrgetter("run"))}
 
 
 @dataclass
@@ -168,8 +179,11 @@ class CampaignListing:
     problems: list[tuple[str, str]] = field(default_factory=list)
     completed: bool = False
 
+    def add_problem(self, path: str | Path, why: str) -> None:
+        self.problems.append((_relative(path, self.campaign.root), why))
+
     def digest(self) -> str:
-        """Identity of what the campaign holds by name, size and mtime; equal digests mean nothing has changed."""
+        """Fingerprint of the campaign's files by name, size and mtime."""
         digest = hashlib.sha256(repr((self.completed, sorted(self.problems))).encode())
         for listing in self.cells:
             entries = [(file.name, file.size, file.mtime_ns) for file in listing.files]
@@ -179,7 +193,7 @@ class CampaignListing:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """The instant of a campaign's folder name, or None when it is no ISO 8601 time with an offset.
+    """The instant of a campaign's folder name, or None when it is not an ISO 8601 time with an offset.
 
     Seconds may be absent (js-joda leaves them out when they are zero).
     """
@@ -191,11 +205,11 @@ def parse_timestamp(text: str) -> datetime | None:
 
 
 def parse_name(name: str) -> RawFile | None:
-    """A file name inside a cell, read from the left; None when it is not a file of a run.
+    """A file name inside a cell, parsed from the left; None when it is not a file of a run.
 
     ``1.results.json.zst`` is the main stream, ``1.presidio.results.json.zst`` a side attack and
-    ``1.req_0.presidio.results.json.zst`` its first part (stream ``presidio.req_0``). Of other tools' files there is
-    one of each per run: ``1.k6.summary.json``.
+    ``1.req_0.presidio.results.json.zst`` its first part (stream ``presidio.req_0``). Other tools' files exist once per
+    run: ``1.k6.summary.json``.
     """
     if len(name.partition(".")[0]) > _RUN_DIGITS:
         return None
@@ -214,7 +228,7 @@ def parse_name(name: str) -> RawFile | None:
 
 
 def failure_number(name: str) -> int:
-    """Which failed try of its run a record of kind ``failure`` is about, from 1."""
+    """The number of a failure record among those of its run, from 1."""
     match = _FAILURE.fullmatch(name)
     return int(match["nth"]) if match else 0
 
@@ -225,7 +239,7 @@ def parse_rate(name: str) -> float | None:
 
 
 def campaigns(root: Path) -> Iterator[Campaign]:
-    """All campaigns of an archive, oldest first within each app and host; `outside` names what is none of them.
+    """All campaigns of an archive, oldest first within each app and host; `outside` lists everything else.
 
     Raises OSError when the archive's own folder can't be read.
     """
@@ -236,7 +250,7 @@ def campaigns(root: Path) -> Iterator[Campaign]:
 
 
 def outside(root: Path) -> Iterator[tuple[str, str]]:
-    """What lies in an archive outside its campaigns: (path relative to the archive, why it is none of them)."""
+    """What an archive holds besides campaigns: (path relative to the archive, why it is not one)."""
     folders = [root] if root.exists() else []
     for kind in ("an app's", "a host's", "a campaign's"):
         below = []
@@ -250,7 +264,7 @@ def outside(root: Path) -> Iterator[tuple[str, str]]:
                 if _is_dir(entry):
                     below.append(Path(entry.path))
                 else:
-                    yield _relative(Path(entry.path), root), f"is not {kind} folder"
+                    yield _relative(entry.path, root), f"is not {kind} folder"
         folders = below
 
 
@@ -262,18 +276,18 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
         try:
             return _visible(folder)
         except OSError as error:
-            listing.problems.append((_relative(folder, campaign.root), f"cannot be read: {error.strerror}"))
+            listing.add_problem(folder, f"cannot be read: {error.strerror}")
             return []
 
     for rate in entries(campaign.path):
         if rate.name in (COMPLETION, ABANDONED):
             continue
         if not _is_dir(rate) or parse_rate(rate.name) is None:
-            listing.problems.append((_relative(Path(rate.path), campaign.root), "is neither a rate nor a known file"))
+            listing.add_problem(rate.path, "is neither a rate nor a known file")
             continue
         for variant in entries(Path(rate.path)):
             if not _is_dir(variant):
-                listing.problems.append((_relative(Path(variant.path), campaign.root), "is not a variant's folder"))
+                listing.add_problem(variant.path, "is not a variant's folder")
                 continue
             cell = CellListing(Cell(campaign, rate.name, variant.name))
             for entry in entries(Path(variant.path)):
@@ -301,12 +315,10 @@ def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListi
     try:
         status = entry.stat()
     except OSError as error:
-        listing.problems.append(
-            (_relative(Path(entry.path), listing.campaign.root), f"cannot be read: {error.strerror}")
-        )
-        # A link to storage that is away for the moment is still a run that was collected.
-        if (away := parse_name(entry.name)) is not None and entry.is_symlink():
-            cell.files.append(away)
+        listing.add_problem(entry.path, f"cannot be read: {error.strerror}")
+        # A link to storage that is not mounted at the moment is still a run that was collected.
+        if (linked := parse_name(entry.name)) is not None and entry.is_symlink():
+            cell.files.append(linked)
         return
     if entry.name == METADATA:
         cell.metadata = (status.st_size, status.st_mtime_ns)
@@ -314,17 +326,17 @@ def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListi
         cell.files.append(replace(parsed, size=status.st_size, mtime_ns=status.st_mtime_ns))
     else:
         cell.strays.append(entry.name)
-        listing.problems.append((_relative(Path(entry.path), listing.campaign.root), "is no file of a run"))
+        listing.add_problem(entry.path, "is no file of a run")
 
 
 def encode(name: str) -> str:
-    """A folder name from the archive as one safe path part (percent-encoded; ordinary names stay as they are).
+    """A folder name from the archive as one safe path part (percent-encoded; ordinary names are unchanged).
 
-    Snakemake gives ``{}<>`` and DuckDB gives ``%=`` and glob characters a meaning; archive names may hold any of them.
+    ``{}<>`` mean something to Snakemake, and ``%=`` and glob characters to DuckDB; names in an archive may hold them.
     """
     if name in (".", ".."):
         return name.replace(".", "%2E")
-    # Letters of any script stay as they are: percent-encoded, a long name would outgrow what a file system allows.
+    # Letters of any script are kept: percent-encoded, a long name would be longer than file systems allow.
     return re.sub(r"[^\w:+\-.~@ ]", lambda found: quote(found[0], safe="", errors="surrogateescape"), name)
 
 
@@ -351,26 +363,15 @@ def _visible(path: Path) -> list[os.DirEntry[str]]:
         )
 
 
-def _is_there(path: Path) -> bool:
-    """Whether something has this name; not in a folder that can't be entered."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
-
-
 def _is_dir(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is, or links to, a folder; a link to a folder that it lies in leads round in circles."""
+    """Whether an entry is a folder or a link to one, but not to a folder that contains the link."""
     try:
         if not entry.is_dir():
             return False
     except OSError:
         return False
-    if not entry.is_symlink():
-        return True
-    target, folder = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
-    return not Path(folder).is_relative_to(target)
+    return not (entry.is_symlink() and Path(entry.path).parent.resolve().is_relative_to(Path(entry.path).resolve()))
 
 
-def _relative(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()
+def _relative(path: str | Path, root: Path) -> str:
+    return Path(path).relative_to(root).as_posix()

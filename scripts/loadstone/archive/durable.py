@@ -1,4 +1,4 @@
-"""Files: written so that a name never stands for half a content, whatever is killed and whenever; opened; hashed."""
+"""Writing files so that a name never refers to half a file, whatever is killed and when; opening and hashing them."""
 
 import errno
 import hashlib
@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
-# How file systems say that they have no hard links.
+# Errors of file systems without hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 def write_new(path: Path, content: bytes) -> bool:
-    """Give `content` a name, unless the name is taken: the existing file wins. True when this call made it.
+    """Write a new file, unless the name is taken: then the existing file stays. True when this call wrote it.
 
-    Written beside, fsynced, then given its name, so it appears complete or not at all.
+    Written under a temporary name in the same folder, fsynced, then linked, so it appears complete or not at all.
     """
     with _temporary(path) as temporary:
         temporary.write_bytes(content)
@@ -31,10 +31,10 @@ def write_new(path: Path, content: bytes) -> bool:
 
 
 def give_name(staged: Path, path: Path) -> None:
-    """Give a whole file its name, unless that is taken: FileExistsError. `staged` is gone afterwards, or a link to it.
+    """Give a complete file its name. Raises FileExistsError when that is taken. `staged` is then gone, or another link.
 
-    Storage without hard links (SMB, most of FUSE) has no other step that never replaces a file, so there a look comes
-    before a rename: our own writers wait for each other's locks.
+    Storage without hard links (SMB, most of FUSE) has no other operation that never replaces a file. There the name is
+    checked before a rename, which is enough because our own writers wait for each other's locks.
     """
     try:
         os.link(staged, path)
@@ -47,7 +47,7 @@ def give_name(staged: Path, path: Path) -> None:
 
 
 def replace(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a derived file, replacing the former one in one step; nobody to whom `mode` denies it ever reads it."""
+    """Write a derived file, replacing the former one in one step. `mode` applies from the first byte."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(path) as temporary:
         temporary.chmod(mode)
@@ -65,7 +65,7 @@ def sync(path: Path) -> None:
 
 
 def open_raw(path: Path) -> FileIO:
-    """A regular file's bytes; anything else (a named pipe would block for ever) is an OSError without a number."""
+    """Open a regular file; anything else (a named pipe would block for ever) raises OSError without errno."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -81,7 +81,7 @@ def sha256_of(path: Path) -> str:
 
 @contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
-    """A fresh temporary name in the same folder, hidden from scans; gone at the end unless it was renamed."""
+    """A new temporary file in the same folder, hidden from scans; removed at the end unless it was renamed."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     os.fchmod(descriptor, 0o644)
     os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Locks that the kernel lets go when their holder dies: one attack at a time on a machine, one workflow in a folder."""
+"""Locks that the kernel releases when their holder dies: one attack at a time per machine, one workflow per folder."""
 
 import fcntl
 import getpass
@@ -16,13 +16,13 @@ from loadstone.errors import LoadstoneError
 
 # The same for every user and checkout of the machine, whatever their TMPDIR.
 MACHINE_LOCK = Path("/tmp/loadstone.attack.lock")  # noqa: S108 - opened without following links
-WAITING = "waiting: "  # what a line says that begins so is over as soon as another follows
+WAITING = "waiting: "  # prefix of log lines that are outdated as soon as another follows
 _POLL_S = 0.2
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Of a lock: `text` says all about it; `who` is the same for each run of one sweep."""
+    """Who holds a lock: `text` is for people; `who` is the same for all runs of one sweep."""
 
     who: object
     text: str
@@ -38,12 +38,12 @@ def exclusive(
     does: str = "holds this machine",
     while_waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[int]:
-    """Hold a lock; yields its descriptor. Waits, and says for whom and what that one `does`, while another holds it.
+    """Hold a lock; yields its descriptor. While another holds it, waits and logs who that is and what it `does`.
 
-    `while_waiting` is called at each look. Raises LoadstoneError after `limit_s` in vain.
+    `while_waiting` is called between attempts. Raises LoadstoneError after `limit_s`.
 
-    The kernel lets go of the lock when the last copy of the descriptor is closed, so hand it down to what must be
-    gone before the next attack.
+    The kernel releases the lock when the last copy of the descriptor is closed, so pass it on to every process that
+    must have ended before the next attack.
     """
     waiting, given_up = Waiting(log), time.monotonic() + limit_s
     while isinstance(taken := _try(purpose, path), Holder):
@@ -110,7 +110,7 @@ def _try(purpose: str, path: Path) -> "int | Holder":
 
 
 def user() -> str:
-    """Who this process belongs to."""
+    """The user of this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # no entry for this user, as in many containers
@@ -133,7 +133,7 @@ def _open(path: Path) -> int:
 
 
 def _same_file(descriptor: int, path: Path) -> bool:
-    """Whether the locked file still bears the name; a cleaner of temporary files may have removed it."""
+    """Whether the locked file still has this name: temporary files may have been cleaned up."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -153,7 +153,7 @@ _FIRST_S, _LONGEST_S = 60.0, 3600.0
 
 
 class Waiting:
-    """One wait; `clock` gives seconds."""
+    """The log lines of one wait; `clock` gives seconds."""
 
     def __init__(self, log: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._log, self._clock = log, clock
@@ -161,12 +161,12 @@ class Waiting:
         self._since = self._next = self._pause_s = 0.0
 
     def over(self) -> bool:
-        """What is said next is said of another wait. Whether anything was said of this one."""
+        """The wait is over; the next line begins another. Returns whether anything was logged."""
         waited, self._who = self._who is not None, None
         return waited
 
     def say(self, who: object, text: str) -> None:
-        """To be called at every look: `text` is said when `who` is another than the last time, or after a while."""
+        """Call this regularly: `text` is logged when `who` has changed, else at growing intervals."""
         now = self._clock()
         if self._who is None:
             self._since = now

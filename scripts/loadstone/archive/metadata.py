@@ -1,13 +1,12 @@
 """What a cell's ``metadata.json`` says, in any of its versions; and the version 5 that Loadstone writes.
 
 Versions 1 (no ``version`` key) to 4 are the predecessor's. Version 5 keeps every key of version 4 under its old name
-and type and adds what was missing. Reading never fails for what a key holds: a value that can't be understood
-becomes None and is named in `Metadata.problems`; one that the file does not say but its shape tells, or that it says
-and is most likely wrong, is named in `Metadata.inferred`.
+and type and adds what was missing. No value of a key makes reading fail: one that can't be understood becomes None and
+is listed in `Metadata.problems`; one that was inferred from the file's form, or is in the file but most likely wrong,
+is listed in `Metadata.inferred`.
 """
 
 import json
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,28 +15,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import stages
-from loadstone.archive.stages import Stage
+from loadstone.archive import METADATA, Cell, parse_timestamp, stages
+from loadstone.archive.stages import Stage, planned_requests
 
 VERSION = "5"
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
-MODES = {"vegeta": "open", "serial": "serial", "k6": "open", "artillery": "open"}
+_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
+_DURATION = re.compile(rf"(?:{_DURATION_PART.pattern})+")
+_LOAD_MODELS = {"serial": "serial", "k6": "open", "artillery": "open", "vegeta": "open"}  # by ``testMode``
 PACED = ("open", "serial")  # load models whose rate is one of requests, so that rate x duration requests are expected
 
 _LONGEST_S = 1e9
 _LARGEST_SEED = 2**32
-LARGEST_BYTES = 16 << 20  # a damaged file of another kind must not fill the memory
+_LARGEST_BYTES = 16 << 20  # a damaged file of another kind must not fill the memory
 MOST_RUNS = 100_000
 
-# From the first to the last campaign of the time when the collector made no warm-up and still wrote that it had.
+# The first and the last campaign whose collector made no warm-up and still wrote that it had.
 _NO_WARMUP = (
     datetime.fromisoformat("2024-04-12T13:06:39-04:00"),
     datetime.fromisoformat("2024-04-17T00:47:50-04:00"),
 )
 
-# Key that a side attack leaves -> the version that its shape was given later; the files may still say "3".
+# Key of a side attack -> the version that files with this key were given later; they may still say "3".
 _SIDE_ATTACKS = {"presidioReqBodies": "3.2", "presidioReqTemplate": "3.2", "presidioReq": "3.1"}
 
 _SUFFIX_KEYS = {
@@ -49,24 +49,22 @@ _SUFFIX_KEYS = {
     "presidio.warmups": "presidioWarmupsFileSuffix",
 }
 
-
-_SUPPOSED = {"load_model": "most runs are of open load", "generator": "most runs are of vegeta"}
+# What is assumed of a cell without metadata.
+_ASSUMED = {"load_model": "most runs are of open load", "generator": "most runs are of vegeta"}
 
 
 @dataclass
 class Metadata:
     """One cell's metadata. Rates in requests/s, durations in seconds; None where the file does not say.
 
-    `inferred` says of each column of table ``runs`` that does not rest on the file's own word why it has its value.
-    `suffixes` maps the kinds of files that a run leaves to the ends of their names, `streams` are its side attacks.
-    `tools` maps the programs that took part to their versions. `rate` is absent under closed load, which has `users`.
-    `measured_phase` is the tool's own name of the phase that statistics are about, `zone` the offset of times that
-    tools wrote without one, `unit` that of latencies; `imported` is there where Loadstone did not collect the runs.
-    `generators` is how many share the load, where the sweep asked for a number of them, `generators_in` is ``cluster``
-    where they are pods. `program` is what sent in the name of `generator`, `connections` over how many, in turn, where
-    the sweep asked for a number of them.
-    `stages` are there where load is more than a warm-up and a test at one rate (see `load`), `script` is the user's own
-    for k6.
+    `inferred` explains each column of table ``runs`` whose value is not taken from the file as it is. `suffixes` maps
+    the kinds of a run's files to the ends of their names, `streams` are its side attacks. `tools` maps programs to
+    their versions. `rate` is None under closed load, which has `users`. `measured_phase` is the tool's own name of the
+    measured phase, `zone` the offset of times that tools wrote without one, `unit` that of latencies; `imported` is
+    empty unless the runs were imported. `generators` is how many share the load and `connections` how many connections
+    they use in turn, where the sweep declares a number; `generators_in` is ``cluster`` where they are pods. `program`
+    is the program that sent the requests for `generator`. `stages` are given where load is more than a warm-up and a
+    test at one rate (see `load`), `script` is the user's own for k6.
     """
 
     version: str = "1"
@@ -126,12 +124,12 @@ class Metadata:
 
     @property
     def load_s(self) -> float:
-        """Seconds of all stages of a run, as far as they are ended by time."""
+        """Seconds of all stages of a run that time ends."""
         return sum(stage.duration_s for stage in self.load if not stage.iterations)
 
     @property
     def sent_by(self) -> str:
-        """What sent the load, in words: ``paced``, ``4 of paced over 8 connections``."""
+        """The programs that sent the load: ``paced``, ``4 of paced over 8 connections``."""
         program = self.program or self.generator
         text = program if self.generators is None else f"{self.generators} of {program}"
         text += f" over {self.connections} connections" if self.connections is not None else ""
@@ -144,7 +142,7 @@ class Metadata:
 
     @property
     def expected_requests(self) -> int | None:
-        """Requests that a complete run holds: rate x duration; None when the metadata does not say, or users wait."""
+        """Requests of a complete run: rate x duration; None under closed load, or when the metadata does not say."""
         if self.measured is not None:
             return self.measured.requests
         if self.rate is None or self.duration_s is None or self.load_model not in PACED:
@@ -152,30 +150,24 @@ class Metadata:
         return planned_requests(self.rate, self.duration_s)
 
 
-def planned_requests(rate: float, duration_s: float) -> int:
-    """Requests that an attack sends: all that start before its end, at 0, 1 / rate, 2 / rate, ... (vegeta's pacing)."""
-    return math.ceil(rate * duration_s - 1e-6)
-
-
 def parse_duration(text: object) -> float | None:
     """Seconds of a Go duration (``"10s"``, ``"1m0.04s"``, ``"588.001µs"``); None when it is not one."""
-    if not isinstance(text, str):
+    if not isinstance(text, str) or not _DURATION.fullmatch(text):
         return None
-    position, seconds = 0, 0.0
-    while match := _DURATION.match(text, position):
-        seconds += float(match[1]) * _UNITS_S[match[2]]
-        position = match.end()
-    return seconds if position == len(text) and text and seconds < _LONGEST_S else None
+    seconds = 0.0
+    for number, unit in _DURATION_PART.findall(text):
+        seconds += float(number) * _UNITS_S[unit]
+    return seconds if seconds < _LONGEST_S else None
 
 
 def load(path: Path) -> Any:
-    """What one ``metadata.json`` holds. Raises OSError (no number: not a file to read), and ValueError for no JSON."""
+    """The decoded ``metadata.json``. Raises OSError (without errno when it is not a file to read) and ValueError."""
     if path.exists() and not path.is_file():  # a named pipe would block for ever
         raise OSError("is no file")
     with path.open("rb") as file:
-        content = file.read(LARGEST_BYTES + 1)
-    if len(content) > LARGEST_BYTES:
-        raise OSError(f"has more than {LARGEST_BYTES >> 20} MiB")
+        content = file.read(_LARGEST_BYTES + 1)
+    if len(content) > _LARGEST_BYTES:
+        raise OSError(f"has more than {_LARGEST_BYTES >> 20} MiB")
     try:
         return json.loads(content)
     except RecursionError:
@@ -197,14 +189,18 @@ def read(path: Path) -> Metadata:
     return parse(content)
 
 
+def read_cell(cell: Cell) -> Metadata:
+    """Read the metadata of a cell."""
+    return read(cell.path / METADATA)
+
+
 def nothing(problem: str) -> Metadata:
-    """What is known of a cell whose metadata could not be read, for the reason that `problem` names."""
-    reasons = {name: f"{problem}; {_SUPPOSED[name]}" for name in _SUPPOSED}
-    return Metadata(problems=[problem], inferred=reasons)
+    """The metadata of a cell whose file could not be read, for the reason that `problem` gives."""
+    return Metadata(problems=[problem], inferred={name: f"{problem}; {why}" for name, why in _ASSUMED.items()})
 
 
 def parse(content: dict[str, Any]) -> Metadata:
-    """The same from the decoded object."""
+    """The metadata from its decoded JSON."""
     found = _Fields(content)
     mode = found.take(_text, "testMode") or "vegeta"
     read = {name: found.take(convert, *keys) for name, (convert, *keys) in _FIELDS.items()}
@@ -215,7 +211,7 @@ def parse(content: dict[str, Any]) -> Metadata:
         version=_version(found),
         mode=mode,
         warmup_rate=found.take(stages.number, "testOptions", "warmupRate") if warmup_rate is None else warmup_rate,
-        load_model=load_model or MODES.get(mode, mode),
+        load_model=load_model or _LOAD_MODELS.get(mode, mode),
         generator=generator or mode,
         suffixes={kind: suffix for kind, suffix in suffixes.items() if suffix},
         streams=_side_streams(found),
@@ -225,27 +221,27 @@ def parse(content: dict[str, Any]) -> Metadata:
     metadata.generator_version = metadata.generator_version or None
     metadata.program = metadata.program or _program(found)
     if metadata.measured is not None and metadata.measured.iterations:
-        metadata.duration_s = None  # what the file calls so is the longest that users have for their iterations
+        metadata.duration_s = None  # the file's duration is the longest that users have for their iterations
     metadata.problems = found.problems
     metadata.inferred = _inferred(found, metadata)
     return metadata
 
 
 def _program(found: "_Fields") -> str | None:
-    """What sent where the file does not say it: before, `paced` sent these alone, and ``vegeta attack`` the rest."""
+    """The program that sent, where the file does not say it: earlier, only these runs were sent by `paced`."""
     is_ours = found.get("version") == "5" and found.get("generator", "name") == "vegeta" and not found.get("imported")
     was_paced = any(found.get(*key) for key in (("stages",), ("req", "draw"), ("generator", "count")))
     return "paced" if is_ours and was_paced else None
 
 
 def _version(found: "_Fields") -> str:
-    said = found.take(_text, "version") or "1"
+    version = found.take(_text, "version") or "1"
     key = _side_attack(found)
-    return _SIDE_ATTACKS[key] if key and said == "3" else said
+    return _SIDE_ATTACKS[key] if key and version == "3" else version
 
 
 def _side_attack(found: "_Fields") -> str | None:
-    """The key that tells of a side attack, if there is one."""
+    """The key that declares a side attack, if there is one."""
     return next((key for key in _SIDE_ATTACKS if found.get(key) is not None), None)
 
 
@@ -274,20 +270,17 @@ def _inferred(found: "_Fields", metadata: Metadata) -> dict[str, str]:
 
 
 def _made_no_warmup(timestamp: str) -> bool:
-    try:
-        instant = datetime.fromisoformat(timestamp)
-        return _NO_WARMUP[0] <= instant <= _NO_WARMUP[1]
-    except (ValueError, TypeError):
-        return False
+    instant = parse_timestamp(timestamp)
+    return instant is not None and _NO_WARMUP[0] <= instant <= _NO_WARMUP[1]
 
 
 def _is_text(value: str) -> bool:
-    """JSON can write half a character (a lone surrogate), which no table can hold."""
+    """False for half a character (a lone surrogate), which JSON can hold and tables can't."""
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 class _Fields:
-    """Look-ups in a decoded object; what can't be understood is None and named in `problems`."""
+    """Look-ups in a decoded object; what can't be understood is None and listed in `problems`."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
@@ -314,7 +307,7 @@ class _Fields:
 
     def _wrong(self, keys: tuple[str, ...], value: object) -> None:
         problem = f"metadata.json: {'.'.join(keys)} has the value {str(value)[:80]!r}, which is not understood"
-        if problem not in self.problems:  # each key of a part that is no object meets it
+        if problem not in self.problems:  # each key of a part that is not an object would add it
             self.problems.append(problem)
 
 
@@ -326,6 +319,12 @@ def _text(value: Any) -> str:
 
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
+        raise ValueError(value)
+    return value
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
         raise ValueError(value)
     return value
 
@@ -346,17 +345,11 @@ def _duration(value: Any) -> float:
     return seconds
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(value)
-    return value
-
-
 def _texts(value: Any) -> dict[str, str]:
     return {str(key): str(each) for key, each in _mapping(value).items() if _is_text(f"{key}{each}")}
 
 
-# Field of `Metadata` -> how its value is read, and its key.
+# Field of `Metadata` -> conversion of its value, and its key.
 _FIELDS: dict[str, tuple[Any, ...]] = {
     "timestamp": (_text, "timestamp"),
     "rate": (stages.number, "testOptions", "rate"),

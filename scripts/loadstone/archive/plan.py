@@ -1,10 +1,10 @@
 """The plan of a campaign, as its metadata hold it: which runs it consists of, in which order, and which are missing.
 
-A plan is made from the declaration and a seed alone (`order`), so that the order in which a sweep declared its
-variants, which no metadata hold, is found again from the positions of its cells (`declared_variants`).
+A plan depends only on the declaration and a seed (`order`). So the order in which a sweep declared its variants, which
+is not in the metadata, can be reconstructed from the positions of its cells (`declared_variants`).
 
-A change of `order`, or of how Python shuffles, loses the declared order of older campaigns; their variants are then
-sorted by name.
+If `order`, or the way Python shuffles, ever changes, the declared order of older campaigns is lost; their variants are
+then sorted by name.
 """
 
 import random
@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from loadstone import archive
-from loadstone.archive import METADATA, Campaign, CampaignListing, Cell, metadata, scan_campaign
+from loadstone.archive import ABANDONED, COMPLETION, Campaign, CampaignListing, Cell, metadata, scan_campaign
 from loadstone.archive.durable import write_new
 from loadstone.archive.metadata import Metadata
-from loadstone.archive.stages import number_text
 from loadstone.errors import LoadstoneError
 
 
@@ -48,10 +46,10 @@ def order(
 
 
 def missing(listing: CampaignListing) -> list[MissingRun]:
-    """Planned runs without a result, in the plan's order. Only campaigns with a plan (version 5) lack anything."""
+    """Planned runs without a result, in the plan's order; none without a plan (before version 5)."""
     missing_runs = []
     for cell in listing.cells:
-        described = metadata.read(cell.cell.path / archive.METADATA)
+        described = metadata.read_cell(cell.cell)
         collected = cell.collected()
         for run, position in enumerate(described.positions[: described.runs or 0], start=1):
             if run not in collected:
@@ -60,16 +58,16 @@ def missing(listing: CampaignListing) -> list[MissingRun]:
 
 
 def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
-    """A sentence for every campaign that lacks planned runs."""
+    """A sentence for every campaign with missing runs."""
     found = []
     for campaign in campaigns:
-        listing = archive.scan_campaign(campaign)
+        listing = scan_campaign(campaign)
         if missing_runs := len(missing(listing)):
             remedy = "`snakemake --cores all` on its host collects them"
             if campaign.is_abandoned:
-                remedy = f"given up by its {archive.ABANDONED}"
+                remedy = f"given up by its {ABANDONED}"
             elif listing.completed:
-                remedy = f"its {archive.COMPLETION} says it is complete: remove that file to have them collected"
+                remedy = f"its {COMPLETION} says it is complete: remove that file to have them collected"
             failed = sum(run not in cell.collected() for cell in listing.cells for run in cell.failures())
             tried = f" ({failed} of them failed)" if failed else ""
             found.append(
@@ -80,12 +78,12 @@ def unfinished(campaigns: Iterable[Campaign]) -> list[str]:
 
 def planned_runs(listing: CampaignListing) -> int:
     """How many runs the campaign's plan holds; 0 without a plan."""
-    return sum(metadata.read(cell.cell.path / archive.METADATA).runs or 0 for cell in listing.cells)
+    return sum(metadata.read_cell(cell.cell).runs or 0 for cell in listing.cells)
 
 
 def has_plan(listing: CampaignListing) -> bool:
-    """Whether the campaign says which runs it is to hold."""
-    return any(metadata.read(cell.cell.path / archive.METADATA).positions for cell in listing.cells)
+    """Whether the campaign's metadata plan its runs."""
+    return any(metadata.read_cell(cell.cell).positions for cell in listing.cells)
 
 
 def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
@@ -93,37 +91,29 @@ def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
 
     Raises LoadstoneError while runs are missing or a folder can't be read.
     """
-    listing = archive.scan_campaign(campaign)
+    listing = scan_campaign(campaign)
     unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
     for cell in listing.cells:
-        described = metadata.read(cell.cell.path / archive.METADATA)
+        described = metadata.read_cell(cell.cell)
         if described.problems or len(described.positions) != described.runs:
-            unreadable.append(
-                f"{cell.cell}: {'; '.join(described.problems) or 'its plan has other runs than positions'}"
-            )
+            faults = "; ".join(described.problems) or "its plan has not one position per run"
+            unreadable.append(f"{cell.cell}: {faults}")
     missing_runs = missing(listing)
     if missing_runs or unreadable:
         raise LoadstoneError(f"{campaign} is not complete: {len(missing_runs)} runs missing; {'; '.join(unreadable)}")
     now = datetime.now().astimezone().isoformat(timespec="seconds")
-    if write_new(campaign.path / archive.COMPLETION, f"{now}\n".encode()):
+    if write_new(campaign.path / COMPLETION, f"{now}\n".encode()):
         log(f"{campaign} is complete")
 
 
-def rate_text(rate: float) -> str:
-    """A rate as its folder is named: ``100``, ``0.5``."""
-    return number_text(rate)
-
-
 def declared_variants(campaign: Campaign) -> list[str]:
-    """Folders of a campaign's variants as its sweep declared them; empty where that can't be told."""
+    """Folders of a campaign's variants in the order of its declaration; empty where that is unknown."""
     cells = (listing.cell for listing in scan_campaign(campaign).cells)
-    return variants_of_cells(
-        (cell.variant_dir, float(cell.rate), metadata.read(cell.path / METADATA)) for cell in cells
-    )
+    return variants_of_cells((cell.variant_dir, float(cell.rate), metadata.read_cell(cell)) for cell in cells)
 
 
 def variants_of_cells(cells: Iterable[tuple[str, float, Metadata]]) -> list[str]:
-    """The same, from folder, rate and metadata of every cell."""
+    """The same, given folder, rate and metadata of every cell."""
     found = {(rate, folder): described for folder, rate, described in cells}
     rates, folders = {rate for rate, _ in found}, {folder for _, folder in found}
     plans = {(described.order, described.seed) for described in found.values()}
@@ -138,5 +128,5 @@ def variants_of_cells(cells: Iterable[tuple[str, float, Metadata]]) -> list[str]
     declared = {position: int(number) for (_, number), (position,) in plan.items()}
     places = {folder: {declared.get(firsts[rate, folder], -1) for rate in rates} for folder in folders}
     numbered = {numbers.pop(): folder for folder, numbers in places.items() if len(numbers) == 1}
-    is_told = sorted(numbered) == list(range(len(folders)))
-    return [folder for _, folder in sorted(numbered.items())] if is_told else []
+    is_known = sorted(numbered) == list(range(len(folders)))
+    return [folder for _, folder in sorted(numbered.items())] if is_known else []

@@ -1,12 +1,13 @@
-"""Where a sweep stands: which runs of a campaign have a result, which failed, and how long the rest will take.
+"""The progress of a sweep: which runs of a campaign have a result, which failed, and how long the rest will take.
 
 The journal has a JSON object per line: when commands began and ended, and which runs they tried. Whether a try
-succeeded is not in it: the archive alone says that. A line is appended by one write, so a job killed at any moment
+succeeded is not in it: only the archive shows that. A line is appended by one write, so a job killed at any moment
 leaves at most one line that cannot be read, which is skipped.
 """
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,15 +18,18 @@ from statistics import fmean
 from typing import Any
 
 from loadstone import archive
-from loadstone.archive import Campaign, Cell, RawFile, metadata, plan
+from loadstone.archive import Campaign, CampaignKey, Cell, RawFile, metadata, plan
 from loadstone.archive.durable import replace
-from loadstone.archive.metadata import Metadata
 from loadstone.archive.stages import load_text
 from loadstone.errors import LoadstoneError
 
-Key = tuple[str, str, str]  # app, host and timestamp of a campaign, as its folders are named
-
 _LONGEST_TEXT = 4000
+_IN_SECONDS, _IN_MINUTES = 90, 90  # below these numbers, a remaining time is shown in that unit
+REWRITTEN_S = 20.0  # how often the page is rewritten while a run waits for another command
+_FIRST_GUESS_S = 1.0  # a run's time besides its attacks, before any was measured
+
+Place = tuple[str, str]  # rate and variant of a cell, as its folders are named
+Run = tuple[str, str, int]  # these, and the run's number
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,15 @@ class Try:
     """One start of a run. If it fails, its record in the archive has the number `nth`."""
 
     at: datetime
-    campaign: Key
+    campaign: CampaignKey
     rate: str
     variant_dir: str
     run: int
     nth: int
+
+    @property
+    def planned_run(self) -> Run:
+        return self.rate, self.variant_dir, self.run
 
     def cell(self, root: Path) -> Cell:
         """Its cell in the archive `root`."""
@@ -51,11 +59,11 @@ class CommandRecord:
     began: datetime
     root: Path | None = None
     reports: Path | None = None
-    missing: dict[Key, int] = field(default_factory=dict)  # campaigns it was to collect -> how many runs were missing
+    missing: dict[CampaignKey, int] = field(default_factory=dict)  # runs missing when it began, of its campaigns
     tries: list[Try] = field(default_factory=list)
     said: list[tuple[datetime, str]] = field(default_factory=list)
     ended: str | None = None
-    last: datetime | None = None  # when anything was written of it last
+    last: datetime | None = None  # time of its last event
 
 
 class Journal:
@@ -65,15 +73,15 @@ class Journal:
         self.path = path
 
     def begin(self, root: Path, reports: Path, missing: Mapping[Campaign, int]) -> None:
-        """A command begins that collects these campaigns, in which so many runs are missing.
+        """A command begins to collect these campaigns, each with its number of missing runs.
 
-        Of older commands stays only what they tried of them.
+        Older commands are removed, except for their tries of these campaigns.
         """
         lines = []
-        keys = {key_of(campaign): count for campaign, count in missing.items()}
+        keys = {campaign.key: count for campaign, count in missing.items()}
         for command in self.commands():
             if any(each.campaign in keys for each in command.tries):
-                lines += [{"event": "begin", "at": command.began.isoformat()}, *map(_tried, command.tries)]
+                lines += [{"event": "begin", "at": command.began.isoformat()}, *map(_try_event, command.tries)]
         campaigns = [[*key, count] for key, count in keys.items()]
         folders = {"archive": str(root), "reports": str(reports)}
         lines.append({"event": "begin", "at": _now()} | folders | {"lacking": campaigns})
@@ -86,16 +94,16 @@ class Journal:
 
     def tried(self, cell: Cell, run: int, nth: int) -> Try:
         """A run is started."""
-        started = Try(datetime.now().astimezone(), key_of(cell.campaign), cell.rate, cell.variant_dir, run, nth)
-        self._append(_tried(started))
+        started = Try(datetime.now().astimezone(), cell.campaign.key, cell.rate, cell.variant_dir, run, nth)
+        self._append(_try_event(started))
         return started
 
     def said(self, text: str) -> None:
-        """Something was said to the user."""
+        """A message was shown to the user."""
         self._append({"event": "said", "at": _now(), "text": text[:_LONGEST_TEXT]})
 
     def commands(self) -> list[CommandRecord]:
-        """All of them, oldest first. What was tried outside any (a run asked for by its name) makes one too."""
+        """All commands, oldest first. A run that was requested by name, outside of them, makes one too."""
         found: list[CommandRecord] = []
         try:
             lines = self.path.read_bytes().splitlines()
@@ -104,15 +112,14 @@ class Journal:
         for line in lines:
             try:
                 event = json.loads(line)
-                _take(found, event, datetime.fromisoformat(event["at"]))
+                _add_event(found, event, datetime.fromisoformat(event["at"]))
             except (ValueError, KeyError, TypeError):
                 continue
         return found
 
     def now(self) -> CommandRecord | None:
-        """The command that is under way, or was when it was killed."""
-        commands = self.commands()
-        return commands[-1] if commands and commands[-1].ended is None else None
+        """The command that is running, or was running when it was killed."""
+        return _running(self.commands())
 
     def _append(self, event: Mapping[str, Any]) -> None:
         with self._errors():
@@ -131,12 +138,11 @@ class Journal:
             raise LoadstoneError(f"{self.path} cannot be written: {error.strerror or error}") from None
 
 
-def key_of(campaign: Campaign) -> Key:
-    """A campaign as the journal names it."""
-    return campaign.app, campaign.host, campaign.timestamp
+def _running(commands: Sequence[CommandRecord]) -> CommandRecord | None:
+    return commands[-1] if commands and commands[-1].ended is None else None
 
 
-def _take(found: list[CommandRecord], event: Mapping[str, Any], at: datetime) -> None:
+def _add_event(found: list[CommandRecord], event: Mapping[str, Any], at: datetime) -> None:
     kind = event["event"]
     if kind == "begin" or not found or found[-1].ended is not None:
         found.append(CommandRecord(at))
@@ -154,7 +160,7 @@ def _take(found: list[CommandRecord], event: Mapping[str, Any], at: datetime) ->
         command.ended = event["how"]
 
 
-def _tried(each: Try) -> dict[str, Any]:
+def _try_event(each: Try) -> dict[str, Any]:
     where = {"campaign": each.campaign, "rate": each.rate, "variant": each.variant_dir, "run": each.run}
     return {"event": "try", "at": each.at.isoformat(), **where, "nth": each.nth}
 
@@ -167,17 +173,9 @@ def _now() -> str:
     return datetime.now().astimezone().isoformat()
 
 
-_IN_SECONDS, _IN_MINUTES = 90, 90  # below which a time left is said in that unit
-REWRITTEN_S = 20.0  # how often what is shown is shown again while others keep a run waiting
-_FIRST_GUESS_S = 1.0  # around a run's attacks, before any was measured
-
-Place = tuple[str, str]  # rate and variant of a cell, as its folders are named
-Run = tuple[str, str, int]
-
-
 @dataclass(frozen=True)
 class CellPlan:
-    """One cell's part of the plan. `planned_s` is how long a run's stages take, as far as time ends them."""
+    """One cell's part of the plan. `planned_s` is the length of a run's stages that time ends."""
 
     cell: Cell
     positions: Sequence[int]
@@ -195,11 +193,11 @@ class CellPlan:
 
 @dataclass
 class Progress:
-    """One look at a campaign, kept true by the job that collects its runs.
+    """The state of a campaign, kept up to date by the job that collects its runs.
 
-    `failed` holds the failure records of every run, also of one that was collected in the end; `tried` the runs that
-    the present command has tried, `again` those that it is about to try again and `retries` how often more it will do
-    so; `now` is the run that is under way.
+    `failed` has the failure records of every run, including those that were collected in the end; `tried` are the
+    runs that the current command has tried, `again` those that it is about to retry, and `retries` how often more it
+    will do so; `now` is the run under way.
     """
 
     campaign: Campaign
@@ -214,8 +212,8 @@ class Progress:
     now: Run | None = None
     since: datetime | None = None  # when `now` was started
     phase: str = ""
-    wait: str = ""  # for whom, while another holds what is needed
-    declared: list[str] = field(default_factory=list)  # folders of variants, as the sweep has them
+    wait: str = ""  # for whom it waits
+    declared: list[str] = field(default_factory=list)  # folders of variants, in the sweep's order
     said: list[tuple[datetime, str]] = field(default_factory=list)
 
     @property
@@ -224,7 +222,7 @@ class Progress:
 
     @property
     def load_model(self) -> str:
-        """That of the campaign: a sweep has one."""
+        """The load model of the campaign: a sweep has one."""
         return self.cells[0].load_model if self.cells else "open"
 
     @property
@@ -235,33 +233,32 @@ class Progress:
 
     @property
     def unsuccessful(self) -> list[Run]:
-        """Runs that were tried, in whatever command, and have no result; the present one is not among them."""
+        """Runs that were tried, in whatever command, and have no result, without the one under way."""
         return [run for run in self.missing if run in self.failed and run != self.now]
 
     def start(self, started: Try) -> None:
-        """A run is started; `phase` says what it does."""
-        self.now = started.rate, started.variant_dir, started.run
-        self.since = started.at
+        """A run is started."""
+        self.now, self.since = started.planned_run, started.at
         self.tried.add(self.now)
 
     def succeed(self) -> None:
-        """The present run has its result."""
+        """The run under way has its result."""
         if self.now is not None:
             self.collected.add(self.now)
-        self._rest()
+        self._end_run()
 
     def fail(self, record: Path) -> None:
-        """The present run has none, as `record` says."""
+        """The run under way has failed; `record` is its failure record."""
         if self.now is not None and (named := archive.parse_name(record.name)) is not None:
             self.failed.setdefault(self.now, []).append(named)
-        self._rest()
+        self._end_run()
 
-    def _rest(self) -> None:
+    def _end_run(self) -> None:
         self.now = self.since = None
         self.phase = self.wait = ""
 
     def left_s(self) -> float:
-        """Seconds that the runs still to be tried will take, as long as those did that are done."""
+        """Estimated seconds for the runs still to be tried."""
         per_cell = self._estimates()
         seconds = 0.0
         for rate, variant, run in self.missing:
@@ -273,30 +270,31 @@ class Progress:
         return seconds
 
     def present_s(self) -> float:
-        """Seconds that the present run will take in all, as far as it can be told."""
+        """Estimated seconds for the run under way, from its start."""
         return self._estimates()[self.now[:2]] if self.now else 0.0
 
     def _estimates(self) -> dict[Place, float]:
-        """Seconds from a run's start to the next one's, by cell.
+        """Seconds from the start of a run to the start of the next, by cell.
 
-        What was measured there, else its own attacks and what other runs took besides theirs, those of the same
-        variant first.
+        The mean of what was measured in the cell; else its planned stages plus the mean of what other runs took besides
+        theirs, if possible runs of the same variant.
         """
         planned_s = {planned.place: planned.planned_s for planned in self.cells}
-        by_cell: dict[Place, list[float]] = {}
-        besides: dict[str | None, list[float]] = {}
+        by_cell: defaultdict[Place, list[float]] = defaultdict(list)
+        besides: defaultdict[str | None, list[float]] = defaultdict(list)  # by variant, and of all
         for (rate, variant, _), seconds in self.measured_s.items():
-            by_cell.setdefault((rate, variant), []).append(seconds)
-            for of in (variant, None):
-                besides.setdefault(of, []).append(seconds - planned_s.get((rate, variant), seconds))
+            by_cell[rate, variant].append(seconds)
+            extra_s = seconds - planned_s.get((rate, variant), seconds)
+            besides[variant].append(extra_s)
+            besides[None].append(extra_s)
         found = {}
         for (rate, variant), seconds in planned_s.items():
-            extra = besides.get(variant) or besides.get(None) or [_FIRST_GUESS_S]
-            found[rate, variant] = fmean(by_cell.get((rate, variant)) or [max(0.0, seconds + fmean(extra))])
+            extra = besides[variant] or besides[None] or [_FIRST_GUESS_S]
+            found[rate, variant] = fmean(by_cell[rate, variant] or [max(0.0, seconds + fmean(extra))])
         return found
 
     def line(self) -> str:
-        """The present run for the terminal: ``[7 of 40] envoy at 300/s, run 2; about 12 min left, until 17:45``."""
+        """The run under way for the terminal: ``[7 of 40] envoy at 300/s, run 2; about 12 min left, until 17:45``."""
         rate, variant, run = self.now or ("", "", 0)
         failed_now = [run for run in self.unsuccessful if run in self.tried]
         where = f"{len(self.collected) + len(failed_now) + 1} of {self.total}"
@@ -309,36 +307,33 @@ class Progress:
 
 
 def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozenset[Run] = frozenset()) -> Progress:
-    """Where a campaign stands now; `retries` and `again` as in `Progress`."""
-    listing = archive.scan_campaign(campaign)
+    """The present state of a campaign; `retries` and `again` as in `Progress`."""
     cells: list[CellPlan] = []
-    plans: list[tuple[str, float, Metadata]] = []
+    described = []
     collected: set[Run] = set()
     failed: dict[Run, list[RawFile]] = {}
-    for found in listing.cells:
-        described = metadata.read(found.cell.path / archive.METADATA)
-        positions = described.positions[: described.runs or 0]
-        cells.append(CellPlan(found.cell, positions, described.load_s, described.load_model))
-        plans.append((found.cell.variant_dir, float(found.cell.rate), described))
-        place = found.cell.rate, found.cell.variant_dir
-        collected |= {(*place, run) for run in found.collected() if run <= len(positions)}
-        failed |= {(*place, run): files for run, files in found.failures().items()}
+    for found in archive.scan_campaign(campaign).cells:
+        about = metadata.read_cell(found.cell)
+        described.append((found.cell.variant_dir, float(found.cell.rate), about))
+        planned = CellPlan(found.cell, about.positions[: about.runs or 0], about.load_s, about.load_model)
+        cells.append(planned)
+        collected |= {(*planned.place, run) for run in found.collected() if run in planned.runs}
+        failed |= {(*planned.place, run): files for run, files in found.failures().items()}
     commands = journal.commands()
-    command = commands[-1] if commands and commands[-1].ended is None else None
+    command = _running(commands)
     measured = dict(_measured(campaign, commands, collected, failed))
     progress = Progress(campaign, command, cells, collected, failed, measured, retries, again)
-    progress.declared = plan.variants_of_cells(plans)
+    progress.declared = plan.variants_of_cells(described)
     if command is not None:
-        mine = key_of(campaign)
         progress.said = list(command.said)
-        progress.tried = {(each.rate, each.variant_dir, each.run) for each in command.tries if each.campaign == mine}
+        progress.tried = {each.planned_run for each in command.tries if each.campaign == campaign.key}
     return progress
 
 
 def failed_in_a_row(command: CommandRecord | None, root: Path) -> list[tuple[Try, Path]]:
     """The tries of a command that failed since the last that succeeded, oldest first, each with its record.
 
-    A try that left neither a record nor a result was killed: it counts as neither.
+    A try without a record or a result was killed and is not counted.
     """
     found: list[tuple[Try, Path]] = []
     for each in reversed(command.tries if command else []):
@@ -351,7 +346,7 @@ def failed_in_a_row(command: CommandRecord | None, root: Path) -> list[tuple[Try
 
 
 def duration_text(seconds: float) -> str:
-    """A time left for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
+    """A remaining time for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
     if seconds < _IN_SECONDS:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -359,7 +354,7 @@ def duration_text(seconds: float) -> str:
 
 
 def until_text(seconds: float, now: Callable[[], datetime] = datetime.now) -> str:
-    """The time of day after so many seconds, with the date when it is another day: ``17:45``."""
+    """The time of day in `seconds` from now, with the date unless it is today: ``17:45``."""
     then, today = now() + timedelta(seconds=seconds), now()
     return f"{then:%H:%M}" if then.date() == today.date() else f"{then:%H:%M on %d %B}"
 
@@ -368,11 +363,9 @@ def _measured(
     campaign: Campaign, commands: Sequence[CommandRecord], collected: set[Run], failed: Mapping[Run, Sequence[RawFile]]
 ) -> Iterator[tuple[Run, float]]:
     """Collected run -> seconds from its start to that of the next run of the same command."""
-    mine = key_of(campaign)
     for command in commands:
         for each, following in pairwise(command.tries):
-            run = each.rate, each.variant_dir, each.run
-            if each.campaign != mine or run not in collected:
-                continue
-            if each.nth not in {archive.failure_number(record.name) for record in failed.get(run, ())}:
+            run = each.planned_run
+            has_failed = each.nth in {archive.failure_number(record.name) for record in failed.get(run, ())}
+            if each.campaign == campaign.key and run in collected and not has_failed:
                 yield run, (following.at - each.at).total_seconds()

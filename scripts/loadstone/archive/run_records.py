@@ -1,8 +1,8 @@
-"""The records beside a run's files: what happened while it was collected or imported, and why attempts at it failed.
+"""Records of runs: how one was collected or imported, and why attempts at it failed.
 
-``<run>.run.json`` is what collecting or importing leaves: what happened, where, and when. An attempt without a result
-leaves ``<run>.failure.<n>.json``: when it failed, in which phase and why. Both are part of the archive: written once,
-never changed. A failure is no run's result and in no statistic.
+Collecting or importing a run writes ``<run>.run.json``: what happened, where, and when. A failed attempt writes
+``<run>.failure.<n>.json``: when it failed, in which phase and why. Both are part of the archive: written once, never
+changed. A failed attempt is not a result and enters no statistic.
 """
 
 import json
@@ -21,15 +21,29 @@ from loadstone.archive.durable import write_new
 from loadstone.errors import LoadstoneError
 from loadstone.process import tail
 
-_LARGEST_RECORD = 1 << 20
+_LARGEST_RECORD, _LARGEST_FAILURE = 1 << 20, 16 << 20  # bytes
 _MOST = 1e9  # far beyond any figure of an incident
 _CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
 _TEXTS = ("kind", "object", "container", "reason", "text")
+_LOG_LINES = 40  # of each log, in a failure record
+_MOST_LOGS = 50
+_LONGEST_REASON = 400
+_LONGEST_TEXT = 4000
+_MOST_EVIDENCE = 3
+
+# The phases of a run in their order, for people; ``warmup`` and ``test`` are the phases of the tables.
+PHASES = {
+    "waiting": "waiting until nobody else attacks",
+    "target": "the target comes up",
+    "warmup": "warm-up",
+    "test": "attack",
+    "results": "target down, results being encoded",
+}
 
 
 @dataclass(frozen=True)
 class Incident:
-    """What happened to a run's target during the attack: the columns of table ``incidents`` behind its key."""
+    """An event of a run's target during the attack: the columns of table ``incidents`` after its key."""
 
     kind: str
     object: str | None
@@ -43,7 +57,7 @@ class Incident:
 class Sender:
     """One of several generators that shared the load: where it ran, and its clock relative to the collecting machine's.
 
-    The fields are those of the struct `sender` in `tables/columns.yaml`.
+    The struct `sender` in `tables/columns.yaml` has the same fields.
     """
 
     generator: int
@@ -63,15 +77,15 @@ class RunRecord:
     system: str | None = None
     cpus: float | None = None
     load_1min: float | None = None
-    body_sha256: str | None = None  # of the answer before the attack
+    body_sha256: str | None = None  # of the response before the attack
     body_bytes: float | None = None
     server_version: str | None = None  # of the cluster
     images: tuple[str, ...] = ()  # of its pods, as ``container: image``, each once
     pods: tuple[tuple[str, int], ...] = ()  # namespace and how many pods it had there
     in_cluster: bool = False
-    watched: bool = False  # whether somebody looked at what happened to it during the attack
+    watched: bool = False  # whether incidents were looked for
     incidents: tuple[Incident, ...] = ()
-    generator_cpus: float | None = None  # how many processors the load generator could use
+    generator_cpus: float | None = None  # that the load generator could use
     description: str | None = None
     senders: tuple[Sender, ...] = ()
 
@@ -87,7 +101,7 @@ def read_run_record(path: Path) -> RunRecord:
 
 
 def parse(content: Any) -> RunRecord:
-    """The same of a record's JSON."""
+    """The record from its decoded JSON."""
     return RunRecord(
         started=_text(content, "started"),
         ended=_text(content, "ended"),
@@ -110,13 +124,12 @@ def parse(content: Any) -> RunRecord:
 
 
 def _incidents(listed: Any) -> Iterator[Incident]:
-    """Only what has a kind is one."""
+    """The incidents of a record; one without a kind is ignored."""
     for each in _objects(listed):
         if isinstance(each.get("kind"), str):
             kind, what, container, reason, text = map(_any_text, map(each.get, _TEXTS))
-            yield Incident(
-                kind or "", what, container, reason, text, max(1, int(_number(each, "count", most=_MOST) or 1))
-            )
+            count = max(1, int(_number(each, "count", most=_MOST) or 1))
+            yield Incident(kind or "", what, container, reason, text, count)
 
 
 def _senders(listed: Any) -> Iterator[Sender]:
@@ -124,7 +137,7 @@ def _senders(listed: Any) -> Iterator[Sender]:
         if not _is_integer(number := each.get("generator")) or not 0 <= number < _MOST:
             continue
         pod, node = _any_text(each.get("pod")), _any_text(each.get("node"))
-        # Of this machine's, which may share a process.
+        # On this machine, where several may share a process.
         here = [f"{name} {each[name]}" for name in ("process", "processor") if _is_integer(each.get(name))]
         place = " on ".join(here) + (", not pinned" if here and "not_pinned" in each else "") or None
         clock = [value if _is_integer(value) and abs(value) < 1 << 62 else None for value in map(each.get, _CLOCK)]
@@ -173,27 +186,13 @@ def _is_integer(value: Any) -> TypeGuard[int]:
 
 
 def _any_text(value: Any) -> str | None:
-    """A text of any length as tables can hold it: half of a surrogate pair is no text."""
+    """A text of any length as tables can hold it, without lone surrogates."""
     return _encodable(value) if isinstance(value, str) else None
-
-
-_LARGEST_FAILURE = 16 << 20
-_LOG_LINES = 40
-_MOST_LOGS = 50
-
-# What a run does, in this order, in words; ``warmup`` and ``test`` are the phases of the tables.
-PHASES = {
-    "waiting": "waiting until nobody else attacks",
-    "target": "the target comes up",
-    "warmup": "warm-up",
-    "test": "attack",
-    "results": "target down, results being encoded",
-}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What a failure record says. `failed_at` is UTC; None where the record does not say."""
+    """The content of a failure record. `failed_at` is UTC; None where the record does not say."""
 
     failed_at: datetime | None
     phase: str | None
@@ -213,7 +212,7 @@ class Failure:
 
     @property
     def full_text(self) -> str:
-        """Error and evidence in full, cut where very long; empty where `reason` and `evidence_lines` say it all."""
+        """Error and evidence in full, cut where very long; empty when `reason` and `evidence_lines` are all of it."""
         parts = [text.strip() for text in (self.error, *self.evidence)]
         if parts == [_line(self.error), *self.evidence_lines]:
             return ""
@@ -222,13 +221,8 @@ class Failure:
         return found if more <= 0 else f"{found[:_LONGEST_TEXT]}… and {more:,} more characters"
 
 
-_LONGEST_REASON = 400
-_LONGEST_TEXT = 4000
-_MOST_EVIDENCE = 3
-
-
 def _line(text: str) -> str:
-    """The first line of a text that says anything, cut where it is very long."""
+    """The first line of a text that is not blank, cut where it is very long."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}…"
 
@@ -238,8 +232,8 @@ def record_failure(
 ) -> Path:
     """Write the next failure record of a run; returns its path.
 
-    `about` says more of the try (``started``, ``phase``); of every log in the folder `logs` the last lines are kept.
-    Raises LoadstoneError when the archive can't be written.
+    `about` has more facts about the attempt (``started``, ``phase``); the last lines of every log in the folder `logs`
+    are kept. Raises LoadstoneError when the archive can't be written.
     """
     found = sorted(logs.glob("*.log"))[:_MOST_LOGS]
     content = {
@@ -259,12 +253,12 @@ def record_failure(
         while not write_new(cell.failure(run, nth), (json.dumps({"nth": nth} | content, indent=2) + "\n").encode()):
             nth += 1
     except OSError as why:
-        raise LoadstoneError(f"{cell.failure(run, nth)} cannot be written: {why}; it was to say: {error}") from None
+        raise LoadstoneError(f"{cell.failure(run, nth)} cannot be written: {why}; the failure was: {error}") from None
     return cell.failure(run, nth)
 
 
 def next_failure_number(cell: Cell, run: int) -> int:
-    """The number that the record of the run's next failed try will have."""
+    """The number of the run's next failure record."""
     nth = 1
     while os.path.lexists(cell.failure(run, nth)):
         nth += 1
@@ -272,7 +266,7 @@ def next_failure_number(cell: Cell, run: int) -> int:
 
 
 def read_failure(path: Path) -> Failure | str:
-    """One failure record, or what is wrong with it in words that stand behind its name."""
+    """One failure record, or what is wrong with it, as a phrase to follow its name."""
     try:
         if not path.is_file():  # a named pipe would block for ever
             return "is not a regular file"
@@ -294,7 +288,7 @@ def read_failure(path: Path) -> Failure | str:
 
 
 def _encodable(value: object) -> str:
-    """A value as text that can be encoded: JSON may hold lone surrogates."""
+    """A value as text that can be encoded: JSON can contain lone surrogates."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text.encode("utf-8", "backslashreplace").decode()
 

@@ -1,9 +1,9 @@
-"""How a run's files get into the archive: staged beside their final names, flushed to the disk, then given these.
+"""How a run's files get into the archive: written to a staging folder, flushed to the disk, then linked.
 
 A collected run is sealed first: a sealed staging folder holds a complete run; if the job dies before all links are
-made, the next one finishes them. An unsealed one is what an interrupted attack left, and is thrown away. The main
-results are linked last: they are what makes a run collected. (An import links single files: what is interrupted is
-planned again.)
+made, the next one finishes them. An unsealed folder was left by an interrupted attack and is removed. The main results
+are linked last, because they make a run collected. (An import links single files; after an interruption it is planned
+again.)
 """
 
 import re
@@ -21,7 +21,7 @@ _LARGEST_BYTES = 1 << 20
 
 
 class Staging:
-    """The hidden folder beside a cell's files in which one run is prepared."""
+    """The hidden folder in a cell's folder in which one run is prepared."""
 
     def __init__(self, cell: Cell, run: int) -> None:
         self.cell = cell
@@ -29,12 +29,12 @@ class Staging:
         self.path = cell.path / f".{run}.part"
 
     def prepare(self) -> None:
-        """An empty folder; what an interrupted attack left in it is removed."""
+        """Make the folder empty; what an interrupted attack left in it is removed."""
         shutil.rmtree(self.path, ignore_errors=True)
         self.path.mkdir()
 
     def seal(self, kinds: dict[str, Path]) -> None:
-        """Name the run's files (suffix -> staged file), add their checksums, and flush all to the disk."""
+        """Name the run's files (suffix -> staged file), add their checksums, and flush everything to the disk."""
         for suffix, staged in kinds.items():
             staged.replace(self.path / f"{self.run}{suffix}")
         for leftover in self.path.iterdir():
@@ -50,11 +50,11 @@ class Staging:
         sync(self.path)
 
     def is_sealed(self) -> bool:
-        """Whether a complete run waits here for its links."""
+        """Whether the folder holds a complete run that is not linked yet."""
         return (self.path / _SEAL).exists()
 
     def publish(self, log: Callable[[str], None]) -> None:
-        """Link every file to its final name, the main results last. Repeatable; an existing run wins as a whole."""
+        """Link every file to its final name, the main results last. Repeatable; an existing run stays as it is."""
         staged = sorted(file for file in self.path.iterdir() if file.name != _SEAL)
         staged.sort(key=_is_main)
         if self.run not in scan_cell(self.cell).collected():
@@ -68,7 +68,7 @@ class Staging:
         self.discard()
 
     def link(self, name: str) -> bool:
-        """Give one staged file its final name; False when that is taken: an existing file wins."""
+        """Link one staged file to its final name; False when that is taken: the existing file stays."""
         try:
             give_name(self.path / name, self.cell.path / name)
         except FileExistsError:
@@ -80,7 +80,7 @@ class Staging:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _set_aside(self, leftover: Path, log: Callable[[str], None]) -> None:
-        """Keep a file of an earlier collection, whose results its owner has removed, without mixing it with ours."""
+        """Move a file of an earlier collection, whose results its owner has removed, out of the new run's way."""
         folder = self.cell.path / "_set_aside"
         folder.mkdir(exist_ok=True)
         kept = folder / f"{leftover.name}.{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
@@ -89,12 +89,12 @@ class Staging:
 
 
 def checksums(sums: Mapping[str, str]) -> str:
-    """What ``<run>.sha256`` holds of files with these SHA-256, by name."""
+    """The content of ``<run>.sha256``, from file names and their SHA-256."""
     return "".join(f"{digest}  {name}\n" for name, digest in sums.items())
 
 
 def read_checksums(path: Path) -> list[tuple[str, str] | None]:
-    """Name and SHA-256 of each line of such a file, None for a line that is no checksum. Raises OSError."""
+    """Name and SHA-256 of each line of such a file, None for a line that is not a checksum. Raises OSError."""
     with open_raw(path) as file:
         content = file.read(_LARGEST_BYTES)
     lines = map(_CHECKSUM.fullmatch, content.decode("utf-8", "surrogateescape").splitlines())
@@ -102,6 +102,6 @@ def read_checksums(path: Path) -> list[tuple[str, str] | None]:
 
 
 def _is_main(file: Path) -> bool:
-    """Whether a file is what makes its run collected."""
+    """Whether a file has the main results of its run."""
     named = parse_name(file.name)
     return named is not None and (named.kind, named.stream) == ("results", MAIN_STREAM)

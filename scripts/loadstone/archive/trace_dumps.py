@@ -1,4 +1,4 @@
-"""Trace dumps in the archive: where they lie, and which campaign each belongs to."""
+"""Trace dumps in the archive: where they are, and to which campaign each belongs."""
 
 import hashlib
 import os
@@ -11,22 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import Campaign, encode
+from loadstone.archive import Campaign, CampaignKey, encode
 
 FOLDER = "_trace_dumps"
 _NAME = re.compile(r"traces-([0-9]{1,15})\.json(?:\.zst)?")
 _LONGEST_NAME = 150
-_VERSION = 1  # of what is read from a dump; raise it and all are read again
-
-Key = tuple[str, str, str]  # app, host and timestamp
+_VERSION = 1  # raise it to have all dumps read again
 
 
 @dataclass(frozen=True, order=True)
 class Dump:
     """One file ``_trace_dumps/traces-<epoch ms>.json.zst``; `source` is its path relative to the archive `root`.
 
-    `app`, `host` and `timestamp` name what it belongs to as far as that is known, else they are empty; the campaign
-    may come from the catalogue.
+    `app`, `host` and `timestamp` are empty where it is not known to what it belongs; the campaign may come from the
+    catalogue.
     """
 
     root: Path
@@ -60,22 +58,22 @@ class Dump:
 
     @property
     def key(self) -> str:
-        """Its name among derived files: one safe path part, different for every dump."""
+        """The name of its derived files: one safe path part, different for every dump."""
         path = self.source.encode("utf-8", "surrogateescape")
         return f"{encode(self.name)[:_LONGEST_NAME].removesuffix('.zst')}~{hashlib.sha256(path).hexdigest()[:8]}"
 
     @property
     def slug(self) -> str:
-        """Its name among the site's pages."""
+        """The name of its page."""
         return re.sub(r"[^A-Za-z0-9.-]+", "-", self.key).replace(".json", "")
 
     def fields(self) -> dict[str, Any]:
-        """All but the archive's folder, as plain values: ``Dump(root, **fields)`` gives it back."""
+        """Its fields without `root`, as plain values: ``Dump(root, **fields)`` is equal to it."""
         return {name: value for name, value in asdict(self).items() if name != "root"}
 
     def digest(self) -> str:
-        """Identity of its content and place by size, mtime and owner."""
-        state = (_VERSION, self.source, self.size, self.mtime_ns, self.app, self.host, self.timestamp)
+        """Fingerprint of its content and place: size, mtime and owner."""
+        state = (_VERSION, *self.fields().values())
         return hashlib.sha256(repr(state).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
@@ -84,20 +82,20 @@ def is_dump(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def owners(entries: Mapping[Key, Mapping[str, Any]]) -> dict[str, Key]:
-    """File name of a dump -> the campaign that the catalogue's entry of that campaign gives it to."""
+def owners(entries: Mapping[CampaignKey, Mapping[str, Any]]) -> dict[str, CampaignKey]:
+    """File name of a dump -> the campaign whose catalogue entry lists it."""
     return {dump["file"]: key for key, entry in entries.items() for dump in entry.get("trace_dumps") or ()}
 
 
-def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Key]) -> list[Dump]:
+def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, CampaignKey]) -> list[Dump]:
     """All dumps of an archive: in its own folder, an app's, a host's or a campaign's.
 
-    `owned` names the campaigns of dumps that lie above one; it counts for campaigns that the archive holds. A folder
-    that can't be listed holds none.
+    `owned` gives the campaigns of dumps outside a campaign's folder; campaigns that the archive does not hold are
+    ignored. A folder that can't be listed holds none.
     """
     places, present = {root}, set()
     for campaign in campaigns:
-        present.add((campaign.app, campaign.host, campaign.timestamp))
+        present.add(campaign.key)
         places |= {campaign.path, campaign.path.parent, campaign.path.parent.parent}
     found = []
     for place in sorted(places):

@@ -1,7 +1,7 @@
-"""Opening the configured sweep: what it requires is checked, and its plan goes into the archive.
+"""Opening the configured sweep: its requirements are checked, and its plan is written into the archive.
 
-Required are programs, whose versions are recorded, files, and the cluster as it is declared. The plan is a folder and a
-``metadata.json`` for each cell.
+Requirements are programs, whose versions are recorded, files, and the declared state of the cluster. The plan is a
+folder with a ``metadata.json`` for each cell.
 """
 
 import json
@@ -19,7 +19,8 @@ from typing import Any
 from loadstone import __version__, archive
 from loadstone.archive import Campaign, CampaignListing, Cell, metadata
 from loadstone.archive.durable import sync, write_new
-from loadstone.archive.plan import missing, order, rate_text
+from loadstone.archive.plan import missing, order
+from loadstone.archive.stages import number_text
 from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import Log
 from loadstone.config import load_shapes
@@ -38,10 +39,10 @@ from loadstone.config.target import (
 from loadstone.errors import LoadstoneError
 from loadstone.process import find, output_of
 
-# Keys of the configured sweep that are no part of its plan: they say how it is collected, not what.
-_HOW = ("retries", "give_up_after")
-# Only of programs known to answer: an unknown one might start serving.
-_ASKED = {
+# Keys of the configured sweep that are not part of its plan: they say how runs are collected, not which.
+_NOT_PLANNED = ("retries", "give_up_after")
+# Arguments by which programs print their version. Others are not asked: an unknown program might start serving.
+_VERSION_ARGUMENTS = {
     "vegeta": "-version",
     "k6": "version",
     "artillery": "--version",
@@ -52,12 +53,12 @@ _ASKED = {
 }
 
 
-# Arguments that end so are files which a program reads, and hardly ever the path of an address (/api.json).
+# Arguments with these endings are files that a program reads, and hardly ever paths of addresses (/api.json).
 _READ = frozenset((".yaml", ".yml", ".toml", ".conf", ".cfg", ".ini", ".lua", ".py", ".wasm", ".pem", ".crt", ".key"))
 
 
 def open_checked(config: Mapping[str, Any], log: Log) -> Campaign:
-    """Open it, or say which campaign is still open. Raises LoadstoneError, with nothing written, for what is wrong."""
+    """Check the requirements, then `open_sweep`. Raises LoadstoneError, with nothing written, for what is wrong."""
     tools = versions(config)
     resumable(config)
     if config.get("target", {}).get("kind") == "kubernetes":  # its client library takes a second to load
@@ -72,9 +73,9 @@ def open_sweep(
 ) -> Campaign:
     """Open the configured sweep: write a campaign's folders with one version 5 ``metadata.json`` per cell.
 
-    `tools` names the programs' versions, `script_files` what the sweep's script reads besides itself. A campaign of the
-    same app and host that is still open is left to be resumed (and returned) when it was opened from the same
-    declaration; otherwise that is a LoadstoneError.
+    `tools` are the programs' versions, `script_files` the files that the sweep's script reads. When a campaign of the
+    same app and host is still open, nothing is written: it is returned if it was opened from the same declaration;
+    otherwise this raises LoadstoneError.
     """
     if (still_open := resumable(config)) is not None:
         n_missing = len(missing(archive.scan_campaign(still_open)))
@@ -114,16 +115,15 @@ def _plan(
 
 
 def _declarations(config: Mapping[str, Any]) -> tuple[str, str]:
-    """What ``target.declaration`` says of the configured sweep: with marks for credentials, and as it was before."""
+    """``target.declaration`` of the configured sweep: with marks for credentials, and as earlier versions wrote it."""
     identities = identity(config["target"], config["sweep"]["variants"])
     marked = {name: recordable(each) for name, each in identities.items()}
-    planned = {key: value for key, value in config["sweep"].items() if key not in _HOW}
-    digests = [digest({"sweep": planned, "target": each}) for each in (marked, identities)]
-    return digests[0], digests[1]
+    planned = {key: value for key, value in config["sweep"].items() if key not in _NOT_PLANNED}
+    return digest({"sweep": planned, "target": marked}), digest({"sweep": planned, "target": identities})
 
 
 def _still_open(root: Path, app: str, host: str) -> Campaign | None:
-    """The newest campaign of this app and host that has a plan and lacks runs of it."""
+    """The newest open campaign of this app and host with missing runs."""
     if not (root / app / host).is_dir():
         return None
     mine = [each for each in archive.campaigns(root) if (each.app, each.host) == (app, host) and each.is_open]
@@ -131,9 +131,9 @@ def _still_open(root: Path, app: str, host: str) -> Campaign | None:
 
 
 def resumable(config: Mapping[str, Any]) -> Campaign | None:
-    """The open campaign that opening the configured sweep goes on with.
+    """The open campaign of the configured sweep, if any.
 
-    Raises LoadstoneError when none is declared, or that campaign was opened from another declaration.
+    Raises LoadstoneError when no sweep is declared, or the open campaign was opened from another declaration.
     """
     if "sweep" not in config:
         raise LoadstoneError("the configuration declares no sweep (see docs/load.md)")
@@ -142,29 +142,29 @@ def resumable(config: Mapping[str, Any]) -> Campaign | None:
         return None
     listing = archive.scan_campaign(campaign)
     n_missing = len(missing(listing))
-    recorded = {metadata.read(cell.cell.path / archive.METADATA).target.get("declaration") for cell in listing.cells}
+    recorded = {metadata.read_cell(cell.cell).target.get("declaration") for cell in listing.cells}
     if len(recorded) != 1 or not recorded <= set(_declarations(config)):
-        what = _changed_declaration(listing, config)
+        phrases = _declaration_changes(listing, config) or ["something that its metadata does not record"]
         raise LoadstoneError(
             f"the campaign {campaign} is still open ({n_missing} runs missing) and was opened from another "
             "declaration:\n"
-            + "".join(f"  {phrase}\n" for phrase in what)
-            + f"Finish it with the former configuration, or give it up: touch '{campaign.path / archive.ABANDONED}'"
+            + "".join(f"  {phrase}\n" for phrase in phrases)
+            + f"Finish it with the former configuration, or give it up: {campaign.give_up_command}"
         )
     return campaign
 
 
-def _changed_declaration(listing: CampaignListing, config: Mapping[str, Any]) -> list[str]:
-    """What is declared otherwise than in the plan of an open campaign."""
-    was = {(cell.cell.rate, cell.cell.variant_dir): _content(cell.cell) for cell in listing.cells}
+def _declaration_changes(listing: CampaignListing, config: Mapping[str, Any]) -> list[str]:
+    """How the declaration differs from the plan of an open campaign."""
+    cells = {(cell.cell.rate, cell.cell.variant_dir): cell.cell for cell in listing.cells}
+    was = {key: _content(cell) for key, cell in cells.items()}
     planned = _plan(config, {}, listing.campaign)
-    now = {(rate_text(rate), variant): content for (rate, variant), content in planned.items()}
+    now = {(number_text(rate), variant): content for (rate, variant), content in planned.items()}
     phrases = plan_changes(was, now)
-    for variant in dict.fromkeys(variant for _, variant in was.keys() & now.keys()):
-        cell = next(cell.cell for cell in listing.cells if cell.cell.variant_dir == variant)
-        described = metadata.read(cell.path / archive.METADATA)
+    for variant, cell in {key[1]: cell for key, cell in cells.items() if key in now}.items():
+        described = metadata.read_cell(cell)
         phrases += [f"target variant {variant}: {phrase}" for phrase in changes(described, config["target"], variant)]
-    return phrases or ["something that its metadata does not record"]
+    return phrases
 
 
 def _content(cell: Cell) -> Any:
@@ -175,13 +175,13 @@ def _content(cell: Cell) -> Any:
 
 
 def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, Any]]) -> None:
-    """All folders and files at once: written beside, then renamed, so that no half plan is ever seen."""
+    """Write all folders and files in one step, by renaming a temporary folder: an incomplete plan is never seen."""
     campaign.path.parent.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(dir=campaign.path.parent, prefix=".opening-"))
     try:
         staged.chmod(0o755)
         for (rate, variant), content in cells.items():
-            folder = staged / rate_text(rate) / variant
+            folder = staged / number_text(rate) / variant
             folder.mkdir(parents=True)
             write_new(folder / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
         try:
@@ -198,13 +198,14 @@ def _metadata(
 ) -> dict[str, Any]:
     """One cell's version 5 metadata: the keys of version 4 in their order, then the others; positions still empty."""
     sweep, declared = config["sweep"], config["target"]["variants"][variant]
-    mode = sweep.get("generator", "vegeta")
+    warmup = sweep.get("warmup", {"max_rate": 0})
     identified = recordable(variant_identity(config["target"], variant))
     return {
         "version": metadata.VERSION,
-        "testMode": mode,
+        "testMode": sweep.get("generator", "vegeta"),
         "timestamp": campaign.timestamp,
-        **_warmup_bounds(sweep),
+        "min_warmup_rate": str(warmup.get("min_rate", 0)),
+        "max_warmup_rate": str(warmup.get("max_rate", 100)),
         "warmupsFileSuffix": ".warmups.json.zst",
         "resultsFileSuffix": ".results.json.zst",
         "summaryFileSuffix": ".summary.json",
@@ -233,7 +234,7 @@ def _metadata(
 
 
 def _generator(config: Mapping[str, Any], tools: Mapping[str, str]) -> dict[str, Any]:
-    """The load generator, and how many share the load, where, and over how many connections, if the sweep says it."""
+    """The load generator; its number, place and connections only if the sweep declares them."""
     sweep = config["sweep"]
     name = sweep.get("generator", "vegeta")
     found: dict[str, Any] = {"name": name, "version": tools.get(name, "")}
@@ -247,19 +248,11 @@ def _generator(config: Mapping[str, Any], tools: Mapping[str, str]) -> dict[str,
     return found
 
 
-def _warmup_bounds(sweep: Mapping[str, Any]) -> dict[str, str]:
-    warmup = sweep.get("warmup", {"max_rate": 0})
-    return {
-        "min_warmup_rate": str(warmup.get("min_rate", 0)),
-        "max_warmup_rate": str(warmup.get("max_rate", 100)),
-    }
-
-
 def _load(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
-    """What version 4 says of the load: a warm-up and a test, each at one rate. Users have none."""
+    """The load in the keys of version 4: a warm-up and a test, each at one rate, or with users instead."""
     warmup = sweep.get("warmup", {"duration": "0s", "max_rate": 0})
     duration = load_shapes.measured_duration(sweep)
-    test = {"duration": duration, "rate": rate_text(load), "timeout": sweep.get("timeout", "30s")}
+    test = {"duration": duration, "rate": number_text(load), "timeout": sweep.get("timeout", "30s")}
     if "users" in sweep:
         del test["rate"]
         return {"warmupOptions": {"duration": warmup["duration"]}, "testOptions": test, "users": int(load)}
@@ -268,7 +261,7 @@ def _load(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
 
 
 def _stages(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
-    """What the load is besides, where it is more than that or another tool's."""
+    """The stages of the load, where it is more than a warm-up and a test at one rate, or sent by another tool."""
     if "shape" not in sweep and sweep.get("generator", "vegeta") in ("vegeta", "serial"):
         return {}
     stages = load_shapes.planned(sweep, load)
@@ -280,24 +273,24 @@ def _stages(sweep: Mapping[str, Any], load: float) -> dict[str, Any]:
 
 
 def versions(config: Mapping[str, Any]) -> dict[str, str]:
-    """Program name -> what it says of its version: the generator and the target's processes.
+    """Program name -> its version: the generator and the target's processes; "" for a program that can't be asked.
 
-    A program that can't be asked has an empty text. Raises LoadstoneError that names every program and every file of
-    a command that is not there.
+    Raises LoadstoneError that names every missing program and every missing file of a command.
     """
     commands = _commands(config)
     programs = {name: name for name in _generator_programs(config)}
     programs |= {Path(command[0]).name: command[0] for command in commands.values()}
     _require(programs, commands)
     paths = {name: find(program) for name, program in programs.items()}
-    answers = {name: output_of([path, _ASKED[name]]) if name in _ASKED else "" for name, path in paths.items()}
+    arguments = _VERSION_ARGUMENTS
+    answers = {name: output_of([path, arguments[name]]) if name in arguments else "" for name, path in paths.items()}
     for name in {"serial", "paced"} & answers.keys():  # built from the same library as vegeta
         answers[name] = answers["vegeta"]
     return {"python": platform.python_version()} | {name: _version(text) for name, text in answers.items()}
 
 
 def _generator_programs(config: Mapping[str, Any]) -> list[str]:
-    """The programs that make the load: vegeta, with what lies in its folder, or another tool."""
+    """The programs that send the load: vegeta with one of its own programs, or another tool."""
     generator = config.get("sweep", {}).get("generator", "vegeta")
     if generator not in ("vegeta", "serial"):
         return [generator]
@@ -305,7 +298,7 @@ def _generator_programs(config: Mapping[str, Any]) -> list[str]:
 
 
 def _commands(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    """The command of each process of this machine that the sweep's variants need."""
+    """The command of each local process that the sweep's variants need."""
     target = config.get("target", {})
     declared = [target.get("variants", {}).get(name, {}) for name in config.get("sweep", {}).get("variants", [])]
     needed = dict.fromkeys(process for variant in declared for process in variant.get("processes", []))
@@ -335,12 +328,12 @@ def _relative(path: str) -> str:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # too long for a name, or not ours to look at
+    except (OSError, ValueError):  # too long for a name, or in a folder that we may not read
         return True
 
 
 def _version(text: str) -> str:
-    if found := re.search(r"^Artillery: +(\S+)$", text, re.MULTILINE):  # behind a picture made of letters
+    if found := re.search(r"^Artillery: +(\S+)$", text, re.MULTILINE):  # after an ASCII picture
         return found[1]
     first = next((line for line in text.splitlines() if line.strip()), "")
     return first.partition("ersion:")[2].strip()[:200] or first.strip()[:200]

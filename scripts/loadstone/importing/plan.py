@@ -18,7 +18,7 @@ from typing import Any
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, metadata
 from loadstone.archive.durable import sha256_of
-from loadstone.archive.plan import rate_text
+from loadstone.archive.stages import number_text
 from loadstone.errors import LoadstoneError
 from loadstone.importing.declaration import DECLARATION, Refusal, Source, find, load_entries, refusal
 from loadstone.readers import FORMATS, Problems, load_generators
@@ -169,7 +169,7 @@ def _rate(text: str) -> str:
     rate = archive.parse_rate(text)
     if rate is None or rate > 1e12:
         raise Refusal(f"the rate {text!r} is not a positive number: requests/s, or users of closed load")
-    return rate_text(rate)
+    return number_text(rate)
 
 
 def _run(text: str) -> int:

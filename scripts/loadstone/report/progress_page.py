@@ -16,7 +16,6 @@ from loadstone.archive.progress import (
     Progress,
     Run,
     duration_text,
-    key_of,
     look,
     until_text,
 )
@@ -234,9 +233,8 @@ def _headline(progress: Progress, state: str, ended: str | None) -> str:
 
 def _others(progress: Progress) -> list[tuple[str, int]]:
     """The other campaigns that the same command collects, with their missing runs when it began."""
-    mine = key_of(progress.campaign)
     missing = progress.command.missing if progress.command else {}
-    return [(" / ".join(key), count) for key, count in missing.items() if key != mine and count]
+    return [(" / ".join(key), count) for key, count in missing.items() if key != progress.campaign.key and count]
 
 
 def _state(progress: Progress, unsuccessful: Set[Run], run: Run) -> str:

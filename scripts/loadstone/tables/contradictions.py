@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loadstone.archive.metadata import Metadata, planned_requests
+from loadstone.archive.metadata import Metadata
+from loadstone.archive.stages import planned_requests
 from loadstone.readers import Report
 from loadstone.tables.exclusion import TOLERANCE
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import archive
-from loadstone.archive import Campaign, CampaignListing, Cell, encode, plan, trace_dumps
+from loadstone.archive import Campaign, CampaignKey, CampaignListing, Cell, encode, plan, trace_dumps
 from loadstone.archive.plan import MissingRun
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError
@@ -42,7 +42,7 @@ class Snapshot:
         config: Mapping[str, Any],
         markers: Path = MARKERS,
         requested: Requested | None = None,
-        dump_owners: Mapping[str, trace_dumps.Key] | None = None,
+        dump_owners: Mapping[str, CampaignKey] | None = None,
     ) -> None:
         self.archive = Path(config["archive"])
         self.tables = Path(config["tables"])
