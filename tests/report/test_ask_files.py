@@ -48,7 +48,7 @@ def test_files_of_tables_that_are_no_longer_published_go_away(asked, tmp_path):
 
 def test_a_damaged_copy_of_duckdb_is_made_again(packages, tmp_path):
     parts = query_page.write_engine(packages, tmp_path)
-    files = [tmp_path / file for part in parts for file in part.files]
+    files = [tmp_path / file for part in parts.values() for file in part]
     whole = [file.read_bytes() for file in files]
     files[0].unlink()
     (tmp_path / "assets/duckdb/module-99.js").write_text("of an earlier version")
@@ -70,11 +70,11 @@ def test_an_incomplete_installation_is_named(tmp_path):
 
 def test_only_the_newest_campaigns_are_handed_out_when_there_are_too_many_runs(asked, tmp_path, monkeypatch):
     _, tables, campaigns = asked
-    assert query_page.newest_campaigns(tables, campaigns) == query_page.Held(campaigns, 2)
+    assert query_page.newest_campaigns(tables, campaigns) == campaigns
     monkeypatch.setattr(query_page, "MOST_RUNS", 20)
-    assert query_page.newest_campaigns(tables, campaigns) == query_page.Held(campaigns[:1], 2)
+    assert query_page.newest_campaigns(tables, campaigns) == campaigns[:1]
     monkeypatch.setattr(query_page, "MOST_RUNS", 1)  # one at least
-    assert query_page.newest_campaigns(tables, campaigns) == query_page.Held(campaigns[:1], 2)
+    assert query_page.newest_campaigns(tables, campaigns) == campaigns[:1]
     text = query_page.build_ask(campaigns, tables, tmp_path, None, {}).read_text()
     assert "the newest 1 campaign of 2" in text
     assert SCRIPT.replace("<", "\\u003c") not in text

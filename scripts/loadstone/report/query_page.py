@@ -8,7 +8,9 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate, chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from loadstone.report.output import about_site, as_json, asset, write_page, writ
 from loadstone.tables import layout
 from loadstone.tables.database import add_view, open_memory
 from loadstone.tables.schema import ROWS
+from loadstone.text import megabytes
 
 # --- DuckDB for browsers ----------------------------------------------------------------------------------------------
 
@@ -55,45 +58,40 @@ return module.exports;
 {worker}"""
 
 
-@dataclass(frozen=True)
-class EnginePart:
-    """One part of the engine: its files, relative to the site, and their total size in bytes."""
+def write_engine(packages: Path, reports: Path) -> dict[str, list[str]]:
+    """Write DuckDB into the site, unless it is there; the files of each of its parts, relative to the site.
 
-    name: str
-    files: list[str]
-    size: int
-
-
-def write_engine(packages: Path, reports: Path) -> list[EnginePart]:
-    """Write DuckDB into the site, unless it is there. `packages` is npm's folder. LoadstoneError if it is missing."""
+    `packages` is npm's folder. Raises LoadstoneError if something is missing in it.
+    """
     folder = reports / "assets" / "duckdb"
-    sources, texts = _read(packages)
-    made_of = hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in sources.values())).hexdigest()
-    made_from = f"{asset('ask_licenses.txt')}\nMade from {made_of[:32]}"
+    parts, texts = _read(packages)
+    digest = hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in parts.values())).hexdigest()
+    built_from = f"{asset('ask_licenses.txt')}\nMade from {digest[:32]}"
     record = licenses(reports)
-    if not (record.is_file() and record.read_text("utf-8").startswith(f"{made_from}: {_names(folder)}\n")):
+    if not (record.is_file() and record.read_text("utf-8").startswith(f"{built_from}: {_names(folder)}\n")):
         record.unlink(missing_ok=True)
         for file in folder.glob("*.js"):
             file.unlink()
-        for name, content in sources.items():
-            for number, piece in enumerate(pieces(content)):
-                text = f"loadstone.receive({as_json(name)},{number},{as_json(piece)});\n"
-                write_text(folder / f"{name}-{number:02}.js", text)
-        write_text(record, f"{made_from}: {_names(folder)}\n{texts}")
-    return [_engine_part(folder, name) for name in sources]
+        for name, content in parts.items():
+            for number, call in enumerate(_calls(name, content)):
+                write_text(folder / f"{name}-{number:02}.js", call)
+        write_text(record, f"{built_from}: {_names(folder)}\n{texts}")
+    return {
+        name: [file.relative_to(reports).as_posix() for file in sorted(folder.glob(f"{name}-*.js"))] for name in parts
+    }
 
 
 def licenses(reports: Path) -> Path:
-    """The licenses of DuckDB and what is in it, with what it was made from."""
+    """The licenses of DuckDB and its libraries, with a digest of the files that it was written from."""
     return reports / "assets" / "duckdb" / "LICENSES.txt"
 
 
-def pieces(content: bytes) -> Iterator[str]:
-    """Compressed and encoded, in pieces of bounded size; the same bytes give the same text."""
-    # Level 9 takes twice the time for 1 % less.
+def _calls(name: str, content: bytes) -> Iterator[str]:
+    """The script that hands over `content`, compressed and encoded: a call for each piece of bounded size."""
+    # Level 9 takes twice the time for 1 % less. Without a time, the same bytes give the same text.
     text = base64.b64encode(gzip.compress(content, compresslevel=6, mtime=0)).decode()
-    for start in range(0, len(text), _PIECE):
-        yield text[start : start + _PIECE]
+    for number, start in enumerate(range(0, len(text), _PIECE)):
+        yield f"loadstone.receive({as_json(name)},{number},{as_json(text[start : start + _PIECE])});\n"
 
 
 def _names(folder: Path) -> str:
@@ -101,7 +99,7 @@ def _names(folder: Path) -> str:
 
 
 def _read(packages: Path) -> tuple[dict[str, bytes], str]:
-    """What the browser loads, by name, and the licenses of it."""
+    """What the browser loads, by name, and its licenses."""
     try:
         worker = _WORKER.format(
             offline=asset("ask_offline.js"),
@@ -119,13 +117,6 @@ def _read(packages: Path) -> tuple[dict[str, bytes], str]:
         ) from None
 
 
-def _engine_part(folder: Path, name: str) -> EnginePart:
-    files = sorted(folder.glob(f"{name}-*.js"))
-    return EnginePart(
-        name, [f"assets/duckdb/{file.name}" for file in files], sum(file.stat().st_size for file in files)
-    )
-
-
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
@@ -141,35 +132,25 @@ MOST_RUNS = 50_000  # of the newest campaigns
 
 @dataclass(frozen=True)
 class Published:
-    """One table of the site: what a row of it is, its file relative to the site, and how many bytes that has."""
+    """One table of the site: what a row of it is, its columns with their types, and how many rows it has."""
 
     name: str
     row: str
     columns: list[tuple[str, str]]
     rows: int
-    file: str
-    size: int
+
+    @property
+    def file(self) -> str:
+        """Its file, relative to the site."""
+        return f"ask/{self.name}.js"
 
 
-@dataclass(frozen=True)
-class Held:
-    """The campaigns of the published tables, the newest within `MOST_RUNS`, and how many there are in total."""
-
-    campaigns: list[Campaign]
-    of: int
-
-
-def newest_campaigns(tables: Path, campaigns: Sequence[Campaign]) -> Held:
-    """The newest of `campaigns` with at most `MOST_RUNS` runs in total, but at least one."""
+def newest_campaigns(tables: Path, campaigns: Sequence[Campaign]) -> list[Campaign]:
+    """The newest of `campaigns` with at most `MOST_RUNS` runs in total, but at least one campaign."""
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
-    chosen: list[Campaign] = []
-    runs = 0
-    for campaign in newest_first:
-        runs += _runs(tables, campaign)
-        if chosen and runs > MOST_RUNS:
-            break
-        chosen.append(campaign)
-    return Held(chosen, len(newest_first))
+    totals = accumulate(_runs(tables, campaign) for campaign in newest_first)
+    within = list(takewhile(lambda total: total <= MOST_RUNS, totals))
+    return newest_first[: max(1, len(within))]
 
 
 def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConnection:
@@ -198,14 +179,10 @@ def _write(connection: duckdb.DuckDBPyConnection, name: str, reports: Path) -> P
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows.combine_chunks())
-    path = reports / "ask" / f"{name}.js"
-    calls = (
-        f"loadstone.receive({as_json(name)},{number},{as_json(piece)});\n"
-        for number, piece in enumerate(pieces(sink.getvalue().to_pybytes()))
-    )
-    write_text(path, "".join(calls))
     columns = [(row[0], row[1]) for row in connection.execute(sql.load("table_columns"), {"name": name}).fetchall()]
-    return Published(name, ROWS[name], columns, rows.num_rows, f"ask/{name}.js", path.stat().st_size)
+    table = Published(name, ROWS[name], columns, rows.num_rows)
+    write_text(reports / table.file, "".join(_calls(name, sink.getvalue().to_pybytes())))
+    return table
 
 
 def _without_zones(rows: pa.Table) -> pa.Table:
@@ -224,14 +201,12 @@ def _runs(tables: Path, campaign: Campaign) -> int:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-NAME = "ask.html"
 SHOWN = 1000  # rows of a result on the page
 DOWNLOADED = 200_000  # and in the downloaded file
 # Queries with their titles, in the order in which they are offered.
 EXAMPLES = tuple(
     text.strip() for text in sql.load("query_examples").partition("\n\n")[2].split("\n;\n") if text.strip()
 )
-_ANY = "FROM runs"
 
 
 def build_ask(
@@ -239,56 +214,45 @@ def build_ask(
 ) -> Path:
     """Write the page, its tables and DuckDB; returns the page's path.
 
-    `packages` is where DuckDB for browsers was installed. Without it (None) the page says what there is to ask, and how
-    to ask it elsewhere.
+    `packages` is where DuckDB for browsers was installed. Without it (None) the page lists the tables and shows how to
+    query them elsewhere.
     """
     part = site_layout.Part(reports, "ask").begin()
-    held = newest_campaigns(tables, campaigns)
-    with connect(tables, held.campaigns) as connection:
+    newest = newest_campaigns(tables, campaigns)
+    with connect(tables, newest) as connection:
         published = write_tables(connection, reports)
-        asked = examples(connection)
-    parts = write_engine(packages, reports) if packages else []
+        offered = examples(connection)
+    parts = write_engine(packages, reports) if packages else {}
+    loaded = [reports / file for file in (*(table.file for table in published), *chain(*parts.values()))]
     own = [reports / "assets" / name for name in ("ask.js", "ask.css")]
     for file in own:
         write_text(file, asset(file.name))
-    path = reports / NAME
+    path = reports / "ask.html"
     context = {
         "tables": published,
-        "held": held,
-        "examples": asked,
-        "query": asked[0]["sql"] if asked else _ANY,
+        "n_published": len(newest),
+        "n_campaigns": len(campaigns),
+        "examples": offered,
+        "query": offered[0]["sql"] if offered else "FROM runs",
         "engine": bool(parts),
-        "size": megabytes(sum(part.size for part in parts) + sum(table.size for table in published)),
-        "data": _script_data(published, parts),
+        "size": megabytes(max(sum(file.stat().st_size for file in loaded), 100_000)),
+        "data": {
+            "shown": SHOWN,
+            "downloaded": DOWNLOADED,
+            "tables": [{"name": table.name, "file": table.file} for table in published],
+            "parts": parts,
+        },
     }
     write_page(path, "ask.html", context | about_site(options, tables))
-    loaded = [*(table.file for table in published), *(file for piece in parts for file in piece.files)]
-    part.finish([path, *own, *(reports / name for name in loaded), *([licenses(reports)] if parts else [])])
+    part.finish([path, *own, *loaded, *([licenses(reports)] if parts else [])])
     return path
 
 
 def examples(connection: duckdb.DuckDBPyConnection) -> list[dict[str, str]]:
-    """The examples that can be run here, each with its title, which is its first line."""
+    """The examples that give rows here, each with its title, which is its first line."""
     found = []
     for text in EXAMPLES:
-        try:
-            answered = connection.execute(text).fetchone() is not None
-        except duckdb.CatalogException:  # it needs a table that this site does not have
-            continue
-        if answered:
-            found.append({"title": text.partition("\n")[0].removeprefix("-- "), "sql": text})
+        with suppress(duckdb.CatalogException):  # it needs a table that this site does not have
+            if connection.execute(text).fetchone() is not None:
+                found.append({"title": text.partition("\n")[0].removeprefix("-- "), "sql": text})
     return found
-
-
-def megabytes(size: int) -> str:
-    """The size of what has to be loaded, for people."""
-    return f"{max(size / 1e6, 0.1):.1f} MB"
-
-
-def _script_data(published: Sequence[Published], parts: Sequence[EnginePart]) -> dict[str, Any]:
-    return {
-        "shown": SHOWN,
-        "downloaded": DOWNLOADED,
-        "tables": [{"name": table.name, "file": table.file} for table in published],
-        "parts": {part.name: part.files for part in parts},
-    }
