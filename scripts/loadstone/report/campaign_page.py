@@ -32,10 +32,10 @@ from loadstone.report.numbers import (
     distinct,
     duration,
     joined,
+    moment,
     page_unit,
     rate_name,
     span,
-    when,
 )
 from loadstone.report.queries import Questions, Row, in_order
 from loadstone.report.run_findings import RunFindings
@@ -174,7 +174,7 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
     return {
         **page.shared_context(),
         **page.sections,
-        "title": f"{page.campaign.app} on {page.campaign.host}, {when(page.campaign)}",
+        "title": f"{page.campaign.app} on {page.campaign.host}, {moment(page.campaign.timestamp)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
         "facts": facts(page),
@@ -282,7 +282,7 @@ def facts(page: CampaignPage) -> list[tuple[str, str]]:
     found = [
         ("Application", page.campaign.app),
         ("Host", page.campaign.host),
-        ("Opened", f"{when(page.campaign)} ({page.campaign.timestamp})"),
+        ("Opened", f"{moment(page.campaign.timestamp)} ({page.campaign.timestamp})"),
         ("Load model", models),
         ("Load", f"{span(page.rates)} {page.load_unit}" if page.rates else ""),
         ("Stages", _stages(cells)),

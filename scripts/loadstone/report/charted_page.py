@@ -9,7 +9,7 @@ from loadstone.config.variants import Style
 from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES, label, title
 from loadstone.report import chart_rows, charts, conclusions, numbers, reported_section
 from loadstone.report.conclusions import Conclusions
-from loadstone.report.numbers import Unit, interval_text, rate_name, spread_text
+from loadstone.report.numbers import Unit, interval_text, latency_text, rate_name, spread_text
 from loadstone.report.queries import Distributions, Row
 from loadstone.report.reported_section import Reported
 from loadstone.stats import requests_needed
@@ -65,7 +65,7 @@ class ChartedPage:
             "load_unit": self.load_unit,
             "reported_chart": reported_section.has_loads(self.reported),
             "curve_rates": [(rate_name(rate), rate_text(rate)) for rate in self.distributions.rates],
-            "latency": numbers.latency_in(self.unit),
+            "latency": lambda latency_ns, resolution_ns=None: latency_text(latency_ns, self.unit, resolution_ns),
             "spread": lambda row, name: spread_text(row[name], self.unit, row["resolution_ns"]),
             "interval": lambda row, name: interval_text(row, name, self.unit),
         }

@@ -8,14 +8,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import Any
 
-from loadstone.archive import Campaign, parse_timestamp
+from loadstone.archive import parse_timestamp
+from loadstone.config.variants import Style
 from loadstone.percentiles import PERCENTILES
 from loadstone.text import rate_text
-
-if TYPE_CHECKING:
-    from loadstone.config.variants import Style
 
 Row = dict[str, Any]  # of a table, by the names of columns
 
@@ -110,11 +109,6 @@ def span(values: Iterable[float | None]) -> str:
     return " to ".join(dict.fromkeys(map(rate_text, (*known[:1], *known[-1:]))))
 
 
-def when(campaign: Campaign) -> str:
-    """When a campaign was opened, as `moment` writes it."""
-    return moment(campaign.timestamp)
-
-
 def moment(timestamp: str) -> str:
     """``21 November 2026, 11:30 UTC+02:00``: as it was written; what is no time with an offset stays as it is."""
     instant = parse_timestamp(timestamp)
@@ -170,7 +164,7 @@ def _rounded_to_steps(row: Row) -> Row:
 
 def latency_text(latency_ns: float | None, unit: Unit, resolution_ns: float | None) -> str:
     """A latency in the page's unit for a table: whole steps where these are coarse, else three digits."""
-    if latency_ns is not None and resolution_ns and resolution_ns >= COARSE_NS:
+    if latency_ns is not None and resolution_ns is not None and resolution_ns >= COARSE_NS:
         return in_steps(latency_ns, unit, resolution_ns)
     return significant(unit.of(latency_ns))
 
@@ -184,35 +178,30 @@ def spread_text(std_ns: float | None, unit: Unit, resolution_ns: float | None) -
 
 def in_steps(latency_ns: float, unit: Unit, resolution_ns: float) -> str:
     """A latency as a whole number of steps, with as many decimals as these need."""
-    decimals = max(0, math.ceil(math.log10(unit.length_ns / resolution_ns)))
-    return f"{round(latency_ns / resolution_ns) * resolution_ns / unit.length_ns:,.{decimals}f}"
+    steps = round(latency_ns / resolution_ns)
+    return f"{steps * resolution_ns / unit.length_ns:,.{_decimals(unit, resolution_ns)}f}"
+
+
+def _decimals(unit: Unit, resolution_ns: float) -> int:
+    return max(0, math.ceil(math.log10(unit.length_ns / resolution_ns)))
 
 
 def coarse_step(runs: Iterable[Row], unit: Unit) -> list[float] | None:
     """The least step of these runs' latencies in the page's unit and its decimals, if all of them are coarse."""
-    steps_ns = {run["resolution_ns"] or 0 for run in runs if run["evidence"] == "raw"}
-    least_ns = min(steps_ns, default=0)
-    if least_ns < COARSE_NS:
-        return None
-    return [least_ns / unit.length_ns, max(0, math.ceil(math.log10(unit.length_ns / least_ns)))]
+    least_ns = min((run["resolution_ns"] or 0 for run in runs if run["evidence"] == "raw"), default=0)
+    return [least_ns / unit.length_ns, _decimals(unit, least_ns)] if least_ns >= COARSE_NS else None
 
 
 def indistinguishable(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple[Row, Row, list[str]]]:
-    """Pairs of rows of one load whose latencies come in coarse steps, and the columns that a step or less parts."""
+    """Pairs of rows of one load whose latencies come in coarse steps, and the columns that differ by at most a step."""
     found = []
-    for place, one in enumerate(rows):
-        for other in rows[place + 1 :]:
-            step = max(one["resolution_ns"] or 0, other["resolution_ns"] or 0)
-            if one["rate"] != other["rate"] or step < COARSE_NS:
-                continue
-            names = [name for name in columns if _within(one[name], other[name], step)]
-            if names:
-                found.append((one, other, names))
+    for one, other in combinations(rows, 2):
+        step = max(one["resolution_ns"] or 0, other["resolution_ns"] or 0)
+        if one["rate"] == other["rate"] and step >= COARSE_NS:
+            known = [name for name in columns if one[name] is not None and other[name] is not None]
+            names = [name for name in known if abs(one[name] - other[name]) <= step]
+            found += [(one, other, names)] if names else []
     return found
-
-
-def _within(one: float | None, other: float | None, step: float) -> bool:
-    return one is not None and other is not None and abs(one - other) <= step
 
 
 # --- cells of tables --------------------------------------------------------------------------------------------------
@@ -227,18 +216,13 @@ LOAD_MODELS = {
 }
 
 
-def distinct(styles: "list[Style]") -> "list[Style]":
+def distinct(styles: list[Style]) -> list[Style]:
     """The same styles; variants that share a label get their name too."""
     labels = [style.label for style in styles]
     return [
         replace(style, label=f"{style.label} ({style.name})") if labels.count(style.label) > 1 else style
         for style in styles
     ]
-
-
-def latency_in(unit: Unit) -> Any:
-    """A function for templates: a latency in ns, in steps of so many, as text in the page's unit without the symbol."""
-    return lambda latency_ns, resolution_ns=None: latency_text(latency_ns, unit, resolution_ns)
 
 
 def interval_text(cell: Row, name: str, unit: Unit) -> str:

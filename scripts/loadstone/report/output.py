@@ -69,7 +69,6 @@ _ENVIRONMENT.filters.update(
     duration=numbers.duration,
     listed=numbers.listed,
     minute=numbers.minute,
-    when=numbers.when,
     moment=numbers.moment,
     slug=site_layout.slug,
     rate=load_words.rate_text,

@@ -2,10 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import unescape
-from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,8 +17,8 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report.numbers import LOAD_MODELS, counted, distinct, rate_name
 from loadstone.report.output import partials, template_text
-from loadstone.report.progress_page import states_text
 from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.run_map import run_map
 from loadstone.report.site_layout import slug
 from loadstone.tables.layout import campaign_key, text
 from loadstone.tables.schema import MADE_BY
@@ -56,18 +55,6 @@ def key_of(row: Row) -> Key:
     return row["app"], row["host"], row["timestamp"]
 
 
-def counts(cells: Iterable[Row]) -> dict[str, int]:
-    """How many runs are in each state; `cells` are rows of ``page_quality.sql``."""
-    found = Counter(run["state"] for cell in cells for run in cell["runs"])
-    return {state: found[state] for state in STATES}
-
-
-def total(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """The same over several campaigns."""
-    entries = list(entries)
-    return {state: sum(entry["counts"][state] for entry in entries) for state in STATES}
-
-
 def quality_context(
     questions: Questions, entries: Sequence[Mapping[str, Any]], outside: Sequence[str]
 ) -> dict[str, Any]:
@@ -76,8 +63,8 @@ def quality_context(
     problems = _by_campaign(questions.rows("page_problems", shown=SHOWN))
     missing = _by_campaign(questions.rows("page_missing"))
     suggested = _by_campaign(questions.rows("page_suggestions", shown=SHOWN))
-    sums = total(entries)
-    is_drawn = sum(sums.values()) <= _MOST_MARKS
+    total = sum((entry["counts"] for entry in entries), Counter[str]())
+    is_drawn = total.total() <= _MOST_MARKS
     campaigns = [
         {
             **entry,
@@ -95,8 +82,8 @@ def quality_context(
     n_problems, n_suggestions = (sum(each[name] for each in campaigns) for name in ("n_problems", "n_suggestions"))
     return {
         "states": STATES,
-        "total": sums,
-        "quality_says": _quality_says(sums, n_problems, n_suggestions),
+        "total": total,
+        "quality_says": _quality_says(total, n_problems, n_suggestions),
         "campaigns": campaigns,
         "shown": SHOWN,
         "outside": outside[:OUTSIDE],
@@ -130,23 +117,10 @@ def run_address(page: str, run: Row) -> str:
 
 
 def _map(entry: Mapping[str, Any], *, is_drawn: bool) -> dict[str, Any]:
-    """Rates as rows, variants as columns; a cell is its runs' marks with the same in words."""
-    labels = entry["labels"]
-    by_place = {(cell["rate"], cell["variant"]): cell["runs"] for cell in entry["cells"]}
-    rows = []
-    for rate in sorted({rate for rate, _ in by_place}):
-        cells = [by_place.get((rate, variant), []) for variant in labels]
-        words = [states_text(((run["run"], run["state"]) for run in runs), STATES) for runs in cells]
-        marks = [_marks(runs) if is_drawn else "" for runs in cells]
-        rows.append((rate_text(rate), list(zip(marks, words, strict=True))))
-    return {"variants": list(labels.values()), "rows": rows}
-
-
-def _marks(runs: Sequence[Row]) -> Markup:
-    """The marks of a cell; neighbours in one state share an element."""
-    groups = ((state, len(list(group))) for state, group in groupby(run["state"] for run in runs))
-    marks = (f'<i class="{state.replace(" ", "-")}">{STATES[state][0] * number}</i>' for state, number in groups)
-    return Markup("".join(marks))  # noqa: S704 - made of `STATES` alone
+    cells = {
+        (cell["rate"], cell["variant"]): [(run["run"], run["state"]) for run in cell["runs"]] for cell in entry["cells"]
+    }
+    return run_map(cells, entry["labels"], {state: mark for state, (mark, *_) in STATES.items()}, is_drawn=is_drawn)
 
 
 # --- start page and lists ---------------------------------------------------------------------------------------------
@@ -193,7 +167,7 @@ def _entry(
         "load_unit": load_unit(models),
         "load_models": [LOAD_MODELS.get(model, model).partition(":")[0] for model in models],
         "cells": own,
-        "counts": counts(own),
+        "counts": Counter(run["state"] for cell in own for run in cell["runs"]),
     }
 
 

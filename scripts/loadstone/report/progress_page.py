@@ -1,11 +1,9 @@
 """``progress.html``: the state of the sweep under way. Written while it runs, so it costs little and fails nothing."""
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-
-from markupsafe import Markup
 
 from loadstone.archive import Campaign, Cell, run_records
 from loadstone.archive.metadata import parse_duration
@@ -23,9 +21,10 @@ from loadstone.archive.run_records import Failure
 from loadstone.archive.stages import load_text
 from loadstone.config.variants import Variants
 from loadstone.report import site_layout
-from loadstone.report.numbers import counted, listed
+from loadstone.report.numbers import counted
 from loadstone.report.output import asset, write_page, write_text
-from loadstone.text import rate_text, times
+from loadstone.report.run_map import run_map
+from loadstone.text import load_unit, rate_text, times
 
 NAME = "progress.html"
 _NO_SWEEP = "No sweep has been collected into this folder."
@@ -39,7 +38,6 @@ _SLACK_S = 120.0  # what a machine that is busy may add before the page is taken
 
 # State of a run -> its mark and its name. The marks differ in shape, not in colour alone.
 STATES = {"collected": "■", "failed": "✕", "now": "◉", "to come": "□"}
-_MARKS = {state: f'<i class="{state.replace(" ", "-")}">{mark}</i>' for state, mark in STATES.items()}
 
 Log = Callable[[str], None]
 
@@ -89,6 +87,7 @@ class ProgressPage:
         others = _others(progress)
         is_over = not progress.missing and (ended is not None or not others)
         state = "complete" if is_over else "under way" if ended is None else "stopped"
+        is_drawn = progress.total <= _MOST_MARKS
         left_s = progress.left_s()
         part_s = REWRITTEN_S if progress.phase == "waiting" else progress.present_s() + self._ready_s
         due = now + timedelta(seconds=part_s + _SLACK_S)
@@ -105,8 +104,9 @@ class ProgressPage:
             "now": self._present(progress),
             "left": f"about {duration_text(left_s)}, until {until_text(left_s)}" if state == "under way" else "",
             "others": others,
-            "grid": self._grid(progress),
-            "states": STATES,
+            "map": self._map(progress, is_drawn=is_drawn),
+            "load_unit": load_unit([progress.load_model]),
+            "states": STATES if is_drawn else {},
             "failed": self._failed(progress),
             "said": progress.said[-_LINES:],
         }
@@ -148,30 +148,17 @@ class ProgressPage:
             self._reasons[record] = None if isinstance(found, str) else found
         return self._reasons[record]
 
-    def _grid(self, progress: Progress) -> dict[str, Any]:
-        """Rates as rows, variants as columns; a cell is its runs' marks with the same in words."""
-        app, cells = progress.campaign.app, {planned.place: planned for planned in progress.cells}
-        names = {folder: self._variants.canonical(app, folder) for _, folder in cells}
+    def _map(self, progress: Progress, *, is_drawn: bool) -> dict[str, Any]:
+        app, runs = progress.campaign.app, {planned.place: planned.runs for planned in progress.cells}
+        names = {folder: self._variants.canonical(app, folder) for _, folder in runs}
         order = [style.name for style in self._variants.styles(app, names.values(), progress.declared)]
         folders = sorted(names, key=lambda folder: (order.index(names[folder]), folder))
         unsuccessful = set(progress.unsuccessful)
-        is_drawn = progress.total <= _MOST_MARKS
-        rows = []
-        for rate in sorted({rate for rate, _ in cells}, key=float):
-            row = []
-            for folder in folders:
-                runs = cells[rate, folder].runs if (rate, folder) in cells else ()
-                states = [_state(progress, unsuccessful, (rate, folder, run)) for run in runs]
-                marks = "".join(_MARKS[state] for state in states) if is_drawn else ""
-                row.append((Markup(marks), states_text(enumerate(states, 1), STATES)))  # noqa: S704 - made of `_MARKS` alone
-            rows.append((rate_text(float(rate)), row))
-        unit = "users" if progress.load_model == "closed" else "requests/s"
-        return {
-            "unit": unit,
-            "variants": [self._label(progress, folder) for folder in folders],
-            "rows": rows,
-            "is_drawn": is_drawn,
+        states = {
+            (float(rate), folder): [(run, _state(progress, unsuccessful, (rate, folder, run))) for run in own]
+            for (rate, folder), own in runs.items()
         }
+        return run_map(states, {each: self._label(progress, each) for each in folders}, STATES, is_drawn=is_drawn)
 
 
 def _load(progress: Progress, rate: str) -> str:
@@ -243,13 +230,3 @@ def _state(progress: Progress, unsuccessful: Set[Run], run: Run) -> str:
     if run in progress.collected:
         return "collected"
     return "failed" if run in unsuccessful else "to come"
-
-
-def states_text(runs: Iterable[tuple[int, str]], states: Iterable[str]) -> str:
-    """What marks of runs (number, state) say, in the order of `states`: ``runs 1–3 collected, run 4 failed``."""
-    known, parts = list(runs), []
-    for state in states:
-        numbers = [number for number, each in known if each == state]
-        if numbers:
-            parts.append(f"{'run' if len(numbers) == 1 else 'runs'} {listed(numbers)} {state}")
-    return ", ".join(parts) or "none planned"
