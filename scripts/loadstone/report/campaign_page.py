@@ -66,8 +66,7 @@ class CampaignPage(ChartedPage):
     """Everything a campaign page shows, as the tables and the metadata hold it.
 
     `overview` is the campaign's row of ``page_campaigns.sql``, empty where the tables don't hold it; `all_cells` and
-    `all_errors` are over excluded runs too, and empty where none is excluded; `sections` has the variables of sections
-    that rest on nothing else here.
+    `all_errors` are over excluded runs too, and empty where none is excluded.
     """
 
     campaign: Campaign
@@ -79,7 +78,6 @@ class CampaignPage(ChartedPage):
     resources: list[Row]
     run_findings: RunFindings
     described: list[Described]
-    sections: Mapping[str, Any]
 
     @property
     def metadata(self) -> list[Metadata]:
@@ -173,7 +171,6 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
     order = page.positions
     return {
         **page.shared_context(),
-        **page.sections,
         "title": f"{page.campaign.app} on {page.campaign.host}, {moment(page.campaign.timestamp)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,

@@ -18,7 +18,10 @@ from loadstone.text import load_unit, rate_text
 
 @dataclass(frozen=True)
 class ChartedPage:
-    """A page with charts across load. `runs` are those that it is about, `styles` those of its series."""
+    """A page with charts across load. `runs` are those that it is about, `styles` those of its series.
+
+    `sections` has variables of the template that depend on nothing else here.
+    """
 
     unit: Unit
     styles: list[Style]
@@ -27,6 +30,7 @@ class ChartedPage:
     reported: Reported
     concluded: Conclusions
     distributions: Distributions
+    sections: Mapping[str, Any]
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -55,6 +59,7 @@ class ChartedPage:
     def shared_context(self, *, campaigns: bool = False) -> dict[str, Any]:
         """Variables that both templates have; `campaigns`: the page is about several."""
         return {
+            **self.sections,
             **conclusions.context(self.concluded, self.styles, self.unit, self.step),
             **reported_section.context(self.reported, self.labels, self.unit, campaigns=campaigns),
             "percentiles": {name: label(name) for name in SHOWN_PERCENTILES},

@@ -1,9 +1,8 @@
 """What a comparison's page says: figures by three averages, their evidence, and excluded runs."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -31,8 +30,9 @@ from loadstone.report.numbers import (
     distinct,
     joined,
     page_unit,
+    span,
 )
-from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.queries import Questions, Row, in_order, run_key
 from loadstone.report.site_layout import slug
 from loadstone.text import listed, load_unit, rate_text
 
@@ -56,8 +56,7 @@ ERRORS = {
 class ComparisonPage(ChartedPage):
     """Everything a comparison's page shows, as the tables hold it. `campaigns` are those that the archive holds.
 
-    `runs` are those that its figures rest on, `rows` those of `comparisons`; `fits`, `used` and `meanings` are
-    variables of the template.
+    `runs` are those that its figures rest on, `rows` those of `comparisons`.
 
     Where runs were measured in several ways, each way of a variant is a series of its own, and ``variant`` its name.
     """
@@ -66,22 +65,11 @@ class ComparisonPage(ChartedPage):
     campaigns: Sequence[Campaign]
     selection: Selection
     rows: list[Row]
-    fits: list[dict[str, Any]]
-    used: dict[str, Any]
-    meanings: list[dict[str, Any]]
 
     @property
     def drawn(self) -> list[Row]:
         """The rows with any figure of their own besides what single runs' tools reported."""
         return [row for row in self.rows if row["n_requests"] or row["vegeta_summaries_mean_ns"] is not None]
-
-    def counts(self, run: Row) -> bool:
-        """Whether the page's figures rest on a run, given by the columns that name it."""
-        return _run(run) in self._counting
-
-    @cached_property
-    def _counting(self) -> set[tuple[Any, ...]]:
-        return {_run(run) for run in self.runs}
 
 
 def gather(
@@ -99,11 +87,7 @@ def gather(
     valid = [] if selection.refusals else selection.valid
     naming = _Naming(valid)
     rows = numbers.rounded_to_steps(map(naming.named, questions.of_scope("comparisons", comparison.id)))
-    keys = {_run(run) for run in valid}
-
-    def counts(run: Row) -> bool:
-        return _run(run) in keys
-
+    counts = among(valid)
     reported = reported_section.gather(questions, counts, naming.named)
     present = {run["variant"] for run in valid}
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
@@ -125,18 +109,22 @@ def gather(
         campaigns=campaigns,
         selection=selection,
         rows=rows,
-        fits=fits_section.context(
-            list(fit_all(comparison, valid, questions.connection, confidence)),
-            naming.of_variant,
-            load_unit(run["load_model"] for run in selection.valid),
-        ),
-        used=resources_section.per_run(questions, lambda run: use_shown and counts(run), SHOWN),
-        meanings=reported_section.meanings(questions, valid),
+        sections={
+            **resources_section.per_run(questions, lambda run: use_shown and counts(run), SHOWN),
+            "fits": fits_section.context(
+                list(fit_all(comparison, valid, questions.connection, confidence)),
+                naming.of_variant,
+                load_unit(run["load_model"] for run in selection.valid),
+            ),
+            "meanings": reported_section.meanings(questions, valid),
+        },
     )
 
 
-def _run(run: Row) -> tuple[Any, ...]:
-    return tuple(run[name] for name in ("host", "timestamp", "rate", "variant_dir", "run"))
+def among(runs: Iterable[Row]) -> Callable[[Row], bool]:
+    """Whether a row is about one of these runs."""
+    keys = set(map(run_key, runs))
+    return lambda row: run_key(row) in keys
 
 
 class _Naming:
@@ -182,13 +170,10 @@ class _Naming:
 
 def context(page: ComparisonPage) -> dict[str, Any]:
     """The variables of ``comparison.html``."""
-    order, drawn, selection = page.positions, page.drawn, page.selection
+    order, drawn, selection, fits = page.positions, page.drawn, page.selection, page.sections["fits"]
     specifications = page.specifications()
     return {
-        **page.used,
         **page.shared_context(campaigns=len(page.campaigns) > 1),
-        "fits": page.fits,
-        "meanings": page.meanings,
         "below_resolution": _below_resolution(drawn, page.labels, page.load_unit),
         "raw": any(row["n_requests"] for row in drawn),
         "by_code": any(row["error_503_fraction"] is not None for row in drawn),
@@ -219,9 +204,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in drawn)],
         "data": script_data(page),
         "specs": {name: specifications[name] for name in charts.SHARED}
-        | {
-            f"fit-{number}": charts.fit_specification(page.styles, *fit["axes"]) for number, fit in enumerate(page.fits)
-        },
+        | {f"fit-{number}": charts.fit_specification(page.styles, *fit["axes"]) for number, fit in enumerate(fits)},
     }
 
 
@@ -253,17 +236,15 @@ def _fraction(name: str) -> str:
 
 def facts(page: ComparisonPage) -> list[tuple[str, str]]:
     """Headline facts as (term, description)."""
-    rows, rates = page.rows, [rate_text(rate) for rate in page.rates]
     models = {run["load_model"] for run in page.runs}
-    runs = sorted({row["n_runs"] for row in rows})
     found = [
         ("Application", page.comparison.app),
         ("Host", ", ".join(page.comparison.hosts)),
         ("Campaigns", f"{len(page.campaigns)} of {len(page.comparison.timestamps) * len(page.comparison.hosts)} named"),
         ("Load model", ", ".join(sorted(LOAD_MODELS.get(model, str(model)) for model in models))),
-        ("Load", f"{' to '.join(dict.fromkeys((*rates[:1], *rates[-1:])))} {page.load_unit}" if rates else ""),
-        ("Runs per load and variant", " to ".join(f"{number:,}" for number in sorted({*runs[:1], *runs[-1:]}))),
-        ("Requests", f"{sum(run['requests'] or 0 for run in page.runs):,}" if rows else ""),
+        ("Load", f"{span(page.rates)} {page.load_unit}" if page.rates else ""),
+        ("Runs per load and variant", span(row["n_runs"] for row in page.rows)),
+        ("Requests", f"{sum(run['requests'] or 0 for run in page.runs):,}" if page.rows else ""),
     ]
     return [(term, text) for term, text in found if text]
 
@@ -309,17 +290,18 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
 
 def script_data(page: ComparisonPage) -> dict[str, Any]:
     """What the page's script reads; ``charts`` has the rows of each chart."""
+    fits, named = page.sections["fits"], statistics(page)
     across_load = chart_rows.across_load(
         page.drawn, _errors(page), page.styles, page.unit, page.concluded, means=_means, ok_means=_ok_means
     )
     data = page.shared_data(page.comparison.id, page.distributions.rates, across_load)
-    data["charts"]["fit"] = [chart_rows.fit(fit["line"], fit["runs"], page.styles) for fit in page.fits]
+    data["charts"]["fit"] = [chart_rows.fit(fit["line"], fit["runs"], page.styles) for fit in fits]
     return data | {
-        "fits": [{"says": fit["says"], "axes": fit["axes"]} for fit in page.fits],
+        "fits": [{"says": fit["says"], "axes": fit["axes"]} for fit in fits],
         "statistic": _first_statistic(page),
-        "statistics": statistics(page),
+        "statistics": named,
         # Both means are averages of the same runs: single runs and conclusions have one mean.
-        "figures": {name: "mean" if name in SPREADS else name for name in statistics(page)},
+        "figures": {name: "mean" if name in SPREADS else name for name in named},
         "spreads": SPREADS,
     }
 

@@ -89,6 +89,11 @@ class Questions:
         return bool(self._requests_files)
 
 
+def run_key(row: Row) -> tuple[Any, ...]:
+    """Which run of all campaigns a row is about."""
+    return tuple(row[name] for name in ("host", "timestamp", "rate", "variant_dir", "run"))
+
+
 def in_order(rows: Iterable[Row], variants: Iterable[str]) -> list[Row]:
     """Rows by rate, those without one first, and then as the variants go; otherwise as they were."""
     places = {name: place for place, name in enumerate(variants)}

@@ -14,7 +14,7 @@ from loadstone import stats
 from loadstone.percentiles import LATENCIES
 from loadstone.readers import load_generators
 from loadstone.report.numbers import COARSE_NS, Unit, counted, duration, in_steps, joined, resolution_text
-from loadstone.report.queries import Questions, Row
+from loadstone.report.queries import Questions, Row, run_key
 from loadstone.text import rate_text
 
 _BOUNDS = 400  # of a histogram that a chart shows
@@ -42,8 +42,6 @@ _STAMPS = {
     "none": "no time of single requests",
 }
 
-_PLACE = ("host", "timestamp", "rate", "variant_dir", "run")
-
 
 @dataclass(frozen=True)
 class Reported:
@@ -67,12 +65,12 @@ def gather(
     raw: dict[tuple[Any, ...], list[Row]] = {}
     if any(row["evidence"] == "raw" for row in rows):
         for row in questions.rows_of_requests("page_reported_raw", coarse_ns=COARSE_NS):
-            raw.setdefault(_key(row), []).append(row)
+            raw.setdefault(run_key(row), []).append(row)
     histograms = any(row["evidence"] == "histogram" for row in rows)
     bounds = questions.rows("page_histograms", shown=_BOUNDS) if histograms else []
-    wanted = {_key(row) for row in rows}
+    wanted = {run_key(row) for row in rows}
     n_runs = Counter((row["rate"], row["variant"]) for row in runs)
-    return Reported(rows, raw, [row for row in bounds if _key(row) in wanted], n_runs)
+    return Reported(rows, raw, [row for row in bounds if run_key(row) in wanted], n_runs)
 
 
 def context(reported: Reported, labels: Mapping[str, str], unit: Unit, *, campaigns: bool = False) -> dict[str, Any]:
@@ -82,7 +80,7 @@ def context(reported: Reported, labels: Mapping[str, str], unit: Unit, *, campai
         (row for row in reported.rows if row["variant"] in labels),
         key=lambda row: (row["rate"], order.index(row["variant"]), row["host"], row["timestamp"], row["run"]),
     )
-    lines = [line for row in rows for line in _lines(row, reported.raw.get(_key(row), []), unit)]
+    lines = [line for row in rows for line in _lines(row, reported.raw.get(run_key(row), []), unit)]
     more, lines = len(lines) - _SHOWN, lines[:_SHOWN]
     shown = [name for name in FIGURES if any(line["figures"][name] != "–" for line in lines)]
     many = {key: reported.n_runs[key] for key in dict.fromkeys((row["rate"], row["variant"]) for row in rows)}
@@ -98,10 +96,6 @@ def context(reported: Reported, labels: Mapping[str, str], unit: Unit, *, campai
         "reported_described": any(row["description"] for row in rows),
         "histograms": bool(reported.bounds),
     }
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _PLACE)
 
 
 def _lines(row: Row, raw: Sequence[Row], unit: Unit) -> Iterator[dict[str, Any]]:

@@ -92,7 +92,7 @@ def build_comparison(
     part = site_layout.Part(reports, f"comparisons/{comparison.id}").begin()
     with asking(tables, list(campaigns)) as questions:
         page = comparison_page.gather(questions, comparison, campaigns, variants, _confidence(options))
-        inputs = _inputs(questions, tables, campaigns, page.counts)
+        inputs = _inputs(questions, tables, campaigns, comparison_page.among(page.runs))
     path = reports / "comparisons" / f"{comparison.id}.html"
     cells = [listing.cell for campaign in campaigns for listing in scan_campaign(campaign).cells]
     described = [metadata.read(cell.path / METADATA) for cell in cells]
@@ -173,7 +173,7 @@ def build_variants(
     path = reports / "variants.html"
     write_page(path, "variants.html", {"entries": entries, **about})
     _remove_others(reports / "variants", {f"{page.slug}.html" for page in pages})
-    _remove_figures(reports / "figures" / "variants", {page.slug for page in pages})
+    _remove_others(reports / "figures" / "variants", {page.slug for page in pages}, are_figures=True)
     part.finish([path, *(reports / "variants" / f"{page.slug}.html" for page in pages)])
     return path
 
@@ -225,17 +225,12 @@ def build_index(
     }
     for kind, names in present.items():
         _remove_others(reports / kind, names | _files(names))
-        _remove_figures(reports / "figures" / kind, names)
+        _remove_others(reports / "figures" / kind, names, are_figures=True)
     summary = reproducibility.About(
         about["site_title"], "Load-test results with their evidence and conclusions.", campaigns, options
     )
-    found = (page for folder in _PAGES for page in (reports / folder).glob("*.html"))
-    pages = [
-        page.relative_to(reports).as_posix()
-        for page in found
-        if _MADE_HERE[".html"] in page.read_text("utf-8", "replace")
-    ]
-    reproducibility.write_site_crate(reports, summary, pages)
+    found = filter(_is_marked, (page for folder in _PAGES for page in (reports / folder).glob("*.html")))
+    reproducibility.write_site_crate(reports, summary, (page.relative_to(reports).as_posix() for page in found))
     write_page(path, "index.html", shared)
     own = [reports / name for name in (*site_layout.OVER_ALL, site_layout.CRATE)]
     part.finish(own, growing=[reports / progress_page.NAME])
@@ -293,28 +288,29 @@ def _files_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
     return found
 
 
-def _remove_others(folder: Path, wanted: set[str]) -> None:
-    """Remove what an earlier site left in a folder; what no site wrote stays."""
+def _remove_others(folder: Path, wanted: set[str], *, are_figures: bool = False) -> None:
+    """Remove what an earlier site left in a folder and in the folders there; what no site wrote stays.
+
+    A folder of figures has a folder for each page, and nothing else that a site wrote.
+    """
+    is_ours = _is_figure if are_figures else _is_marked
     for entry in folder.iterdir() if folder.is_dir() else ():
         if entry.name in wanted or entry.name.startswith(".") or entry.is_symlink():
             continue
-        for file in entry.iterdir() if entry.is_dir() else (entry,):
-            if file.suffix in _MADE_HERE and _MADE_HERE[file.suffix] in file.read_text("utf-8", "replace"):
-                file.unlink()
+        if are_figures and not entry.is_dir():
+            continue
+        for file in filter(is_ours, entry.iterdir() if entry.is_dir() else (entry,)):
+            file.unlink()
         if entry.is_dir() and not any(entry.iterdir()):
             entry.rmdir()
 
 
-def _remove_figures(folder: Path, pages: set[str]) -> None:
-    """Remove the figures of pages that are no longer there; other files stay."""
-    for own in folder.iterdir() if folder.is_dir() else ():
-        if own.name in pages or own.is_symlink() or not own.is_dir():
-            continue
-        for file in own.iterdir():
-            if file.suffix in _DRAWN or file.name == _STAMP:
-                file.unlink()
-        if not any(own.iterdir()):
-            own.rmdir()
+def _is_figure(file: Path) -> bool:
+    return file.suffix in _DRAWN or file.name == _STAMP
+
+
+def _is_marked(file: Path) -> bool:
+    return file.suffix in _MADE_HERE and _MADE_HERE[file.suffix] in file.read_text("utf-8", "replace")
 
 
 _DRAWN = (".pdf", ".svg")
