@@ -332,6 +332,6 @@ def test_figures_go_with_their_page(tmp_path):
             (folder / name).touch()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/notes.txt").touch()
-    site._remove_figures(tmp_path, {"kept"})
+    site._remove_others(tmp_path, {"kept"}, are_figures=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "mine"]
     assert (tmp_path / "mine/notes.txt").exists() and len(list((tmp_path / "kept").iterdir())) == 3
