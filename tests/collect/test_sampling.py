@@ -228,7 +228,7 @@ def test_an_answer_that_never_comes_is_not_waited_for(tmp_path: Path, monkeypatc
     target = Asked([], [_pod("a/1")], lambda: release.wait() and [_pod("a/late")])
     try:
         sampler, said = sampled(tmp_path, target, target.asked)
-        assert said == ["the last samples of CPU and memory were waited for in vain"]
+        assert said == ["the last samples of CPU and memory did not arrive in time"]
         finished = sampler.compressed()
         assert finished is not None
     finally:

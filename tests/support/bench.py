@@ -7,7 +7,8 @@ from typing import Any
 
 import psutil
 import zstandard
-from loadstone.archive import Campaign, Cell, plan
+from loadstone.archive import Campaign, Cell
+from loadstone.archive.stages import number_text
 from loadstone.collect import collect_run, sweep
 from loadstone.collect.generators import k6
 from loadstone.config import load_shapes
@@ -55,7 +56,7 @@ class Bench:
         self.script = declared.get("script")
         config = {"archive": str(folder / "archive"), "host": "here", "sweep": declared, "target": self.target}
         self.campaign: Campaign = sweep.open_sweep(config, {}, lambda _: None, k6.script_files(config))
-        self.cell = Cell(self.campaign, plan.rate_text(load_shapes.loads(declared)[0]), "only")
+        self.cell = Cell(self.campaign, number_text(load_shapes.loads(declared)[0]), "only")
         self.said: list[str] = []
         self.phases: list[str] = []
         self._others = _children()

@@ -1,4 +1,4 @@
-"""Collecting one run: target up, identity, warm-up, attack, archive. Never touches a run that is there."""
+"""Collecting one run: target up, identity, warm-up, attack, archive. Never touches an existing run."""
 
 from loadstone.collect.run import collect_run
 

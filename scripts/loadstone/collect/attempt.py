@@ -17,7 +17,7 @@ from typing import Any
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, encode, metadata, plan, progress, run_records
 from loadstone.archive.locks import WAITING
-from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, Run, Try
+from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, Run
 from loadstone.archive.stages import load_text
 from loadstone.collect.run import collect_run
 from loadstone.collect.sweep import versions
@@ -59,7 +59,7 @@ class Attempts:
     def try_run(
         self, cell: Cell, run: int, logs: Path, *, retries: int | None = None, again: frozenset[Run] = frozenset()
     ) -> bool:
-        """Collect one run, or record in the archive why that failed; returns whether it has a result now.
+        """Collect one run, or record in the archive why that failed; returns whether it succeeded.
 
         `again` are the runs, including this one, that are being retried; `retries` is how many tries are left. Raises
         GivenUpError when too many runs have failed, and any LoadstoneError of `collect_run` that would stop the next
@@ -73,7 +73,7 @@ class Attempts:
         def log(text: str) -> None:
             self._log(text, seen)
 
-        # A run may wait for hours; meanwhile the page must show that this command is alive.
+        # A run may wait for hours; meanwhile the page must show that this command is still running.
         shown_s = time.monotonic()
 
         def while_waiting() -> None:
@@ -134,13 +134,13 @@ class Attempts:
                     self.try_run(planned.cell, planned.run, folder, retries=self.limits["retries"] - nth, again=rest)
         except GivenUpError as error:
             stopped = f"\nThe last try was not the last planned: {str(error).partition(':')[0]}"
-        if lacking_text := missing_text(campaign):
-            self._journal.said(f"error: {lacking_text}{stopped}")
-            raise LoadstoneError(lacking_text + stopped)
+        if missing := missing_text(campaign):
+            self._journal.said(f"error: {missing}{stopped}")
+            raise LoadstoneError(missing + stopped)
 
     def _log(self, text: str, seen: Progress) -> None:
         self.log(text)
-        if text.startswith(WAITING):  # not for the journal: it is soon outdated
+        if text.startswith(WAITING):  # soon outdated, so not in the journal
             seen.wait = text.removeprefix(WAITING)
             self.show(seen)
             return
@@ -151,12 +151,10 @@ class Attempts:
         failed = progress.failed_in_a_row(self._journal.now(), self.root)
         if len(failed) < self.limits["give_up_after"]:
             return
-        lines = "\n".join(
-            f"  {_named(each, self.root)}: {_reason(record)}"
-            for each, record in failed[-self.limits["give_up_after"] :]
-        )
+        lines = [f"  {_run(each.cell(self.root), each.run)}: {_reason(record)}" for each, record in failed]
+        shown = "\n".join(lines[-self.limits["give_up_after"] :])
         text = (
-            f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{lines}\n"
+            f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{shown}\n"
             f"Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and goes on, "
             f"`snakemake --cores all report` reports the results so far"
         )
@@ -165,7 +163,7 @@ class Attempts:
 
 
 def missing_text(campaign: Campaign) -> str:
-    """Which runs of a campaign are missing, why, and what to do; empty when none are."""
+    """The missing runs of a campaign, why they are missing, and what to do; empty when none are."""
     listing = archive.scan_campaign(campaign)
     records = {cell.cell: cell.failures() for cell in listing.cells}
     missing_runs = plan.missing(listing)
@@ -175,24 +173,20 @@ def missing_text(campaign: Campaign) -> str:
     for planned in missing_runs[:_SHOWN]:
         failed = records[planned.cell].get(planned.run, [])
         why = f"failed {times(len(failed))}; {_reason(planned.cell.path / failed[-1].name)}" if failed else "not tried"
-        lines.append(f"  run {planned.run} of {planned.cell.variant_dir} at {_load(planned.cell)}: {why}")
+        lines.append(f"  {_run(planned.cell, planned.run)}: {why}")
     if len(missing_runs) > _SHOWN:
         lines.append(f"  and {len(missing_runs) - _SHOWN} more")
     return (
         f"{campaign}: {len(missing_runs)} of {plan.planned_runs(listing)} planned runs have no result:\n"
         + "\n".join(lines)
         + "\nCollected results are kept. `snakemake --cores all` retries these runs, `snakemake --cores all report` "
-        "reports the results so far;\neach failed try is recorded beside the results (<run>.failure.<n>.json). To give "
-        f"the rest up: touch '{campaign.path / archive.ABANDONED}'"
+        "reports the results so far;\neach failed try is recorded next to the results (<run>.failure.<n>.json). To "
+        f"give the rest up: {campaign.give_up_command}"
     )
 
 
-def _named(each: Try, root: Path) -> str:
-    return f"run {each.run} of {each.variant_dir} at {_load(each.cell(root))}"
-
-
-def _load(cell: Cell) -> str:
-    return load_text(cell.rate, metadata.read(cell.path / archive.METADATA).load_model)
+def _run(cell: Cell, run: int) -> str:
+    return f"run {run} of {cell.variant_dir} at {load_text(cell.rate, metadata.read_cell(cell).load_model)}"
 
 
 def _reason(record: Path) -> str:

@@ -1,6 +1,6 @@
 """Collecting one run, from the machine's lock to the archive.
 
-The request comes from the configuration, never from the archive, which has no credentials; equal identity digests show
+The request comes from the configuration, not from the archive, which has no credentials; equal identity digests show
 that it is the same.
 """
 
@@ -32,14 +32,14 @@ from loadstone.config.target import drawn_values, recorded_script, script_change
 from loadstone.errors import LoadstoneError
 from loadstone.process import Minder, Sending, check
 
-# For a program to start, and to write down what it has measured.
+# For a program to start, and to write its results.
 _PATIENCE_S = 60
 
 Log = Callable[[str], None]
 
 
 def _running(kind: str) -> Up:
-    """How the variant of a run is brought up, by the target's kind."""
+    """The function that brings up the variant of a run, by the target's kind."""
     if kind == "kubernetes":  # its client library takes a second to load
         from loadstone.collect.targets.kubernetes.running import running  # noqa: PLC0415
 
@@ -59,21 +59,21 @@ def collect_run(
     on_phase: OnPhase = ignore,
     while_waiting: Callable[[], None] = lambda: None,
 ) -> None:
-    """Collect run `run` of `cell` as its metadata plans it, unless the archive already holds it.
+    """Collect run `run` of `cell` as planned in its metadata, unless the archive already holds it.
 
-    `target`, `host` and `script` (``sweep.script``) are the configuration's; `logs` a folder for what the programs
-    print. Waits for the machine's attack lock, calling `while_waiting` often; `on_phase` gets each phase as it begins.
-    Raises LoadstoneError, with nothing left running and nothing under a final name, when it fails: a RunFailedError
-    when that need not be so next time.
+    `target`, `host` and `script` (``sweep.script``) are the configuration's; `logs` is a folder for the programs'
+    output. Waits for the machine's attack lock, calling `while_waiting` often; `on_phase` gets each phase as it begins.
+    When it fails, nothing is left running and nothing has a final name; it raises RunFailedError if the next run may
+    succeed, else another LoadstoneError.
     """
-    planned = metadata.read(cell.path / archive.METADATA)
+    planned = metadata.read_cell(cell)
     _check_plan(cell, planned, target)
     _check_script(cell, planned, script or {})
     declared = target["variants"][cell.variant_dir]
-    planned.request = declared_target.sent(declared)  # the archive's lacks credentials
+    planned.request = declared_target.sent(declared)  # the archive's has no credentials
     draws = drawn_values(declared)
     on_phase("waiting")
-    if target["kind"] == "kubernetes":  # before the machine: who has the cluster may still need that
+    if target["kind"] == "kubernetes":  # before the machine's lock, which the cluster's holder may still need
         session.join(while_waiting)
     with (
         exclusive(f"run {run} of {cell}", log, while_waiting=while_waiting) as lock,
@@ -101,13 +101,13 @@ def collect_run(
 
 
 def _set_aside(logs: Path) -> None:
-    """What the programs of an interrupted try printed is none of this one's."""
+    """Rename the logs of an interrupted attempt, so that they are not taken for this one's."""
     for log in logs.glob("*.log"):
         log.replace(log.with_name(f"{log.name}.earlier"))
 
 
 def _attack(job: Job, staging: Staging) -> None:
-    """Target up, identity, warm-up, attack, target down; then its results in the archive's formats, sealed."""
+    """Target up, identity, warm-up, attack, target down; then the results in the archive's formats, sealed."""
     planned = job.planned
     record: dict[str, Any] = {"started": _now(), "run": job.run, "position": planned.positions[job.run - 1]}
     if planned.generator not in GENERATORS:
@@ -115,18 +115,18 @@ def _attack(job: Job, staging: Staging) -> None:
     generator = GENERATORS[planned.generator](job, staging.path)
     attacks = generator.attacks()
     measured = next(attack.measured for attack in attacks if attack.measured)
-    once = {"is_new": session.is_new} if job.target["kind"] == "kubernetes" else {}
-    sampler = Sampler(job, staging.path / "samples", measured.duration_s, **once)
+    once_per_sweep = {"is_new": session.is_new} if job.target["kind"] == "kubernetes" else {}
+    sampler = Sampler(job, staging.path / "samples", measured.duration_s, **once_per_sweep)
     with _running(job.target["kind"])(job) as up:
         record |= {**up.seen, "ready": _now(), "phases": []}
         for attack in attacks:
             record["phases"] += _send(job, generator, attack, up, sampler)
         record["incidents"] = up.incidents()
-    # Only now, with the target stopped, does anything else use the machine.
+    # Nothing else uses the machine until the target is stopped.
     job.on_phase("results")
     results = generator.finish()
     files = results.files
-    record |= results.said
+    record |= results.record
     if (samples := sampler.compressed()) is not None:
         files[".resources.csv.zst"] = samples
     record["sampling"] = sampler.record()
@@ -137,7 +137,7 @@ def _attack(job: Job, staging: Staging) -> None:
 
 
 def _send(job: Job, generator: LoadGenerator, attack: Attack, target: Target, sampler: Sampler) -> list[dict[str, Any]]:
-    """Send the stages of one program while the target is watched; what the run's record says of each."""
+    """Send the stages of one program while the target is watched; returns their entries for the run's record."""
     measured = attack.measured
     before_s = attack.duration_s if measured is None else attack.start_s(measured)
     if before_s:
@@ -145,8 +145,8 @@ def _send(job: Job, generator: LoadGenerator, attack: Attack, target: Target, sa
     else:
         _begin(job, target)
     program = generator.start(attack)
-    # Several generators start at an agreed moment, which may lie ahead.
-    started = _moment(program.started_s)
+    # Several generators start at an agreed time, which may be in the future.
+    started = _time_of_day(program.started_s)
     try:
         limit_s = _limit_s(job, attack)
         if measured and before_s:
@@ -156,18 +156,18 @@ def _send(job: Job, generator: LoadGenerator, attack: Attack, target: Target, sa
             code = _wait(program, target, limit_s)
     finally:
         program.stop()
-    _check_end(program, code, generator)
+    _check_exit_code(program, code, generator)
     _check_length(program, attack, job.planned.load_model)
-    return [_sent(stage, started + timedelta(seconds=attack.start_s(stage))) for stage in attack.stages]
+    return [_phase(stage, started + timedelta(seconds=attack.start_s(stage))) for stage in attack.stages]
 
 
-def _moment(monotonic_s: float) -> datetime:
-    """The time of day of a moment of the monotonic clock (s): by the look at both that was interrupted least."""
-    looks = []
+def _time_of_day(monotonic_s: float) -> datetime:
+    """The time of day for a reading of the monotonic clock (s), from the quickest of three readings of both."""
+    readings = []
     for _ in range(3):
         before, now, after = time.monotonic(), datetime.now().astimezone(), time.monotonic()
-        looks.append((after - before, now + timedelta(seconds=monotonic_s - (before + after) / 2)))
-    return min(looks)[1]
+        readings.append((after - before, now + timedelta(seconds=monotonic_s - (before + after) / 2)))
+    return min(readings)[1]
 
 
 def _begin(job: Job, target: Target) -> None:
@@ -176,15 +176,15 @@ def _begin(job: Job, target: Target) -> None:
     target.watch()
 
 
-def _sent(stage: Stage, started: datetime) -> dict[str, Any]:
-    """What the run's record says of a stage: its load, and when it began."""
-    said = {"phase": stage.name, "rate": stage.rate, "to": None if stage.to == stage.rate else stage.to}
-    said |= {"users": stage.users, "iterations": stage.iterations, "duration_s": stage.duration_s}
-    return {key: value for key, value in said.items() if value is not None} | {"started": started.isoformat()}
+def _phase(stage: Stage, started: datetime) -> dict[str, Any]:
+    """The entry of a stage in the run's record: its load, and when it began."""
+    entry = {"phase": stage.name, "rate": stage.rate, "to": None if stage.to == stage.rate else stage.to}
+    entry |= {"users": stage.users, "iterations": stage.iterations, "duration_s": stage.duration_s}
+    return {key: value for key, value in entry.items() if value is not None} | {"started": started.isoformat()}
 
 
 def _limit_s(job: Job, attack: Attack) -> float:
-    """When a program that has not ended is given up. One after another, requests take as long as they take."""
+    """Seconds after which a program must have ended. Serial requests may take any time."""
     return math.inf if job.planned.load_model == "serial" else attack.duration_s + job.timeout_s + _PATIENCE_S
 
 
@@ -205,16 +205,16 @@ def _wait(program: Sending, target: Target, limit_s: float, until_s: float = mat
     return code
 
 
-def _check_end(program: Sending, code: int, generator: LoadGenerator) -> None:
-    """Raise LoadstoneError unless the program has sent all that it was to send."""
-    if code < 0:  # most likely for lack of memory at this rate
+def _check_exit_code(program: Sending, code: int, generator: LoadGenerator) -> None:
+    """Raise LoadstoneError unless the program succeeded."""
+    if code < 0:  # most likely out of memory at this rate
         raise RunFailedError(f"the load generator was killed by {signal.Signals(-code).name}:\n{program.tail()}")
     if code not in generator.succeeds_with:
         check(program, code)
 
 
 def _check_length(program: Sending, attack: Attack, load_model: str) -> None:
-    """Raise RunFailedError when it ended early, as a program may that takes an interrupt for a wish to do so."""
+    """Raise RunFailedError when it ended early, as a program may on SIGINT, with exit code 0."""
     least_s = 0.0 if load_model == "serial" else _least_s(attack)
     took_s = time.monotonic() - program.started_s
     if took_s < 0.95 * least_s:
@@ -224,7 +224,7 @@ def _check_length(program: Sending, attack: Attack, load_model: str) -> None:
 
 
 def _least_s(attack: Attack) -> float:
-    """Seconds until the last request is due, at least; 0 where requests, not time, end the attack."""
+    """Least seconds until the last request is due; 0 where the number of requests, not time, ends the attack."""
     last = attack.stages[-1]
     if last.rate is None:
         return 0.0 if last.iterations else attack.duration_s
@@ -233,8 +233,8 @@ def _least_s(attack: Attack) -> float:
 
 
 def _check_open(cell: Cell, run: int, host: str) -> None:
-    """Only planned runs of open campaigns of this host are ever attacked, whatever was asked for by name."""
-    planned = metadata.read(cell.path / archive.METADATA)
+    """Only planned runs of open campaigns of this host are collected, whatever was requested by name."""
+    planned = metadata.read_cell(cell)
     if cell.campaign.host != host:
         raise LoadstoneError(f"{cell} is of the host {cell.campaign.host!r}; this one is {host!r}")
     if not cell.campaign.is_open:
@@ -250,19 +250,19 @@ def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> Non
         raise LoadstoneError(
             f"{cell} was opened by an earlier Loadstone, which sent its runs by `vegeta attack`; this one sends by "
             "`paced`, which finds a fast target faster, so they would not be comparable. Finish it with that version, "
-            f"or give the campaign up (touch '{cell.campaign.path / archive.ABANDONED}') and open a new one"
+            f"or give the campaign up ({cell.campaign.give_up_command}) and open a new one"
         )
     declared_target.check_declared([cell], target)
 
 
 def _check_script(cell: Cell, planned: Metadata, script: Mapping[str, Any]) -> None:
-    """A user's script must be the one that the campaign was opened with."""
+    """A user's script must be the one with which the campaign was opened."""
     now = recorded_script(script, planned.script.get("files", ())) if script else {}
     if planned.generator == "k6" and (phrases := script_changes(planned.script, now)):
         raise LoadstoneError(
             f"{cell}: sweep.script has changed since the campaign was opened ({'; '.join(phrases)}), so "
             "its runs would not be comparable. Put that back, or give the campaign up "
-            f"(touch '{cell.campaign.path / archive.ABANDONED}') and open a new one"
+            f"({cell.campaign.give_up_command}) and open a new one"
         )
 
 

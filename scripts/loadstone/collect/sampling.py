@@ -1,10 +1,10 @@
-"""Sampling what a target and the load generator use while a run is attacked, into ``<run>.resources.csv``.
+"""Sampling the CPU and memory of a target and the load generator during an attack, into ``<run>.resources.csv``.
 
-A thread of its own takes the samples, for a cluster's answer may keep it waiting. Nothing that goes wrong here fails
-the run: it is said, and noted in the run's record.
+Samples are taken by a separate thread, because a cluster may be slow to respond. No problem here fails the run: it is
+logged, and noted in the run's record.
 
-A sample has two times. `sampled_at` is when it was measured, by the clock of who measured; `asked_at`, by our clock, is
-the same for all samples of a round.
+A sample has two times. `sampled_at` is when it was measured, by the clock of the measuring system; `asked_at`, by our
+clock, is the same for all samples of a round.
 """
 
 import contextlib
@@ -25,12 +25,12 @@ from loadstone.archive.metadata import parse_duration
 from loadstone.collect.generators.base import compress
 from loadstone.collect.targets.base import Job, ResourceSample, Target, UnsampledError
 
-GENERATOR = "generator"  # its name in samples: of its processes, and of the machine that it runs on
+GENERATOR = "generator"  # name of samples of the generator's processes, and of the machine on which it runs
 
 _LOCAL_S, _CLUSTER_S = 1.0, 15.0
 _SHORTEST_S = 0.05
 _FEWEST = 5  # samples of a short run against a local target
-_PATIENCE_S = 5.0  # for the last samples, once the attack has ended
+_PATIENCE_S = 5.0  # for the last samples, after the attack has ended
 _MIB = 1 << 20
 # Listing a process's children reads every process of the machine: 1 ms per 80 of them.
 _LIST_EVERY_S = 5.0
@@ -47,13 +47,13 @@ def interval_s(target: Mapping[str, Any], duration_s: float) -> float:
 class Sampler:
     """Samples of one run's attack; `file` receives them as CSV.
 
-    What goes wrong is said once, and only when `is_new` says that no run before has said it.
+    A problem is logged once, and only if `is_new` returns true for its text, so that each run need not repeat it.
     """
 
     def __init__(self, job: Job, file: Path, duration_s: float, is_new: Callable[[str], bool] = lambda _: True) -> None:
         self.every_s = interval_s(job.target, duration_s)
-        # A generator on a clock sends nothing more then, it only waits for answers: that is not what the load costs.
-        # Artillery takes seconds until it begins.
+        # After this time, a generator on a clock only waits for responses, which is not the cost of the load. Artillery
+        # takes seconds before it begins.
         timed = job.planned.load_model == "open" and job.planned.generator != "artillery"
         self._sends_s = duration_s if timed else math.inf
         self._file = file
@@ -69,7 +69,7 @@ class Sampler:
     def during(self, target: Target, generator: Sequence[int]) -> Iterator[None]:
         """Sample until the block ends, or the load has been sent. `generator` are the load generators' process ids.
 
-        Without any the load comes from other machines, of which nothing is sampled.
+        There are none when other machines send the load; these are not sampled.
         """
         self._cpus = (available_cpus(generator) or None) if generator else None
         if not self.every_s:
@@ -90,10 +90,10 @@ class Sampler:
             if thread.ident is not None:
                 thread.join(_PATIENCE_S)
                 if thread.is_alive():
-                    self._note("the last samples of CPU and memory were waited for in vain")
+                    self._note("the last samples of CPU and memory did not arrive in time")
 
     def record(self) -> dict[str, Any]:
-        """What the run's record says of the sampling."""
+        """The entry about sampling in the run's record."""
         with self._lock:
             problems = [dict(problem) for problem in self._problems.values()]
             return {
@@ -104,20 +104,20 @@ class Sampler:
             }
 
     def compressed(self) -> Path | None:
-        """The finished file, or None without samples. To be called when nothing is attacked any more."""
+        """The finished file, or None without samples. Call this only after the attack."""
         finished = self._file.with_suffix(".compressed")
         with self._lock:
             if not self._rounds:
                 return None
             try:
-                compress([self._file], finished)  # what a thread that hangs may still bring is too late
+                compress([self._file], finished)  # removes the file, so a thread that hangs can add nothing
             except OSError as error:
                 self._note(f"the samples of CPU and memory are lost: {error}")
                 return None
         return finished
 
     def _work(self, measured: list[Callable[[], list[ResourceSample]]]) -> None:
-        """Take samples on a clock, and once more at the end when half an interval has passed since the last."""
+        """Take samples at regular intervals, and once more at the end if half an interval has passed."""
         try:
             with self._file.open("x", newline="", encoding="utf-8", errors="backslashreplace") as file:
                 csv.writer(file).writerow([*RESOURCE_COLUMNS, ASKED_AT])
@@ -135,7 +135,7 @@ class Sampler:
             self._note(f"no samples of CPU and memory: {self._file} can't be written: {error.strerror}")
 
     def _take(self, measured: list[Callable[[], list[ResourceSample]]], file: Any) -> None:
-        """One round. Its rows share the moment at which they were asked for."""
+        """One round, whose rows share `asked_at`."""
         asked_at = datetime.now(UTC)
         samples: list[ResourceSample] = []
         for source in measured:
@@ -144,7 +144,7 @@ class Sampler:
             except UnsampledError as error:
                 samples += error.samples
                 self._note(str(error))
-            except Exception as error:  # noqa: BLE001 - no mistake made here may cost a run
+            except Exception as error:  # noqa: BLE001 - no mistake here may cost a run
                 self._note(f"a sample of CPU and memory failed: {type(error).__name__}: {error}")
         with self._lock:
             if samples and self._file.exists():
@@ -153,14 +153,12 @@ class Sampler:
                 self._rounds += 1
 
     def _note(self, text: str) -> None:
-        """Say it the first time, and count it."""
+        """Count a problem, and log it the first time."""
         with self._lock:
-            known = self._problems.get(text)
-            if known is None:
-                self._problems[text] = {"text": text, "first": _text(datetime.now(UTC)), "times": 1}
-            else:
-                known["times"] += 1
-        if known is None and self._is_new(text):
+            found = self._problems.setdefault(text, {"text": text, "first": _text(datetime.now(UTC)), "times": 0})
+            found["times"] += 1
+            is_first = found["times"] == 1
+        if is_first and self._is_new(text):
             self._log(text)
 
 
@@ -177,7 +175,7 @@ def _text(instant: datetime) -> str:
 
 
 class ProcessTree:
-    """Processes that are one thing, `pids`, with all their children."""
+    """The processes `pids` with all their children, sampled together."""
 
     def __init__(self, name: str, pids: Sequence[int]) -> None:
         self._name = name
@@ -188,10 +186,10 @@ class ProcessTree:
         self._measured_s: float | None = None
 
     def sample(self) -> list[ResourceSample]:
-        """CPU since the last call, and resident memory (pages that processes share count once for each).
+        """CPU since the last call, and resident memory (shared pages count once per process).
 
-        There is none at first, when there is no last call, and once all have ended. What a child used between the last
-        call and its end is not counted.
+        Empty at the first call, and when all processes have ended. CPU that a child used between the last call and its
+        end is not counted.
         """
         self._list()
         cpu_s: dict[psutil.Process, float] = {}
@@ -204,7 +202,7 @@ class ProcessTree:
                 cpu_s[process] = times.user + times.system
         before, since_s = self._cpu_s, self._measured_s
         self._cpu_s, self._measured_s = cpu_s, measured_s
-        if not cpu_s or memory == 0 or since_s is None or measured_s <= since_s:  # one that has ended has no memory
+        if not cpu_s or memory == 0 or since_s is None or measured_s <= since_s:  # an ended process has no memory
             return []
         used_s = sum(total - before.get(process, 0.0) for process, total in cpu_s.items())
         cpu_millicores = 1000 * used_s / (measured_s - since_s)
@@ -223,14 +221,14 @@ class ProcessTree:
 
 
 class Machine:
-    """This machine as a whole: all its processes together. Its samples have the scope ``node``."""
+    """This machine as a whole. Its samples have the scope ``node``."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._is_first = True
 
     def sample(self) -> list[ResourceSample]:
-        """CPU in use since the last call of this thread (none in the first), and memory that is not available."""
+        """CPU used since the last call of this thread, and memory that is not available. Empty at the first call."""
         percent = psutil.cpu_percent()
         if self._is_first:
             self._is_first = False
@@ -242,9 +240,9 @@ class Machine:
 
 
 def available_cpus(pids: Sequence[int]) -> float:
-    """How many CPUs these processes may use together, which are in this one's control group.
+    """How many CPUs these processes of our own control group may use together; those that have ended use none.
 
-    By their affinity and the group's quota (version 2); those that have ended can use none.
+    From their affinity and the group's quota (version 2).
     """
     if not hasattr(os, "sched_getaffinity"):
         return min(float(os.cpu_count() or 1), _quota())

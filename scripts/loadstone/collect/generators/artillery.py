@@ -1,7 +1,7 @@
-"""Artillery 2: the stages as phases, one request per virtual user; the report that it writes.
+"""Artillery 2: stages become phases, with one request per virtual user; its own report is the result.
 
-Its figures are of a whole process, so the measured stage is one of its own; what it reported of the others stands in
-the run's record. The request reaches it as variables on standard input (`artillery.cjs`): texts of Artillery's
+Artillery reports on a whole process, so the measured stage has a process of its own; the reports on the others are in
+the run's record. The request reaches it as variables on standard input (`artillery.cjs`), because texts in Artillery's
 configuration are templates.
 
 Artillery's own ramps drop what is less than a request per second, so it gets numbers of requests, not rates.
@@ -17,13 +17,13 @@ from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.process import Program
 
 _PROCESSOR = Path(__file__).with_name("artillery.cjs")
-_CONNECTIONS = 10_000  # kept alive and shared by all users, as vegeta keeps them
+_CONNECTIONS = 10_000  # kept alive and shared by all users, as vegeta does
 # Variables of Artillery, Node.js and their libraries that change what is sent, or to whom.
 _OPTIONS = ("ARTILLERY_", "WORKER", "CUSTOM_REPORTERS", "DEBUG", "NODE_", "OTEL_", "DD_")
 
 
 class Artillery:
-    """See above."""
+    """One run's load, sent by Artillery."""
 
     succeeds_with = frozenset((0,))
 
@@ -50,7 +50,7 @@ class Artillery:
         request = self._job.planned.request
         fixed = {f"header{index}": value for index, value in enumerate(values)}
         drawn = {f"header{index}": each for index, each in enumerate(self._job.draws.values(), len(values))}
-        # It is a template once more when its variable has been put in.
+        # The URL is treated as a template again after its variable was inserted.
         url = request["url"].replace("{", "%7B").replace("}", "%7D")
         return {"fixed": fixed | {"url": url, "body": request.get("body")}, "drawn": drawn}
 
@@ -88,7 +88,7 @@ class Artillery:
 
 
 def _phases(attack: Attack) -> list[dict[str, Any]]:
-    """Numbers of arrivals, not rates: Artillery leaves those to one of its workers, so that none are rounded away."""
+    """Phases with numbers of arrivals: unlike rates, Artillery gives these to a single worker and does not round."""
     found: list[dict[str, Any]] = []
     for stage in attack.stages:
         for duration_s, requests in steps(stage):

@@ -1,6 +1,7 @@
-"""What every load generator does for a run; `loadstone.collect.run` knows only this."""
+"""The interface of load generators, which is all that `loadstone.collect.run` uses, and what they share."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,13 +22,13 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY
 
 @dataclass(frozen=True)
 class Results:
-    """A run's files in the archive's formats, suffix -> file, and what its record says besides.
+    """A run's files in the archive's formats, suffix -> file, and more keys of its record.
 
     The file of kind ``results`` (`archive.parse_name`) makes the run collected.
     """
 
     files: dict[str, Path]
-    said: Mapping[str, Any] = field(default_factory=dict)
+    record: Mapping[str, Any] = field(default_factory=dict)
 
 
 class LoadGenerator(Protocol):
@@ -35,31 +36,30 @@ class LoadGenerator(Protocol):
 
     @property
     def succeeds_with(self) -> frozenset[int]:
-        """Exit codes that mean that all was sent."""
+        """Exit codes that mean that everything was sent."""
 
     def attacks(self) -> list[Attack]:
-        """The programs that are started one after another, and what each sends."""
+        """What is sent by each of the programs that are started one after another."""
 
     def start(self, attack: Attack) -> Sending:
-        """Start one of them."""
+        """Start one of the programs."""
 
     def finish(self) -> Results:
-        """When the target is down: what was measured. Raises RunFailedError when nothing was sent."""
+        """What was measured; called when the target is down. Raises RunFailedError when nothing was sent."""
 
 
 def environment(*unset: str, **variables: str) -> dict[str, str | None]:
-    """For a load generator: without a proxy, which would be measured instead of the target.
+    """Variables of a load generator: without a proxy, which would be measured instead of the target.
 
-    Variables whose names begin with one of `unset` are taken away: they are options of a tool that nobody planned.
+    Variables whose names begin with one of `unset` are removed: options of a tool that are not part of the plan.
     """
-    taken = {name for name in os.environ if unset and name.startswith(unset)}
-    absent: dict[str, str | None] = dict.fromkeys([*taken, *_PROXIES])
-    return {**absent, "NO_PROXY": "*", "no_proxy": "*", **variables}
+    removed = [name for name in os.environ if unset and name.startswith(unset)]
+    return {**dict.fromkeys([*removed, *_PROXIES]), "NO_PROXY": "*", "no_proxy": "*", **variables}
 
 
 def given(content: bytes) -> IO[bytes]:
-    """A program's standard input. It has no name that could be left behind: requests may hold credentials."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by who starts the program
+    """A program's standard input, as a file without a name, because requests may hold credentials."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     file.write(content)
     file.seek(0)
     return file
@@ -73,30 +73,28 @@ def headers(job: Job) -> dict[str, list[str]]:
 
 
 def one_line(values: Mapping[str, list[str]]) -> dict[str, str]:
-    """Headers for tools that take one value of each."""
+    """Headers for tools that take one value per name."""
     return {name: ", ".join(each) for name, each in values.items()}
 
 
 def compress(sources: list[Path], destination: Path) -> None:
-    """Files one behind the other, zstd compressed with a checksum; each is removed as soon as it is read."""
+    """Concatenate files, zstd compressed with a checksum; each is removed as soon as it has been read."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True, threads=1)
     with destination.open("wb") as output, compressor.stream_writer(output, closefd=False) as writer:
         for source in sources:
             with source.open("rb") as file:
-                while part := file.read(1 << 20):
-                    writer.write(part)
+                shutil.copyfileobj(file, writer, 1 << 20)
             source.unlink()
 
 
 def compress_output(program: Program, destination: Path) -> None:
-    """What a program prints, likewise. Raises LoadstoneError when the disk is full."""
+    """Compress what a program prints in the same way. Raises LoadstoneError when the disk is full."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True, threads=1)
     try:
         with destination.open("wb") as output:
             compressor.copy_stream(program.stdout, output, read_size=1 << 18)
-    except OSError as error:
+    except BaseException as error:
         program.stop()
-        raise LoadstoneError(f"{destination} cannot be written: {error.strerror}") from None
-    except BaseException:
-        program.stop()
+        if isinstance(error, OSError):
+            raise LoadstoneError(f"{destination} cannot be written: {error.strerror}") from None
         raise

@@ -1,9 +1,9 @@
-"""k6: a user's script or `k6.js`, with the stages as scenarios; its raw points and its own summary.
+"""k6: the user's script or `k6.js`; stages become scenarios, the results are k6's raw points and its summary.
 
-Request, timeouts and values of drawn headers reach the script as JSON on standard input, never as text in JavaScript;
-scenarios and other options as k6's configuration file, so that a script with options of its own goes by those.
+Request, timeouts and values of drawn headers reach the script as JSON on standard input, never as text in JavaScript.
+Scenarios and other options are k6's configuration file, which options of a user's script override.
 
-k6 has a Go module of its own (envs/tools/k6): in vegeta's module it would raise the versions of what vegeta sends with.
+k6 has a Go module of its own (envs/tools/k6): in vegeta's module it would raise the versions of vegeta's dependencies.
 """
 
 import json
@@ -24,16 +24,16 @@ from loadstone.errors import LoadstoneError
 from loadstone.process import Minder, Program, run
 
 _SCRIPT = Path(__file__).with_name("k6.js")
-_THRESHOLDS_CROSSED = 99  # of a user's script: a judgement of the results, which are all there
-# A request for which no user is free is not sent. So many are made beforehand (a thousand take 0.8 s and 120 MB), for a
-# target that answers nothing for a second.
+_THRESHOLDS_CROSSED = 99  # of a user's script: the results are complete
+# A request is not sent when no virtual user is free. So many are allocated beforehand (a thousand take 0.8 s and
+# 120 MB), enough for a target that does not respond for a second.
 _READY_VUS, _MOST_VUS = 2_000, 10_000
 _TAGS = ["error", "error_code", "expected_response", "method", "proto", "scenario", "status"]
 _TREND_STATS = ["count", "avg", "min", "med", "max", "p(75)", "p(90)", "p(95)", "p(99)", "p(99.9)"]
 
 
 class K6:
-    """The measured stage is a process of its own, for k6's summary is of a whole process."""
+    """One run's load, sent by k6. The measured stage has a process of its own: k6's summary is of a whole process."""
 
     succeeds_with = frozenset((0, _THRESHOLDS_CROSSED))
 
@@ -57,15 +57,12 @@ class K6:
         if attack.measured:
             command.append(f"--summary-export={self._summary}")
         command.append(self._script.get("file", str(_SCRIPT)))
-        variables = _environment(self._script, "/dev/stdin")
-        with base.given(json.dumps(self._given(attack)).encode()) as stdin:
-            return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
-
-    def _given(self, attack: Attack) -> dict[str, Any]:
-        """What the script reads: request, drawn headers, and how many requests each scenario may send."""
         request = self._job.planned.request | {"header": base.headers(self._job)}
         requests = {stage.name: stage.requests for stage in attack.stages if stage.requests is not None}
-        return _given(request, self._job.timeout_s, self._job.draws, requests)
+        given = _given(request, self._job.timeout_s, self._job.draws, requests)
+        variables = _environment(self._script, "/dev/stdin")
+        with base.given(json.dumps(given).encode()) as stdin:
+            return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
 
     def _options(self, attack: Attack) -> dict[str, Any]:
         scenarios = {
@@ -78,7 +75,7 @@ class K6:
             "discardResponseBodies": True,
             "summaryTrendStats": _TREND_STATS,
         }
-        if not self._script:  # whose users may want to tell their requests apart
+        if not self._script:  # a user's script may need other tags
             found["systemTags"] = _TAGS
         return found
 
@@ -97,7 +94,7 @@ class K6:
 
 
 def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:
-    """One stage as a scenario of k6. Requests under way at its end have the time that any request has."""
+    """One stage as a scenario of k6. Requests under way at its end have as much time as any other."""
     common: dict[str, Any] = {"gracefulStop": _time(timeout_s + 1)}
     if stage.users is not None:
         if stage.iterations is None:
@@ -117,7 +114,7 @@ def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:
         constant = {"executor": "constant-arrival-rate", "rate": int(rate * unit), "duration": _time(stage.duration_s)}
         return common | constant
     targets = [{"target": int(to * unit), "duration": _time(stage.duration_s)}]
-    if to:  # what is due at the very end would come only by chance; the script sends no more than that
+    if to:  # the last request would be sent only by chance; the script limits their number
         targets.append({"target": int(to * unit), "duration": _time(2 / float(to))})
     return common | {"executor": "ramping-arrival-rate", "startRate": int(rate * unit), "stages": targets}
 
@@ -127,8 +124,8 @@ def _time(seconds: float) -> str:
 
 
 def _environment(script: Mapping[str, Any], given: str) -> dict[str, str | None]:
-    """Variables of k6: those that the script declares, and the file with what it is `given`."""
-    # Neither figures about its use nor extensions that a script names go over the network.
+    """Variables of k6: those that are declared for the script, and the file `given` with its input."""
+    # No usage report is sent, and no extension that a script imports is downloaded.
     offline = {"K6_NO_USAGE_REPORT": "true", "K6_AUTO_EXTENSION_RESOLUTION": "false"}
     return {**base.environment("K6_", **script.get("environment", {})), **offline, "LOADSTONE": given}
 
@@ -136,6 +133,7 @@ def _environment(script: Mapping[str, Any], given: str) -> dict[str, str | None]
 def _given(
     request: Mapping[str, Any], timeout_s: float, draws: Mapping[str, Any], requests: Mapping[str, int]
 ) -> dict[str, Any]:
+    """The script's input: request, values of drawn headers, and how many requests each scenario may send."""
     return {
         "request": {
             "method": request["method"],
@@ -155,9 +153,9 @@ _PACKED = "file/"
 
 
 def script_files(config: Mapping[str, Any]) -> list[str]:
-    """Those that the sweep's script reads, relative to its folder; none without a script of the user's own.
+    """The files that the user's script reads, relative to its folder; none without a script.
 
-    Raises LoadstoneError with what k6 says when the script can't be loaded.
+    Raises LoadstoneError with k6's message when the script can't be loaded.
     """
     script = config["sweep"].get("script")
     if script is None:
@@ -165,7 +163,7 @@ def script_files(config: Mapping[str, Any]) -> list[str]:
     variant = config["sweep"]["variants"][0]
     if variant not in config.get("target", {}).get("variants", {}):
         raise LoadstoneError(f"the configuration declares no target variant {variant!r}")
-    request = recordable(variant_identity(config["target"], variant))["request"]  # with marks where credentials are
+    request = recordable(variant_identity(config["target"], variant))["request"]  # with marks for credentials
     path = Path(script["file"]).resolve()
     with tempfile.TemporaryDirectory() as folder, Minder() as minder:
         work = Path(folder).resolve()
@@ -175,9 +173,6 @@ def script_files(config: Mapping[str, Any]) -> list[str]:
         command += [f"--archive-out={packed}", str(path)]
         run(command, minder, work / "log", environment=_environment(script, str(given)))
         with tarfile.open(packed) as archive:
-            names = [Path("/", entry.name.removeprefix(_PACKED)) for entry in archive if _is_packed(entry)]
+            entries = [entry.name for entry in archive if entry.isfile() and entry.name.startswith(_PACKED)]
+    names = [Path("/", name.removeprefix(_PACKED)) for name in entries]
     return sorted(os.path.relpath(name, path.parent) for name in names if name not in (path, given))
-
-
-def _is_packed(entry: tarfile.TarInfo) -> bool:
-    return entry.isfile() and entry.name.startswith(_PACKED)

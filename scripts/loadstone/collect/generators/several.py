@@ -1,12 +1,12 @@
-"""Several load generators that send one load: who sends what, and those that are processes of this machine.
+"""Several load generators that share one load: which sends what, and those that are local processes.
 
-Request n of a stage is sent by generator n modulo their number, at the moment at which a single one would send it. So
-what they send together is what a single one sends, whatever the rate, its changes and their number; results are merged
-by putting them together. A generator that fails ends all others, and the run.
+Request n of a stage is sent by generator n modulo their number, at the time at which a single one would send it. So
+together they send what a single one sends, at any rate, in ramps and for any number of generators; results are merged
+by concatenation. A generator that fails ends all others, and the run.
 
-The rate is not divided, because each part would round and ramps would not add up. The agreed start is sent when all are
-ready, never before, and a generator that reads it too late fails instead of starting late. A request's generator is
-vegeta's `attack`, written by `paced` after the answer came: vegeta would send a named attack to the target as a header.
+The rate is not divided, because each part would be rounded and ramps would not add up. The agreed start is sent only
+when all are ready, and a generator that reads it too late fails instead of starting late. A request's generator is
+vegeta's `attack`, written by `paced` after the response: vegeta would send a named attack to the target as a header.
 The format is vegeta's own, so `vegeta encode` and `report` merge files by reading several.
 """
 
@@ -19,25 +19,25 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Protocol
 
-from loadstone.archive.stages import Attack, Stage
+from loadstone.archive.stages import Attack
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.process import Program, Sending
 
-# Until all have read their plans, and from then to the agreed start: more than a busy machine keeps one waiting.
+# Until all have read their plans, and from then to the agreed start: longer than a busy machine delays one.
 _READY_S, _AHEAD_S = 30.0, 0.25
 
 
 def plan(job: Job, attack: Attack, request: Mapping[str, Any], own: range = range(1)) -> dict[str, Any]:
-    """The plan of a process, as `paced` reads it: `request`, vegeta's target, and which generators it is (`own`).
+    """The plan of a process, as `paced` reads it: `request`, which is vegeta's target, and the generators that it is.
 
-    They count from 0, and the stop of `own` is how many there are.
+    `own` are their numbers, from 0; its stop is the number of all generators.
     """
     stages = [
         {
             "rate": stage.rate,
             "to": stage.to,
-            "nanoseconds": nanoseconds(stage),
+            "nanoseconds": round(stage.duration_s * 1e9),
             "requests": stage.requests,
             "measured": stage.measured,
         }
@@ -48,17 +48,12 @@ def plan(job: Job, attack: Attack, request: Mapping[str, Any], own: range = rang
     return {**request, "stages": stages, "draw": job.draws, **shared}
 
 
-def nanoseconds(stage: Stage) -> int:
-    """How long a stage lasts."""
-    return round(stage.duration_s * 1e9)
-
-
 def places(generators: int) -> list[dict[str, Any]]:
-    """Where each process runs that sends for so many generators, as a run's record says it: on which processor.
+    """The processor of each process that sends for the generators, as in a run's record.
 
-    The first is left for the target: on two processors, four generators that ran on both found a proxy on loopback 1.2
-    times as slow as one did. Generators for which no other is left share a process: processes that take turns on a
-    processor find it cold, which cost each request 15 us, and a quarter more of the processor.
+    The first processor is left for the target: on two processors, four generators that ran on both measured a proxy on
+    loopback 1.2 times as slow as one did. Generators for which no other processor is left share a process: processes
+    that take turns on a processor find cold caches, which cost each request 15 us, and 25 % more CPU.
     """
     if not hasattr(os, "sched_getaffinity"):
         return [{"not_pinned": "this system can't pin processes"}] * generators
@@ -69,17 +64,17 @@ def places(generators: int) -> list[dict[str, Any]]:
 
 
 class Fleet(Sending, Protocol):
-    """Several generators at work; `said` is what the run's record says of each."""
+    """Several running generators; `said` has one entry per generator for the run's record."""
 
     @property
     def said(self) -> list[dict[str, Any]]: ...
 
 
 class LocalFleet:
-    """Processes of this machine, one for each of `plans`, which start at one moment.
+    """Local processes, one for each of `plans`, which start at the same moment.
 
-    `outputs` has the files (measured, others) of each, `where` its place. They have one clock, so nothing is
-    measured of it.
+    `outputs` has the files (measured, others) of each, `where` its place. They share a clock, so offsets are not
+    measured.
     """
 
     def __init__(
@@ -121,7 +116,7 @@ class LocalFleet:
         return tuple(program.pid for program in self._programs)
 
     def exit_code(self) -> int | None:
-        """0 when all have sent all. Raises RunFailedError as soon as one has not."""
+        """0 when all have succeeded. Raises RunFailedError as soon as one has failed."""
         codes = [program.exit_code() for program in self._programs]
         for number, code in enumerate(codes):
             if code:
@@ -138,7 +133,7 @@ class LocalFleet:
         return "\n".join(filter(None, (program.tail() for program in self._programs)))
 
     def _agree(self) -> int:
-        """When each has said that it is ready, send all the start: nanoseconds since 1970."""
+        """Wait until each is ready, then send the start to all; returns it in nanoseconds since 1970."""
         given_up = time.monotonic() + _READY_S
         for number, program in enumerate(self._programs):
             readable, _, _ = select.select([program.stdout], [], [], max(0.0, given_up - time.monotonic()))
@@ -160,7 +155,7 @@ class LocalFleet:
 
     def _fail(self, number: int, how: str = "failed") -> None:
         program = self._programs[number]
-        program.stop()  # its last words are complete then
+        program.stop()  # so that its output is complete
         raise RunFailedError(failure(self._plans[number], how, program.exit_code(), program.tail()))
 
 
@@ -176,7 +171,7 @@ def own_requests(content: Mapping[str, Any], number: int) -> int:
 
 
 def failure(content: Mapping[str, Any], how: str, code: int | None, said: str) -> str:
-    """In words, that the process of a plan failed."""
+    """The message that the process of a plan failed; `said` is its output."""
     own = numbers(content)
     who = (
         f"{'the process of generators' if len(own) > 1 else 'generator'} {', '.join(map(str, own))} of {content['of']}"

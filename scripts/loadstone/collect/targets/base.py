@@ -1,14 +1,14 @@
-"""What a run is made against: a variant that is up, watched while it is attacked.
+"""The interface of targets, which is all that `loadstone.collect.run` uses; and the check of their identity.
 
-`local` starts processes, `kubernetes` scales deployments; the sequence of a run (`loadstone.collect.run`) knows only
-this. Each is asked who it is before its run, so that never another server is measured (`identify`).
+`local` starts processes, `kubernetes` scales deployments. Before each run the variant must answer with its expected
+response, so that no other server is measured (`identify`).
 """
 
 import hashlib
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,13 +31,13 @@ OnPhase = Callable[[str], None]
 
 
 def ignore(_: str) -> None:
-    """For those who need not know."""
+    """The default `OnPhase`."""
 
 
 class RunFailedError(LoadstoneError):
-    """A run could not be made, for a reason that need not hold for the next one: it may be tried again later.
+    """A run failed for a reason that may not apply to the next one, and may be retried.
 
-    `evidence` explains it: texts such as a cluster's warnings.
+    `evidence` are texts that explain it, such as a cluster's warnings.
     """
 
     def __init__(self, text: str, evidence: tuple[str, ...] = ()) -> None:
@@ -47,9 +47,9 @@ class RunFailedError(LoadstoneError):
 
 @dataclass(frozen=True)
 class Job:
-    """What collecting one run needs to know; `logs` is the folder for what programs print.
+    """Everything needed to collect one run; `logs` is the folder for the programs' output.
 
-    `draws` are headers of which each request takes one of the values; `script` is the user's own for k6, as declared.
+    `draws` are headers with values of which each request takes one; `script` is the user's own for k6, as declared.
     """
 
     cell: Cell
@@ -78,7 +78,7 @@ class Job:
 
 @dataclass(frozen=True)
 class ResourceSample:
-    """What something used at one moment. `scope` is ``namespace``, ``pod``, ``node`` or ``process``."""
+    """CPU and memory in use at one moment. `scope` is ``namespace``, ``pod``, ``node`` or ``process``."""
 
     sampled_at: datetime
     scope: str
@@ -88,7 +88,7 @@ class ResourceSample:
 
 
 class UnsampledError(LoadstoneError):
-    """What some parts of a target use can't be known now; `samples` is what could be."""
+    """Some parts of a target could not be sampled; `samples` are those of the others."""
 
     def __init__(self, text: str, samples: Sequence[ResourceSample] = ()) -> None:
         super().__init__(text)
@@ -96,26 +96,26 @@ class UnsampledError(LoadstoneError):
 
 
 class Target(Protocol):
-    """One variant that is up and has answered as itself."""
+    """One variant that is up and whose identity was checked."""
 
     @property
     def seen(self) -> dict[str, Any]:
-        """What was seen of it before the first request, for the run's record: its answer, images, pods."""
+        """For the run's record, from before the first request: its response, images, pods."""
 
     def check_alive(self) -> None:
-        """Raise RunFailedError when it can't answer any more. Called often, while the attack runs: it must be cheap."""
+        """Raise RunFailedError when it can't respond any more. Called often during the attack: it must be cheap."""
 
     def watch(self) -> None:
-        """The attack begins: what happens from now on are `incidents`."""
+        """The attack begins: events from now on are `incidents`."""
 
     def incidents(self) -> list[dict[str, Any]]:
-        """What happened to it since `watch`: ``kind`` (``restart``, ``oom``, ...), ``object``, ``text`` and more."""
+        """Events since `watch`: ``kind`` (``restart``, ``oom``, ...), ``object``, ``text`` and more."""
 
     def sample(self) -> list[ResourceSample]:
-        """What its parts use now; called from a thread of its own, the first time as the attack begins.
+        """CPU and memory of its parts; called from a separate thread, the first time when the attack begins.
 
-        What is measured between two moments is missing in the first answer. Raises UnsampledError, always with the same
-        text for the same reason, when something can't be known; that fails no run.
+        What is measured between two calls is missing in the first result. Raises UnsampledError, always with the same
+        text for the same reason, when something can't be sampled; that fails no run.
         """
 
 
@@ -127,56 +127,45 @@ Up = Callable[[Job], AbstractContextManager[Target]]
 
 
 def identify(request: Mapping[str, Any], expect: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-    """Ask the target who it is, several times in a row: status, headers and body must be the expected ones.
+    """Send the request several times in a row: status, headers and body of the responses must be the expected ones.
 
-    Returns what was seen (status, headers that were checked, SHA-256 and length of the body). Raises RunFailedError
-    when another server, or none, answers.
+    Returns the last response (status, headers that were checked, SHA-256 and length of the body). Raises RunFailedError
+    when another server, or none, responds.
     """
-    for _ in range(_CONFIRMATIONS):
-        seen = _fingerprint(request, timeout_s)
-        faults = _faults(seen, expect)
-        if faults:
-            raise RunFailedError(f"{request['url']} is not the expected server, nothing was sent: " + "; ".join(faults))
-    kept = {name.lower(): seen["headers"][name.lower()] for name in expect.get("headers", {})}
-    return {
-        "status": seen["status"],
-        "headers": kept,
-        "body_sha256": seen["body_sha256"],
-        "body_bytes": len(seen["body"]),
-    }
-
-
-def _faults(seen: Mapping[str, Any], expect: Mapping[str, Any]) -> list[str]:
-    faults = []
-    if seen["status"] != expect["status"]:
-        faults.append(f"status {seen['status']} instead of {expect['status']}")
-    for name, value in expect.get("headers", {}).items():
-        if seen["headers"].get(name.lower()) != value:
-            faults.append(f"header {name}: {seen['headers'].get(name.lower())!r} instead of {value!r}")
-    if expect.get("body_sha256", seen["body_sha256"]) != seen["body_sha256"]:
-        faults.append(f"a body with SHA-256 {seen['body_sha256']} instead of {expect['body_sha256']}")
-    if expect.get("body_contains", "").encode() not in seen["body"]:
-        faults.append(f"a body without {expect['body_contains']!r}")
-    return faults
-
-
-def _fingerprint(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
     headers = {name: ", ".join(values) for name, values in request.get("header", {}).items()}
-    body = request.get("body")
-    try:
-        status, answered, content = ask(
-            request["method"], request["url"], headers, None if body is None else body.encode(), timeout_s
-        )
-    except (OSError, HTTPException, ValueError) as error:
-        raise RunFailedError(f"{request['url']} does not answer: {error}") from None
-    digest = hashlib.sha256(content).hexdigest()
-    return {"status": status, "headers": answered, "body": content, "body_sha256": digest}
+    content = request["body"].encode() if request.get("body") is not None else None
+    for _ in range(_CONFIRMATIONS):
+        try:
+            status, found, body = ask(request["method"], request["url"], headers, content, timeout_s)
+        except (OSError, HTTPException, ValueError) as error:
+            raise RunFailedError(f"{request['url']} does not answer: {error}") from None
+        seen = {
+            "status": status,
+            "headers": {name.lower(): found.get(name.lower()) for name in expect.get("headers", {})},
+            "body_sha256": hashlib.sha256(body).hexdigest(),
+            "body_bytes": len(body),
+        }
+        if faults := [*_faults(seen, body, expect)]:
+            raise RunFailedError(f"{request['url']} is not the expected server, nothing was sent: " + "; ".join(faults))
+    return seen
+
+
+def _faults(seen: Mapping[str, Any], body: bytes, expect: Mapping[str, Any]) -> Iterator[str]:
+    if seen["status"] != expect["status"]:
+        yield f"status {seen['status']} instead of {expect['status']}"
+    for name, value in expect.get("headers", {}).items():
+        if seen["headers"][name.lower()] != value:
+            yield f"header {name}: {seen['headers'][name.lower()]!r} instead of {value!r}"
+    if expect.get("body_sha256", seen["body_sha256"]) != seen["body_sha256"]:
+        yield f"a body with SHA-256 {seen['body_sha256']} instead of {expect['body_sha256']}"
+    if expect.get("body_contains", "").encode() not in body:
+        yield f"a body without {expect['body_contains']!r}"
 
 
 def ask(
     method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout_s: float
 ) -> tuple[int, dict[str, str], bytes]:
-    """One request, past any configured proxy. Status, headers by lower-case name, body."""
+    """Send one request, bypassing any configured proxy. Returns status, headers by lower-case name, body."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     asked = urllib.request.Request(url, data=body, headers=dict(headers), method=method)  # noqa: S310 - schema: http(s)
     try:
@@ -188,7 +177,7 @@ def ask(
 
 
 def _read(answer: Any, timeout_s: float) -> bytes:
-    """A body, all of it within the time; a server that drips bytes would otherwise hold the machine for ever."""
+    """Read a body within the timeout; a server that sends byte by byte would otherwise hold the machine for ever."""
     deadline, body = time.monotonic() + timeout_s, bytearray()
     while part := answer.read1(1 << 16):
         body += part

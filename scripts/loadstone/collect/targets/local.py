@@ -1,4 +1,4 @@
-"""The local target: processes on this machine, started for one run, watched, and stopped whatever happens."""
+"""The local target: processes on this machine, started for one run, watched, and always stopped."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ class LocalTarget:
         _check_alive(self._programs)
 
     def watch(self) -> None:
-        """Nothing is to be remembered: a process that ends fails the run."""
+        """Local targets have no incidents: a process that ends fails the run."""
 
     def incidents(self) -> list[dict[str, Any]]:
         return []
@@ -86,14 +86,14 @@ def _wait_ready(name: str, url: str, programs: Mapping[str, Program], limit: flo
 
 
 def _require_free(name: str, port: int) -> None:
-    """Refuse to measure somebody else's server: nothing may listen on the port before our process does."""
+    """Raise RunFailedError when a process listens on the port already, which would be measured instead of ours."""
     for connection in _connections():
         if connection.status == psutil.CONN_LISTEN and connection.laddr[1] == port:
             owner = f" by process {connection.pid}" if connection.pid else ""
             raise RunFailedError(
-                f"port {port} of the process {name!r} is already in use{owner}. End that one and start again: what is "
-                "collected stays, and the campaign goes on. (Another port is another declaration, for which the open "
-                "campaign would have to be given up.)"
+                f"port {port} of the process {name!r} is already in use{owner}. Stop that one and start again: "
+                "collected runs are kept, and the campaign goes on. (To use another port you would have to give up the "
+                "open campaign, because it was opened with this declaration.)"
             )
 
 
