@@ -15,7 +15,7 @@ import numpy as np
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats.figures import COARSE_NS
 from loadstone.analysis.reasons import Reason
-from loadstone.analysis.scope import Scope, Series, contrasted, figure, incomparable, places, step_ns
+from loadstone.analysis.scope import Scope, Series, contrasted, figure, incomparable, joined, step_ns
 from loadstone.percentiles import ERRORS, STATISTICS
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
@@ -84,10 +84,10 @@ def effects(scope: Scope) -> Iterator[_Row]:
 
 def _compare(scope: Scope) -> Iterator[_Compared]:
     known = contrasted(scope)
-    for place in places(scope):
-        if (baseline := place.found.get(scope.baseline or "")) is None:
+    for place in scope.places:
+        if (baseline := place.series.get(scope.baseline or "")) is None:
             continue
-        for name, other in place.found.items():
+        for name, other in place.series.items():
             if other is not baseline:
                 for statistic in STATISTICS:
                     contrast = known.get(place.key(baseline.variant, name, statistic))
@@ -243,7 +243,7 @@ def _described(compared: _Compared) -> _Row:
     row: _Row = {
         "rate": compared.rate,
         "load_model": other.runs[0]["load_model"],
-        "generator": ", ".join(sorted({str(run["generator"]) for run in other.runs})),
+        "generator": joined(other.runs, "generator"),
         "evidence": baseline.evidence if baseline.evidence == other.evidence else "requests and reports",
         "baseline": baseline.variant,
         "variant": other.variant,

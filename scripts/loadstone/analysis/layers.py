@@ -1,9 +1,10 @@
-"""Tables `layers` and `interactions`: what variants add to what they are built upon, and where that does not add up.
+"""Tables `layers` and `interactions`: the overhead of each variant over those that it is built upon, and interactions.
 
-As in `effects.py`, cells of one statistic tell together by how much runs differ, and warnings are corrected for all
-rows of a table of the scope by Hommel's method. The intervals are each for itself.
+As in `effects.py`, standard errors are pooled over the cells of one statistic. P values of warnings are adjusted over
+all rows of a table of the scope by Hommel's method; intervals are not adjusted.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,18 +12,7 @@ from typing import Any
 from loadstone.analysis import reasons
 from loadstone.analysis.reasons import Reason
 from loadstone.analysis.saturation import described, swept
-from loadstone.analysis.scope import (
-    Place,
-    Scope,
-    Series,
-    alike,
-    contrasted,
-    incomparable,
-    paired,
-    places,
-    reported,
-    step_ns,
-)
+from loadstone.analysis.scope import Place, Scope, Series, contrasted, incomparable, paired, reported, step_ns
 from loadstone.config.variants import Diamond, Layer, VariantGraph
 from loadstone.percentiles import LATENCIES
 from loadstone.stats import contrasts
@@ -33,8 +23,8 @@ _Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Stepped:
-    """One layer in one statistic: what it adds, or what is missing to tell it."""
+class _Overhead:
+    """The overhead of one layer in one statistic, or why it is `missing`."""
 
     place: Place
     layer: Layer
@@ -45,34 +35,50 @@ class _Stepped:
 
 
 @dataclass(frozen=True)
-class _Crossed:
-    """One diamond in one statistic; `p` is adjusted."""
+class _Interaction:
+    """The interaction of one diamond in one statistic, or why it is `missing`; `p` is adjusted."""
 
     place: Place
     diamond: Diamond
+    four: tuple[Series, ...]
     statistic: str
-    interaction: Interaction | None
+    found: Interaction | None
     missing: Reason | None
     p: float | None = None
+
+    def is_significant(self, confidence: float) -> bool:
+        return self.p is not None and self.p < 1 - confidence
+
+    def affects(self, overhead: _Overhead) -> bool:
+        """Whether the overhead is that of a layer at the top of the diamond."""
+        layer = overhead.layer
+        same = (self.place, self.statistic, self.diamond.top) == (overhead.place, overhead.statistic, layer.variant)
+        return same and layer.below in (self.diamond.left, self.diamond.right)
+
+    def reason(self, layer: Layer) -> Reason:
+        """By how much the overhead of a layer at the top of the diamond differs from that at its bottom."""
+        other = self.diamond.right if layer.below == self.diamond.left else self.diamond.left
+        value_ns = self.found.value if self.found else 0.0
+        return Reason(reasons.NOT_ADDITIVE, self.diamond.bottom, other, value=value_ns)
 
 
 def layers(scope: Scope) -> Iterator[_Row]:
     """A row per rate, layer between measured variants, and statistic."""
     beyond = {key: each.knee.beyond for key, each in swept(scope).items()}
-    found = _stepped(scope)
-    sure = contrasts.hommel([each.added.p_different() if each.added else 1.0 for each in found])
-    key, crossed = scope.key, _crossed(scope)
-    for each, p in zip(found, sure, strict=True):
+    found = _overheads(scope)
+    adjusted = contrasts.hommel([each.added.p_different() if each.added else 1.0 for each in found])
+    key, significant = scope.key, [each for each in _interactions(scope) if each.is_significant(scope.confidence)]
+    for each, p in zip(found, adjusted, strict=True):
         place, layer, added = each.place, each.layer, each.added
         warnings = [each.missing] if each.missing else []
         if added and added.shift < 0 and p < 1 - scope.confidence:
             warnings.append(Reason(reasons.NEGATIVE, layer.variant, layer.below))
+        warnings += [interaction.reason(layer) for interaction in significant if interaction.affects(each)]
         warnings += [
-            _not_additive(one, layer) for one in crossed if _concerns(one, place, layer, each.statistic, scope)
+            Reason(reasons.BEYOND_KNEE, name)
+            for name in (layer.below, layer.variant)
+            if place.rate in beyond[name, place.way]
         ]
-        for name in (layer.below, layer.variant):
-            if place.rate in beyond[name, place.way]:
-                warnings.append(Reason(reasons.BEYOND_KNEE, name))
         yield (
             key
             | described(each.pair)
@@ -93,105 +99,73 @@ def layers(scope: Scope) -> Iterator[_Row]:
         )
 
 
-def _stepped(scope: Scope) -> list[_Stepped]:
+def _overheads(scope: Scope) -> list[_Overhead]:
     known, found = contrasted(scope), []
-    for place in places(scope):
-        for layer in VariantGraph(scope.over, place.found).layers():
-            pair = place.found[layer.below], place.found[layer.variant]
+    for place in scope.places:
+        for layer in VariantGraph(scope.over, place.series).layers():
+            pair = place.series[layer.below], place.series[layer.variant]
             for statistic in LATENCIES:
                 added = known.get(place.key(layer.below, layer.variant, statistic))
-                added = None if added and added.open_side else added
+                if added and added.open_side:
+                    added = None
                 missing = None if added else _missing(pair, statistic) or incomparable(statistic, pair)
-                found.append(_Stepped(place, layer, pair, statistic, added, missing))
+                found.append(_Overhead(place, layer, pair, statistic, added, missing))
     return found
 
 
 def interactions(scope: Scope) -> Iterator[_Row]:
     """A row per rate, diamond of measured variants, and statistic."""
     key = scope.key
-    for each in _crossed(scope):
-        diamond, found = each.diamond, each.interaction
-        low, high = found.interval(scope.confidence) if found else (None, None)
+    for each in _interactions(scope):
+        low, high = each.found.interval(scope.confidence) if each.found else (None, None)
+        warnings = [each.missing] if each.missing else []
+        if each.is_significant(scope.confidence):
+            warnings.append(Reason(reasons.NOT_ADDITIVE))
         yield (
             key
-            | described(_four(each.place, diamond))
+            | described(each.four)
+            | vars(each.diamond)
             | {
                 "rate": each.place.rate,
-                "bottom": diamond.bottom,
-                "left": diamond.left,
-                "right": diamond.right,
-                "top": diamond.top,
                 "statistic": each.statistic,
-                "interaction_ns": found and found.value,
+                "interaction_ns": each.found and each.found.value,
                 "interaction_low_ns": low,
                 "interaction_high_ns": high,
                 "p_adjusted": each.p,
                 "confidence": scope.confidence,
             }
-            | reasons.columns(_warnings(each, scope), "warning")
+            | reasons.columns(warnings, "warning")
         )
 
 
-def _crossed(scope: Scope) -> list[_Crossed]:
+def _interactions(scope: Scope) -> list[_Interaction]:
     found = []
-    for place in places(scope):
-        for diamond in VariantGraph(scope.over, place.found).diamonds():
-            four = _four(place, diamond)
+    for place in scope.places:
+        for diamond in VariantGraph(scope.over, place.series).diamonds():
+            four = tuple(place.series[name] for name in (diamond.bottom, diamond.left, diamond.right, diamond.top))
             for statistic in LATENCIES:
                 missing = _missing(four, statistic)
                 value = None if missing else _interaction(four, statistic)
                 if value is None and missing is None:
                     missing = incomparable(statistic, four)
-                found.append(_Crossed(place, diamond, statistic, value, missing))
-    kinds = {
-        number: (each.statistic, each.place.way, each.interaction.n_pairs is None)
-        for number, each in enumerate(found)
-        if each.interaction
-    }
-    for numbers in alike(kinds):
-        known = [known for number in numbers if (known := found[number].interaction)]
-        diamonds = [found[number].diamond for number in numbers]
-        for number, value in zip(numbers, pool_errors(known, diamonds), strict=True):
-            found[number] = replace(found[number], interaction=value)
-    tested = [number for number, each in enumerate(found) if each.interaction]
-    adjusted = contrasts.hommel([each.interaction.p_different() for each in found if each.interaction])
-    for number, p in zip(tested, adjusted, strict=True):
-        found[number] = replace(found[number], p=p)
-    return found
-
-
-def _four(place: Place, diamond: Diamond) -> tuple[Series, ...]:
-    return tuple(place.found[name] for name in (diamond.bottom, diamond.left, diamond.right, diamond.top))
-
-
-def _is_sure(each: _Crossed, scope: Scope) -> bool:
-    return each.p is not None and each.p < 1 - scope.confidence
-
-
-def _concerns(each: _Crossed, place: Place, layer: Layer, statistic: str, scope: Scope) -> bool:
-    sides = (each.diamond.left, each.diamond.right)
-    same = (each.place, each.diamond.top, each.statistic) == (place, layer.variant, statistic)
-    return same and layer.below in sides and _is_sure(each, scope)
-
-
-def _warnings(each: _Crossed, scope: Scope) -> list[Reason]:
-    if each.missing:
-        return [each.missing]
-    return [Reason(reasons.NOT_ADDITIVE)] if _is_sure(each, scope) else []
-
-
-def _not_additive(each: _Crossed, layer: Layer) -> Reason:
-    """What a layer at the top of a diamond adds more or less than the same layer at its bottom."""
-    diamond, value_ns = each.diamond, each.interaction.value if each.interaction else 0.0
-    other = diamond.right if layer.below == diamond.left else diamond.left
-    return Reason(reasons.NOT_ADDITIVE, diamond.bottom, other, value=value_ns)
+                found.append(_Interaction(place, diamond, four, statistic, value, missing))
+    pooled = defaultdict(list)
+    for number, each in enumerate(found):
+        if each.found:
+            pooled[each.statistic, each.place.way, each.found.n_pairs is None].append((number, each.found))
+    for group in pooled.values():
+        diamonds = [found[number].diamond for number, _ in group]
+        for (number, _), value in zip(group, pool_errors([value for _, value in group], diamonds), strict=True):
+            found[number] = replace(found[number], found=value)
+    adjusted = iter(contrasts.hommel([each.found.p_different() for each in found if each.found]))
+    return [replace(each, p=next(adjusted)) if each.found else each for each in found]
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
 def _missing(series: Sequence[Series], statistic: str) -> Reason | None:
-    """Why a figure of several series can't be had."""
+    """Why a figure is missing of one of these series."""
     if len({each.evidence for each in series}) > 1:
         return Reason(reasons.EVIDENCE_DIFFERS)
     for each in series:

@@ -5,10 +5,11 @@ difference from the baseline by pairs of runs where its verdict is paired too. p
 the scope by Hommel's method; a difference within the margin of equivalence, or of a step of the clock, is ignored.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from loadstone.analysis.caveats.base import (
     Occurrence,
     caveat,
     common,
-    count_text,
 )
 from loadstone.analysis.caveats.figures import FAILURES_SHARE
 from loadstone.analysis.reasons import quoted
@@ -31,7 +31,7 @@ from loadstone.stats.bootstrap import Floats
 from loadstone.stats.contrasts import hommel
 from loadstone.stats.shares import Side, p_equal_differences, p_equal_means, p_equal_share_differences, p_equal_shares
 from loadstone.tables import layout
-from loadstone.text import listed, ms, three
+from loadstone.text import counted, listed, ms, three
 
 _Row = dict[str, Any]
 _Campaign = tuple[str, str]  # host and timestamp
@@ -71,7 +71,7 @@ def hosts(evidence: Evidence) -> Iterator[Occurrence]:
 def replicas(evidence: Evidence) -> Iterator[Occurrence]:
     runs = Counter(_known(evidence.runs, "replicas"))
     if len(runs) > 1:
-        parts = [f"{number} in {count_text(count, 'run')}" for number, count in sorted(runs.items())]
+        parts = [f"{number} in {counted(count, 'run')}" for number, count in sorted(runs.items())]
         found = _mixed(evidence, lambda runs: len(set(_known(runs, "replicas"))) > 1)
         text = f"The number of replicas differs: {listed(parts)}{_concerning(evidence, found)}."
         yield _different(evidence, text, found, len(runs), "numbers")
@@ -113,21 +113,19 @@ def _known(runs: Iterable[_Row], column: str) -> list[Any]:
 
 
 def _mixed(evidence: Evidence, test: Callable[[Sequence[_Row]], bool]) -> list[Series]:
-    """Series whose runs, together with those of their baseline, pass a test.
-
-    Where the baseline was not measured, together with those of all variants there.
-    """
-    scope, found = evidence.scope, []
+    """Series whose runs pass a test together with those of their baseline, or of all variants if that has no runs."""
+    found, baseline = [], evidence.scope.baseline
+    variants_at = {(place.rate, place.way): place.series for place in evidence.scope.places}
     for series in evidence.series:
-        variants = scope.at(series.rate, series.way)
-        others = [variants[scope.baseline]] if scope.baseline in variants else list(variants.values())
+        variants = variants_at[series.rate, series.way]
+        others = [variants[baseline]] if baseline in variants else list(variants.values())
         if test([run for each in (series, *others) for run in each.runs]):
             found.append(series)
     return found
 
 
 def _run_counts(runs: Mapping[str, int]) -> str:
-    return listed(f"{name} with {count_text(count, 'run')}" for name, count in sorted(runs.items()))
+    return listed(f"{name} with {counted(count, 'run')}" for name, count in sorted(runs.items()))
 
 
 @caveat(
@@ -137,12 +135,11 @@ def _run_counts(runs: Mapping[str, int]) -> str:
 )
 def tool_versions(evidence: Evidence) -> Iterator[Occurrence]:
     """One per tool."""
-    found: dict[str, set[str]] = {}
+    found = defaultdict(set)
     for each in evidence.metadata:
-        if each.generator_version:
-            found.setdefault(each.generator, set()).add(each.generator_version)
-        for tool, version in each.tools.items():
-            found.setdefault(tool, set()).add(version)
+        for tool, version in ((each.generator, each.generator_version), *each.tools.items()):
+            if version:
+                found[tool].add(version)
     for tool, versions in sorted(found.items()):
         if len(versions) > 1:
             text = f"{tool} had {len(versions)} versions: {listed(sorted(versions))}."
@@ -184,7 +181,7 @@ def far_apart(evidence: Evidence) -> Iterator[Occurrence]:
     limit = timedelta(days=FAR_APART_DAYS)
     if (span := last - first) > limit:
         text = (
-            f"The runs are of {count_text(len(dated), 'campaign')} from {first_name} to {last_name}, {span.days} days "
+            f"The runs are of {counted(len(dated), 'campaign')} from {first_name} to {last_name}, {span.days} days "
             "apart: other changes in that time may make the difference."
         )
         at = {(host, timestamp): instant for instant, timestamp, host in dated}
@@ -277,23 +274,24 @@ def campaigns_disagree(evidence: Evidence) -> Iterator[Occurrence]:
     shifted = {id(each.series) for each in shifts}
     levels = _significant(evidence, [*_latency_levels(evidence), *_failure_levels(evidence)])
     levels = [each for each in levels if id(each.series) not in shifted]
-    for found in _by_kind(shifts):
-        series, worst = _unique(each.series for each in found), max(found, key=lambda each: each.size)
-        text = (
-            f"Combined campaigns disagree on the difference of {evidence.where(series)} from "
-            f"{quoted(evidence.scope.baseline or '')}: {worst.text()}, and the figure shown lies in between."
-        )
-        statistic = common(each.statistic for each in found)
-        yield Occurrence(SERIOUS, text, statistic=statistic, **evidence.in_cells(series))
-    for found in _by_kind(levels):
-        series, worst = _unique(each.series for each in found), max(found, key=lambda each: each.size)
-        text = (
-            f"Combined campaigns disagree on {evidence.where(series)}, by more than the variation of runs within them: "
-            f"{worst.text()}. Runs are assumed independent of their campaign, so the intervals of such figures are too "
-            "narrow."
-        )
-        statistic = common(each.statistic for each in found)
-        yield Occurrence(LIMITS, text, statistic=statistic, **evidence.in_cells(series))
+    for weight, is_failures in product((SERIOUS, LIMITS), (False, True)):
+        disagreements = shifts if weight == SERIOUS else levels
+        found = [each for each in disagreements if (each.statistic == ERRORS) == is_failures]
+        if not found:
+            continue
+        series, worst = _unique(each.series for each in found), max(found, key=lambda each: each.size).text()
+        if weight == SERIOUS:
+            text = (
+                f"Combined campaigns disagree on the difference of {evidence.where(series)} from "
+                f"{quoted(evidence.scope.baseline or '')}: {worst}, and the figure shown lies in between."
+            )
+        else:
+            text = (
+                f"Combined campaigns disagree on {evidence.where(series)}, by more than the variation of runs within "
+                f"them: {worst}. Runs are assumed independent of their campaign, so the intervals of such figures are "
+                "too narrow."
+            )
+        yield Occurrence(weight, text, statistic=common(each.statistic for each in found), **evidence.in_cells(series))
 
 
 def _significant(evidence: Evidence, found: Sequence[_Disagreement]) -> list[_Disagreement]:
@@ -302,19 +300,13 @@ def _significant(evidence: Evidence, found: Sequence[_Disagreement]) -> list[_Di
     return [each for each, p in zip(found, adjusted, strict=True) if p <= alpha and each.is_material(margin)]
 
 
-def _by_kind(found: Sequence[_Disagreement]) -> Iterator[list[_Disagreement]]:
-    """Latencies, and failures, if there are any."""
-    for is_failures in (False, True):
-        if own := [each for each in found if (each.statistic == ERRORS) == is_failures]:
-            yield own
-
-
 def _latency_levels(evidence: Evidence) -> Iterator[_Disagreement]:
     for series in evidence.series:
         for statistic in LATENCIES:
             groups = _log_latencies(evidence, series, statistic)
-            if (p := p_equal_means([_array(group) for group in groups.values()])) is not None:
-                means = {campaign: float(np.exp(_array(group).mean())) for campaign, group in groups.items()}
+            logs = {campaign: _array(values.values()) for campaign, values in groups.items()}
+            if (p := p_equal_means(list(logs.values()))) is not None:
+                means = {campaign: float(np.exp(values.mean())) for campaign, values in logs.items()}
                 yield _Disagreement(series, None, statistic, p, means, series.resolution_ns / min(means.values()))
 
 
@@ -324,9 +316,8 @@ def _latency_shifts(evidence: Evidence) -> Iterator[_Disagreement]:
         for statistic in LATENCIES:
             one, other = (_log_latencies(evidence, each, statistic) for each in pair)
             groups = {campaign: (one[campaign], other[campaign]) for campaign in one if campaign in other}
-            if by_pairs:
-                groups = {campaign: _partners(*both) for campaign, both in groups.items()}
-            sides = {campaign: (_array(a), _array(b)) for campaign, (a, b) in groups.items() if a and b}
+            sides = {campaign: _sides(*both, by_pairs=by_pairs) for campaign, both in groups.items()}
+            sides = {campaign: both for campaign, both in sides.items() if both[0].size}
             both = list(sides.values())
             p = p_equal_means([b - a for a, b in both]) if by_pairs else p_equal_differences(both)
             if p is not None:
@@ -355,36 +346,38 @@ def _failure_shifts(evidence: Evidence) -> Iterator[_Disagreement]:
 
 
 def _pairs(evidence: Evidence) -> Iterator[_Pair]:
-    """What verdicts are about."""
+    """The pairs that have verdicts."""
     for variant in evidence.scope.variants:
         yield from (pair for pair in evidence.pairs(variant) if pair[0].evidence == pair[1].evidence)
 
 
 def _log_latencies(evidence: Evidence, series: Series, statistic: str) -> dict[_Campaign, _Values]:
-    """Of single runs, where they are known, by campaign."""
-    found: dict[_Campaign, _Values] = {}
+    """Logarithms of a figure of single runs, where it is known, by campaign."""
+    found: dict[_Campaign, _Values] = defaultdict(dict)
     for run, value_ns in evidence.run_values(series, statistic):
-        if value_ns:
-            found.setdefault(_campaign(run), {})[run["run"], run["variant_dir"]] = float(np.log(value_ns))
+        if value_ns is not None and value_ns > 0:
+            found[_campaign(run)][run["run"], run["variant_dir"]] = float(np.log(value_ns))
     return found
 
 
-def _partners(one: _Values, other: _Values) -> tuple[_Values, _Values]:
-    """Runs of both sides that have a partner of the same number."""
-    first, second = ({(run, ""): value for (run, _), value in values.items()} for values in (one, other))
+def _sides(one: _Values, other: _Values, *, by_pairs: bool) -> tuple[Floats, Floats]:
+    """The values of two variants; with `by_pairs` those of runs with a partner of the same number."""
+    if not by_pairs:
+        return _array(one.values()), _array(other.values())
+    first, second = ({run: value for (run, _), value in values.items()} for values in (one, other))
     shared = sorted(first.keys() & second.keys())
-    return {run: first[run] for run in shared}, {run: second[run] for run in shared}
+    return _array(first[run] for run in shared), _array(second[run] for run in shared)
+
+
+def _array(values: Iterable[float]) -> Floats:
+    return np.array(list(values), np.float64)
 
 
 def _failure_sides(evidence: Evidence, series: Series) -> dict[_Campaign, Side]:
-    found: dict[_Campaign, list[tuple[float, float]]] = {}
+    found = defaultdict(list)
     for run, share, requests in evidence.failure_shares(series):
-        found.setdefault(_campaign(run), []).append((share, requests))
+        found[_campaign(run)].append((share, requests))
     return {campaign: Side(*np.array(pairs, np.float64).T) for campaign, pairs in found.items()}
-
-
-def _array(values: _Values) -> Floats:
-    return np.array(list(values.values()), np.float64)
 
 
 # --- runs far from others --------------------------------------------------------------------------------------------

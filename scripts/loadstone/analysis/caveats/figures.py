@@ -11,12 +11,11 @@ from loadstone.analysis.caveats.base import (
     Occurrence,
     caveat,
     common,
-    count_text,
 )
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Series, figure, step_ns
 from loadstone.percentiles import ERRORS, LATENCIES, PERCENTILES, SHOWN_PERCENTILES, label
-from loadstone.text import listed, ms, rate_text
+from loadstone.text import counted, listed, ms, rate_text
 
 # A value of ten steps is known to a twentieth, which is the margin of equivalence unless it is declared otherwise.
 RESOLUTION_STEPS = 10
@@ -45,9 +44,9 @@ def coarse_clock(evidence: Evidence) -> Iterator[Occurrence]:
     ]
     if found:
         cells, steps = [each for each, _ in found], sorted({step for _, step in found})
-        size = f"only {count_text(steps[0], 'step')}" if len(steps) == 1 else f"only {steps[0]} to {steps[-1]} steps"
+        size = f"only {counted(steps[0], 'step')}" if len(steps) == 1 else f"only {steps[0]} to {steps[-1]} steps"
         if steps[0] == 0:
-            size = f"at most {count_text(steps[-1], 'step')}" if steps[-1] else "less than one step"
+            size = f"at most {counted(steps[-1], 'step')}" if steps[-1] else "less than one step"
         coarsest = ms(max(each.resolution_ns for each in cells))
         text = (
             f"Latencies come in whole steps of {coarsest}, and the median of {evidence.where(cells)} is {size}: finer "
@@ -144,7 +143,7 @@ def timeouts(evidence: Evidence) -> Iterator[Occurrence]:
         names = [name for name in LATENCIES if any(name in _censored(each) for each in found)]
         are = "is" if len(names) == 1 else "are"
         text = (
-            f"{count_text(number, 'request')} of {evidence.where(found)} timed out: there, "
+            f"{counted(number, 'request')} of {evidence.where(found)} timed out: there, "
             f"{listed(label(name).lower() for name in names)} {are} at least what is shown."
         )
         yield Occurrence(LIMITS, text, statistic=common(names), **evidence.in_cells(found))
@@ -206,26 +205,17 @@ def _failure_share(series: Series) -> float | None:
 )
 def beyond_knee(evidence: Evidence) -> Iterator[Occurrence]:
     """One per variant and way of measuring."""
-    for row in saturation.knees(evidence.scope):
-        if beyond := row["beyond"]:
-            knee = f" of about {_three_digits(row['knee_rate'])} requests/s" if row["knee_rate"] else ""
+    for each in saturation.swept(evidence.scope).values():
+        if beyond := each.knee.beyond:
+            knee = f" of about {_three_digits(each.knee.rate)} requests/s" if each.knee.rate else ""
             text = (
-                f"{quoted(row['variant'])} was measured beyond its saturation point{knee} {evidence.at(beyond)}: fewer "
+                f"{quoted(each.variant)} was measured beyond its saturation point{knee} {evidence.at(beyond)}: fewer "
                 "requests per second succeeded than were sent, so latency depends on the duration of the attack, or on "
                 "how fast requests are refused."
             )
-            yield Occurrence(
-                LIMITS,
-                text,
-                len(beyond),
-                len(row["carried"]) + len(row["near"]) + len(beyond),
-                "rates",
-                rate=common(beyond),
-                variant=row["variant"],
-                cells=evidence.cells(
-                    each for each in evidence.series if each.variant == row["variant"] and each.rate in beyond
-                ),
-            )
+            found = [series for series in each.series if series.rate in beyond]
+            concerned = evidence.in_cells(found) | {"n_of": len(each.series), "counted": "rates"}
+            yield Occurrence(LIMITS, text, **concerned)
 
 
 def _three_digits(rate: float) -> str:

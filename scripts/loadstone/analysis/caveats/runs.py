@@ -14,13 +14,12 @@ from loadstone.analysis.caveats.base import (
     be,
     caveat,
     common,
-    count_text,
 )
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, REMEDIES
 from loadstone.analysis.scope import BLOCKS, Series, way
 from loadstone.stats import run_shape
-from loadstone.text import listed, ms
+from loadstone.text import counted, listed, ms
 
 _Row = dict[str, Any]
 
@@ -85,7 +84,7 @@ def unbalanced(evidence: Evidence) -> Iterator[Occurrence]:
     text = f"The number of valid runs differs, from {numbers[-1]} to {numbers[0]}"
     if len(numbers) <= _MAX_PARTS:
         groups = ((number, [each for each in evidence.series if len(each.runs) == number]) for number in numbers)
-        text += ": " + "; ".join(f"{count_text(number, 'run')} of {evidence.where(group)}" for number, group in groups)
+        text += ": " + "; ".join(f"{counted(number, 'run')} of {evidence.where(group)}" for number, group in groups)
     text += "."
     if rates := _unbalanced_rates(evidence):
         text += f" It differs between variants {evidence.at(rates)}."
@@ -108,7 +107,7 @@ def unfinished(evidence: Evidence) -> Iterator[Occurrence]:
     incomplete = [row for row in evidence.planned if row["missing"]]
     if missing := sum(row["missing"] for row in incomplete):
         where = evidence.at(row["rate"] for row in incomplete)
-        text = f"{missing:,} of {count_text(planned, 'planned run')} {be(missing)} missing, {where}."
+        text = f"{missing:,} of {counted(planned, 'planned run')} {be(missing)} missing, {where}."
         concerned = {(row["rate"], row["variant"]) for row in incomplete}
         cells = evidence.cells(each for each in evidence.series if (each.rate, each.variant) in concerned)
         rate, variant = (common(row[name] for row in incomplete) for name in ("rate", "variant"))
@@ -131,7 +130,7 @@ def excluded(evidence: Evidence) -> Iterator[Occurrence]:
     is_unequal = max(shares.values()) - min(shares.values()) > EXCLUDED_SHARE
     if n <= EXCLUDED_SHARE * n_of and not is_unequal:
         return
-    text = f"{n:,} of {count_text(n_of, 'run')} {be(n)} excluded ({100 * n / n_of:.3g} %)"
+    text = f"{n:,} of {counted(n_of, 'run')} {be(n)} excluded ({100 * n / n_of:.3g} %)"
     if is_unequal:
         variants = sorted(shares, key=lambda name: -shares[name])[:_MAX_PARTS]
         parts = listed(f"{quoted(name)} {out[name]} of {out[name] + valid[name]}" for name in variants)
@@ -169,9 +168,9 @@ def fixed_order(evidence: Evidence) -> Iterator[Occurrence]:
     unknown = sum(run["plan_order"] is None for run in found)
     parts = []
     if fixed := len(found) - unknown:
-        parts.append(f"{fixed:,} of {count_text(len(runs), 'run')} {be(fixed)} in a fixed order of variants")
+        parts.append(f"{fixed:,} of {counted(len(runs), 'run')} {be(fixed)} in a fixed order of variants")
     if unknown:
-        parts.append(f"the order of {unknown:,} of {count_text(len(runs), 'run')} is not recorded")
+        parts.append(f"the order of {unknown:,} of {counted(len(runs), 'run')} is not recorded")
     text = f"{listed(parts)}: a drift of the machine can't be distinguished from a difference between variants."
     cells = evidence.cells(series for series, _ in evidence.with_runs(lambda run: run["plan_order"] != BLOCKS))
     yield Occurrence(LIMITS, text[0].upper() + text[1:], len(found), len(runs), "runs", cells=cells)
@@ -190,7 +189,7 @@ def warmup_inside(evidence: Evidence) -> Iterator[Occurrence]:
         cells, runs = [series for series, _ in slow], [run for _, own in slow for run in own]
         n_of = _n_with_requests(evidence)
         text = (
-            f"{len(runs):,} of {count_text(n_of, 'run')} {be(len(runs))} still warming up when the test begins "
+            f"{len(runs):,} of {counted(n_of, 'run')} {be(len(runs))} still warming up when the test begins "
             f"({evidence.where(cells)})"
         )
         if (longest := max(run["warmup_share"] or 0 for run in runs)) > 0:
@@ -229,7 +228,7 @@ def unsettled(evidence: Evidence) -> Iterator[Occurrence]:
     runs, n_of = [run for _, own in found for run in own], _n_with_requests(evidence)
     shapes = listed([f"{number:,} {name}" for name, number in Counter(run["shape"] for run in runs).most_common()])
     text = (
-        f"{len(runs):,} of {count_text(n_of, 'run')} {'does' if len(runs) == 1 else 'do'} not reach a steady state "
+        f"{len(runs):,} of {counted(n_of, 'run')} {'does' if len(runs) == 1 else 'do'} not reach a steady state "
         f"({shapes}; {evidence.where([each for each, _ in found])}), so a mean over them is not that of one."
     )
     yield Occurrence(_weight(found, n_of), text, **evidence.in_runs(found, n_of))
@@ -257,7 +256,7 @@ def generator_limited(evidence: Evidence) -> Iterator[Occurrence]:
         runs = [run for _, own in found for run in own]
         worst = max(runs, key=lambda run: run["judged_lag_ns"])
         text = (
-            f"The load generator fell behind in {len(runs):,} of {count_text(n_of, 'run')} "
+            f"The load generator fell behind in {len(runs):,} of {counted(n_of, 'run')} "
             f"({evidence.where([each for each, _ in found])}): {PERCENTILE_NAMES[worst['judged_by']]} of the send lag "
             f"is up to {ms(worst['judged_lag_ns'])}, the limit is {ms(worst['lag_limit_ns'])}."
         )
@@ -274,7 +273,7 @@ def lag_unknown(evidence: Evidence) -> Iterator[Occurrence]:
     found = [run for run in paced if run.get("lag_p99_ns") is None]
     if found:
         why = sorted({run["refused"] for run in found if run.get("refused")})
-        text = f"The send lag of {len(found):,} of {count_text(len(paced), 'run')} is unknown"
+        text = f"The send lag of {len(found):,} of {counted(len(paced), 'run')} is unknown"
         text += f": {why[0]}." if len(why) == 1 else "."
         remedy = common(REMEDIES.get(run["refused_code"]) for run in found if run.get("refused"))
         yield Occurrence(NOTE, text, len(found), len(paced), "runs", remedy=remedy)
