@@ -3,12 +3,12 @@
 from loadstone.workflow.deterministic import Folders, job
 from loadstone.analysis.campaign import analyse_campaign
 from loadstone.analysis.campaign_checks import log_lines
-from loadstone.analysis.scope import settings
+from loadstone.analysis.scope import Settings
 
 with job(snakemake.log[0]) as log:
     names, params = snakemake.wildcards, snakemake.params
     folders = Folders(params.folders)
     campaign = folders.campaign((names.app, names.host, names.timestamp))
-    suggestions = analyse_campaign(campaign, folders.tables, **params.known, settings=settings(params.settings))
+    suggestions = analyse_campaign(campaign, folders.tables, **params.known, settings=Settings(**params.settings))
     for text in log_lines(suggestions, campaign):
         log(text)

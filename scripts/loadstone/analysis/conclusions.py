@@ -4,6 +4,7 @@ Called at the end of `analyse` and of `compare`, when all their tables are writt
 function from `Scope` to rows to `_CONCLUSIONS`, its name to `schema.SCOPED` and its columns to `tables/columns.yaml`.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import duckdb
 
 from loadstone.analysis import caveats, effects, layers, replicates, saturation
-from loadstone.analysis.scope import Scope, Series, Settings, grouped, way
+from loadstone.analysis.scope import Scope, Series, Settings, grouped, run_key, way
 from loadstone.archive import Campaign, plan
 from loadstone.config.comparisons import Comparison
 from loadstone.stats import Replicates
@@ -37,12 +38,12 @@ def of_campaign(campaign: Campaign, tables: Path, settings: Settings) -> None:
     with database.connect(tables, [campaign]) as connection:
         database.add_view(connection, tables, "replicates", [campaign])
         runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
-        by_cell: dict[tuple[float, str], list[_Row]] = {}
+        by_cell = defaultdict(list)
         for row in database.rows(connection, "FROM replicates"):
-            by_cell.setdefault((row["rate"], row["variant"]), []).append(row)
+            by_cell[row["rate"], row["variant"]].append(row)
         series = []
         for group in grouped([run for run in runs if not run["excluded"]]):
-            rows = by_cell.get((group[0]["rate"], group[0]["variant"]))
+            rows = by_cell[group[0]["rate"], group[0]["variant"]]
             series.append((group, replicates.from_rows(rows) if rows else None))
         excluded = [run for run in runs if run["excluded"]]
         write(connection, tables, None, [campaign], settings, series=series, excluded=excluded)
@@ -60,11 +61,11 @@ def write(
 ) -> None:
     """Write the conclusions from a comparison or (None) from one campaign.
 
-    `series` are the runs of each variant at each rate that were measured in one way, with the replicates of those with
-    requests; `excluded` are runs that are. `connection` is as in `Scope`.
+    `series` are the runs of each variant at each rate that were measured in one way, with their replicates where
+    requests are known. `excluded` are the excluded runs. `connection` is as in `Scope`.
     """
     reported = {
-        _run(row): row
+        run_key(row): row
         for row in database.rows(connection, "SELECT * FROM summaries WHERE preferred AND stream = 'main' ORDER BY ALL")
     }
     names = {run["variant_dir"]: run["variant"] for runs, _ in series for run in runs}
@@ -92,23 +93,18 @@ def write(
 
 
 def _series(runs: Sequence[_Row], found: Replicates | None, reported: Mapping[tuple[Any, ...], _Row]) -> Series:
-    described = {"rate": runs[0]["rate"], "variant": runs[0]["variant"], "way": way(runs[0])}
-    raw = [run for run in replicates.ordered(runs) if run["evidence"] == "raw"]
+    place = runs[0]["rate"], runs[0]["variant"], way(runs[0])
+    ordered = replicates.ordered(runs)
     if found is not None:
-        return Series(**described, evidence="requests", runs=raw, replicates=found, reported=[])
-    known = [run for run in replicates.ordered(runs) if _run(run) in reported]
-    rows = [reported[_run(run)] for run in known]
-    return Series(**described, evidence="reports", runs=known, replicates=_NONE, reported=rows)
-
-
-def _run(row: _Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("host", "timestamp", "variant_dir", "rate", "run"))
+        return Series(*place, "requests", [run for run in ordered if run["evidence"] == "raw"], found, [])
+    known = [run for run in ordered if run_key(run) in reported]
+    return Series(*place, "reports", known, _NONE, [reported[run_key(run)] for run in known])
 
 
 def _in_order(canonical: Mapping[str, str], settings: Settings, campaigns: Sequence[Campaign]) -> list[str]:
     """Variants as pages order them: as declared, then as the newest sweeps planned them, then by name.
 
-    `canonical` has the names by the folders of those with runs.
+    `canonical` has the canonical name of each folder with runs.
     """
     names = set(canonical.values())
     known = list(settings.order)

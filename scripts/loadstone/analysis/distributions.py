@@ -1,7 +1,7 @@
-"""What charts show of a variant at one rate: single runs, the time within runs, whole distributions.
+"""What charts show of a variant at one rate: single runs, latency over time, percentile curves.
 
-Each number is computed once, over single requests: the tables `run_figures` (a run by itself), `time_bins` and
-`percentile_curves` (all valid runs, pooled). A percentile that too few requests support is left out.
+Each number is computed once, over single requests: the tables `run_figures` (of one run), `time_bins` and
+`percentile_curves` (of all valid runs, pooled). Percentiles that too few requests support are missing.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any
 from loadstone import sql, stats
 from loadstone.analysis import replicates, run_requests
 from loadstone.analysis.run_requests import Source, key
-from loadstone.analysis.scope import grouped
+from loadstone.analysis.scope import grouped, joined
 from loadstone.percentiles import SHOWN_PERCENTILES
 from loadstone.tables import database, layout
 
@@ -35,9 +35,9 @@ _PLACE = ("host", "timestamp", "variant_dir", "run")
 
 
 def of_cell(source: Source, runs: Sequence[_Row]) -> dict[str, list[_Row]]:
-    """Rows of each table about one cell, whose `runs` are rows of table `runs`, excluded ones too.
+    """Rows of each table for one cell. Its `runs` are rows of table `runs`, excluded ones too.
 
-    Runs that were measured in different ways are never pooled.
+    Runs measured in different ways are never pooled.
     """
     found: dict[str, list[_Row]] = {table: [] for table in TABLES}
     for each in grouped([run for run in runs if run["requests_file"]]):
@@ -52,24 +52,18 @@ def of_cell(source: Source, runs: Sequence[_Row]) -> dict[str, list[_Row]]:
 
 
 def of_series(source: Source, comparison: str, files: Iterable[str], runs: Sequence[_Row]) -> dict[str, list[_Row]]:
-    """Rows of the `POOLED` tables about a comparison's runs of one variant at one rate, measured in one way."""
+    """Rows of the `POOLED` tables for a comparison's runs of one variant at one rate, measured in one way."""
     rows = _of_runs(source, files, runs)
     return {table: [_series(comparison, runs) | row for row in rows[table]] for table in POOLED}
 
 
 def _series(comparison: str | None, runs: Sequence[_Row]) -> _Row:
-    """The columns that say what pooled rows are about."""
-
-    def joined(name: str) -> str:
-        return ", ".join(sorted({str(run[name]) for run in runs}))
-
+    """The columns that identify pooled rows."""
     return {
         "comparison": comparison,
-        "app": runs[0]["app"],
-        "host": joined("host"),
         "timestamps": sorted({run["timestamp"] for run in runs}),
-        **{name: runs[0][name] for name in ("rate", "variant")},
-        **{name: joined(name) for name in ("load_model", "generator")},
+        **{name: runs[0][name] for name in ("app", "rate", "variant")},
+        **{name: joined(runs, name) for name in ("host", "load_model", "generator")},
     }
 
 
@@ -100,7 +94,7 @@ def _computed(source: Source, files: Sequence[str], runs: Sequence[_Row]) -> Ite
 
 
 def _censored(row: _Row, share: float) -> bool:
-    """As `stats.censoring`: whether a percentile rests on a request of which only the least latency is known."""
+    """Whether only a lower limit of a percentile is known, as in `stats.censoring`."""
     return bool(row["n_timeouts"]) and math.ceil((row["n_requests"] - 1) * share - 1e-9) >= row["known"]
 
 
@@ -115,7 +109,7 @@ def _percentiles(row: _Row, values: Sequence[float]) -> _Row:
 
 
 def _curve(row: _Row) -> _Row:
-    """The shares that the requests support, their latencies, and the first share whose latency is a least one."""
+    """The shares that the requests support, their latencies, and the first share whose latency is a lower limit."""
     points = [
         (share, value)
         for share, value in zip(SHARES, row.pop("latencies_ns"), strict=True)

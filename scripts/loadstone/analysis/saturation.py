@@ -1,4 +1,4 @@
-"""Tables `knees` and `knee_shares`: what each variant of a scope carries, and its latency at a share of that."""
+"""Tables `knees` and `knee_shares`: the saturation point of each variant, and its latency at shares of that."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from loadstone import stats
 from loadstone.analysis.reasons import quoted
-from loadstone.analysis.scope import Scope, Series
+from loadstone.analysis.scope import Scope, Series, joined
 from loadstone.percentiles import LATENCIES, THROUGHPUT
 from loadstone.stats.saturation import CARRIED, SHORTFALL, AtShare, Estimate, Knee, Load, at_share, knee, ratio_of
 
@@ -19,7 +19,7 @@ SHARES = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True)
 class Swept:
-    """One variant at all rates at which it was measured in one way, ascending; `statistic` tells its latency."""
+    """One variant at all rates at which it was measured in one way, ascending; its latency is that of `statistic`."""
 
     variant: str
     way: tuple[Any, ...]
@@ -29,29 +29,24 @@ class Swept:
 
     @property
     def described(self) -> _Row:
-        """Columns that every table has of it."""
+        """The columns that both tables have."""
         return described(self.series) | {"variant": self.variant}
 
 
 def described(series: tuple[Series, ...]) -> _Row:
     """How the runs of some series were measured."""
     runs = [run for each in series for run in each.runs]
-    found = {name: ", ".join(sorted({str(run[name]) for run in runs})) for name in ("load_model", "generator")}
+    found = {name: joined(runs, name) for name in ("load_model", "generator")}
     return found | {"evidence": ", ".join(sorted({each.evidence for each in series}))}
 
 
 def swept(scope: Scope) -> dict[tuple[str, tuple[Any, ...]], Swept]:
-    """Every variant by its name and way of measuring, with its knee."""
+    """Every variant by its name and way of measuring, with its saturation point."""
     found = {}
     for way in scope.ways:
+        at = [place.series for place in scope.places if place.way == way]
         for variant in scope.variants:
-            series = tuple(
-                sorted(
-                    (each for each in scope.series if (each.variant, each.way) == (variant, way) and each.runs),
-                    key=lambda each: each.rate,
-                )
-            )
-            if series:
+            if series := tuple(variants[variant] for variants in at if variant in variants):
                 statistic = "p50" if any(estimate(each, "p50", scope.confidence) for each in series) else "mean"
                 found[variant, way] = Swept(variant, way, series, statistic, _knee(series, statistic, scope.confidence))
     return found
@@ -66,18 +61,18 @@ def _knee(series: tuple[Series, ...], statistic: str, confidence: float) -> Knee
     found = knee([_load(each, statistic, confidence) for each in series if each.rate not in late])
     if not late:
         return found
-    told = f"not judged, since the load generator fell behind: {', '.join(f'{rate:g}' for rate in late)}"
-    return replace(found, problem="; ".join(filter(None, (found.problem, told))))
+    skipped = f"not judged, since the load generator fell behind: {', '.join(f'{rate:g}' for rate in late)}"
+    return replace(found, problem="; ".join(filter(None, (found.problem, skipped))))
 
 
 def _is_late(series: Series) -> bool:
     """Whether the load generator, not the target, kept requests from being answered in time."""
-    lags = [run["send_lag_p99_ns"] / 1e9 / run["duration_s"] for run in series.runs if _has_lag(run)]
+    lags = [
+        run["send_lag_p99_ns"] / 1e9 / run["duration_s"]
+        for run in series.runs
+        if run["send_lag_p99_ns"] and run["duration_s"]
+    ]
     return bool(lags) and float(np.median(lags)) > SHORTFALL
-
-
-def _has_lag(run: _Row) -> bool:
-    return bool(run["send_lag_p99_ns"] and run["duration_s"])
 
 
 def _load(series: Series, statistic: str, confidence: float) -> Load:
@@ -92,7 +87,7 @@ def _load(series: Series, statistic: str, confidence: float) -> Load:
 
 
 def estimate(series: Series, statistic: str, confidence: float) -> Estimate | None:
-    """A latency (ns) or the throughput of one series; of reports no percentiles, which are never averaged."""
+    """A latency (ns) or the throughput of one series; no percentile of several reports, which are never averaged."""
     if series.evidence == "requests":
         if statistic not in series.replicates.values:
             return None
@@ -105,11 +100,11 @@ def estimate(series: Series, statistic: str, confidence: float) -> Estimate | No
 
 
 def _share(series: Series, confidence: float) -> Estimate | None:
-    """Throughput as a share of the rate that was asked for."""
-    found = estimate(series, THROUGHPUT, confidence)
+    """Throughput as a share of the planned rate."""
+    found, rate = estimate(series, THROUGHPUT, confidence), series.rate
     if found is None or found.low is None or found.high is None:
-        return found and Estimate(found.value / series.rate)
-    return Estimate(found.value / series.rate, found.low / series.rate, found.high / series.rate)
+        return found and Estimate(found.value / rate)
+    return Estimate(found.value / rate, found.low / rate, found.high / rate)
 
 
 def _of_runs(values: list[float | None], confidence: float) -> Estimate | None:
@@ -180,6 +175,6 @@ def _shared(each: Swept, baseline: Swept | None, share: float, statistic: str, c
 
 
 def _at_share(each: Swept, share: float, statistic: str, confidence: float) -> AtShare:
-    known = [(series.rate, estimate(series, statistic, confidence)) for series in each.series]
-    told = [(rate, value) for rate, value in known if value and (value.low or 0) > 0]
-    return at_share(each.knee, share, [rate for rate, _ in told], [value for _, value in told])
+    estimates = [(series.rate, estimate(series, statistic, confidence)) for series in each.series]
+    known = [(rate, value) for rate, value in estimates if value and (value.low or 0) > 0]
+    return at_share(each.knee, share, [rate for rate, _ in known], [value for _, value in known])
