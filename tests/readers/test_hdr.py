@@ -158,7 +158,7 @@ def test_what_the_table_settles_is_right(latencies, ticks, share) -> None:
     text, table = as_hdr_prints(sorted(latencies), ticks)
     found, problems = parsed(text)
     assert problems == []
-    lines, _ = hdr._table(text.split("\n"), 1, False, 10**6, Problems())
+    lines, _ = hdr._table(text.split("\n"), 1, None, 10**6, Problems())
     least, most = hdr.bounds(lines, share, counted=True)
     assert least <= true_percentile(latencies, share) * 10**6 <= most
     assert least == most or share not in [level for level, _, _ in table]

@@ -36,13 +36,13 @@ def test_every_row_of_a_table_is_one_with_its_names_and_what_it_says_of_itself()
 
 
 def test_rows_of_markdown_tables_know_their_headings():
-    (block,) = markdown.rows(TABLE, "summary.csv")
+    (block,) = markdown.rows(TABLE)
     assert (block.headings, block.number, block.line, block.labels) == (("Results", "Second"), 1, 7, {"Name": "a"})
     assert TABLE[block.start :] == block.text and block.content.startswith(b"| Name")
     report, problems = parse(block.content.decode())
     assert report.summary == {"min_ns": 1e6, "p50_ns": 2e6, "p99_ns": 3e6} and problems == Problems()
     fenced = b"```\n" + TABLE + b"```\n"
-    assert list(markdown.rows(fenced, "summary.csv")) == []
+    assert list(markdown.rows(fenced)) == []
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_bytes_of_any_kind_are_told_of(tmp_path, content):
     problems = Problems()
     assert FORMATS["summary.csv"].reading("ms")(tmp_path / "1.summary.csv", problems) is None
     assert problems.texts()
-    list(markdown.rows(content, "summary.csv"))
+    list(markdown.rows(content))
 
 
 def test_the_real_tables(shared):
@@ -108,7 +108,7 @@ def test_the_real_tables(shared):
         assert problems == Problems()
         assert [figure.text for figure in report.figures] == row.text.decode().strip().split(",")[4:]
     (document,) = shared.glob("seeds/001_*.txt")
-    printed = [parse(block.content.decode(), "ms")[0] for block in markdown.rows(document.read_bytes(), "summary.csv")]
+    printed = [parse(block.content.decode(), "ms")[0] for block in markdown.rows(document.read_bytes())]
     names = ("min_ns", "max_ns", "p50_ns", "p95_ns", "p99_ns")
     found = [tuple(report.summary[name] / 1e6 for name in names) for report in printed]
     assert found == [(1, 90, 2, 3, 3), (7, 391, 12, 20, 52), (1, 16, 2, 2, 3)]

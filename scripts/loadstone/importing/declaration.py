@@ -16,8 +16,7 @@ from loadstone.archive.durable import open_raw
 from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
 from loadstone.readers import FORMATS, markdown, summary_table
-from loadstone.readers.base import Problems
-from loadstone.readers.markdown import Block
+from loadstone.readers.base import Block, Problems
 from loadstone.readers.stream import open_bytes, read_bytes
 
 MARKDOWN = "markdown"
@@ -261,18 +260,12 @@ def _rows(entry: Entry, path: Path, in_markdown: bool) -> Iterator[Source | str]
     content = read_bytes(path, problems := Problems())
     if content is None or problems.texts():
         raise Refusal("; ".join(problems.texts()))
-    found = list(markdown.rows(content, ROWS)) if in_markdown else list(_plain_rows(content))
-    for block in found:
+    for block in (markdown if in_markdown else summary_table).rows(content):
         columns = {_NO_NAME.sub("_", name): text for name, text in block.labels.items()}
         words = ", ".join(f"{name}={text}" for name, text in block.labels.items())
         subject = f"{' > '.join(block.headings) or path} #{block.number}: {words}"
         groups = _groups(entry, subject)
         yield subject if groups is None else Source(entry, path, ROWS, columns | groups, block)
-
-
-def _plain_rows(content: bytes) -> Iterator[Block]:
-    for number, row in enumerate(summary_table.rows(content), 1):
-        yield Block(ROWS, (), number, row.text, row.start, row.line, row.head, row.labels)
 
 
 def _groups(entry: Entry, subject: str) -> dict[str, str | None] | None:

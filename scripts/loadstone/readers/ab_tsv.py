@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from loadstone.readers.base import BODY, NS_PER_MS, SCHEMA, Format, Generator, Problems, batches
-from loadstone.readers.stream import text_lines
+from loadstone.readers.stream import matched_lines
 
 RESOLUTION_NS = 1_000_000
 LEAST_SECONDS = 50  # so that a second is at most 2 % of it
@@ -65,16 +65,9 @@ def _numbers(counts: Counter[int]) -> dict[int, Iterator[int]]:
 
 def _requests(path: Path, problems: Problems) -> Iterator[tuple[int, int]]:
     """Of each request the second in which it was sent, and its latency in milliseconds."""
-    lines = text_lines(path, problems)
-    if next(lines, "").removeprefix("\ufeff").rstrip("\r\n") != _HEADER:
-        problems.damaged = problems.damaged or "its first line is not that of ab -g"
-        return
-    for line, text in enumerate(lines, 2):
-        found = _LINE.fullmatch(text.rstrip("\r\n"))
+    for found in matched_lines(path, problems, {_HEADER: _LINE}, "that of ab -g"):
         if found:
             yield int(found[1]), int(found[2])
-        elif not text.isspace():
-            problems.corrupt(line)
 
 
 FORMATS = {

@@ -16,7 +16,6 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
@@ -26,7 +25,6 @@ import numpy as np
 import pyarrow as pa
 
 from loadstone.readers.base import (
-    NS_PER_MS,
     SCHEMA,
     Figure,
     Format,
@@ -37,7 +35,9 @@ from loadstone.readers.base import (
     batch_of,
     bounded,
     json_number,
+    json_object,
     latency_column,
+    ms_to_ns,
 )
 from loadstone.readers.json_stream import Document, read_document
 
@@ -47,8 +47,6 @@ ARTILLERY_SCHEMA = SCHEMA.append(pa.field("phase", pa.string()))
 MOST_FIGURES = 200_000  # those of a day of periods
 _MOST_NS = 1 << 62
 _MOST_CODE = 1 << 31
-
-_Row = tuple[int | None, int, int | None]  # when it was sent, its latency, its code
 
 
 @dataclass
@@ -62,32 +60,41 @@ class _Outline:
     last_arrivals: int = -1  # the last period in which users arrived
     figures: list[Figure] = field(default_factory=list)
 
+    def add(self, kind: str, content: dict[str, Any]) -> None:
+        """Take what a period or the aggregate says."""
+        if self.is_second is None:
+            self.is_second = _is_second(content)
+        if kind == "aggregate":
+            self.aggregate = content
+            return
+        self.ended_s.append(_instant_s(content.get("timestamp")))
+        self.codes.append(_only_code(content))
+        if json_number(content.get("scenariosCreated")):
+            self.last_arrivals = len(self.ended_s) - 1
+        found = (_second_figures if self.is_second else _first_figures)(_section(content), content)
+        self.figures += islice(found, max(0, MOST_FIGURES + 1 - len(self.figures)))
+
 
 def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     """Batches of `ARTILLERY_SCHEMA` from a report of 1.x, plain or ``.zst``; none from one of 2.x.
 
     `sent_at` and `code` are null where the report does not give them: since 1.7 it gives nothing but latencies, and a
     code is known only in a period whose responses all had the same. (Once, an entry was the time at which the response
-    came, the user's id, the latency and the code.) `phase` is what `period_phases` finds; null: unknown.
+    came, the user's id, the latency and the code.) `phase` is what `_period_phases` finds; null: unknown.
     """
     outline = _outline(path, Problems())
     if outline.is_second:
         return
-    phases = period_phases(outline.aggregate, outline.ended_s, outline.last_arrivals)
+    phases = _period_phases(outline)
     period = seq = 0
-    for part in _parts(path, problems):
-        if part.kind == "period":
+    for kind, content in _parts(path, problems):
+        if kind == "period":
             period += 1
-        elif part.kind == "latencies":
+        elif kind == "latencies":
             # The last period of a file that was cut off is one of which nothing else is known.
-            known = period < len(phases)
-            batch = _batch(
-                part.content,
-                outline.codes[period] if known else -1,
-                seq,
-                phases[period] if known else None,
-            )
-            problems.corrupt_records += len(part.content) - batch.num_rows
+            code, phase = (outline.codes[period], phases[period]) if period < len(phases) else (-1, None)
+            batch = _batch(content, code, seq, phase)
+            problems.corrupt_records += len(content) - batch.num_rows
             seq += batch.num_rows
             if batch.num_rows:
                 yield batch
@@ -107,10 +114,7 @@ def report(path: Path, problems: Problems) -> Report | None:
         if not problems.truncated:
             problems.damaged = problems.damaged or "it is no report of Artillery"
         return None
-    if outline.is_second:
-        found = _second_report(outline.aggregate)
-    else:
-        found = _first_report(outline.aggregate, outline.ended_s, outline.last_arrivals)
+    found = _second_report(outline.aggregate) if outline.is_second else _first_report(outline)
     found.figures += bounded(outline.figures, MOST_FIGURES, problems)
     found.facts["load_model"] = "open"
     return found
@@ -118,31 +122,26 @@ def report(path: Path, problems: Problems) -> Report | None:
 
 def _outline(path: Path, problems: Problems) -> _Outline:
     outline = _Outline()
-    for part in _parts(path, problems):
-        if part.kind == "aggregate":
-            outline.aggregate = part.content
-            outline.is_second = _is_second(part.content, outline.is_second)
-        elif part.kind == "period":
-            outline.is_second = _is_second(part.content, outline.is_second)
-            _add_period(outline, part.content)
+    for kind, content in _parts(path, problems):
+        if kind != "latencies":
+            outline.add(kind, content)
     return outline
 
 
-def _is_second(content: dict[str, Any], known: bool | None) -> bool | None:
-    if known is not None:
-        return known
+def _is_second(content: dict[str, Any]) -> bool | None:
     if any(isinstance(content.get(key), dict) for key in ("summaries", "histograms", "rates")):
         return True
     return False if isinstance(content.get("latency"), dict) or "scenariosCreated" in content else None
 
 
-def _add_period(outline: _Outline, content: dict[str, Any]) -> None:
-    outline.ended_s.append(_instant_s(content.get("timestamp")))
-    outline.codes.append(_only_code(content))
-    if json_number(content.get("scenariosCreated")):
-        outline.last_arrivals = len(outline.ended_s) - 1
-    find, section = (_second_figures, _period_begun) if outline.is_second else (_first_figures, _period_ended)
-    outline.figures += islice(find(section(content), content), max(0, MOST_FIGURES + 1 - len(outline.figures)))
+def _section(period: dict[str, Any]) -> str:
+    """What a period's figures are filed under: the time at which it ended (1.x) or began (2.x)."""
+    if isinstance(ended := period.get("timestamp"), str):
+        return ended
+    began = period.get("period")
+    if isinstance(began, str) and began.isascii() and began.isdecimal() and len(began) < 18:
+        began = int(began)
+    return _instant(json_number(began)) or ""
 
 
 # --- the parts of a report --------------------------------------------------------------------------------------------
@@ -151,16 +150,9 @@ _CHUNK_ENTRIES = 1 << 14
 _MOST_BYTES = 8 << 20  # of a period besides its latencies
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A part, by its `kind`.
-
-    ``latencies``: some entries of the ``latencies`` of the period that comes next, as they are. ``period``,
-    ``aggregate``: that object, without its ``latencies``.
-    """
-
-    kind: str
-    content: Any
+# What kind of part it is, and its content. ``latencies``: some entries of the ``latencies`` of the period that comes
+# next, as they are. ``period``, ``aggregate``: that object, without its ``latencies``.
+_Part = tuple[str, Any]
 
 
 def _parts(path: Path, problems: Problems) -> Iterator[_Part]:
@@ -178,7 +170,7 @@ def _parts_of(document: Document) -> Iterator[_Part]:
                     document.value(*element)
         elif key == "aggregate" and first[0] == "start_map":
             # Before 1.6 it repeated all latencies.
-            yield from (part for part in _object("aggregate", document) if part.kind == "aggregate")
+            yield from (part for part in _object("aggregate", document) if part[0] == "aggregate")
         else:
             document.value(*first)
 
@@ -192,7 +184,7 @@ def _object(kind: str, document: Document) -> Iterator[_Part]:
         else:
             found[key] = document.value(*first)
     document.part_bytes = 0
-    yield _Part(kind, found)
+    yield kind, found
 
 
 def _latencies(document: Document) -> Iterator[_Part]:
@@ -209,47 +201,38 @@ def _latencies(document: Document) -> Iterator[_Part]:
                 # Lists would keep the garbage collector busy.
                 entries.append(tuple(entry) if event == "start_array" else entry)
             if len(entries) == _CHUNK_ENTRIES:
-                yield _Part("latencies", entries)
+                yield "latencies", entries
                 entries = []
     except Exception:  # whatever it is, after what could be read
-        yield _Part("latencies", entries[: -1 if document.has_ended else None])
+        yield "latencies", entries[: -1 if document.has_ended else None]
         raise
-    yield _Part("latencies", entries)
+    yield "latencies", entries
 
 
-def _to_ns(milliseconds: float) -> float:
-    """Nanoseconds of a figure in ms, in decimals as it is written: 64.96357 ms are 64963570 ns."""
-    return float(Decimal(str(milliseconds)) * NS_PER_MS)
-
-
-def _mapping(content: dict[str, Any], key: str) -> dict[str, Any]:
-    """The object under a key; empty when there is none."""
-    value = content.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _figure(section: str, metric: str, statistic: str, value: object, unit: str) -> Iterator[Figure]:
-    """One figure, if the value is a number; in ms where the unit is to be ns."""
-    known = json_number(value)
-    if known is not None:
-        yield Figure(section, metric, statistic, _to_ns(known) if unit == "ns" else float(known), unit, str(known))
+def _figures(section: str, metric: str, values: dict[str, Any], unit: str) -> Iterator[Figure]:
+    """The statistics of a metric that are numbers; in ms where the unit is to be ns."""
+    for statistic, value in values.items():
+        if (known := json_number(value)) is not None:
+            of = "" if statistic == "count" and unit != "bytes" else unit
+            number = ms_to_ns(str(known)) if of == "ns" else float(known)
+            yield Figure(section, metric, statistic, number, of, str(known))
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _row(entry: object, only_code: int) -> _Row | None:
-    """One latency, or one entry of before 1.7; None when it is corrupt."""
-    if isinstance(entry, tuple):
-        if len(entry) != 4:
-            return None
-        ended_ms, latency_ns, code = json_number(entry[0]), _latency(entry[2]), json_number(entry[3])
-        if ended_ms is None or latency_ns is None or code is None:
-            return None
-        sent_at = round(ended_ms * 1_000_000) - latency_ns
-        return (sent_at, latency_ns, int(code)) if 0 <= sent_at < _MOST_NS and 0 <= code < _MOST_CODE else None
-    latency_ns = _latency(entry)
-    return None if latency_ns is None else (None, latency_ns, None if only_code < 0 else only_code)
+def _row(entry: object, only_code: int | None) -> tuple[int | None, int, int | None] | None:
+    """When it was sent, latency and code, of one latency or one entry of before 1.7; None when it is corrupt."""
+    if not isinstance(entry, tuple):
+        latency_ns = _latency(entry)
+        return None if latency_ns is None else (None, latency_ns, only_code)
+    if len(entry) != 4:
+        return None
+    ended_ms, latency_ns, code = json_number(entry[0]), _latency(entry[2]), json_number(entry[3])
+    if ended_ms is None or latency_ns is None or code is None:
+        return None
+    sent_at = round(ended_ms * 1_000_000) - latency_ns
+    return (sent_at, latency_ns, int(code)) if 0 <= sent_at < _MOST_NS and 0 <= code < _MOST_CODE else None
 
 
 def _latency(value: object) -> int | None:
@@ -258,23 +241,16 @@ def _latency(value: object) -> int | None:
     return None
 
 
-def _plain(entries: list[Any]) -> np.ndarray | None:
-    """Entries that are all latencies and nothing else, as nearly all are; None when one is not."""
-    if set(map(type, entries)) == {int} and min(entries) >= 0 and max(entries) < _MOST_NS:
-        return np.array(entries, np.int64)
-    return None
-
-
 def _batch(entries: list[Any], only_code: int, first: int, phase: str | None) -> pa.RecordBatch:
     """The entries that are not corrupt."""
-    plain = _plain(entries)
-    if plain is None:
-        rows = [row for entry in entries if (row := _row(entry, only_code)) is not None]
-        sent_at, latency_ns, code = (pa.array([row[k] for row in rows], pa.int64()) for k in range(3))
+    known_code = None if only_code < 0 else only_code
+    if set(map(type, entries)) == {int} and min(entries) >= 0 and max(entries) < _MOST_NS:  # as nearly all are
+        latency_ns = pa.array(np.array(entries, np.int64))
+        sent_at = pa.nulls(len(entries), pa.int64())
+        code = pa.repeat(pa.scalar(known_code, pa.int64()), len(entries))
     else:
-        latency_ns = pa.array(plain)
-        sent_at = pa.nulls(len(plain), pa.int64())
-        code = pa.repeat(pa.scalar(None if only_code < 0 else only_code, pa.int64()), len(plain))
+        rows = [row for entry in entries if (row := _row(entry, known_code)) is not None]
+        sent_at, latency_ns, code = (pa.array([row[k] for row in rows], pa.int64()) for k in range(3))
     count = len(latency_ns)
     columns = {
         "seq": np.arange(first, first + count),
@@ -290,7 +266,7 @@ def _batch(entries: list[Any], only_code: int, first: int, phase: str | None) ->
 def _summary(latency: Mapping[str, Any], counts: Mapping[str, Any], requests: float | None) -> dict[str, Any]:
     """Columns of ``summaries``: those of latency, and what the responses come to by code (`counts`)."""
     summary: dict[str, Any] = {
-        column: _to_ns(value)
+        column: ms_to_ns(str(value))
         for statistic, given in latency.items()
         if (column := latency_column(statistic)) and (value := json_number(given)) is not None
     }
@@ -322,19 +298,20 @@ _FIRST_COUNTS = (
 _FIRST_MAPS = ("scenarioCounts", "codes", "errors", "counters")
 
 
-def _first_report(aggregate: dict[str, Any], ended_s: Sequence[float], last_arrivals: int) -> Report:
+def _first_report(outline: _Outline) -> Report:
     """The whole run but for its periods' figures. `requests` counts those sent, where the report says it."""
-    sent = json_number(_mapping(aggregate, "rps").get("count"))
+    aggregate = outline.aggregate
+    sent = json_number(json_object(aggregate.get("rps")).get("count"))
     requests = json_number(aggregate.get("requestsCompleted")) if sent is None else sent
-    summary = _summary(_mapping(aggregate, "latency"), _mapping(aggregate, "codes"), requests)
+    summary = _summary(json_object(aggregate.get("latency")), json_object(aggregate.get("codes")), requests)
     found = Report(summary=summary, figures=list(_first_figures("", aggregate)), phases=phases(aggregate))
     if found.phases and all(phase.duration_s is not None for phase in found.phases):
         found.facts["duration_s"] = f"{sum(phase.duration_s or 0 for phase in found.phases):g}"
-    started = _started_s(ended_s)
+    started = _started_s(outline.ended_s)
     if started is not None and started >= 0:
         found.facts["started_at"] = (datetime.fromtimestamp(0, UTC) + timedelta(seconds=started)).isoformat()
-    across = sum(" / " in (name or "") for name in period_phases(aggregate, ended_s, last_arrivals))
     if len(found.phases) > 1:
+        across = sum(" / " in (name or "") for name in _period_phases(outline))
         found.facts["across_phases"] = str(across)
     return found
 
@@ -342,32 +319,19 @@ def _first_report(aggregate: dict[str, Any], ended_s: Sequence[float], last_arri
 def _first_figures(section: str, content: dict[str, Any]) -> Iterator[Figure]:
     """Every figure of the aggregate or of a period, times in ns."""
     for metric in _FIRST_TIMES:
-        yield from _statistics(section, metric, _mapping(content, metric), "ns")
-    for statistic, value in _mapping(content, "rps").items():
-        yield from _figure(section, "rps", statistic, value, "requests/s" if statistic == "mean" else "")
+        yield from _figures(section, metric, json_object(content.get(metric)), "ns")
+    yield from _figures(section, "rps", json_object(content.get("rps")), "requests/s")
     for metric in _FIRST_COUNTS:
-        yield from _figure(section, metric, "count", content.get(metric), "")
+        yield from _figures(section, metric, {"count": content.get(metric)}, "")
     for metric in _FIRST_MAPS:
-        yield from _statistics(section, metric, _mapping(content, metric), "")
-    for name, statistics in _mapping(content, "customStats").items():
-        if isinstance(statistics, dict):
-            yield from _statistics(section, f"customStats.{name}", statistics, "")
-
-
-def _period_ended(content: dict[str, Any]) -> str:
-    """What a period's figures are filed under: the time at which it ended."""
-    ended = content.get("timestamp")
-    return ended if isinstance(ended, str) else ""
-
-
-def _statistics(section: str, metric: str, values: dict[str, Any], unit: str) -> Iterator[Figure]:
-    for statistic, value in values.items():
-        yield from _figure(section, metric, statistic, value, "" if statistic == "count" else unit)
+        yield from _figures(section, metric, json_object(content.get(metric)), "")
+    for name, statistics in json_object(content.get("customStats")).items():
+        yield from _figures(section, f"customStats.{name}", json_object(statistics), "")
 
 
 def _only_code(content: dict[str, Any]) -> int:
     """The code of all responses of a period, -1 when they had several or it is not known."""
-    codes = [code for code, count in _mapping(content, "codes").items() if json_number(count)]
+    codes = [code for code, count in json_object(content.get("codes")).items() if json_number(count)]
     known = len(codes) == 1 and codes[0].isascii() and codes[0].isdecimal() and len(codes[0]) < 10
     return int(codes[0]) if known and int(codes[0]) < _MOST_CODE else -1
 
@@ -408,7 +372,7 @@ def _declared(value: object) -> float | None:
     return None if known is None or known < 0 else float(known)
 
 
-def period_phases(aggregate: dict[str, Any], ended_s: Sequence[float], last_arrivals: int) -> list[str | None]:
+def _period_phases(outline: _Outline) -> list[str | None]:
     """The phase of each period; ``A / B`` of one in which A may have given way to B; None: nothing is known.
 
     The report dates periods, not requests, and a phase begins when the one before has launched its last user, which is
@@ -416,7 +380,7 @@ def period_phases(aggregate: dict[str, Any], ended_s: Sequence[float], last_arri
     period in which users arrived, every phase had ended. So each change of phase lies between its declared time and
     that much later, and every period that overlaps such a span may hold requests of both.
     """
-    declared = phases(aggregate)
+    declared, ended_s = phases(outline.aggregate), outline.ended_s
     if len(declared) < 2:
         return [declared[0].name if declared else None] * len(ended_s)
     started = _started_s(ended_s)
@@ -425,7 +389,7 @@ def period_phases(aggregate: dict[str, Any], ended_s: Sequence[float], last_arri
     ends = [started]
     for phase in declared:
         ends.append(ends[-1] + (phase.duration_s or 0))
-    late_s = max(0.0, ended_s[last_arrivals] - ends[-1]) if last_arrivals >= 0 else 0.0
+    late_s = max(0.0, ended_s[outline.last_arrivals] - ends[-1]) if outline.last_arrivals >= 0 else 0.0
     found: list[str | None] = []
     for begin_s, end_s in pairwise([started, *ended_s]):
         # Phase k was under way at some time between its declared begin and its declared end, made later.
@@ -469,13 +433,13 @@ _SECOND_TIMES = ("response_time", "session_length", "step.")  # parts of names o
 
 def _second_report(aggregate: dict[str, Any]) -> Report:
     """The whole run, all its phases together, but for its periods' figures."""
-    counters = _mapping(aggregate, "counters")
-    times = _mapping(_summaries(aggregate), _RESPONSE_TIME)
+    counters = json_object(aggregate.get("counters"))
+    times = json_object(_summaries(aggregate).get(_RESPONSE_TIME))
     codes = {name.removeprefix(_CODES): count for name, count in counters.items() if name.startswith(_CODES)}
     summary = _summary(times, codes, json_number(counters.get("http.requests")))
     found = Report(summary=summary, figures=list(_second_figures("", aggregate)))
     first, last = json_number(aggregate.get("firstMetricAt")), json_number(aggregate.get("lastMetricAt"))
-    if first is not None and (started := _instant(first)):
+    if started := _instant(first):
         found.facts["started_at"] = started
     if first is not None and last is not None and last > first:
         found.facts["duration_s"] = f"{float((last - first) / 1000):g}"
@@ -484,33 +448,25 @@ def _second_report(aggregate: dict[str, Any]) -> Report:
 
 def _second_figures(section: str, content: dict[str, Any]) -> Iterator[Figure]:
     """Every figure of the aggregate or of a period, times in ns."""
-    for name, value in _mapping(content, "counters").items():
-        yield from _figure(section, name, "count", value, "bytes" if name.endswith("_bytes") else "")
-    for name, value in _mapping(content, "rates").items():
-        yield from _figure(section, name, "rate", value, "requests/s" if name == "http.request_rate" else "1/s")
+    for name, value in json_object(content.get("counters")).items():
+        yield from _figures(section, name, {"count": value}, "bytes" if name.endswith("_bytes") else "")
+    for name, value in json_object(content.get("rates")).items():
+        yield from _figures(section, name, {"rate": value}, "requests/s" if name == "http.request_rate" else "1/s")
     for name, statistics in _summaries(content).items():
-        if isinstance(statistics, dict):
-            unit = "ns" if any(part in name for part in _SECOND_TIMES) else ""
-            yield from _statistics(section, name, statistics, unit)
-
-
-def _period_begun(content: dict[str, Any]) -> str:
-    """What a period's figures are filed under: the time at which it began."""
-    period = content.get("period")
-    if isinstance(period, str) and period.isascii() and period.isdecimal() and len(period) < 18:
-        period = int(period)
-    known = json_number(period)
-    return (_instant(known) if known is not None else None) or ""
+        unit = "ns" if any(part in name for part in _SECOND_TIMES) else ""
+        yield from _figures(section, name, json_object(statistics), unit)
 
 
 def _summaries(content: dict[str, Any]) -> dict[str, Any]:
-    return _mapping(content, "summaries") or _mapping(content, "histograms")
+    return json_object(content.get("summaries")) or json_object(content.get("histograms"))
 
 
-def _instant(milliseconds: Any) -> str | None:
+def _instant(milliseconds: float | None) -> str | None:
     """Milliseconds since 1970 as ISO 8601 in UTC."""
+    if milliseconds is None:
+        return None
     try:
-        moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=float(milliseconds))
+        moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return None
     return moment.isoformat(timespec="milliseconds")

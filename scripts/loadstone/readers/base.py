@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timezone
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -81,15 +82,8 @@ def bounded(figures: list[Any], most: int, problems: Problems) -> list[Any]:
 
 def batch_of(columns: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
     """Columns of equal length as a batch of `schema`; those that are not given are null."""
-    count = len(next(iter(columns.values())))
-    arrays = []
-    for each in schema:
-        column = columns.get(each.name)
-        if isinstance(column, pa.Array):
-            arrays.append(column.cast(each.type))
-        else:
-            arrays.append(pa.nulls(count, each.type) if column is None else pa.array(column, each.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    nulls = pa.nulls(len(next(iter(columns.values()))))
+    return pa.RecordBatch.from_pydict({name: columns.get(name, nulls) for name in schema.names}, schema)
 
 
 _BATCH_ROWS = 1 << 14
@@ -142,6 +136,31 @@ class Bin:
     lower_ns: float
     upper_ns: float
     count: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """One result within a document, or one row of a table: what becomes the file of a run.
+
+    `kind` is the name of such a file behind its run (``vegeta.txt``); `headings` are those above it, the highest first.
+    `number` counts the blocks of this kind under these headings from 1, so the three name a block. `text` is the
+    document's bytes from `start` on, in line `line` (from 1). A row has the table's line(s) of names in `head`, and in
+    `labels` its texts in the columns that are no figures, by their names.
+    """
+
+    kind: str
+    headings: tuple[str, ...]
+    number: int
+    text: bytes
+    start: int
+    line: int
+    head: bytes = b""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the run's file."""
+        return self.head + self.text
 
 
 @dataclass(frozen=True)
@@ -245,6 +264,11 @@ def number(text: str, unit: str = "") -> Fraction | None:
     return Fraction(figure)
 
 
+def ms_to_ns(text: str) -> float:
+    """Nanoseconds of milliseconds as they are printed, computed in decimals: 64.96357 ms are 64963570 ns."""
+    return float(Decimal(text) * NS_PER_MS)
+
+
 def duration_ns(text: str) -> Fraction | None:
     """Exactly the nanoseconds of a duration as Go prints it (``1m0.043536637s``, ``588.001µs``); None when it is none.
 
@@ -295,6 +319,11 @@ def json_number(value: object) -> int | float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1e18 < value < 1e18:
         return None
     return value
+
+
+def json_object(value: object) -> dict[str, Any]:
+    """A value of a JSON document where an object is expected; empty when it is none."""
+    return value if isinstance(value, dict) else {}
 
 
 def json_text(value: str) -> str:

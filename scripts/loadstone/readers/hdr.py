@@ -25,7 +25,6 @@ DEFAULT_UNIT = "ms"
 _VALUE = re.compile(r"Value(?:\((.{1,2})\))?")
 _COLUMNS = ["Percentile", "TotalCount", "1/(1-Percentile)"]
 _FOOTER = re.compile(r"#\[([A-Z][A-Za-z ]*+)=([^,\]]*+),([A-Za-z ]*+)=([^,\]]*+)\]")
-_ENDLESS = ("inf", "Infinity", "+Inf")  # what 1/(1-Percentile) is in the last line
 _SHARES = {column: Fraction(percent) / 100 for percent, column in PERCENTILES.items()}
 
 
@@ -39,12 +38,6 @@ class Line:
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Header:
-    unit: str  # empty: not said
-    commas: bool
-
-
 def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
     """The table in a text, whatever stands before it. `unit` is that of values when the header has none: ms.
 
@@ -53,17 +46,19 @@ def parse(text: str, problems: Problems, unit: str | None = None) -> Report | No
     can't be understood, or is below the one before, is corrupt; a table that does not reach percentile 1 is truncated.
     """
     lines, unit = text.split("\n"), unit or DEFAULT_UNIT
-    first, header = next(((line, said) for line, said in enumerate(map(_header, lines), 1) if said), (0, None))
-    unit_ns = UNITS_NS.get(header.unit or unit) if header else None
-    if header is None or unit_ns is None:
+    headers = ((number, header) for number, header in enumerate(map(_header, lines), 1) if header)
+    first, header = next(headers, (0, None))
+    named_unit, separator = header or ("", None)
+    unit_ns = UNITS_NS.get(named_unit or unit) if header else None
+    if unit_ns is None:
         problems.damaged = problems.damaged or "it is no percentile table of HdrHistogram (Value, Percentile, ...)"
         return None
-    table, footer = _table(lines, first, header.commas, unit_ns, problems)
+    table, footer = _table(lines, first, separator, unit_ns, problems)
     if not table:
         problems.damaged = problems.damaged or "it has no line with a percentile"
         return None
     found = Report(
-        summary=_summary(table, counted=not header.unit),
+        summary=_summary(table, counted=not named_unit),
         figures=[figure for line in table for figure in _figures(line)],
         histogram=_histogram(table),
     )
@@ -73,15 +68,16 @@ def parse(text: str, problems: Problems, unit: str | None = None) -> Report | No
     return found
 
 
-def _header(line: str) -> _Header | None:
-    commas = "," in line
-    names = [name.strip().strip('"') for name in line.split(",")] if commas else line.split()
+def _header(line: str) -> tuple[str, str | None] | None:
+    """The unit in a header line, empty when it has none, and what separates its fields; None when it is no header."""
+    separator = "," if "," in line else None
+    names = [name.strip().strip('"') for name in line.split(separator)]
     value = _VALUE.fullmatch(names[0]) if names[1:] == _COLUMNS else None
-    return None if value is None else _Header(value[1] or "", commas)
+    return None if value is None else (value[1] or "", separator)
 
 
 def _table(
-    lines: list[str], start: int, commas: bool, unit_ns: int, problems: Problems
+    lines: list[str], start: int, separator: str | None, unit_ns: int, problems: Problems
 ) -> tuple[list[Line], dict[str, str]]:
     """The lines behind the header, and the footer's figures by name. What follows them is no concern of theirs."""
     table: list[Line] = []
@@ -96,7 +92,7 @@ def _table(
             continue
         if footer or not content.strip():
             continue
-        row = _line([field.strip() for field in content.split(",")] if commas else content.split(), unit_ns)
+        row = _line([field.strip() for field in content.split(separator)], unit_ns)
         is_cut = line == len(lines) and (row is None or len(row.texts) == 3)
         if row is None and not is_cut and table and table[-1].percentile == 1:
             break
@@ -113,10 +109,8 @@ def _line(fields: list[str], unit_ns: int) -> Line | None:
     value, percentile, count = map(number, fields[:3])
     if value is None or percentile is None or count is None or percentile > 1 or count.denominator != 1:
         return None
-    if len(fields) == 3:
-        is_whole = percentile == 1
-    else:
-        is_whole = number(fields[3]) is not None or (percentile == 1 and fields[3] in _ENDLESS)
+    is_last = percentile == 1 and fields[3:] in ([], ["inf"], ["Infinity"], ["+Inf"])
+    is_whole = is_last or number("".join(fields[3:])) is not None
     return Line(percentile, value * unit_ns, int(count), tuple(fields)) if is_whole else None
 
 

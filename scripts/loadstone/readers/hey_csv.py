@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from loadstone.readers.base import BODY, GO_CLIENT, SCHEMA, Format, Generator, Problems, batches
-from loadstone.readers.stream import text_lines
+from loadstone.readers.stream import matched_lines
 
 RESOLUTION_NS = 100_000
 MOST_ROWS = 1_000_000
@@ -32,12 +32,12 @@ MOST_ROWS = 1_000_000
 HEY_SCHEMA = SCHEMA.append(pa.field("offset_ns", pa.int64()))
 
 _HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
-_HEADERS = {_HEADER: False, _HEADER + ",status-code,offset": True}
-
 _SECONDS = r"([0-9]{1,9})\.([0-9]{4})"
-_PARTS = r"(?:,-?[0-9]{1,9}\.[0-9]{4}){5}"
-_SENT = ",([0-9]{3})," + _SECONDS
-_LONG, _SHORT = (re.compile(f"{_SECONDS}{_PARTS}{sent}[\\r\\n]*") for sent in (_SENT, "()()()"))
+_LATENCY = _SECONDS + r"(?:,-?[0-9]{1,9}\.[0-9]{4}){5}"
+_LINES = {
+    _HEADER: re.compile(_LATENCY + "()()()"),
+    _HEADER + ",status-code,offset": re.compile(_LATENCY + ",([0-9]{3})," + _SECONDS),
+}
 _COLUMNS = ("seq", "latency_ns", "code", "error", "offset_ns")
 
 
@@ -47,26 +47,16 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
-    lines = text_lines(path, problems)
-    has_codes = _HEADERS.get(next(lines, "").removeprefix("\ufeff").rstrip())
-    if has_codes is None:
-        problems.damaged = problems.damaged or "its first line is not the header of hey -o csv"
-        return
-    match, seq = (_LONG if has_codes else _SHORT).fullmatch, 0
-    for line, text in enumerate(lines, 2):
-        if found := match(text):
-            # Exact: the digits without the point are tenths of milliseconds.
-            seconds, decimals, code, sent_s, sent_decimals = found.groups()
-            latency_ns = int(seconds + decimals) * RESOLUTION_NS
-            if code:
-                yield seq, latency_ns, int(code), "", int(sent_s + sent_decimals) * RESOLUTION_NS
-            else:
-                yield seq, latency_ns, None, "", None
-        elif text.isspace():
+    for seq, found in enumerate(matched_lines(path, problems, _LINES, "the header of hey -o csv")):
+        if found is None:
             continue
+        # Exact: the digits without the point are tenths of milliseconds.
+        seconds, decimals, code, sent_s, sent_decimals = found.groups()
+        latency_ns = int(seconds + decimals) * RESOLUTION_NS
+        if code:
+            yield seq, latency_ns, int(code), "", int(sent_s + sent_decimals) * RESOLUTION_NS
         else:
-            problems.corrupt(line)
-        seq += 1
+            yield seq, latency_ns, None, "", None
 
 
 FORMATS = {

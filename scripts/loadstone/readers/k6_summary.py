@@ -11,20 +11,20 @@ never looked at: it may hold what nobody else should see.
 
 import json
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from loadstone.readers.base import (
-    NS_PER_MS,
     Figure,
     Format,
     Problems,
     Report,
     bounded,
     json_number,
+    json_object,
     json_text,
     latency_column,
+    ms_to_ns,
 )
 from loadstone.readers.k6_raw import DURATION, REQUESTS
 from loadstone.readers.stream import read_object
@@ -52,48 +52,28 @@ def report(path: Path, problems: Problems) -> Report | None:
     content = read_object(path, problems, "summary of k6")
     if content is None:
         return None
-    found = Report()
-    if isinstance(content.get("results"), dict):
-        _read_results(content, found)
-    elif isinstance(content.get("metrics"), dict):
-        _read_metrics(content, found)
-    if not found.figures:
+    figures = bounded(list(_figures(content)), _MOST_FIGURES, problems)
+    if not figures:
         problems.damaged = "it is no summary of k6"
         return None
-    found.figures = bounded(found.figures, _MOST_FIGURES, problems)
-    found.summary = summary(found.figures)
-    return found
+    duration_s = _number(json_object(content.get("config")).get("duration"))
+    duration_ms = _number(json_object(content.get("state")).get("testRunDurationMs"))
+    if duration_s is None and duration_ms is not None:
+        duration_s = duration_ms / 1000
+    facts = {} if duration_s is None else {"duration_s": f"{duration_s:.9g}"}
+    return Report(summary=summary(figures), figures=figures, facts=facts)
 
 
-def _read_metrics(content: dict[str, Any], found: Report) -> None:
-    """The first two forms."""
-    for name, metric in content["metrics"].items():
-        if not isinstance(metric, dict):
-            continue
-        values = metric["values"] if isinstance(metric.get("values"), dict) else metric
-        found.figures += _metric(name, values, metric.get("contains"))
-        if isinstance(metric.get("thresholds"), dict):
-            found.figures += _thresholds(name, metric["thresholds"])
-    found.figures += _checks(content.get("root_group"))
-    state = content.get("state")
-    duration_ms = _number(state.get("testRunDurationMs")) if isinstance(state, dict) else None
-    if duration_ms is not None:
-        found.facts["duration_s"] = f"{duration_ms / 1000:.9g}"
-
-
-def _read_results(content: dict[str, Any], found: Report) -> None:
-    """The third form."""
-    config = content.get("config")
-    duration_s = _number(config.get("duration")) if isinstance(config, dict) else None
-    if duration_s is not None:
-        found.facts["duration_s"] = f"{duration_s:.9g}"
-    results = content["results"]
-    checks = results["checks"] if isinstance(results.get("checks"), dict) else {}
-    for metric in [*_list(results.get("metrics")), *_list(checks.get("metrics"))]:
-        if isinstance(metric.get("name"), str) and isinstance(metric.get("values"), dict):
-            found.figures += _metric(metric["name"], metric["values"], metric.get("contains"))
+def _figures(content: dict[str, Any]) -> Iterator[Figure]:
+    results = json_object(content.get("results"))  # of the third form
+    checks = json_object(results.get("checks"))
+    for metric in [*_list(content.get("metrics")), *_list(results.get("metrics")), *_list(checks.get("metrics"))]:
+        name = _name(metric)
+        yield from _metric(name, json_object(metric.get("values")) or metric, metric.get("contains"))
+        yield from _thresholds(name, json_object(metric.get("thresholds")))
+    yield from _group_checks("", json_object(content.get("root_group")))
     for check in _list(checks.get("results")):
-        found.figures += _check("", check)
+        yield from _check("", check)
 
 
 def _name(part: dict[str, Any]) -> str:
@@ -119,8 +99,8 @@ def _metric(name: str, values: dict[str, Any], contains: object) -> Iterator[Fig
         of = _unit_of(called, unit, is_rate=is_rate, name=name)
         text = json.dumps(value)
         if of == "ns":
-            number = float(Decimal(text) * NS_PER_MS)  # in decimals: 64.96357 ms are 64963570 ns
-        yield Figure("", json_text(name), json_text(called), number, of, text)
+            number = ms_to_ns(text)
+        yield Figure("", name, json_text(called), number, of, text)
 
 
 def _unit_of(statistic: str, unit: str, *, is_rate: bool, name: str) -> str:
@@ -141,22 +121,18 @@ def _unit(name: str, contains: object) -> str:
 
 def _thresholds(name: str, thresholds: dict[str, Any]) -> Iterator[Figure]:
     """In the first form a threshold is true when it was crossed, in the second it says whether it is ok."""
-    for source, outcome in thresholds.items():
-        kept = outcome.get("ok") if isinstance(outcome, dict) else not outcome if isinstance(outcome, bool) else None
+    for source, crossed in thresholds.items():
+        kept = crossed.get("ok") if isinstance(crossed, dict) else not crossed if isinstance(crossed, bool) else None
         if isinstance(kept, bool):
-            yield _truth(THRESHOLDS, name, source, kept)
+            yield outcome(THRESHOLDS, name, json_text(source), "✓" if kept else "✗")
 
 
-def _checks(root: object) -> Iterator[Figure]:
-    """The checks of all groups; a group's section is its path, as k6 writes it (``::outer::inner``)."""
-    waiting = [("", root, 0)]
-    while waiting:
-        section, group, depth = waiting.pop()
-        if not isinstance(group, dict) or depth > _DEEPEST:
-            continue
-        for check in _list(group.get("checks")):
-            yield from _check(section, check)
-        waiting += [(f"{section}::{_name(inner)}", inner, depth + 1) for inner in reversed(_list(group.get("groups")))]
+def _group_checks(section: str, group: dict[str, Any], depth: int = 0) -> Iterator[Figure]:
+    """The checks of a group and of those in it; `section` is its path, as k6 writes it (``::outer::inner``)."""
+    for check in _list(group.get("checks")):
+        yield from _check(section, check)
+    for inner in _list(group.get("groups")) if depth < _DEEPEST else ():
+        yield from _group_checks(f"{section}::{_name(inner)}", inner, depth + 1)
 
 
 def _check(section: str, check: dict[str, Any]) -> Iterator[Figure]:
@@ -164,13 +140,9 @@ def _check(section: str, check: dict[str, Any]) -> Iterator[Figure]:
     if passes is None or fails is None:
         return
     metric = check_metric(_name(check))
-    yield _truth(section, metric, "passed", fails == 0)
+    yield outcome(section, metric, "passed", "✓" if fails == 0 else "✗")
     yield Figure(section, metric, "passes", passes, "", json.dumps(check["passes"]))
     yield Figure(section, metric, "fails", fails, "", json.dumps(check["fails"]))
-
-
-def _truth(section: str, metric: str, statistic: str, truth: object) -> Figure:
-    return Figure(section, json_text(metric), json_text(statistic), float(bool(truth)), "", "✓" if truth else "✗")
 
 
 def _number(value: object) -> float | None:
@@ -199,21 +171,19 @@ def summary(figures: Sequence[Figure]) -> dict[str, Any]:
     }
     if (REQUESTS, "count") in whole:
         found["requests"] = int(whole[REQUESTS, "count"])
-    success = _success(whole)
-    if success is not None:
-        found["success"] = success
+    # From counts, which are more exact than a rounded share. k6 calls a rate's ones passes, or matches.
+    counts = {statistic: value for (metric, statistic), value in whole.items() if metric == _FAILED}
+    failed = counts.get("passes", counts.get("matches"))
+    if failed is not None and "fails" in counts:
+        counts.setdefault("total", failed + counts["fails"])
+    if failed is not None and counts.get("total"):
+        found["success"] = min(1.0, max(0.0, 1 - failed / counts["total"]))
     return found
 
 
-def _success(whole: dict[tuple[str, str], float]) -> float | None:
-    """From counts, which are more exact than a rounded share. k6 calls a rate's ones passes."""
-    failed = next((whole[_FAILED, name] for name in ("passes", "matches") if (_FAILED, name) in whole), None)
-    total = whole.get((_FAILED, "total"))
-    if total is None and failed is not None and (_FAILED, "fails") in whole:
-        total = failed + whole[_FAILED, "fails"]
-    if failed is not None and total:
-        return min(1.0, max(0.0, 1 - failed / total))
-    return None
+def outcome(section: str, metric: str, statistic: str, mark: str) -> Figure:
+    """Whether a check passed or a threshold was kept, by k6's mark: ``✓`` or ``✗``."""
+    return Figure(section, metric, statistic, float(mark == "✓"), "", mark)
 
 
 def check_metric(name: str) -> str:

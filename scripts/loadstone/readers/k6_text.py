@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from loadstone.readers.base import Figure, Format, Phase, Problems, Report, bounded, duration_ns, number
-from loadstone.readers.k6_summary import CHECK, THRESHOLDS, check_metric, summary
+from loadstone.readers.k6_summary import CHECK, THRESHOLDS, check_metric, outcome, summary
 from loadstone.readers.stream import read_lines
 
 # --- figures as k6 prints them: 1m3.5s, 624.15µs, 1.1 MB/s, 99.52% ----------------------------------------------------
@@ -34,19 +34,17 @@ _VALUE = rf"(?:{_BYTES}|{_TIME}|{_SHARE}|-?{_NUMBER}(?:e[+-]?[0-9]{{1,2}})?)"
 
 def value_of(text: str) -> tuple[float, str]:
     """The value of a text that matches `_VALUE`, with ``/s`` or without, and its unit as `Figure` has them."""
-    figure, per_second = text.removesuffix("/s"), text.endswith("/s")
-    value, unit = _value(figure)
-    return float(value), (f"{unit or 1}/s" if per_second else unit)
-
-
-def _value(figure: str) -> tuple[Fraction, str]:
+    figure = text.removesuffix("/s")
     if figure.endswith("%"):
-        return Fraction(figure[:-1]) / 100, "share"
-    if figure.endswith("B"):
-        amount, _, unit = figure.partition(" ")
-        return Fraction(amount) * 1000 ** "BkMGTPEZY".index(unit[0]), "bytes"
-    nanoseconds = duration_ns(figure)
-    return (Fraction(figure), "") if nanoseconds is None else (nanoseconds, "ns")
+        value, unit = Fraction(figure[:-1]) / 100, "share"
+    elif figure.endswith("B"):
+        amount, _, prefix = figure.partition(" ")
+        value, unit = Fraction(amount) * 1000 ** "BkMGTPEZY".index(prefix[0]), "bytes"
+    elif (nanoseconds := duration_ns(figure)) is not None:
+        value, unit = nanoseconds, "ns"
+    else:
+        value, unit = Fraction(figure), ""
+    return float(value), unit if figure == text else f"{unit or 1}/s"
 
 
 # --- the lines around them: scenarios before, their progress meanwhile ------------------------------------------------
@@ -87,11 +85,6 @@ class _Execution:
     _scenarios: dict[str, _Scenario] = field(default_factory=dict)
     _duration_s: float | None = None
 
-    @property
-    def found(self) -> bool:
-        """Whether any line was one of k6's."""
-        return bool(self._scenarios) or self._duration_s is not None
-
     def read(self, line: str) -> None:
         """Take what a line says; most say nothing."""
         if match := _RUNNING.fullmatch(line):
@@ -111,11 +104,11 @@ class _Execution:
         scenario.model, scenario.users, scenario.phase = "unknown", None, None
         for model, form in _DECLARED:
             if match := form.fullmatch(text):
-                said = match.groupdict("")
-                amount = said.get("rate") or said.get("users")
+                declared = match.groupdict("")
+                amount = declared.get("rate") or declared.get("users")
                 scenario.model = model
-                scenario.users = int(said["users"]) if "users" in said else None
-                scenario.phase = Phase(name, _seconds(said.get("time", "")), float(amount) if amount else None)
+                scenario.users = int(declared["users"]) if "users" in declared else None
+                scenario.phase = Phase(name, _seconds(declared.get("time", "")), float(amount) if amount else None)
 
     def _progress(self, match: re.Match[str]) -> None:
         name, now, most, rest = match.groups()
@@ -232,7 +225,8 @@ def report(path: Path, problems: Problems) -> Report | None:
         if found.repeated:
             break
     metrics = {figure.metric for figure in found.figures if not figure.section}
-    if not found.figures and not found.execution.found:
+    phases, facts = found.execution.phases(), found.execution.facts()
+    if not (found.figures or phases or facts):
         if not problems.truncated:
             problems.damaged = problems.damaged or "it is no end-of-test text of k6"
         return None
@@ -245,8 +239,8 @@ def report(path: Path, problems: Problems) -> Report | None:
     return Report(
         summary=summary(found.figures),
         figures=bounded(found.figures, _MOST_FIGURES, problems),
-        phases=found.execution.phases(),
-        facts=found.execution.facts(),
+        phases=phases,
+        facts=facts,
     )
 
 
@@ -277,7 +271,7 @@ def _read_metric(found: _Text, line: str) -> bool:
     for statistic, text in figures:
         found.add(section, name, statistic, text)
     if mark:
-        found.put(Figure(THRESHOLDS, name, "thresholds", float(mark == "✓"), "", mark))
+        found.put(outcome(THRESHOLDS, name, "thresholds", mark))
     if _TREND.fullmatch(rest):
         statistics = tuple(statistic for statistic, _ in figures)
         found.trend = found.trend or statistics
@@ -323,14 +317,14 @@ def _read_result(found: _Text, line: str) -> bool:
     if (match := _CHECK.fullmatch(line)) is None or _METRIC.fullmatch(line):
         return False
     found.check = check_metric(match[2])
-    found.put(Figure(found.section(), found.check, "passed", float(match[1] == "✓"), "", match[1]))
+    found.put(outcome(found.section(), found.check, "passed", match[1]))
     return True
 
 
 def _read_threshold(found: _Text, line: str) -> bool:
     if match := _THRESHOLD.fullmatch(line):
         mark, expression, statistic, text = match.groups()
-        found.put(Figure(THRESHOLDS, found.metric, expression, float(mark == "✓"), "", mark))
+        found.put(outcome(THRESHOLDS, found.metric, expression, mark))
         if re.fullmatch(f"{_VALUE}(?:/s)?", text):
             found.add(THRESHOLDS, found.metric, statistic, text)
         return True

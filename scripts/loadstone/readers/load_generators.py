@@ -17,36 +17,37 @@ GENERATORS: dict[str, Generator] = {
 }
 
 
+def _generator(name: str | None) -> Generator:
+    return GENERATORS.get(name or "") or Generator(name or "", (), "", "", "", "", None, "")
+
+
 def load_models(generator: str | None) -> tuple[str, ...]:
-    """Those that a tool knows; empty for an unknown tool."""
-    found = GENERATORS.get(generator or "")
-    return found.load_models if found else ()
+    """Those that a tool supports; empty for an unknown tool."""
+    return _generator(generator).load_models
 
 
 def only_load_model(generator: str | None) -> str | None:
-    """The load model of a tool that knows but one; else None."""
+    """The load model of a tool that supports only one; else None."""
     known = load_models(generator)
     return known[0] if len(known) == 1 else None
 
 
 def meaning(generator: str | None) -> tuple[Any, ...]:
-    """What a tool's latency means; equal for tools that measure alike, and for none other."""
-    found = GENERATORS.get(generator or "")
-    if found is None:
+    """What a tool's latency means; equal only for tools that measure alike."""
+    if generator not in GENERATORS:
         return (generator,)
+    found = GENERATORS[generator]
     return found.starts_at, found.ends_at, found.connecting, found.resolution_ns
 
 
 def resolution_ns(generator: str | None) -> float | None:
     """The unit in whole multiples of which a tool's latencies come; None where that is not known."""
-    found = GENERATORS.get(generator or "")
-    return found.resolution_ns if found else None
+    return _generator(generator).resolution_ns
 
 
 def is_timed(generator: str | None) -> bool:
-    """Whether it is known when a request was sent; of an unknown tool it may be."""
-    found = GENERATORS.get(generator or "")
-    return found is None or found.stamp != "none"
+    """Whether requests may have a time of sending: those of an unknown tool may."""
+    return _generator(generator).stamp != "none"
 
 
 def is_paced(generator: str | None) -> bool:

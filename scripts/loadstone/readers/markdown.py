@@ -5,15 +5,15 @@ Whether a block of code is a result, its text says. What is within a quotation (
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate, takewhile
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 
 from loadstone.readers import summary_table
-from loadstone.readers.base import Problems
+from loadstone.readers.base import Block, Problems
 from loadstone.readers.stream import read_bytes
 
 _LARGEST_BYTES = 4 << 20
@@ -21,37 +21,11 @@ _LARGEST_BYTES = 4 << 20
 _MARKDOWN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
 
 # By the name that such a file has in the archive behind its run.
-_KINDS = {
-    "vegeta.txt": [rb"^[ \t]*Requests[ \t]+\[total"],
-    "resource-summary.txt": [rb"^[ \t]*Namespace[ \t,]+CPU_min\b"],
-    "k6.txt": [rb"^\W{0,20}data_received\.*[ \t]*:", rb"^\W{0,20}iterations\.*[ \t]*:"],
+_PATTERNS = {
+    "vegeta.txt": [re.compile(rb"(?m)^[ \t]*Requests[ \t]+\[total")],
+    "resource-summary.txt": [re.compile(rb"(?m)^[ \t]*Namespace[ \t,]+CPU_min\b")],
+    "k6.txt": [re.compile(rb"(?m)^\W{0,20}%s\.*[ \t]*:" % name) for name in (b"data_received", b"iterations")],
 }
-_PATTERNS = {kind: [re.compile(pattern, re.MULTILINE) for pattern in patterns] for kind, patterns in _KINDS.items()}
-
-
-@dataclass(frozen=True)
-class Block:
-    """One result in a document.
-
-    `kind` is ``vegeta.txt``, ``k6.txt`` or ``resource-summary.txt``; `headings` are those above it, the highest first.
-    `number` counts the document's blocks of this kind under these headings from 1, so the three name a block. `text` is
-    the document's bytes from `start` on, without the fences; its first line is line `line` of the document (from 1).
-    A row of a table has its line of names in `head`, and in `labels` its texts in the columns that are no figures.
-    """
-
-    kind: str
-    headings: tuple[str, ...]
-    number: int
-    text: bytes
-    start: int
-    line: int
-    head: bytes = b""
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def content(self) -> bytes:
-        """The bytes that become the run's file."""
-        return self.head + self.text
 
 
 def blocks(path: Path, problems: Problems) -> list[Block]:
@@ -64,40 +38,31 @@ def cut(content: bytes, problems: Problems) -> list[Block]:
     """The same of a document's bytes. A block with a result whose fence is never closed is named in `problems`."""
     numbers: Counter[tuple[str, tuple[str, ...]]] = Counter()
     found = []
-    for code in _parts(content, ("fence", "code_block")):
+    for code, is_closed in _parts(content, ("fence", "code_block")):
         for kind, patterns in _PATTERNS.items():
             if all(pattern.search(code.text) for pattern in patterns):
                 numbers[kind, code.headings] += 1
-                number = numbers[kind, code.headings]
-                found.append(Block(kind, code.headings, number, code.text, code.start, code.line))
-                if not code.closed:
+                found.append(replace(code, kind=kind, number=numbers[kind, code.headings]))
+                if not is_closed:
                     problems.truncated = f"the code block that begins in line {code.line - 1} is not closed"
     return found
 
 
-def rows(content: bytes, kind: str) -> Iterator[Block]:
-    """Every row of a table of latencies outside of blocks of code; `kind` is that of such a block."""
+def rows(content: bytes) -> Iterator[Block]:
+    """Every row of a table of latencies outside of blocks of code."""
     numbers: Counter[tuple[str, ...]] = Counter()
-    for table in _parts(content, ("table_open",)):
+    for table, _ in _parts(content, ("table_open",)):
         for row in summary_table.rows(table.text):
             numbers[table.headings] += 1
-            place = table.start + row.start, table.line + row.line - 1
-            yield Block(kind, table.headings, numbers[table.headings], row.text, *place, row.head, row.labels)
+            start, line = table.start + row.start, table.line + row.line - 1
+            yield replace(row, headings=table.headings, number=numbers[table.headings], start=start, line=line)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A block of code without its fences, or a table; places as in `Block`. `closed`: it has the fence at its end."""
+def _parts(content: bytes, kinds: tuple[str, ...]) -> Iterator[tuple[Block, bool]]:
+    """All parts of some kinds, by the parser's names, as blocks without a number, and whether the part is closed.
 
-    headings: tuple[str, ...]
-    text: bytes
-    start: int
-    line: int
-    closed: bool
-
-
-def _parts(content: bytes, kinds: tuple[str, ...]) -> Iterator[_Part]:
-    """All parts of some kinds, by the parser's names, with their headings."""
+    A block of code comes without its fences; it is closed when it has the fence at its end.
+    """
     lines = content.splitlines(keepends=True)
     starts = [0, *accumulate(map(len, lines))]
     front = _front_matter(lines)
@@ -120,7 +85,7 @@ def _parts(content: bytes, kinds: tuple[str, ...]) -> Iterator[_Part]:
             elif token.type == "table_open":  # without text right behind it
                 end = first + sum(1 for _ in takewhile(lambda line: line.lstrip().startswith(b"|"), lines[first:end]))
             texts = tuple(text for _, text in headings)
-            yield _Part(texts, content[starts[first] : starts[end]], starts[first], first + 1, closed)
+            yield Block(token.type, texts, 0, content[starts[first] : starts[end]], starts[first], first + 1), closed
 
 
 def _front_matter(lines: list[bytes]) -> int:

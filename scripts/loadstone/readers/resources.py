@@ -143,8 +143,8 @@ def parse_table(text: str, problems: Problems) -> Report | None:
     """
     lines = text.split("\n")
     first = next((line for line, content in enumerate(lines) if _HEADER.fullmatch(content)), None)
-    commas = first is not None and "," in lines[first]
-    columns = [] if first is None else _table_fields(lines[first], commas)[1:]
+    separator = "," if first is not None and "," in lines[first] else None
+    columns = [] if first is None else _table_fields(lines[first], separator)[1:]
     if first is None or not set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
         problems.damaged = problems.damaged or "it is no table of namespaces (Namespace, CPU_min, ...)"
         return None
@@ -152,7 +152,7 @@ def parse_table(text: str, problems: Problems) -> Report | None:
     for line, content in enumerate(lines[first + 1 :], first + 2):
         if not content.strip():
             continue
-        name, *cells = _table_fields(content, commas)
+        name, *cells = _table_fields(content, separator)
         row = _table_row(name, columns, cells)
         if row is None or name in rows:
             problems.corrupt(line)
@@ -167,8 +167,8 @@ def parse_table(text: str, problems: Problems) -> Report | None:
     return Report(figures=[figure for row in rows.values() for figure in row])
 
 
-def _table_fields(line: str, commas: bool) -> list[str]:
-    return [field.strip() for field in line.split(",")] if commas else line.split()
+def _table_fields(line: str, separator: str | None) -> list[str]:
+    return [field.strip() for field in line.split(separator)]
 
 
 def _table_row(name: str, columns: list[str], cells: list[str]) -> list[Figure] | None:

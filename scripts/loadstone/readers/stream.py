@@ -2,7 +2,8 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import FileIO, RawIOBase
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,27 @@ def text_lines(path: Path, problems: Problems, errors: str = "replace") -> Itera
     for buffer, end in read_lines(path, problems):
         for line in buffer[: end - 1].decode("utf-8", errors).split("\n"):
             yield line + "\n"
+
+
+def matched_lines(
+    path: Path, problems: Problems, patterns: Mapping[str, re.Pattern[str]], header: str
+) -> Iterator[re.Match[str] | None]:
+    """Every line behind the header as its pattern matches it; None for one that it does not match, which is corrupt.
+
+    `patterns` has the pattern of lines by the file's first line, which `header` describes. Blank lines are left out.
+    """
+    lines = text_lines(path, problems)
+    pattern = patterns.get(next(lines, "").removeprefix("\ufeff").rstrip())
+    if pattern is None:
+        problems.damaged = problems.damaged or f"its first line is not {header}"
+        return
+    for number, line in enumerate(lines, 2):
+        if line.isspace():
+            continue
+        found = pattern.fullmatch(line.rstrip("\r\n"))
+        if found is None:
+            problems.corrupt(number)
+        yield found
 
 
 def csv_records(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, list[str]]]:

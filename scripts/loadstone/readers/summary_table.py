@@ -10,12 +10,23 @@ In the archive a run is its row behind the line of names (``<run>.summary.csv``)
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain, repeat
 from operator import itemgetter
 
-from loadstone.readers.base import UNITS_NS, Figure, Format, Problems, Report, duration_ns, latency_column, number
+from loadstone.readers.base import (
+    UNITS_NS,
+    Block,
+    Figure,
+    Format,
+    Problems,
+    Report,
+    duration_ns,
+    latency_column,
+    number,
+)
 from loadstone.readers.stream import decode, text_reader
 
 _LONGEST_NAME = 60
@@ -32,20 +43,6 @@ class Column:
     name: str
     statistic: str
     unit: str
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row: its bytes from `start` of the table's bytes on, in line `line` (from 1), behind the line(s) of names.
-
-    `labels` are its texts in the columns that are no statistics, by their names.
-    """
-
-    head: bytes
-    text: bytes
-    start: int
-    line: int
-    labels: Mapping[str, str]
 
 
 def columns(names: Sequence[str]) -> dict[int, Column]:
@@ -71,10 +68,10 @@ def _statistic(text: str) -> str | None:
     return "requests" if text in _COUNTS else latency_column(text)
 
 
-def rows(content: bytes) -> Iterator[Row]:
-    """Every row of a table, in its order."""
+def rows(content: bytes) -> Iterator[Block]:
+    """Every row of a table, in its order; places are those within `content`."""
     lines = re.findall(rb"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++", content)
-    start, head, names, known = 0, b"", [""], dict[int, Column]()
+    start, count, head, names, known = 0, 0, b"", [""], dict[int, Column]()
     for line, raw in enumerate(lines, 1):
         fields = _fields(decode(raw))
         if not known:
@@ -83,13 +80,11 @@ def rows(content: bytes) -> Iterator[Row]:
         elif _is_rule(decode(raw)):
             head += raw
         elif any(fields):
-            labels = {name: text for place, (name, text) in enumerate(_pairs(names, fields)) if place not in known}
-            yield Row(head, raw, start, line, labels)
+            count += 1
+            named = enumerate(zip(names, chain(fields, repeat("")), strict=False))
+            labels = {name: text for place, (name, text) in named if place not in known}
+            yield Block("summary.csv", (), count, raw, start, line, head, labels)
         start += len(raw)
-
-
-def _pairs(names: Sequence[str], fields: Sequence[str]) -> Iterator[tuple[str, str]]:
-    yield from zip(names, [*fields, *[""] * (len(names) - len(fields))], strict=False)
 
 
 def _fields(line: str) -> list[str]:

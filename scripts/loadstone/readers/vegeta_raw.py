@@ -13,6 +13,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -383,26 +384,21 @@ FORMATS = {
     "results.csv": Format(requests=read_csv, resolution_ns=1, begins=rb"\d{16,19},\d{1,3},\d+,\d+,\d+,"),
 }
 
-GENERATORS = (
-    Generator(
-        "vegeta",
-        ("open",),
-        GO_CLIENT,
-        BODY,
-        "included: name look-up, TCP and TLS of a new connection",
-        "start",
-        1,
-        "source of v12.13.0: lib/attack.go, Attacker.hit (time.Since of the timestamp, after io.ReadAll)",
-    ),
-    Generator(
-        "serial",
-        ("serial",),
-        GO_CLIENT,
-        BODY,
-        "included: name look-up, TCP and TLS of a new connection",
-        "start",
-        1,
-        "source: envs/tools/serial/main.go, which sends through vegeta's own Attacker.hit. Up to version 4 of the "
-        "metadata: the predecessor's collector, which stamped the end",
-    ),
+_VEGETA = Generator(
+    "vegeta",
+    ("open",),
+    GO_CLIENT,
+    BODY,
+    "included: name look-up, TCP and TLS of a new connection",
+    "start",
+    1,
+    "source of v12.13.0: lib/attack.go, Attacker.hit (time.Since of the timestamp, after io.ReadAll)",
 )
+_SERIAL = replace(
+    _VEGETA,
+    generator="serial",
+    load_models=("serial",),
+    source="source: envs/tools/serial/main.go, which sends through vegeta's own Attacker.hit. Up to version 4 of the "
+    "metadata: the predecessor's collector, which stamped the end",
+)
+GENERATORS = (_VEGETA, _SERIAL)
