@@ -40,7 +40,7 @@ def test_the_site_is_published_once_and_what_is_open_is_not_attacked(checkout, t
     (checkout.campaign / "completion_time.txt").unlink()
     before = checkout.contents()
     output = checkout.run("--cores", "1", "-n", "publish")
-    assert "Would publish the site as it is now" in output and "transferred:" in output
+    assert "Would publish the site as it is now" in output and "to transfer (" in output
     assert not (tmp_path / "www").exists()
     checkout.run("--cores", "1", "publish")
     assert read_as_reader(files_of(tmp_path / "www")) == site_of(checkout)

@@ -36,7 +36,7 @@ def test_a_preview_names_what_would_be_transferred_and_writes_nothing(tmp_path: 
     declared = config(tmp_path, publish={"to": "folder", "path": str(tmp_path / "www")})
     shown: list[str] = []
     transfers.show_preview("publish", {"publish"}, declared, shown.append, pytest.fail)
-    assert shown[0].startswith("Would publish the site as it is now:") and "transferred:" in shown[0]
+    assert shown[0].startswith("Would publish the site as it is now:") and "to transfer (" in shown[0]
     assert [path.name for path in tmp_path.iterdir()] == ["reports"]
 
 

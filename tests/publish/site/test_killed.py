@@ -113,12 +113,12 @@ def test_what_a_killed_one_has_transferred_is_not_transferred_again(tmp_path, re
         if len(files) > 1:
             raise DiesError
 
-    with whole.opened(dry_run=False) as place, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(place, "write", partial(half, place.write))
-        patch.setattr(type(whole), "opened", lambda *_, **__: nullcontext(place))
+    with whole.opened(dry_run=False), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(whole, "write", partial(half, whole.write))
+        patch.setattr(type(whole), "opened", lambda *_, **__: nullcontext())
         with pytest.raises(DiesError):
             publish(reports, whole, log=lambda _: None)
     said: list[str] = []
     publish(reports, whole, log=said.append)
-    assert "5 files to transfer" in said[0]
+    assert "5 files to transfer" in said[1]
     assert read_as_reader(reader.files()) == files_of(reports)

@@ -1,4 +1,4 @@
-"""Which files of an archive a bucket keeps, under which names, and what goes before what."""
+"""Which files of an archive a bucket keeps, under which names, and in which order they are transferred."""
 
 import re
 from collections.abc import Iterable
@@ -7,23 +7,25 @@ from functools import lru_cache
 from pathlib import Path
 
 from loadstone import archive
-from loadstone.archive import MAIN_STREAM, RawFile, decode, encode, parse_rate, trace_dumps
+from loadstone.archive import MAIN_STREAM, decode, encode, parse_rate, trace_dumps
 from loadstone.archive.staging import read_checksums
 from loadstone.importing.plan import IMPORTED
 
-Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for what lies above
+Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for files above all campaigns
 
-# What goes before what. Without its plan nothing of a campaign can be missing, so none of it is ever collected again
-# from a copy that is not whole.
+# The stages of a transfer. Without its plan no run of a campaign is missing, so an incomplete copy never leads to runs
+# being collected again.
 RESULTS, PLAN, MARKS = "results", "plan", "marks"
+_STAGES = {archive.METADATA: PLAN, archive.COMPLETION: MARKS, archive.ABANDONED: MARKS}
 _DOCUMENT = re.compile(r"[0-9a-f]{16}\.(?:csv|md)")
 
 
 @dataclass(frozen=True)
 class TransferUnit:
-    """Files that go together, in the order in which they go; paths relative to the archive.
+    """Files that are transferred together, in their order; paths relative to the archive.
 
-    Those of a run begin with its checksums, which name the others, and end with its main results, which make it one.
+    Those of a run begin with its checksums, which name the others, and end with its main results, which make it
+    collected.
     """
 
     paths: tuple[str, ...]
@@ -35,21 +37,18 @@ class TransferUnit:
 
     @property
     def name(self) -> str:
-        """As messages call it."""
+        """Its name in messages."""
         return self.paths[0] if self.run is None else f"run {self.run} of {self.folder}"
 
     @property
     def stage(self) -> str:
-        """Which of `RESULTS`, `PLAN` and `MARKS` it belongs to."""
-        last = self.paths[0].rpartition("/")[2]
-        if last == archive.METADATA:
-            return PLAN
-        return MARKS if last in (archive.COMPLETION, archive.ABANDONED) else RESULTS
+        """`RESULTS`, `PLAN` or `MARKS`."""
+        return _STAGES.get(self.paths[0].rpartition("/")[2], RESULTS)
 
     @property
     def sums(self) -> str | None:
         """The file with the checksums of a run, if there is one."""
-        return next((path for path in self.paths[:1] if path.endswith(".sha256")), None)
+        return self.paths[0] if self.paths[0].endswith(".sha256") else None
 
 
 # A large archive has the same few names again and again.
@@ -59,18 +58,18 @@ _encoded = _cached(encode)
 
 
 def object_name(path: str) -> str:
-    """What an archive's file is called in a bucket."""
+    """The name of an archive's file in a bucket."""
     return "/".join(map(_encoded, path.split("/")))
 
 
 def archive_path(name: str) -> str | None:
-    """The file of an archive that an object is; None when it is none, whatever its name would like to be."""
+    """The file of an archive with this name in a bucket; None when there is none, so that no name leads elsewhere."""
     path = decode(name)
     return path if "\0" not in path and belongs(path) and object_name(path) == name else None
 
 
 def belongs(path: str) -> bool:
-    """Whether a file of an archive's folder is part of a campaign or a trace dump; nothing else is kept."""
+    """Whether a file in an archive's folder is part of a campaign or a trace dump; a bucket keeps nothing else."""
     folder, _, name = path.rpartition("/")
     kind = _kind(folder)
     if kind == trace_dumps.FOLDER:
@@ -84,14 +83,14 @@ def belongs(path: str) -> bool:
 
 @_cached
 def _kind(folder: str) -> str:
-    """What lies in a folder of an archive; empty when nothing that is kept."""
+    """The kind of an archive's folder; empty when a bucket keeps nothing of it."""
     parts = folder.split("/")
-    is_ours = all(part[:1] not in ("", "_", ".") for part in parts[:-1])
+    is_visible = all(part[:1] not in ("", "_", ".") for part in parts[:-1])
     if parts[-1] == trace_dumps.FOLDER:
-        return trace_dumps.FOLDER if is_ours and len(parts) <= 4 else ""
+        return trace_dumps.FOLDER if is_visible and len(parts) <= 4 else ""
     if parts[-1] == IMPORTED:
-        return IMPORTED if is_ours and len(parts) == 4 else ""
-    if not is_ours or parts[-1][:1] in ("", "_", "."):
+        return IMPORTED if is_visible and len(parts) == 4 else ""
+    if not is_visible or parts[-1][:1] in ("", "_", "."):
         return ""
     if len(parts) == 3:
         return "campaign"
@@ -99,7 +98,7 @@ def _kind(folder: str) -> str:
 
 
 def groups(paths: Iterable[str]) -> dict[Group, list[str]]:
-    """The files of each campaign, the oldest name first."""
+    """The files of each campaign, sorted by name."""
     found: dict[Group, list[str]] = {}
     for path in paths:
         parts = tuple(path.split("/"))
@@ -109,40 +108,27 @@ def groups(paths: Iterable[str]) -> dict[Group, list[str]]:
 
 
 def units(paths: Iterable[str]) -> list[TransferUnit]:
-    """The files of one campaign by what goes together, in order."""
-    runs: dict[tuple[str, int], list[str]] = {}
-    single = []
+    """The files of one campaign, grouped by run; any other file is a unit of its own."""
+    found: dict[tuple[str, int | None], list[str]] = {}
     for path in sorted(paths):
-        raw = _parsed(path.rpartition("/")[2]) if path.count("/") == 5 else None
-        if raw is None or raw.kind == "failure":
-            single.append(TransferUnit((path,)))
-        else:
-            runs.setdefault((path.rpartition("/")[0], raw.run), []).append(path)
-    whole = [TransferUnit(tuple(sorted(found, key=_rank)), run) for (_, run), found in sorted(runs.items())]
-    return [*whole, *single]
-
-
-def _rank(path: str) -> int:
-    raw = _raw(path)
-    if raw.kind == "sha256":
-        return 0
-    return 2 if is_main(path) else 1
+        folder, _, name = path.rpartition("/")
+        raw = _parsed(name) if path.count("/") == 5 else None
+        key = (path, None) if raw is None or raw.kind == "failure" else (folder, raw.run)
+        found.setdefault(key, []).append(path)
+    return [
+        TransferUnit(tuple(sorted(files, key=lambda path: (is_main(path), not path.endswith(".sha256")))), run)
+        for (_, run), files in found.items()
+    ]
 
 
 def is_main(path: str) -> bool:
     """Whether a run's file is what makes it collected."""
-    raw = _raw(path)
-    return (raw.kind, raw.stream) == ("results", MAIN_STREAM)
-
-
-def _raw(path: str) -> RawFile:
     raw = _parsed(path.rpartition("/")[2])
-    assert raw is not None
-    return raw
+    return raw is not None and (raw.kind, raw.stream) == ("results", MAIN_STREAM)
 
 
 def checksums(file: Path, unit: TransferUnit) -> dict[str, str]:
-    """What a run's checksums say: path -> SHA-256. Raises ValueError when that is not about the run's own files."""
+    """Path -> SHA-256 by the checksums of a run. Raises ValueError when they are not of the run's own files."""
     found = {}
     for line in read_checksums(file):
         raw = _parsed(line[0]) if line else None

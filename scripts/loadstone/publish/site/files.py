@@ -17,7 +17,7 @@ from loadstone.archive.durable import sha256_of
 from loadstone.errors import LoadstoneError
 from loadstone.report.site_layout import CONTENT_TYPES, CRATE, FOLDERS, START
 
-_SIGNATURE = b"Made by Loadstone"
+SIGNATURE = b"Made by Loadstone"  # in every page
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def _found(reports: Path) -> Iterator[Path]:
 def _is_ours(path: Path) -> bool:
     if path.suffix not in CONTENT_TYPES or path.name.startswith(".") or path.is_symlink() or not path.is_file():
         return False
-    return (path.suffix != ".html" and path.name != CRATE) or _SIGNATURE in path.read_bytes()
+    return (path.suffix != ".html" and path.name != CRATE) or SIGNATURE in path.read_bytes()
 
 
 _LOADED = re.compile(r'<(?:link|script|img)\b[^>]*?\b(?:href|src)="([^"#?]+)')

@@ -1,26 +1,26 @@
-"""How publications lie at a destination: each whole in a folder of its own, and one entry document per page.
+"""What a destination holds: each publication in a folder of its own, and one entry document per page.
 
-    loadstone-publication.json         what was published here, and which publication is the current one
+    loadstone-publication.json         the publication record: what was published here, and what is the current one
     releases/<moment>/...              a site as it was published then; never changed afterwards
     releases/<moment>/files.json       its files with their SHA-256
     releases/index.html                all publications, by date
-    index.html, campaigns/<slug>.html  entry documents: each leads to its page in the publication that last had it
+    index.html, campaigns/<slug>.html  entry documents: each leads to its page in the newest publication that has it
 
 A reader is always inside one publication, whose pages and data fit each other. An entry document is one small file, so
 it leads either to the old site or to the new one.
 
-The mark names all that a killed publication may leave before it leaves it (`begun`), so that the next one needs no
-listing. `pending` together with the site's digest makes it possible to keep what is already there.
+The record names everything that a killed publication may leave before it is written (`begun`), so that the next one
+needs no listing. `pending` and the digest of the site say which files there can be kept.
 """
 
-import html
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
-from urllib.parse import quote
+
+import jinja2
+import msgspec
 
 from loadstone.errors import LoadstoneError
 
@@ -47,13 +47,13 @@ class Publication:
 
 @dataclass(frozen=True)
 class PublicationRecord:
-    """What a destination holds, as it says itself."""
+    """What a destination holds, by its own record."""
 
     publications: tuple[Publication, ...] = ()  # the oldest first; the last is the current one
     pending: Publication | None = None  # being transferred; nothing leads there yet
-    removing: tuple[str, ...] = ()  # moments of publications that are to go
+    removing: tuple[str, ...] = ()  # moments of publications to remove
     ended: tuple[str, ...] = ()  # entry documents that may lead to those
-    entries: Mapping[str, str] = field(default_factory=dict)  # page -> moment of the publication it leads to
+    entries: Mapping[str, str] = field(default_factory=dict)  # page -> moment of the publication to which it leads
 
     @property
     def current(self) -> Publication | None:
@@ -61,12 +61,12 @@ class PublicationRecord:
 
 
 def folder(moment: str) -> str:
-    """Where a publication lies."""
+    """The folder of a publication."""
     return f"{RELEASES}/{moment}"
 
 
 def new_moment(taken: Iterable[str], site: str, now: datetime) -> str:
-    """The name of a publication of `now`, later than all that are there.
+    """The name of a publication begun `now`, later than all that are `taken`.
 
     It ends with the first letters of the site's digest: two who publish in the same second never share a folder.
     """
@@ -83,39 +83,33 @@ def instant(moment: str) -> datetime:
     return datetime.strptime(moment[: -_LETTERS - 1], _MOMENT).replace(tzinfo=UTC)
 
 
-def write_record(mark: PublicationRecord) -> bytes:
-    """The mark as a file."""
-    content = {"made_by": _MADE_BY, "format": _FORMAT, **asdict(mark)}
+def write_record(record: PublicationRecord) -> bytes:
+    """The record as a file."""
+    content = {"made_by": _MADE_BY, "format": _FORMAT, **asdict(record)}
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
 
 
 def read_record(content: bytes, where: str) -> PublicationRecord:
-    """The mark of a destination; `where` names it in errors. Raises LoadstoneError when it is none."""
+    """The record of a destination; `where` names it in errors. Raises LoadstoneError when it is not a valid one."""
     try:
-        found = json.loads(content)
-        if (found["made_by"], found["format"]) != (_MADE_BY, _FORMAT):
+        found = msgspec.json.decode(content, type=dict[str, object])
+        if (found.get("made_by"), found.get("format")) != (_MADE_BY, _FORMAT):
             raise ValueError("it was written by another version")
-        mark = PublicationRecord(
-            tuple(Publication(**each) for each in found["publications"]),
-            Publication(**found["pending"]) if found["pending"] else None,
-            tuple(found["removing"]),
-            tuple(found["ended"]),
-            dict(found["entries"]),
-        )
-        _check_names(mark)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        record = msgspec.convert(found, PublicationRecord)
+        _check_names(record)
+    except (ValueError, msgspec.MsgspecError) as error:
         raise LoadstoneError(
             f"{where} has a {RECORD} that cannot be understood ({error}); nothing was changed there"
         ) from None
-    return mark
+    return record
 
 
-def _check_names(mark: PublicationRecord) -> None:
-    """What a mark names is written to and removed. Raises ValueError."""
-    named = [*mark.publications, *([mark.pending] if mark.pending else [])]
-    for moment in (*(each.moment for each in named), *mark.removing, *mark.entries.values()):
+def _check_names(record: PublicationRecord) -> None:
+    """Raises ValueError unless all names are of publications and pages: they are written to and removed."""
+    named = [*record.publications, *([record.pending] if record.pending else [])]
+    for moment in (*(each.moment for each in named), *record.removing, *record.entries.values()):
         instant(moment)
-    for page in (*mark.ended, *mark.entries):
+    for page in (*record.ended, *record.entries):
         if not page.endswith(".html") or not all(part.strip(".") for part in page.split("/")):
             raise ValueError(f"{page!r} is not a page")
 
@@ -126,103 +120,67 @@ def write_files(sha256: Mapping[str, str]) -> bytes:
 
 
 def read_files(content: bytes | None) -> dict[str, str]:
-    """SHA-256 by name; empty when there is no list that can be read, so that all is transferred again."""
+    """SHA-256 by name; empty when there is no list that can be read, so that everything is transferred again."""
     try:
-        found: Any = json.loads(content or b"{}")
-    except ValueError:
+        return msgspec.json.decode(content or b"{}", type=dict[str, str])
+    except (msgspec.MsgspecError, ValueError):
         return {}
-    return found if isinstance(found, dict) and all(isinstance(each, str) for each in found.values()) else {}
 
 
-def begun(mark: PublicationRecord, publication: Publication, pages: Iterable[str]) -> PublicationRecord:
-    """The mark while `publication` is being transferred: it names all that a killed one may leave."""
-    abandoned = {mark.pending.moment} - {publication.moment} if mark.pending else set()
+def begun(record: PublicationRecord, publication: Publication, pages: Iterable[str]) -> PublicationRecord:
+    """The record while `publication` is being transferred: it names everything that a killed one may leave."""
+    abandoned = {record.pending.moment} - {publication.moment} if record.pending else set()
     return replace(
-        mark,
+        record,
         pending=publication,
-        removing=tuple(sorted({*mark.removing, *abandoned})),
-        ended=tuple(sorted({*mark.ended, *pages} - mark.entries.keys())),
+        removing=tuple(sorted({*record.removing, *abandoned})),
+        ended=tuple(sorted({*record.ended, *pages} - record.entries.keys())),
     )
 
 
 def switched(
-    mark: PublicationRecord, publication: Publication, pages: Iterable[str], keep: int | None
+    record: PublicationRecord, publication: Publication, pages: Iterable[str], keep: int | None
 ) -> PublicationRecord:
-    """The mark, as it was `begun`, once `publication` is the current one; of all, the last `keep` stay (None: all)."""
-    publications = (*mark.publications, publication)
+    """The record, as it was `begun`, with `publication` as the current one; the last `keep` stay (None: all)."""
+    publications = (*record.publications, publication)
     staying = publications[-keep:] if keep else publications
     moments = {each.moment for each in staying}
-    led = {**mark.entries, **dict.fromkeys(pages, publication.moment)}
+    led = {**record.entries, **dict.fromkeys(pages, publication.moment)}
     entries = {page: moment for page, moment in sorted(led.items()) if moment in moments}
     return PublicationRecord(
         publications=staying,
-        removing=tuple(sorted({*mark.removing, *(each.moment for each in publications)} - moments)),
-        ended=tuple(sorted({*mark.ended, *led} - entries.keys())),
+        removing=tuple(sorted({*record.removing, *(each.moment for each in publications)} - moments)),
+        ended=tuple(sorted({*record.ended, *led} - entries.keys())),
         entries=entries,
     )
 
 
-def settled(mark: PublicationRecord) -> PublicationRecord:
-    """The same when what was to be removed is gone."""
-    return replace(mark, removing=(), ended=())
+def settled(record: PublicationRecord) -> PublicationRecord:
+    """The record after the removal."""
+    return replace(record, removing=(), ended=())
+
+
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("loadstone.publish.site"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    keep_trailing_newline=True,
+)
 
 
 def entry(page: str, moment: str) -> bytes:
     """The document at the address of a page, which leads to it in a publication and keeps what the address chose."""
     up = "../" * page.count("/")
-    site = f"{up}{folder(moment)}"
-    target = html.escape(quote(f"{site}/{page}"))
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self'; base-uri 'none'">
-<title>Published {_when(moment)}</title>
-<link rel="canonical" href="{target}">
-<script src="{site}/assets/forward.js"></script>
-<noscript><meta http-equiv="refresh" content="0; url={target}"></noscript>
-</head>
-<body>
-<p><a href="{target}">This page as published on {_when(moment)}</a>; <a href="{up}{INDEX}">all publications</a>.</p>
-<p>Made by Loadstone.</p>
-</body>
-</html>
-""".encode()
+    return _rendered("entry.html", page=page, site=f"{up}{folder(moment)}", moment=moment, index=f"{up}{INDEX}")
 
 
 def index(publications: Sequence[Publication]) -> bytes:
     """The page that lists all publications, the newest first."""
-    rows = "".join(
-        f'<tr><th scope="row"><a href="{each.moment}/index.html">{_when(each.moment)}</a></th>'
-        f"<td>{each.files:,}</td><td>{each.bytes / 1e6:,.1f} MB</td></tr>\n"
-        for each in reversed(publications)
-    )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Publications</title>
-<style>body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 45rem; padding: 0 1rem }}
-td, th {{ padding: .2rem 2rem .2rem 0; text-align: right }}
-th:first-child {{ text-align: left; font-weight: normal }}</style>
-</head>
-<body>
-<main>
-<h1>Publications</h1>
-<p>Each is the whole site as it was published then. <a href="../index.html">The newest</a></p>
-<table>
-<thead><tr><th scope="col">Published</th><th scope="col">Files</th><th scope="col">Size</th></tr></thead>
-<tbody>
-{rows}</tbody>
-</table>
-</main>
-<footer><p>Made by Loadstone.</p></footer>
-</body>
-</html>
-""".encode()
+    return _rendered("publications.html", publications=publications[::-1])
+
+
+def _rendered(template: str, **values: object) -> bytes:
+    return _TEMPLATES.get_template(template).render(values, when=_when).encode()
 
 
 def _when(moment: str) -> str:

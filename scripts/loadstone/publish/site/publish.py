@@ -1,207 +1,183 @@
-"""Publishes a site: what is new at the destination first, then what leads to it; what nothing leads to is removed last.
+"""Publishes a site: first what is new at the destination, then what leads readers to it; removes old ones last.
 
 Whenever a publication is killed, entry documents lead to complete publications, and the next call continues it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from loadstone.errors import LoadstoneError
+from loadstone.publish.s3 import each
 from loadstone.publish.site import files, publications
 from loadstone.publish.site.branch import Branch
-from loadstone.publish.site.destinations import Bucket, Destination, Folder, OpenDestination, Write
-from loadstone.publish.site.files import SiteFile
-from loadstone.publish.site.publications import Publication, PublicationRecord
+from loadstone.publish.site.destinations import Bucket, Destination, Folder, Write
+from loadstone.publish.site.files import SIGNATURE, SiteFile
+from loadstone.publish.site.publications import INDEX, RECORD, Publication, PublicationRecord, folder
 from loadstone.text import counted, megabytes
 
 Log = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class PublicationPlan:
-    """The writes that a publication takes; `release` are the files that its folder still misses."""
-
-    read: bytes | None  # the record there, as it was read
-    begun: PublicationRecord
-    publication: Publication
-    release: Sequence[Write]
-    entries: Sequence[Write]
-    after: PublicationRecord
-
-    @property
-    def transferred(self) -> list[Write]:
-        return [write for write in self.release if write.copy_of is None]
-
-    def lines(self, where: str) -> list[str]:
-        """What would be done, for people."""
-        sent = self.transferred
-        gone = [moment for moment in self.after.removing if moment != self.publication.moment]
-        return [
-            f"{where}: a publication of {counted(self.publication.files, 'file')} as {self.publication.moment}",
-            f"  transferred: {counted(len(sent), 'file')}, {megabytes(sum(write.size for write in sent))}",
-            *(f"    {write.name.removeprefix(publications.folder(self.publication.moment) + '/')}" for write in sent),
-            f"  copied from the last publication: {counted(len(self.release) - len(sent), 'file')}",
-            f"  entry documents: {len(self.entries)}",
-            *(f"  removed: {publications.folder(moment)}" for moment in gone),
-        ]
-
-
 def publish(
-    reports: Path, destination: Destination, *, keep: int | None = None, log: Log, now: datetime | None = None
+    reports: Path,
+    destination: Destination,
+    *,
+    keep: int | None = None,
+    log: Log,
+    now: datetime | None = None,
+    dry_run: bool = False,
 ) -> bool:
     """Publish the site; False when the destination's current publication already is it, and nothing was written.
 
-    Of all publications the last `keep` stay (None: all). Raises LoadstoneError.
+    Of all publications the last `keep` stay (None: all). With `dry_run` the log says what would be done, and nothing is
+    changed. Raises LoadstoneError.
     """
     site = files.of_site(reports)
     files.check_complete(site)
     try:
-        with destination.opened(dry_run=False) as place:
-            plan = _plan(site, place, destination.name, keep, now or datetime.now(UTC))
-            if isinstance(plan, PublicationRecord):
-                _finish_clearing(place, plan)
-                log(f"{destination.name} already has this site, published as {_current(plan).moment}")
-                return False
-            log(_summary(plan, destination.name))
-            _carry_out(plan, place, destination.name)
+        with destination.opened(dry_run=dry_run):
+            return _publish(site, destination, keep, log, now or datetime.now(UTC), dry_run=dry_run)
     except OSError as error:
         raise LoadstoneError(f"{destination.name}: {error}. The site published there before is unchanged") from None
-    log(f"published as {plan.publication.moment}")
-    return True
 
 
 def preview(reports: Path, destination: Destination, *, keep: int | None = None) -> list[str]:
     """What `publish` would do with the site as it is now, for people; changes nothing. Raises LoadstoneError."""
-    site = files.of_site(reports)
-    files.check_complete(site)
-    try:
-        with destination.opened(dry_run=True) as place:
-            plan = _plan(site, place, destination.name, keep, datetime.now(UTC))
-    except OSError as error:
-        raise LoadstoneError(f"{destination.name}: {error}") from None
-    if isinstance(plan, PublicationRecord):
-        return [f"{destination.name}: nothing, it already has this site, published as {_current(plan).moment}"]
-    return plan.lines(destination.name)
+    lines: list[str] = []
+    publish(reports, destination, keep=keep, log=lines.append, dry_run=True)
+    return lines
 
 
-def _current(mark: PublicationRecord) -> Publication:
-    assert mark.current is not None
-    return mark.current
-
-
-def _plan(
-    site: dict[str, SiteFile], place: OpenDestination, where: str, keep: int | None, now: datetime
-) -> PublicationPlan | PublicationRecord:
-    """The plan of a publication; the record at the destination when there is nothing to do."""
-    content = place.read(publications.RECORD)
-    if content is None and not place.is_empty():
+def _publish(
+    site: dict[str, SiteFile], destination: Destination, keep: int | None, log: Log, now: datetime, *, dry_run: bool
+) -> bool:
+    found = destination.read(RECORD)
+    if found is None and not destination.is_empty():
         raise LoadstoneError(
-            f"{where} holds files that Loadstone did not publish ({publications.RECORD} is missing); nothing was "
+            f"{destination.name} holds files that Loadstone did not publish ({RECORD} is missing); nothing was "
             "changed. Choose an empty destination, or a folder (prefix) of this one"
         )
-    mark = publications.read_record(content, where) if content is not None else PublicationRecord()
-    digest, current = files.digest(site), mark.current
-    # After one that was killed, entry documents may lead elsewhere.
-    if current and current.site == digest and mark.pending is None:
-        return mark
-    publication = _publication(mark, site, digest, now)
-    folder = publications.folder(publication.moment)
+    record = PublicationRecord() if found is None else publications.read_record(found, destination.name)
+    digest, current = files.digest(site), record.current
+    # After a killed publication, entry documents may lead elsewhere.
+    if current and current.site == digest and record.pending is None:
+        if not dry_run and (record.removing or record.ended):
+            destination.begin()
+            _remove_old(destination, record)
+            destination.finish("Remove old publications")
+        log(f"{destination.name} already has this site, published as {current.moment}")
+        return False
+    publication = _publication(record, site, digest, now)
     pages = [name for name in site if name.endswith(".html")]
-    _refuse_taken(place, where, {*pages, publications.INDEX} - mark.entries.keys())
-    begun = publications.begun(mark, publication, pages)
-    return PublicationPlan(
-        read=content,
-        begun=begun,
-        publication=publication,
-        release=list(_release(site, place, folder, publications.folder(current.moment) if current else None)),
-        entries=[Write(page, publications.entry(page, publication.moment)) for page in pages],
-        after=publications.switched(begun, publication, pages, keep),
-    )
+    _check_not_taken(destination, {*pages, INDEX} - record.entries.keys())
+    begun = publications.begun(record, publication, pages)
+    after = publications.switched(begun, publication, pages, keep)
+    release = list(_release(site, destination, folder(publication.moment), folder(current.moment) if current else None))
+    for line in _described(destination.name, publication, release, after, every_file=dry_run):
+        log(line)
+    if not dry_run:
+        _carry_out(destination, found, begun, release, after)
+        log(f"published as {publication.moment}")
+    return True
 
 
-def _publication(mark: PublicationRecord, site: dict[str, SiteFile], digest: str, now: datetime) -> Publication:
+def _publication(record: PublicationRecord, site: dict[str, SiteFile], digest: str, now: datetime) -> Publication:
     """The one that was being transferred, if it is of this site; else a new one."""
-    if mark.pending and mark.pending.site == digest:
-        return mark.pending
-    taken = [each.moment for each in mark.publications] + ([mark.pending.moment] if mark.pending else [])
-    moment = publications.new_moment([*taken, *mark.removing], digest, now)
+    if record.pending and record.pending.site == digest:
+        return record.pending
+    taken = [former.moment for former in record.publications] + ([record.pending.moment] if record.pending else [])
+    moment = publications.new_moment([*taken, *record.removing], digest, now)
     return Publication(moment, digest, len(site), sum(file.size for file in site.values()))
 
 
-def _refuse_taken(place: OpenDestination, where: str, names: Collection[str]) -> None:
-    """What lies at a name that we are about to write, without our having put it there, is somebody else's."""
-    if taken := sorted(place.present(names) - _written_by_us(place, names)):
+def _check_not_taken(destination: Destination, names: Iterable[str]) -> None:
+    """Raises LoadstoneError when one of these files is there and Loadstone has not written it."""
+    taken = sorted(name for name, content in _contents(destination, names).items() if SIGNATURE not in content)
+    if taken:
         raise LoadstoneError(
-            f"{where} has a file {taken[0]} that Loadstone did not publish at the address of a page; nothing was "
-            "changed. Move that file away"
+            f"{destination.name} has a file {taken[0]} that Loadstone did not publish at the address of a page; "
+            "nothing was changed. Move that file away"
         )
 
 
-def _written_by_us(place: OpenDestination, names: Collection[str]) -> set[str]:
-    """Those of these files that are there and that a publication has written."""
-    return {name for name in place.present(names) if b"Made by Loadstone" in (place.read(name) or b"")}
+def _contents(destination: Destination, names: Iterable[str]) -> dict[str, bytes]:
+    """The contents of those of these files that are there."""
+    read = each(lambda name: (name, destination.read(name)), names)
+    return {name: content for name, content in read if content is not None}
 
 
-def _release(site: dict[str, SiteFile], place: OpenDestination, folder: str, old: str | None) -> Iterator[Write]:
-    """The files of a publication that its folder lacks; unchanged ones are copied there from the former one."""
-    there = place.sizes(folder)
-    known = publications.read_files(place.read(f"{old}/{publications.FILES}")) if old else {}
+def _release(site: dict[str, SiteFile], destination: Destination, new: str, old: str | None) -> Iterator[Write]:
+    """The files that the folder of a publication still misses; unchanged ones are copied there from the last one."""
+    there = destination.sizes(new)
+    known = publications.read_files(destination.read(f"{old}/{publications.FILES}")) if old else {}
     for name, file in site.items():
-        target = f"{folder}/{name}"
+        target = f"{new}/{name}"
         if there.get(target) == file.size:
             continue
         if old and known.get(name) == file.sha256:
             yield Write(target, copy_of=f"{old}/{name}")
         else:
             yield Write(target, file.path)
-    yield Write(
-        f"{folder}/{publications.FILES}", publications.write_files({name: file.sha256 for name, file in site.items()})
+    listed = publications.write_files({name: file.sha256 for name, file in site.items()})
+    yield Write(f"{new}/{publications.FILES}", listed)
+
+
+def _described(
+    where: str, publication: Publication, release: Sequence[Write], after: PublicationRecord, *, every_file: bool
+) -> Iterator[str]:
+    """What will be done, for people."""
+    sent = [write for write in release if write.copy_of is None]
+    yield f"{where}: a publication of {counted(publication.files, 'file')} as {publication.moment}"
+    yield (
+        f"  {counted(len(sent), 'file')} to transfer ({megabytes(sum(write.size for write in sent))}), "
+        f"{counted(len(release) - len(sent), 'file')} to copy from the last publication"
     )
+    if every_file:
+        yield from (f"    {write.name.removeprefix(f'{folder(publication.moment)}/')}" for write in sent)
+    yield from (f"  {folder(moment)} to remove" for moment in after.removing)
 
 
-def _carry_out(plan: PublicationPlan, place: OpenDestination, where: str) -> None:
-    place.begin()
-    if place.read(publications.RECORD) != plan.read:
-        raise LoadstoneError(f"somebody else has just published to {where}; try again")
-    pending = publications.write_record(plan.begun)
-    if plan.read != pending:
-        place.write([Write(publications.RECORD, pending)])
-    place.write(plan.release)
-    if place.read(publications.RECORD) != pending:
+def _carry_out(
+    destination: Destination,
+    found: bytes | None,
+    begun: PublicationRecord,
+    release: Sequence[Write],
+    after: PublicationRecord,
+) -> None:
+    """Transfer, make current, remove; `found` is the record there, as it was read."""
+    destination.begin()
+    if destination.read(RECORD) != found:
+        raise LoadstoneError(f"somebody else has just published to {destination.name}; try again")
+    pending = publications.write_record(begun)
+    if found != pending:
+        destination.write([Write(RECORD, pending)])
+    destination.write(release)
+    if destination.read(RECORD) != pending:
         raise LoadstoneError(
-            f"somebody else is publishing to {where}, so this publication was not made current; try again"
+            f"somebody else is publishing to {destination.name}, so this publication was not made current; try again"
         )
-    place.write([*plan.entries, Write(publications.INDEX, publications.index(plan.after.publications))])
-    place.write([Write(publications.RECORD, publications.write_record(plan.after))])
-    _clear(place, plan.after)
-    place.finish(f"Publish {counted(plan.publication.files, 'file')} as {plan.publication.moment}")
+    publication = after.publications[-1]
+    entries = [
+        Write(page, publications.entry(page, moment))
+        for page, moment in after.entries.items()
+        if moment == publication.moment
+    ]
+    destination.write([*entries, Write(INDEX, publications.index(after.publications))])
+    destination.write([Write(RECORD, publications.write_record(after))])
+    _remove_old(destination, after)
+    destination.finish(f"Publish {counted(publication.files, 'file')} as {publication.moment}")
 
 
-def _finish_clearing(place: OpenDestination, mark: PublicationRecord) -> None:
-    if mark.removing or mark.ended:
-        place.begin()
-        _clear(place, mark)
-        place.finish("Remove old publications")
-
-
-def _clear(place: OpenDestination, mark: PublicationRecord) -> None:
-    """Remove what nothing leads to, also after one that was killed while doing so."""
-    if not (mark.removing or mark.ended):
+def _remove_old(destination: Destination, record: PublicationRecord) -> None:
+    """Remove what nothing leads to, also what a killed publication left."""
+    if not (record.removing or record.ended):
         return
-    place.remove([], sorted(_written_by_us(place, mark.ended)))
-    place.remove([publications.folder(moment) for moment in mark.removing], [])
-    place.write([Write(publications.RECORD, publications.write_record(publications.settled(mark)))])
-
-
-def _summary(plan: PublicationPlan, where: str) -> str:
-    sent = plan.transferred
-    return (
-        f"{where}: {counted(len(sent), 'file')} to transfer ({megabytes(sum(write.size for write in sent))}), "
-        f"{counted(len(plan.release) - len(sent), 'file')} as they are there"
-    )
+    ended = _contents(destination, record.ended)
+    destination.remove([], sorted(page for page, content in ended.items() if SIGNATURE in content))
+    destination.remove(map(folder, record.removing), [])
+    destination.write([Write(RECORD, publications.write_record(publications.settled(record)))])
 
 
 def configured_destination(declared: Mapping[str, Any] | None) -> Destination:
@@ -214,6 +190,4 @@ def configured_destination(declared: Mapping[str, Any] | None) -> Destination:
     given = {key: value for key, value in declared.items() if key not in ("to", "keep")}
     if declared["to"] == "folder":
         return Folder(Path(given["path"]).expanduser())
-    if declared["to"] == "branch":
-        return Branch(**{"remote": "origin", "branch": "gh-pages"} | given)
-    return Bucket(**given)
+    return Branch(**given) if declared["to"] == "branch" else Bucket(**given)
