@@ -45,7 +45,7 @@ PYTEST := $(RUN) pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder 
 test: setup browser cluster storage generators ## Run the tests
 	@$(PYTEST) -m "not long"
 
-test-long: setup browser cluster storage generators schedulers ## Run the tests that take long: kills, simulations, schedulers
+test-long: setup browser cluster storage generators schedulers ## Run the tests that take long: kills, simulations, sweeps of a cluster, schedulers
 	@$(PYTEST) -m long
 
 bench: setup browser ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign

@@ -46,11 +46,14 @@ LONGEST = (
 )
 # Attacks of one machine wait for each other: spread among files that compute.
 ATTACKING = ("workflow", "collect", "faults", "scheduler", "docs/test_own_sweep")
-# Loops of minutes, simulations of many pages, real schedulers: `make test-long`; `make test` leaves them out.
+# Loops of minutes, simulations of many pages, archives that are analysed twice or as a whole, sweeps of a cluster, real
+# schedulers: `make test-long`; `make test` leaves them out.
 LONG = (
     "scheduler",
+    "reproduction",
     "workflow/test_kill",
-    "workflow/test_cluster_safety",
+    "workflow/test_reproducible",
+    "workflow/test_cluster",
     "publish/site/test_killed",
     "publish/bucket/test_killed",
     "tables/test_memory",
