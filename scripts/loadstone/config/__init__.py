@@ -14,29 +14,11 @@ from urllib.parse import urlsplit
 from loadstone.archive import parse_timestamp
 from loadstone.config import load_shapes, redact
 from loadstone.config.variants import Variants, cycle
-from loadstone.config.yaml_files import read_yaml, validate
+from loadstone.config.yaml_files import fill_defaults, read_yaml, validate
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import STATISTICS
 
-# Tags of the catalogue that leave runs out unless the configuration says otherwise.
-EXCLUDING = ("FAILED", "INVALID", "INCONSISTENT")
-
-_ANALYSIS: dict[str, Any] = {"margin": "5%", "confidence": 0.95, "lag_limit": {}}
-_LAG_LIMIT = {"time": "2ms", "share": "10%", "apart": "10ms"}
-_GATE = {
-    "reference": "previous",
-    "candidate": "newest",
-    "statistics": ["p50", "p99", "error_fraction"],
-    "ratio": 1.1,
-    "error_fraction": "1%",
-    "runs": 3,
-    "cannot_tell": "pass",
-    "overrides": [],
-}
-
-GATE_FILE = "gate.json"  # below the folder of reports: the outcome of the last gate
-
-_BUNDLE = {"path": "results/bundle.zip"}
+GATE_FILE = "gate.json"  # in the reports folder: the outcome of the last gate
 
 # Sections that tables depend on, besides variants, catalogue and comparisons.
 SETTINGS = ("analysis", "tags")
@@ -45,7 +27,7 @@ CONFIG = Path("config/config.yaml")
 
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate the merged configuration and fill in what may be left out. Raises LoadstoneError."""
+    """Validate the merged configuration and fill in the schema's defaults. Raises LoadstoneError."""
     try:
         checked: dict[str, Any] = json.loads(json.dumps(config, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -56,13 +38,9 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     if checked.get("host", "") is None:
         del checked["host"]
     validate(checked, "config.schema.json", "the configuration (config/config.yaml and --config)", CONFIG)
-    checked["tags"] = {"exclude": list(EXCLUDING), "include": []} | checked.get("tags", {})
-    checked["analysis"] = _ANALYSIS | checked.get("analysis", {})
-    checked["gate"] = _GATE | checked.get("gate", {})
-    _check_gate(checked["gate"])
-    checked["bundle"] = _BUNDLE | checked.get("bundle", {})
-    checked["verify"] = checked.get("verify", "")
+    fill_defaults(checked, "config.schema.json")
     checked["host"] = checked.get("host") or socket.gethostname()
+    _check_gate(checked["gate"])
     _check_places(checked)
     _check_no_passwords(checked)
     if "sweep" in checked:
@@ -71,7 +49,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_gate(gate: Mapping[str, Any]) -> None:
-    """A timestamp is what folders are named: one that is no time would silently name none."""
+    """A timestamp names a folder, so one that is not a time would silently match none."""
     if unknown := [name for name in gate["statistics"] if name not in STATISTICS]:
         raise LoadstoneError(f"the configuration: gate.statistics: {unknown[0]!r} is none of {', '.join(STATISTICS)}")
     words = ("previous", "newest", "best of last ")
@@ -90,27 +68,27 @@ def _check_gate(gate: Mapping[str, Any]) -> None:
 
 
 def share(declared: str | float) -> float:
-    """A share as people write it, ``5%`` or ``0.05``."""
+    """A declared share, ``5%`` or ``0.05``, as a number."""
     return float(declared.removesuffix("%")) / 100 if isinstance(declared, str) else float(declared)
 
 
 def lag_limit(config: Mapping[str, Any]) -> dict[str, float]:
-    """From which send lag on a run is limited by its generator: fields of `tables.sending.LagLimit`."""
-    declared = _LAG_LIMIT | config["analysis"]["lag_limit"]
+    """The send lag from which a run is limited by its generator: fields of `LagLimit`."""
+    declared = config["analysis"]["lag_limit"]
     times = {f"{name}_ns": load_shapes.seconds(declared[name]) * 1e9 for name in ("time", "apart")}
     return times | {"share": share(declared["share"])}
 
 
 def limits(config: Mapping[str, Any]) -> dict[str, int]:
-    """How often failed runs are tried again, and how many failures in a row stop a sweep."""
+    """How often failed runs are retried, and how many failures in a row stop a sweep."""
     sweep = config.get("sweep", {})
     return {"retries": sweep.get("retries", 1), "give_up_after": sweep.get("give_up_after", 3)}
 
 
 def _check_places(config: Mapping[str, Any]) -> None:
-    """Archive, tables and site must not lie in one another: what is derived is also removed again.
+    """Archive, tables and site must not contain each other, because derived files are also removed.
 
-    What is published goes elsewhere, and a bundle lies beside what it holds.
+    Publications and bundles must be outside of all of them.
     """
     folders = {key: Path(config[key]).resolve() for key in ("archive", "tables", "reports")}
     for (one, inner), (other, outer) in permutations(folders.items(), 2):
@@ -130,7 +108,7 @@ def _check_places(config: Mapping[str, Any]) -> None:
 
 
 def _check_no_passwords(config: Mapping[str, Any]) -> None:
-    """Where something is transferred to is not called by a password."""
+    """Addresses of destinations must not contain a user or password."""
     for name, key in (("publish", "remote"), ("publish", "endpoint"), ("storage", "endpoint")):
         address = config.get(name, {}).get(key, "")
         if redact.has_user(address) and not (key == "remote" and address.startswith("ssh://")):
@@ -163,7 +141,7 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         ]
     found += [f"  {where}: {_NO_USERS}" for where, url in _addresses(target) if redact.has_user(url)]
     found += [f"  sweep.{fault}" for fault in load_shapes.faults(sweep)]
-    if sweep.get("generator") == "serial":  # one after another, there is no program yet that draws headers
+    if sweep.get("generator") == "serial":  # no program that sends one after another can draw headers yet
         drawing = [name for name in sweep["variants"] if target["variants"].get(name, {}).get("draw")]
         found += [f"  target.variants.{name}.draw: needs another generator than serial" for name in drawing]
     if found:
@@ -199,36 +177,33 @@ def load_variants(path: Path = Path("config/variants.yaml")) -> Variants:
     """The variants' names, labels and colours. Raises LoadstoneError."""
     declared = read_yaml(path) or {}
     validate(declared, "variants.schema.json", str(path))
-    folders: dict[tuple[str, str], str] = {}
-    for app, variants in declared.items():
+    found = Variants(declared)
+    for app, variants in found.declared.items():
+        folders: dict[str, str] = {}
         for name, fields in variants.items():
-            for folder in {name, *(fields or {}).get("aliases", ())}:
-                if folders.setdefault((app, folder), name) != name:
-                    other = folders[app, folder]
+            for folder in {name, *fields.get("aliases", ())}:
+                if (other := folders.setdefault(folder, name)) != name:
                     raise LoadstoneError(
                         f"{path}: {app}: the folder name {folder!r} is claimed by both {other!r} and {name!r}"
                     )
-            _check_history(f"{path}: {app}: {name}", [former["until"] for former in (fields or {}).get("history", ())])
-    found = Variants(declared)
-    for app in declared:
+            _check_history(f"{path}: {app}: {name}", [former["until"] for former in fields.get("history", ())])
         _check_layers(f"{path}: {app}", found.over(app))
     return found
 
 
 def _check_layers(where: str, over: dict[str, tuple[str, ...]]) -> None:
     for name, belows in over.items():
-        for below in belows:
-            if below not in over:
-                raise LoadstoneError(
-                    f"{where}: {name}: over: {below!r} is not a canonical name of a variant of this app"
-                )
+        if unknown := [below for below in belows if below not in over]:
+            raise LoadstoneError(
+                f"{where}: {name}: over: {unknown[0]!r} is not a canonical name of a variant of this app"
+            )
     if circle := cycle(over):
         raise LoadstoneError(f"{where}: `over` is circular for these variants: {' over '.join(circle)}")
 
 
-def _check_history(where: str, untils: list[str]) -> None:
+def _check_history(where: str, ends: list[str]) -> None:
     instants = []
-    for text in untils:
+    for text in ends:
         if (instant := parse_timestamp(text)) is None:
             raise LoadstoneError(f"{where}: history: {text!r} is not an ISO 8601 time with an offset")
         instants.append(instant)

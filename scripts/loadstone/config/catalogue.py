@@ -1,6 +1,6 @@
-"""What people know of campaigns that the archive does not say: config/catalogue.yaml.
+"""The catalogue of campaigns (config/catalogue.yaml): what people know about them that the archive does not hold.
 
-Tags reach runs as rows of text: ``tag``, ``reason`` and patterns, matched by `loadstone.tables.exclusion`.
+Tags are rows of text: ``tag``, ``reason`` and patterns, which `loadstone.tables.exclusion` matches with runs.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -32,23 +32,21 @@ class Catalogue:
         self.apps = {app for app, _, _ in self.entries}
 
     def entry(self, key: Key) -> dict[str, Any]:
-        """What is known of a campaign; empty when it has no entry."""
+        """The entry of a campaign; empty when it has none."""
         return self.entries.get(key, {})
 
     def is_unlisted(self, key: Key) -> bool:
-        """Whether a campaign lacks an entry although its app is catalogued."""
+        """Whether a campaign has no entry although its app is catalogued."""
         return key[0] in self.apps and key not in self.entries
 
     def rows(self, key: Key) -> list[TagRow]:
-        """The tags that may concern runs of a campaign: its own, then those of parts of campaigns."""
-        found = [
-            {"tag": tag} | ({"reason": reason} if reason else {})
-            for tag, reason in self.entry(key).get("tags", {}).items()
-        ]
-        return found + [row for row in self.tagged if _may_concern(row, key)]
+        """The tags that may apply to runs of a campaign: its own, then those of parts of campaigns."""
+        own = self.entry(key).get("tags", {})
+        found = [{"tag": tag, "reason": reason} if reason else {"tag": tag} for tag, reason in own.items()]
+        return found + [row for row in self.tagged if _may_apply(row, key)]
 
     def about(self, key: Key, excluding: Collection[str]) -> dict[str, Any]:
-        """All that judging a campaign's runs depends on, and nothing else, so that other entries touch no table."""
+        """Everything that decides which runs of a campaign are valid; other entries of the catalogue change nothing."""
         rows = self.rows(key)
         return {
             "tags": rows,
@@ -58,21 +56,20 @@ class Catalogue:
         }
 
     def excluding(self, options: Mapping[str, Any]) -> list[str]:
-        """Tags that leave runs out: ``exclude`` without ``include`` of the configuration's ``tags``.
+        """Tags that exclude runs: ``exclude`` without ``include`` of the configuration's ``tags``.
 
-        Raises LoadstoneError for a tag that the catalogue does not know.
+        Raises LoadstoneError for a tag that the catalogue does not declare.
         """
         for name in ("exclude", "include"):
-            for tag in options.get(name, ()):
-                if tag not in self.tags:
-                    raise LoadstoneError(
-                        f"the configuration: tags.{name}: {tag!r} is not a tag of config/catalogue.yaml, "
-                        f"which knows {_listed(self.tags)}"
-                    )
+            if unknown := [tag for tag in options.get(name, ()) if tag not in self.tags]:
+                raise LoadstoneError(
+                    f"the configuration: tags.{name}: {unknown[0]!r} is not a tag of config/catalogue.yaml, "
+                    f"which knows {_listed(self.tags)}"
+                )
         return sorted(set(options.get("exclude", ())) - set(options.get("include", ())))
 
     def absent(self, present: Collection[Key]) -> list[str]:
-        """Entries and tags of campaigns that the archive does not hold, in words; one line for a whole app."""
+        """A sentence for each entry or tag of a campaign that the archive does not hold; only one for an absent app."""
         apps = {app for app, _, _ in present}
         gone = [key for key in self.entries if key not in present]
         found = [f"{'/'.join(key)} is in the catalogue, but not in the archive" for key in gone if key[0] in apps]
@@ -83,7 +80,7 @@ class Catalogue:
         found += [
             f"the catalogue tags {_where(row)} as {row['tag']}, which the archive does not hold"
             for row in self.tagged
-            if row["app"] in apps and not any(_may_concern(row, key) for key in present)
+            if row["app"] in apps and not any(_may_apply(row, key) for key in present)
         ]
         return found
 
@@ -91,7 +88,7 @@ class Catalogue:
 def load_catalogue(path: Path = Path("config/catalogue.yaml")) -> Catalogue:
     """Read and check the catalogue. Raises LoadstoneError that lists every fault.
 
-    A missing file is an error, too: runs that its tags leave out would silently be back.
+    A missing file is an error, too: otherwise runs that its tags exclude would silently be valid again.
     """
     declared = read_yaml(path)
     validate(declared, "catalogue.schema.json", str(path))
@@ -130,8 +127,8 @@ def _where(row: Mapping[str, Any]) -> str:
     return "/".join([row["app"], row["host"], row.get("pattern") or row["timestamp"]])
 
 
-def _may_concern(row: Mapping[str, Any], key: Key) -> bool:
-    """Whether a row of ``tagged`` can match a run of a campaign, as far as a pattern's literal start tells."""
+def _may_apply(row: Mapping[str, Any], key: Key) -> bool:
+    """Whether a row of ``tagged`` can match a run of a campaign, judging by the literal start of its pattern."""
     app, host, timestamp = key
     if (row["app"], row["host"]) != (app, host):
         return False

@@ -1,4 +1,4 @@
-"""What is compared with what (config/comparisons.yaml): campaigns, and what of them to leave out."""
+"""Declared comparisons (config/comparisons.yaml): their campaigns, and the runs to exclude."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from loadstone.config import share
 from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
 
-# What may be pooled when a comparison asks for it by name, and how a reader is told.
+# What a comparison may pool if it declares it by name -> the note on its page.
 ALLOWANCES = {
     "hosts": "runs of several hosts are pooled",
     "load_models": "open, closed and serial load stand side by side; no figure is of two of them",
@@ -23,9 +23,9 @@ ALLOWANCES = {
 
 @dataclass(frozen=True)
 class Fit:
-    """A straight line asked for, over `x`: ``rate``, or a label whose values are numbers.
+    """A declared linear fit over `x`: ``rate``, or a label whose values are numbers.
 
-    It is of what runs used (`of` cpu or memory, by the namespace or process `name`), or of a latency as reported.
+    `of` is ``cpu`` or ``memory``, of the namespace or process `name`, or a latency as reported by the tool.
     """
 
     x: str
@@ -34,7 +34,7 @@ class Fit:
 
     @property
     def unit(self) -> str:
-        """Of what is fitted."""
+        """The unit of the fitted quantity."""
         return {"cpu": "millicores", "memory": "MiB"}.get(self.of, "ms")
 
 
@@ -42,8 +42,8 @@ class Fit:
 class Comparison:
     """One entry. Empty `variants` or `rates` (requests/s) stand for all; `exclude` holds fnmatch patterns.
 
-    Without a `baseline` variant or a `margin` (a share) those of the configuration count. `declared` is the
-    entry itself.
+    Without a `baseline` variant or a `margin` (a share), those of the configuration apply. `declared` is the entry
+    itself.
     """
 
     id: str
@@ -61,18 +61,18 @@ class Comparison:
     declared: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def campaigns(self, root: Path) -> list[Campaign]:
-        """Every campaign that this may mean; those that the archive does not hold too."""
+        """Every campaign that is declared, whether the archive holds it or not."""
         return [Campaign(root, self.app, host, timestamp) for host in self.hosts for timestamp in self.timestamps]
 
     def takes(self, variant: str, rate: float) -> bool:
-        """Whether a cell is asked for. `variant` is its canonical name."""
+        """Whether a cell is part of the comparison. `variant` is its canonical name."""
         return (not self.variants or variant in self.variants) and (not self.rates or rate in self.rates)
 
     def excluding(self, source: str) -> str | None:
-        """The pattern that leaves a run out, if one does. `source` is the run's file relative to the archive.
+        """The pattern that excludes a run, if one does. `source` is the run's file relative to the archive.
 
-        A pattern is matched by fnmatch against ``<timestamp>/<rate>/<variant folder>/<file>``, where ``*`` crosses
-        ``/``; one that fits the run's results or its summary leaves out the run.
+        A pattern is matched by fnmatch against ``<timestamp>/<rate>/<variant folder>/<file>``, where ``*`` also matches
+        ``/``; one that matches the run's results or its summary excludes the run.
         """
         path = PurePosixPath(*PurePosixPath(source).parts[2:])
         run = path.name.partition(".")[0]
@@ -93,12 +93,11 @@ def load(path: Path = Path("config/comparisons.yaml")) -> list[Comparison]:
 
 def from_config(entry: Mapping[str, Any]) -> Comparison:
     """One decoded entry that fits the schema."""
-    hosts = [entry["host"]] if isinstance(entry["host"], str) else entry["host"]
     return Comparison(
         id=entry["id"],
         title=entry["title"],
         app=entry["app"],
-        hosts=tuple(hosts),
+        hosts=(entry["host"],) if isinstance(entry["host"], str) else tuple(entry["host"]),
         timestamps=tuple(entry["timestamps"]),
         exclude=tuple(entry.get("exclude", ())),
         variants=tuple(entry.get("variants", ())),
@@ -112,13 +111,13 @@ def from_config(entry: Mapping[str, Any]) -> Comparison:
 
 
 def _fit(entry: Mapping[str, str]) -> Fit:
-    """CPU and memory are of something, latencies are not."""
-    used = entry["of"] in ("cpu", "memory")
-    return Fit(entry["x"], entry["of"], entry.get("name", "TOTAL") if used else None)
+    """CPU and memory have a name, latencies do not."""
+    has_name = entry["of"] in ("cpu", "memory")
+    return Fit(entry["x"], entry["of"], entry.get("name", "TOTAL") if has_name else None)
 
 
 def _check_ids(found: Collection[Comparison], path: Path) -> None:
-    """Ids name files, also where a file system does not tell capitals from small letters."""
+    """Ids name files, also in file systems that ignore case."""
     taken: dict[str, str] = {}
     for comparison in found:
         other = taken.setdefault(comparison.id.casefold(), comparison.id)

@@ -1,18 +1,17 @@
 """The stages that a declared sweep gives to each run."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone.archive.metadata import parse_duration
 from loadstone.archive.stages import TEST, WARMUP, Stage, integral, steps, ticks
 
-# As long as k6 leaves users the time for their iterations.
+# k6's limit of the time that users have for their iterations.
 _LONGEST = "10m"
 
 
 def loads(sweep: Mapping[str, Any]) -> Sequence[float]:
-    """What a sweep's folders stand for: requests per second, or numbers of users."""
+    """The loads of a sweep, one folder each: requests per second, or numbers of users."""
     found: Sequence[float] = sweep["users"] if "users" in sweep else sweep["rates"]
     return found
 
@@ -36,15 +35,17 @@ def planned(sweep: Mapping[str, Any], load: float) -> list[Stage]:
 
 
 def measured_duration(sweep: Mapping[str, Any]) -> str:
-    """How long the measured stage lasts, as it was declared."""
-    if "shape" in sweep:
-        named = [stage for stage in sweep["shape"] if stage.get("measured")]
-        return str((named or sweep["shape"][-1:])[0]["duration"])
-    return str(sweep.get("duration", _LONGEST))
+    """The declared duration of the measured stage."""
+    return str(_measured(sweep["shape"])["duration"] if "shape" in sweep else sweep.get("duration", _LONGEST))
+
+
+def _measured(shape: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The stage that is declared to be measured, by default the last."""
+    return next((stage for stage in shape if stage.get("measured")), shape[-1])
 
 
 def requests_each(sweep: Mapping[str, Any]) -> int:
-    """Requests that a user makes in one iteration."""
+    """Requests that a user sends in one iteration."""
     return int(sweep.get("script", {}).get("requests", 1))
 
 
@@ -65,25 +66,22 @@ def _of_users(sweep: Mapping[str, Any], users: int) -> list[Stage]:
 
 
 def _of_shape(sweep: Mapping[str, Any], load: float) -> list[Stage]:
-    shape = sweep["shape"]
-    named = [stage["name"] for stage in shape if stage.get("measured")]
-    measured = named[0] if named else shape[-1]["name"]
     return [
         Stage(
             stage["name"],
             seconds(stage["duration"]),
-            rate=rate_of(stage["rate"], load),
-            to=rate_of(stage.get("to", stage["rate"]), load),
-            measured=stage["name"] == measured,
+            rate=_rate(stage["rate"], load),
+            to=_rate(stage.get("to", stage["rate"]), load),
+            measured=stage is _measured(sweep["shape"]),
         )
-        for stage in shape
+        for stage in sweep["shape"]
     ]
 
 
-def rate_of(declared: str | float, load: float) -> float:
+def _rate(declared: str | float, load: float) -> float:
     """Requests per second of a declared rate: a number, or a share of the sweep's rate (``50%``)."""
-    if isinstance(declared, str) and (match := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)%", declared)):
-        return round(float(match[1]) * load / 100, 9)
+    if isinstance(declared, str):
+        return round(float(declared.removesuffix("%")) * load / 100, 9)
     return float(declared)
 
 
@@ -93,12 +91,12 @@ def warmup_rate(rate: float, warmup: Mapping[str, Any]) -> int:
 
 
 def seconds(duration: str | None) -> float:
-    """Of a checked duration; 0 for none."""
+    """The seconds of a checked duration; 0 for none."""
     return parse_duration(duration) or 0.0
 
 
 def faults(sweep: Mapping[str, Any]) -> list[str]:
-    """What contradicts itself in a sweep's load: a key and why, each."""
+    """Contradictions in a sweep's load: a key and why, each."""
     generator = sweep.get("generator", "vegeta")
     found = [f"{key}: {why}" for key, why in _misplaced(sweep, generator)]
     if found:
@@ -125,7 +123,7 @@ def faults(sweep: Mapping[str, Any]) -> list[str]:
 
 
 def _sharing_faults(sweep: Mapping[str, Any], load: float, requests: int) -> Iterator[str]:
-    """Of generators and connections that share so many requests."""
+    """Faults of the numbers of generators and connections that share the requests."""
     number = sweep.get("generators", 1)
     if requests < number > 1:
         yield f"generators: {number} generators have {requests} requests to send at {load} requests/s; each needs one"
@@ -135,7 +133,7 @@ def _sharing_faults(sweep: Mapping[str, Any], load: float, requests: int) -> Ite
         yield f"connections: {connections} can't be shared evenly by {number} generators"
 
 
-# Keys that one generator alone has.
+# Keys that only one generator has.
 _OF_ONE = {
     "generators": ("vegeta", "share the load of vegeta"),
     "connections": ("vegeta", "are those of vegeta"),
@@ -144,7 +142,7 @@ _OF_ONE = {
 
 
 def _misplaced(sweep: Mapping[str, Any], generator: str) -> list[tuple[str, str]]:
-    """Keys that are missing, or that another one leaves no room for."""
+    """Keys that are missing, or that can't be combined with another."""
     found = []
     if ("users" in sweep) == ("rates" in sweep):
         found.append(("rates", "either rates (requests per second) or users (who wait for answers) are needed"))

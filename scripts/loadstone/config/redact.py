@@ -1,4 +1,4 @@
-"""What is never written down or shown: credentials in addresses, and in headers and variables named after them."""
+"""Removing credentials before anything is recorded or shown: in addresses, headers and environment variables."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ _SECRET = re.compile(
 )
 _MARK = "redacted"
 _MARKED = re.compile(rf"{_MARK} [0-9a-f]{{16}}")
-_ROUNDS = 100_000  # a short password must not be guessed from its mark
+_ROUNDS = 100_000  # so that a short password can't be guessed from its mark
 
 
 def is_secret(name: str) -> bool:
@@ -33,7 +33,7 @@ def text(content: str) -> str:
 
 @lru_cache(maxsize=1000)
 def mark(name: str, value: str) -> str:
-    """What stands for a credential in the archive: the same for equal ones of one name. A mark stands for itself."""
+    """The mark of a credential in the archive: equal for equal values of one name. A mark is returned unchanged."""
     if _MARKED.fullmatch(value):
         return value
     digest = hashlib.pbkdf2_hmac("sha256", value.encode("utf-8", "surrogatepass"), name.lower().encode(), _ROUNDS)
@@ -43,7 +43,7 @@ def mark(name: str, value: str) -> str:
 def marked(values: Mapping[str, Any]) -> dict[str, Any]:
     """Headers or variables (values are texts or lists of texts) with a mark in place of each credential.
 
-    A text that holds an address with a user is one, whatever its name.
+    An address with a user is a credential, whatever its name.
     """
 
     def change(name: str, value: str) -> str:
@@ -53,7 +53,7 @@ def marked(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for readers: credentials, and their marks, become a word, and users of addresses are cut out."""
+    """The same for pages: credentials and their marks become one word, and users are removed from addresses."""
 
     def change(name: str, value: str) -> str:
         return f"({_MARK})" if is_secret(name) or _MARKED.fullmatch(value) else text(value)

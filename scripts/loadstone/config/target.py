@@ -1,28 +1,29 @@
-"""What the configuration declares about a target and its requests, what is recorded of that, and whether it changed.
+"""The declaration of a target and its requests, as it is recorded in the archive, and changes of it.
 
-The archive holds each cell's request, expected answer, commands, environments and the digests of the files they name,
-so that a change since a campaign was opened can be named. Credentials are recorded as marks (`redact.mark`).
+The archive holds each cell's request, expected response, commands, environments and the digests of the files they
+name, so that a message can say what has changed since a campaign was opened. Credentials are recorded as marks
+(`redact.mark`).
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from loadstone import archive
 from loadstone.archive import Cell, metadata
 from loadstone.config import redact
 from loadstone.errors import LoadstoneError
 
 
 def identity(target: Mapping[str, Any], variants: Sequence[str]) -> dict[str, Any]:
-    """What decides which server answers, per variant: see `variant_identity`."""
+    """`variant_identity` by variant."""
     return {name: variant_identity(target, name) for name in variants}
 
 
 def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """Request, expected answer, and what is measured: processes on this machine, or deployments of a cluster."""
+    """Request, expected response, and what is measured: processes on this machine, or deployments of a cluster."""
     declared = target["variants"][variant]
     found = {"kind": target["kind"], "request": request(declared), "expect": declared["expect"]}
     if target["kind"] == "local":
@@ -34,15 +35,12 @@ def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
 
 
 def _processes_identity(target: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Commands and environments of a variant's processes; files named in a command count by content."""
+    """Commands and environments of a variant's processes, and the digests of files named in a command."""
     processes = {name: target["processes"][name] for name in declared.get("processes", [])}
     commands = {name: process["command"] for name, process in processes.items()}
-    files = {}
-    for command in commands.values():
-        for argument in command:
-            for text in (argument, argument.partition("=")[2]):
-                if (content := _file_digest(text)) is not None:
-                    files[text] = content
+    arguments = chain.from_iterable(commands.values())
+    named = {text: _file_digest(text) for argument in arguments for text in (argument, argument.partition("=")[2])}
+    files = {text: digest for text, digest in named.items() if digest is not None}
     environments = {name: process["environment"] for name, process in processes.items() if "environment" in process}
     return {"commands": commands, "files": files} | ({"environments": environments} if environments else {})
 
@@ -62,12 +60,16 @@ def request(declared: Mapping[str, Any]) -> dict[str, Any]:
         given["Host"] = [declared["url"].split("/")[2].rpartition("@")[2]]
     found = {"method": declared.get("method", "GET"), "url": declared["url"], "header": given}
     if drawn := drawn_values(declared):
-        found["draw"] = {name: recorded_values(name, values) for name, values in drawn.items()}
+        # Only a mark is recorded, which shows whether the values have changed.
+        found["draw"] = {
+            name: {"values": len(values), "mark": redact.mark(name, "\n".join(values))}
+            for name, values in drawn.items()
+        }
     return found | ({"body": declared["body"]} if "body" in declared else {})
 
 
 def sent(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """The request that checks which server answers: with the first of the values that are drawn."""
+    """The request of the identity check, with the first of the values that are drawn."""
     first = {name: [values[0]] for name, values in drawn_values(declared).items()}
     found = request(declared)
     return found | {"header": found["header"] | first}
@@ -88,14 +90,14 @@ def replicas_for(declared: int | Mapping[str, int], host: str) -> int:
 
 
 def identity_digest(target: Mapping[str, Any], variant: str) -> str:
-    """What ``target.identity`` in a cell's metadata must equal for its runs to be collected now."""
+    """The digest that ``target.identity`` in a cell's metadata must equal for its runs to be collected now."""
     return digest(recordable(variant_identity(target, variant)))
 
 
 def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str) -> list[str]:
-    """What has changed since the campaign was opened, one phrase each; empty when its runs are comparable."""
+    """Changes since the campaign was opened, one phrase each; empty when its runs are comparable."""
     now = variant_identity(target, variant)
-    # Before credentials were kept out of the archive, the digest was of the identity as it is.
+    # Older versions recorded credentials as they are, and the digest of that.
     if planned.target.get("identity") in (identity_digest(target, variant), digest(now)):
         return []
     recorded = {**planned.target, "request": planned.request}
@@ -104,23 +106,25 @@ def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str)
 
 def check_declared(cells: Iterable[Cell], target: Mapping[str, Any]) -> None:
     """Raise LoadstoneError unless the variants of planned cells are declared as when their campaigns were opened."""
-    faults: dict[str, None] = {}
-    for cell in cells:
-        variant, give_up = cell.variant_dir, f"touch '{cell.campaign.path / archive.ABANDONED}'"
-        if variant not in target.get("variants", {}):
-            faults[
-                f"{cell.campaign}: the configuration declares no target variant {variant!r}, which is planned. "
-                f"Declare it, or give the campaign up: {give_up}"
-            ] = None
-        elif phrases := changes(metadata.read(cell.path / archive.METADATA), target, variant):
-            faults[
-                f"{cell.campaign}: the target variant {variant!r} has changed since the campaign was opened, so "
-                "its runs would not be comparable:\n"
-                + "".join(f"  {phrase}\n" for phrase in phrases)
-                + f"Put that back, or give the campaign up ({give_up}) and open a new one"
-            ] = None
-    if faults:
+    if faults := dict.fromkeys(_declaration_faults(cells, target)):
         raise LoadstoneError("\n".join(faults))
+
+
+def _declaration_faults(cells: Iterable[Cell], target: Mapping[str, Any]) -> Iterator[str]:
+    for cell in cells:
+        campaign, variant = cell.campaign, cell.variant_dir
+        if variant not in target.get("variants", {}):
+            yield (
+                f"{campaign}: the configuration declares no target variant {variant!r}, which is planned. "
+                f"Declare it, or give the campaign up: {campaign.give_up_command}"
+            )
+        elif phrases := changes(metadata.read_cell(cell), target, variant):
+            yield (
+                f"{campaign}: the target variant {variant!r} has changed since the campaign was opened, so its runs "
+                "would not be comparable:\n"
+                + "".join(f"  {phrase}\n" for phrase in phrases)
+                + f"Put that back, or give the campaign up ({campaign.give_up_command}) and open a new one"
+            )
 
 
 def digest(content: object) -> str:
@@ -128,7 +132,7 @@ def digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-# What a cell's metadata holds of the declared sweep.
+# Keys of the declared sweep -> keys of a cell's metadata.
 _PLAN = {
     "sweep.runs": ("runs",),
     "sweep.duration": ("testOptions", "duration"),
@@ -156,10 +160,8 @@ def recordable(identity: Mapping[str, Any]) -> dict[str, Any]:
     if "environments" in identity:
         found["environments"] = {name: redact.marked(values) for name, values in identity["environments"].items()}
     if "changes" in identity.get("cluster", {}):
-        found["cluster"] = {
-            **identity["cluster"],
-            "changes": list(map(_recordable_change, identity["cluster"]["changes"])),
-        }
+        changed = [_recordable_change(change) for change in identity["cluster"]["changes"]]
+        found["cluster"] = identity["cluster"] | {"changes": changed}
     return found
 
 
@@ -168,7 +170,7 @@ def _recordable_change(change: Mapping[str, Any]) -> dict[str, Any]:
     return {**redact.inside(change, redact.marked), **({"env": env} if env else {})}
 
 
-# Parts of an identity by name, as a message names them. For these files, metadata hold only digests.
+# How messages call these parts of an identity. Of files, metadata have only digests.
 _FILE = "the content of the file"
 _NAMED_PARTS = {
     "commands": "the command of the process",
@@ -178,21 +180,21 @@ _NAMED_PARTS = {
 
 
 def identity_changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between a recorded identity (``request`` and the parts of ``target``) and the current one."""
+    """Differences between a recorded identity (``request`` and the parts of ``target``) and the current one."""
     try:
-        was = recordable(recorded)  # an older Loadstone recorded credentials as they were
+        was = recordable(recorded)  # older versions recorded credentials as they are
     except (AttributeError, KeyError, TypeError):  # metadata of another form
         was = dict(recorded)
-    recorded_parts = {part: value for part, value in recordable(now).items() if was.get(part) is not None}
     return [
         phrase
-        for part, value in recorded_parts.items()
+        for part, value in recordable(now).items()
+        if was.get(part) is not None
         for phrase in _differences(_NAMED_PARTS.get(part, part), was[part], value)
     ]
 
 
 def _differences(key: str, was: Any, now: Any) -> Iterator[str]:
-    """What differs between plain values, one phrase each."""
+    """Differences between plain values, one phrase each."""
     if isinstance(was, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*was, *now)):
             separator = " " if key in _NAMED_PARTS.values() else "."
@@ -204,7 +206,7 @@ def _differences(key: str, was: Any, now: Any) -> Iterator[str]:
 
 
 def plan_changes(was: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str], Any]) -> list[str]:
-    """What differs in the sweep, not the target, between two plans: metadata by cell (rate, variant)."""
+    """Differences of the sweep, not the target, between two plans: metadata by cell (rate, variant)."""
     phrases = []
     for kind, position in (("rates", 0), ("variants", 1)):
         before, after = ({key[position] for key in plan} for plan in (was, now))
@@ -237,9 +239,9 @@ _MODULES = (".js", ".mjs", ".cjs", ".ts")
 
 
 def drawn_values(declared: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Headers whose value is drawn at random for each request, with the values: one per line of a file.
+    """The headers whose value is drawn at random for each request -> their values, the lines of a file.
 
-    Raises LoadstoneError when there are none.
+    Raises LoadstoneError when a file has none.
     """
     found = {}
     for name, source in declared.get("draw", {}).items():
@@ -254,26 +256,21 @@ def drawn_values(declared: Mapping[str, Any]) -> dict[str, list[str]]:
     return found
 
 
-def recorded_values(name: str, values: Sequence[str]) -> dict[str, Any]:
-    """What is recorded about the values: how many, and a mark that shows whether they changed; never the values."""
-    return {"values": len(values), "mark": redact.mark(name, "\n".join(values))}
-
-
 def recorded_script(declared: Mapping[str, Any], files: Iterable[str] = ()) -> dict[str, Any]:
-    """A user's own script as it is recorded: content and digest, and what is given to it, without credentials.
+    """A user's own script as it is recorded: content and digest, and its variables, without credentials.
 
-    `files` are what else it reads, relative to its folder: modules are recorded in the same way; other files may
+    `files` are the files that it reads, relative to its folder: modules are recorded in the same way; other files may
     hold credentials, so only a mark is recorded. Raises LoadstoneError when one can't be read.
     """
     path = Path(declared["file"])
-    found = {"file": declared["file"]} | _module(path, declared["file"])
+    found = {"file": declared["file"]} | _recorded_file(path, declared["file"], is_module=True)
     found["environment"] = redact.marked(declared.get("environment", {}))
-    read = {name: _module(path.parent / name, name) if _is_module(name) else _opened(path, name) for name in files}
+    read = {name: _recorded_file(path.parent / name, name, is_module=Path(name).suffix in _MODULES) for name in files}
     return found | ({"files": read} if read else {})
 
 
 def script_changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two scripts as `recorded_script` gives them, one phrase each."""
+    """Differences between two scripts as `recorded_script` returns them, one phrase each."""
     if not was or not now:
         return ["sweep.script"] if was or now else []
     phrases = [f"sweep.script.{name}" for name in ("file", "environment") if was.get(name) != now.get(name)]
@@ -286,26 +283,13 @@ def script_changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _is_module(name: str) -> bool:
-    return Path(name).suffix in _MODULES
-
-
-def _module(path: Path, name: str) -> dict[str, str]:
-    content = _content(path, name)
+def _recorded_file(path: Path, name: str, *, is_module: bool) -> dict[str, str]:
     try:
-        return {"sha256": hashlib.sha256(content).hexdigest(), "content": content.decode()}
-    except ValueError:
-        raise LoadstoneError(f"the script {name} can't be read: it is not text") from None
-
-
-def _opened(script_file: Path, name: str) -> dict[str, str]:
-    digest = hashlib.sha256(_content(script_file.parent / name, name)).hexdigest()
-    return {"mark": redact.mark(name, digest)}
-
-
-def _content(path: Path, name: str) -> bytes:
-    try:
-        return path.read_bytes()
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        return {"sha256": digest, "content": content.decode()} if is_module else {"mark": redact.mark(name, digest)}
+    except UnicodeDecodeError:
+        reason = "it is not text"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not a valid file name"
-        raise LoadstoneError(f"the script {name} can't be read: {reason}") from None
+    raise LoadstoneError(f"the script {name} can't be read: {reason}")

@@ -1,4 +1,4 @@
-"""Variants as readers know them (config/variants.yaml): canonical name, label, order and colour of a folder name.
+"""Variants as declared in config/variants.yaml: canonical name, label, order and colour of a folder name.
 
 Variants that are built upon each other (`over`) form layers: `VariantGraph`.
 """
@@ -19,7 +19,7 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#0
 
 @dataclass(frozen=True)
 class Style:
-    """How one variant is shown; `pattern` tells those of one colour apart, by the shape of points and by dashes."""
+    """How one variant is shown; variants of the same colour differ in `pattern`, the shape of points and dashes."""
 
     name: str
     label: str
@@ -34,7 +34,7 @@ def look(position: int, colours: Sequence[str] = PALETTE) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Relabelled:
-    """A variant that had another label at some time; `now_means` is the variant that this label stands for today."""
+    """A variant that had another label at some time; `now_means` is the variant that has this label today."""
 
     name: str
     label: str
@@ -45,7 +45,7 @@ class Relabelled:
 class Variants:
     """The declared variants of all apps; `declared` is the decoded config/variants.yaml: app -> variant -> fields.
 
-    `seen` is what an archive holds besides (`loadstone.workflow.declarations`): app -> variants.
+    `seen` are the undeclared variants of an archive (`loadstone.workflow.declarations`): app -> variants.
     """
 
     def __init__(
@@ -53,41 +53,40 @@ class Variants:
         declared: Mapping[str, Mapping[str, Mapping[str, Any] | None]],
         seen: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self.declared = declared
+        self.declared = {
+            app: {name: fields or {} for name, fields in variants.items()} for app, variants in declared.items()
+        }
         self.seen = seen or {}
         self._canonical = {
             (app, folder): name
-            for app, variants in declared.items()
+            for app, variants in self.declared.items()
             for name, fields in variants.items()
-            for folder in (name, *(fields or {}).get("aliases", ()))
+            for folder in (name, *fields.get("aliases", ()))
         }
 
     def names(self) -> dict[str, dict[str, dict[str, list[str]]]]:
         """The declaration without labels and colours: all that tables depend on."""
         return {
-            app: {name: {"aliases": list((fields or {}).get("aliases", ()))} for name, fields in variants.items()}
+            app: {name: {"aliases": list(fields.get("aliases", ()))} for name, fields in variants.items()}
             for app, variants in self.declared.items()
         }
 
     def over(self, app: str) -> dict[str, tuple[str, ...]]:
-        """What each declared variant of an app is built upon, in declared order; nothing for the lowest."""
-        found = {}
-        for name, fields in self.declared.get(app, {}).items():
-            over = (fields or {}).get("over", ())
-            found[name] = (over,) if isinstance(over, str) else tuple(over)
-        return found
+        """What each declared variant of an app is built upon, in declared order; empty for the lowest."""
+        declared = {name: fields.get("over", ()) for name, fields in self.declared.get(app, {}).items()}
+        return {name: (over,) if isinstance(over, str) else tuple(over) for name, over in declared.items()}
 
     def canonical(self, app: str, folder: str) -> str:
-        """The canonical name of a variant's folder; an undeclared folder keeps its own name."""
+        """The canonical name of a variant's folder; of an undeclared one its own name."""
         return self._canonical.get((app, folder), folder)
 
     def folders(self, app: str) -> list[str] | None:
-        """Every folder name that an app's declaration knows, sorted; None for an app that is not declared at all."""
+        """All declared folder names of an app, sorted; None for an app that is not declared at all."""
         return sorted(folder for of, folder in self._canonical if of == app) if app in self.declared else None
 
     def label_at(self, app: str, name: str, instant: datetime) -> str:
         """The label that a variant had at an instant."""
-        fields = self.declared.get(app, {}).get(name) or {}
+        fields = self.declared.get(app, {}).get(name, {})
         for former in fields.get("history", ()):
             until = parse_timestamp(former["until"])
             if until is not None and instant < until:
@@ -95,8 +94,8 @@ class Variants:
         return str(fields.get("label", name))
 
     def relabelled(self, app: str, present: Iterable[str], instant: datetime) -> list[Relabelled]:
-        """Those of the variants that were called something else at an instant, in declared order."""
-        today = {str((fields or {}).get("label", name)): name for name, fields in self.declared.get(app, {}).items()}
+        """The variants that had another label at an instant, in declared order."""
+        today = {str(fields.get("label", name)): name for name, fields in self.declared.get(app, {}).items()}
         found = []
         for style in self.styles(app, present):
             former = self.label_at(app, style.name, instant)
@@ -105,32 +104,32 @@ class Variants:
         return found
 
     def styles(self, app: str, present: Iterable[str], planned: Iterable[str] = ()) -> list[Style]:
-        """Styles of the variants that are present: in declared order, then as folders were `planned`, then by name.
+        """Styles of the variants that are present: in declared order, then in the order `planned`, then by name.
 
-        Variants that are declared, or seen before, look the same wherever they are shown, whichever others are present.
+        Variants that are declared, or seen before, have the same style on every page, whichever others are present.
         """
         declared = self.declared.get(app, {})
         names = set(present)
         known = [*declared, *(self.canonical(app, folder) for folder in planned)]
         rest = sorted(names.difference(known), key=natural)
         ordered = [*(name for name in dict.fromkeys(known) if name in names), *rest]
-        given = {name: fields["colour"] for name, fields in declared.items() if fields and fields.get("colour")}
+        given = {name: fields["colour"] for name, fields in declared.items() if fields.get("colour")}
         free = [colour for colour in PALETTE if colour not in given.values()] or list(PALETTE)
         plain = [name for name in dict.fromkeys([*declared, *self.seen.get(app, ()), *ordered]) if name not in given]
         looks = {name: look(position, free) for position, name in enumerate(plain)}
         looks |= {name: (colour, 0) for name, colour in given.items()}
-        return [Style(name, (declared.get(name) or {}).get("label", name), *looks[name]) for name in ordered]
+        return [Style(name, declared.get(name, {}).get("label", name), *looks[name]) for name in ordered]
 
 
 def natural(name: str) -> tuple[list[tuple[int, str]], str]:
-    """Names in the order in which people count: ``v9`` before ``v10``."""
+    """Sort key for the natural order of names: ``v9`` before ``v10``."""
     parts = re.split("([0-9]+)", name)
     return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)], name
 
 
 @dataclass(frozen=True)
 class Layer:
-    """`variant` is built upon `below`, with none between them that was measured."""
+    """`variant` is built upon `below`, with no measured variant between them."""
 
     below: str
     variant: str
@@ -147,37 +146,31 @@ class Diamond:
 
 
 class VariantGraph:
-    """Variants by what they are declared to be `over`; those that were not measured are passed through."""
+    """Variants and what they are declared to be `over`; layers skip those that were not measured."""
 
     def __init__(self, over: Mapping[str, Sequence[str]], measured: Collection[str]) -> None:
-        self._over, self._measured = over, set(measured)
+        self._over = over
+        self._measured = [variant for variant in over if variant in measured]
 
     def layers(self) -> list[Layer]:
         """Every layer between measured variants, in declared order."""
-        return [
-            Layer(below, variant)
-            for variant in self._over
-            if variant in self._measured
-            for below in self._below(variant)
-        ]
+        return [Layer(below, variant) for variant in self._measured for below in self._below(variant)]
 
     def diamonds(self) -> list[Diamond]:
         """Every pair of layers that leads from one measured variant to another, in declared order."""
         found = []
-        for top in self._over:
-            if top not in self._measured:
-                continue
+        for top in self._measured:
             for left, right in combinations(self._below(top), 2):
                 common = [each for each in self._reached(left) if each in self._reached(right)]
                 found += [Diamond(bottom, left, right, top) for bottom in self._nearest(common)]
         return found
 
     def _below(self, variant: str) -> list[str]:
-        """The measured variants that this one is directly upon."""
+        """The measured variants directly below this one."""
         return self._nearest(self._reached(variant))
 
     def _reached(self, variant: str) -> list[str]:
-        """All measured variants that this one is upon, however far down."""
+        """All measured variants below this one, at any distance, nearest first."""
         found: dict[str, None] = {}
         waiting = list(self._over.get(variant, ()))
         while waiting:
@@ -188,16 +181,16 @@ class VariantGraph:
         return [name for name in found if name in self._measured]
 
     def _nearest(self, names: Sequence[str]) -> list[str]:
-        """Those of `names` that no other of them is upon."""
+        """Those of `names` that are not below another of them."""
         covered = {below for name in names for below in self._reached(name)}
         return [name for name in names if name not in covered]
 
 
 def cycle(over: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """Variants that are over each other in a circle, the first again at the end; None if there are none."""
+    """Variants that are over each other in a cycle, the first again at the end; None if there are none."""
     try:
         TopologicalSorter(over).prepare()
     except CycleError as error:
         found: list[str] = error.args[1]
-        return found[::-1]  # each is given before what is over it
+        return found[::-1]  # graphlib lists each before those that are over it
     return None

@@ -1,11 +1,11 @@
-"""YAML files of the configuration: read within bounds, and checked against their JSON Schemas.
+"""YAML files of the configuration: read within limits, and checked against their JSON Schemas.
 
 In: a path, or decoded content and the name of a schema. Out: decoded values, or LoadstoneError that lists every fault
-with key, line, what is given and what is expected.
+with key, line, given and expected value.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -23,18 +23,36 @@ SCHEMAS = Path(__file__).resolve().parents[3] / "config" / "schemas"
 def validate(content: object, schema: str, name: str, file: Path | None = None) -> None:
     """Check decoded YAML against a schema of ``config/schemas``; raises LoadstoneError that lists every fault.
 
-    `file` is where it was written, for the lines of the faults; the one that `name` names unless given. Where it has
-    another value (the command line gave it), there is none.
+    `file` is the file of the content, by default `name`, for the line numbers of faults. Values that the file does not
+    have, because the command line gave them, have no line number.
     """
-    faults = Draft202012Validator(json.loads((SCHEMAS / schema).read_text())).iter_errors(content)
+    faults = Draft202012Validator(_read_schema(schema)).iter_errors(content)
     if found := sorted(faults, key=lambda fault: [*map(str, fault.absolute_path)]):
         written = _composed(file or Path(name))
         lines = [f"  {_place(path, content, written)}: {text}" for fault in found for path, text in _fault_texts(fault)]
         raise LoadstoneError("\n".join([f"{name} is not valid:", *lines]))
 
 
+def fill_defaults(content: dict[str, Any], schema: str) -> None:
+    """Add the keys that decoded YAML leaves out and for which its schema has a default."""
+    _fill(content, _read_schema(schema))
+
+
+def _fill(content: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    for key, about in schema.get("properties", {}).items():
+        if "default" in about:
+            content.setdefault(key, about["default"])
+        if isinstance(content.get(key), dict):
+            _fill(content[key], about)
+
+
+def _read_schema(name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((SCHEMAS / name).read_text())
+    return schema
+
+
 class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML in which a key appears once, and a time is a text as it was written (folders are named so)."""
+    """YAML in which each key appears once, and times stay texts (as they are in names of folders)."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -75,7 +93,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def readable(path: str) -> str:
-    """The same path; what is there is known to hold YAML. Snakemake says neither file nor line of what it can't read.
+    """Check that a file, if it exists, is YAML, and return its path: Snakemake's own error names neither file nor line.
 
     Raises LoadstoneError.
     """
@@ -149,8 +167,8 @@ def _expected(fault: ValidationError) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as YAML has it, on one line, without the users of addresses."""
-    if isinstance(value, dict):  # its values may be credentials
+    """A value as in YAML, on one line, without the users of addresses."""
+    if isinstance(value, dict):  # values may be credentials
         return f"a mapping of {', '.join(map(str, value)) or 'nothing'}"
     text = redact.text(json.dumps(value, ensure_ascii=False, default=str))
     kind = {bool: "", type(None): "", int: "the number ", float: "the number "}.get(type(value), "")
@@ -158,7 +176,7 @@ def _shown(value: object) -> str:
 
 
 def _composed(file: Path) -> yaml.Node | None:
-    """What a file holds, with its lines."""
+    """The YAML nodes of a file, which have line numbers."""
     try:
         written = file.read_text(encoding="utf-8")
         _refuse_huge(written)
@@ -168,7 +186,7 @@ def _composed(file: Path) -> yaml.Node | None:
 
 
 def _place(path: Sequence[Any], content: Any, node: Any) -> str:
-    """A key, and the line on which its value is written, if `node` has the same value there."""
+    """A key, and the line of its value if `node` has the same value."""
     for step in path:
         if isinstance(node, yaml.MappingNode):
             node = next((value for key, value in node.value if key.value == str(step)), None)
@@ -180,7 +198,7 @@ def _place(path: Sequence[Any], content: Any, node: Any) -> str:
 
 
 def _is_written(node: yaml.Node | None, content: object) -> bool:
-    """Whether a value is what is written; of a mapping its keys."""
+    """Whether a node has this value, or a mapping its keys."""
     if isinstance(node, yaml.MappingNode):
         return isinstance(content, dict) and [key.value for key, _ in node.value] == [*map(str, content)]
     if isinstance(node, yaml.ScalarNode):
@@ -188,16 +206,16 @@ def _is_written(node: yaml.Node | None, content: object) -> bool:
     return isinstance(node, yaml.SequenceNode) and isinstance(content, list)
 
 
-_MOST_REPEATED = 100_000  # values; those that are written out are bounded by the file
+_MOST_REPEATED = 100_000  # values that aliases expand to; others are limited by the file's size
 _DEEPEST = 100
 _LONG = 100  # characters of a text that count as one more value
 
 
 def _refuse_huge(written: str) -> None:
-    """Raises ValueError for YAML whose aliases stand for too much, or that is nested too deeply. Builds nothing."""
-    values = repeated = 0  # so far, those that aliases stand for included
-    sizes: dict[str | None, int] = {}  # values of what an anchor names
-    unended: list[tuple[str | None, int]] = []  # collections: the anchor, and how many values came before
+    """Raise ValueError for YAML whose aliases expand too much, or that is nested too deeply, without building it."""
+    values = repeated = 0  # so far, including what aliases expand to
+    sizes: dict[str | None, int] = {}  # number of values below an anchor
+    unended: list[tuple[str | None, int]] = []  # open collections: the anchor, and the number of values before
     for event in yaml.parse(written, _StrictLoader):
         if isinstance(event, yaml.AliasEvent):
             if any(event.anchor == anchor for anchor, _ in unended):
