@@ -44,16 +44,16 @@ class ChartedPage:
 
     @property
     def step(self) -> list[float] | None:
-        """The least step of all latencies, where all are coarse."""
+        """The smallest resolution of all latencies, and its decimals, if all are coarse."""
         return numbers.coarse_step(self.runs, self.unit)
 
     @property
     def load_unit(self) -> str:
-        """What the numbers of loads count."""
+        """What a load counts: requests/s or users."""
         return load_unit(run["load_model"] for run in self.runs)
 
     def specifications(self) -> dict[str, Any]:
-        """Of every chart that such a page may have."""
+        """The specification of every chart that such a page may have."""
         return charts.specifications(self.styles, self.unit, charts.Load(tuple(self.rates), self.load_unit))
 
     def shared_context(self, *, campaigns: bool = False) -> dict[str, Any]:

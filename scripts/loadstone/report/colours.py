@@ -9,7 +9,7 @@ _CONTRAST = 4.0  # WCAG 2.2 asks 3:1 of graphics; a thin line needs somewhat mor
 
 
 def on_light(colour: str) -> str:
-    """The colour itself; a grey in place of what is no ``#rrggbb``."""
+    """The colour itself; a grey if it is not ``#rrggbb``."""
     return colour if _HEX.fullmatch(colour) else _FALLBACK
 
 
@@ -25,7 +25,7 @@ def on_dark(colour: str) -> str:
 
 
 def light_dark(colour: str) -> str:
-    """The one or the other in CSS, as the page is."""
+    """Both as one CSS value: ``light-dark(...)``."""
     return f"light-dark({on_light(colour)},{on_dark(colour)})"
 
 

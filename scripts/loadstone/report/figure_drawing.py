@@ -100,7 +100,7 @@ def draw(figure: Figure, specs: Mapping[str, Any], variants: Variants, wanted: S
     """
     figure_font.file()
     svg = vl_convert.vegalite_to_svg(specification(figure, specs, variants, wanted))
-    # Names of its parts depend on what was drawn before.
+    # vl-convert numbers an SVG's parts on from those of the SVG before.
     numbers = {name: str(number) for number, name in enumerate(dict.fromkeys(_PART.findall(svg)))}
     svg = _PART.sub(lambda found: numbers[found[0]], svg)
     for kind in wanted.formats:
@@ -122,7 +122,7 @@ def _svg(svg: str, wanted: Settings) -> bytes:
 
 def _pdf(svg: str, wanted: Settings) -> bytes:
     pdf: bytes = vl_convert.svg_to_pdf(_sized(svg, wanted.width, ""))
-    # Its names of resources stand in an order of chance; in any other, they mean the same and take the same room.
+    # The order of a PDF's resources is random; sorted, they mean the same and take the same number of bytes.
     return _NAMED.sub(lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), pdf)
 
 
@@ -130,7 +130,7 @@ def _pdf(svg: str, wanted: Settings) -> bytes:
 
 
 def specification(figure: Figure, specs: Mapping[str, Any], variants: Variants, wanted: Settings) -> dict[str, Any]:
-    """The Vega-Lite specification of one figure, with its rows, in CSS pixels at the page's size of letters."""
+    """The Vega-Lite specification of one figure, with its rows, in CSS pixels at the page's font size."""
 
     def colour(found: re.Match[str]) -> str:
         return _COLOURS[found[1]] if found[2] is None else variants[int(found[2])]["light"]
@@ -152,7 +152,7 @@ def specification(figure: Figure, specs: Mapping[str, Any], variants: Variants, 
     if figure.logarithmic and spec["usermeta"]["axes"]["y"] != "fixed":
         _make_logarithmic(spec, log_axis["y"])
     if spec["usermeta"].get("rows"):
-        rows = [row | {"name": _broken(row, _NAMES * width)} for row in figure.rows]
+        rows = [row | {"name": _wrapped(row, _NAMES * width)} for row in figure.rows]
         spec["datasets"]["rows"] = rows
         lines = 1 + max(row["name"].count("\n") for row in rows)
         height = max(height, (len(rows) + 4) * (5 + 13 * lines))
@@ -210,8 +210,8 @@ def _add_legend(spec: dict[str, Any], rows: list[Row], variants: Variants, width
                 encoding["legend"] = legend
 
 
-def _broken(row: Row, room: float) -> str:
-    """The name of a row in lines; in the first there is room for the load, which the first row of each load bears."""
+def _wrapped(row: Row, room: float) -> str:
+    """The name of a row, wrapped; the first line leaves room for the load, which the first row of each load shows."""
     letters, load = int(room / _WIDE), f"{rate_text(row['load'])} · "
     lines = str(row.get("name") or row["label"]).split("\n")
     first = textwrap.wrap(lines[0], letters, initial_indent=load)

@@ -26,11 +26,11 @@ _KEPT = ("transform", "fill", "opacity", "class")
 
 @cache
 def file() -> Path | None:
-    """Our font's file, known to vl-convert from now on; None where it did not come along: conda has none."""
+    """The file of our font, registered with vl-convert; None where its package is not installed: conda has none."""
     package = find_spec("font_source_sans_pro")
     if package is None or package.origin is None:
         return None
-    # A folder of its own: of several files of one font, which is taken depends on the machine.
+    # A folder of its own: with several files of one font, the machine decides which one is used.
     folder = tempfile.mkdtemp(prefix="loadstone")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # it is read whenever something is drawn
     copy = shutil.copy(Path(package.origin).parent / "files/SourceSansPro-Regular.ttf", folder)
@@ -39,7 +39,7 @@ def file() -> Path | None:
 
 
 def outlined(svg: str) -> str:
-    """The same picture, its text as paths; text that has letters which our font lacks stays text."""
+    """The picture with its texts as paths; a text with letters that our font does not have stays text."""
     if file() is None:
         return svg
     ET.register_namespace("", _SVG)
@@ -75,7 +75,7 @@ def _outline(text: ET.Element) -> None:
 
 @cache
 def _font() -> Any:
-    harfbuzz = import_module("uharfbuzz")  # not where our font is not
+    harfbuzz = import_module("uharfbuzz")  # installed only together with our font
     return harfbuzz.Font(harfbuzz.Face(harfbuzz.Blob.from_file_path(str(file()))))
 
 
@@ -91,7 +91,7 @@ def _shaped(words: str) -> list[tuple[Any, Any]]:
 
 
 class _Pen:
-    """Takes outlines and writes them as an SVG's path; `x` and `y` are where their glyph stands."""
+    """Collects outlines as an SVG path; `x` and `y` are the position of the glyph."""
 
     def __init__(self) -> None:
         self.x = self.y = 0.0

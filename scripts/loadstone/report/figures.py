@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class Page:
         return [row for row in rows if not known or row.get("value", row) is not None]
 
     def rate(self, rate: str) -> Mapping[str, Any]:
-        """What the page loads when this rate is chosen; nothing where there is nothing to load."""
+        """What the page loads when this rate is chosen; empty if there is no such file."""
         file = self.path.with_suffix("") / f"{rate}.js"
         if not file.is_file():
             return {}
@@ -56,7 +57,7 @@ class Page:
 
 
 def read(path: Path) -> Page | None:
-    """The page of a file; None where it draws nothing. Raises LoadstoneError for an incomplete page."""
+    """The page in a file; None if it has no charts. Raises LoadstoneError for an incomplete page."""
     try:
         text = path.read_text("utf-8")
         if _MADE_HERE not in text or not text.rstrip().endswith("</html>"):
@@ -129,13 +130,16 @@ def _across_load(page: Page) -> Iterator[Figure]:
         yield Figure(f"errors-{name}", "errors", page.rows(columns))
     yield Figure("percentiles", "percentiles", page.rows(charts["percentiles"]))
     for number, fit in enumerate(charts.get("fit", ())):
-        parts = {"line": page.rows(fit["line"]), "run": page.rows(fit["runs"])}
-        yield Figure(
-            f"fit-{number + 1}", f"fit-{number}", [row | {"kind": k} for k, own in parts.items() for row in own]
-        )
+        rows = _of_kinds(line=page.rows(fit["line"]), run=page.rows(fit["runs"]))
+        yield Figure(f"fit-{number + 1}", f"fit-{number}", rows)
     for part, columns in charts.get("usage", {}).items():
         for what in ("cpu", "memory"):
             yield Figure(f"{what}-{file_name(part)}", f"use-{what}", page.rows(columns, what))
+
+
+def _of_kinds(**parts: list[Row]) -> list[Row]:
+    """The rows of several data sets in one, each with its `kind`."""
+    return [row | {"kind": kind} for kind, rows in parts.items() for row in rows]
 
 
 def _at_load(page: Page, load: str) -> Iterator[Figure]:
@@ -151,17 +155,13 @@ def _at_load(page: Page, load: str) -> Iterator[Figure]:
 
 
 def _through_time(page: Page, loads: Sequence[str]) -> Iterator[Figure]:
-    """Of a variant through time: at each load asked for, on each host."""
-    for host in page.data["choices"]["host"]:
-        for load in loads:
-            for name in page.data["statistics"]:
-                found = page.charts["history"].get(host, {}).get(load, {}).get(name, {})
-                parts = {"change": page.rows(found.get("changes")), "point": page.rows(found.get("points"))}
-                rows = [row | {"kind": kind} for kind, own in parts.items() for row in own]
-                spec = "history-share" if name == ERRORS else "history"
-                yield Figure(f"{file_name(host)}-{load}-{name}", spec, rows)
+    """The charts of a variant through time: on each host, at each of the loads."""
+    for host, load, name in product(page.data["choices"]["host"], loads, page.data["statistics"]):
+        found = page.charts["history"].get(host, {}).get(load, {}).get(name, {})
+        rows = _of_kinds(change=page.rows(found.get("changes")), point=page.rows(found.get("points")))
+        yield Figure(f"{file_name(host)}-{load}-{name}", "history-share" if name == ERRORS else "history", rows)
 
 
 def file_name(part: str) -> str:
-    """Of ``scope/name``, without ``%``: Snakemake's report puts names of files into addresses as they are."""
+    """A file name for ``scope/name``, without ``%``: Snakemake's report puts file names into addresses as they are."""
     return "-".join(map(encode, part.split("/", 1))).replace("%", "~")

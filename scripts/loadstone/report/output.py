@@ -19,14 +19,14 @@ from loadstone.archive import durable
 from loadstone.report import colours, numbers, site_layout
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
-# What turns the text behind it around (Unicode's Bidi_Control), and what no SVG may hold; the same as JSON writes them.
+# Characters that reverse the text after them (Unicode's Bidi_Control) or that no SVG may hold, and their JSON escapes.
 _CONTROLS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 _IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)(\\u(?:00(?:0[0-8be-f]|1[0-9a-f]|7f)|061c|200[ef]|202[a-e]|206[6-9])|\\[bf])")
 _SHORT = {"\\b": "\\u0008", "\\f": "\\u000c"}
 
 
 def visible(value: Any) -> Any:
-    """Text with control characters escaped as in JSON, for pages and charts alike; all else as it is."""
+    """Text with control characters escaped as in JSON, the same in pages and charts; other values are unchanged."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
@@ -57,11 +57,6 @@ def _json_filter(value: Any) -> Markup:
     return Markup(as_json(value))  # noqa: S704 - as_json leaves no character that means anything to HTML
 
 
-def _markup_free(text: object) -> str:
-    """Text that can be encoded: folder names that are no UTF-8 hold lone surrogates."""
-    return str(text).encode("utf-8", "backslashreplace").decode()
-
-
 _ENVIRONMENT.filters.update(
     json=_json_filter,
     share=numbers.share,
@@ -84,10 +79,10 @@ _ENVIRONMENT.globals.update(
 
 
 def about_site(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
-    """What every page says of the site; `options` is the configuration's ``report``, `tables` where the tables are.
+    """The variables of all pages; `options` is the configuration's ``report``, `tables` the folder of the tables.
 
-    `database` is part of a command to be pasted: only a plain path below the project's folder is shown as it is, of
-    others (which are nobody's business) the file alone; FOLDER is that in which the configured `tables` lie.
+    `database` is part of a command to be pasted: a plain path below the project's folder is shown as it is. Other paths
+    are private: FOLDER stands for the folder that has the configured `tables`.
     """
     database = tables.parent / "loadstone.duckdb"
     if database.is_relative_to(Path.cwd()):
@@ -105,14 +100,14 @@ def write_page(path: Path, template: str, context: Mapping[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file of the site, unless it already says the same (so that publishing finds no change)."""
-    content = _markup_free(text).encode()
+    """Write a file of the site, unless it already has this content (so that publishing finds no change)."""
+    content = text.encode("utf-8", "backslashreplace")  # names of folders that are not UTF-8 have lone surrogates
     if not (path.is_file() and path.read_bytes() == content):
         durable.replace(path, content)
 
 
 def ends_with(path: Path, text: str) -> bool:
-    """Whether a file's last line is this one: what a file was made from is written behind its content."""
+    """Whether a file's last line is this one, which names what the file was made from."""
     try:
         with path.open("rb") as file:
             file.seek(-len(text.encode()), os.SEEK_END)
@@ -127,7 +122,7 @@ def partials(folder: str) -> list[str]:
 
 
 def template_text(name: str, context: Mapping[str, Any]) -> Markup:
-    """What a template gives, as markup for another one."""
+    """A rendered template, as markup for another one."""
     return Markup(_ENVIRONMENT.get_template(name).render(context))  # noqa: S704 - templates escape what they show
 
 
@@ -140,12 +135,12 @@ def asset(name: str) -> str:
 
 
 def shared_assets() -> list[str]:
-    """The names of all that every page may load; what is for the page on which readers ask, its own job writes."""
+    """The names of the assets of all pages; those of the query page alone are written by its own job."""
     names = (entry.name for entry in files("loadstone.report").joinpath("assets").iterdir() if entry.is_file())
     return sorted(name for name in names if not name.startswith("ask"))
 
 
 def assets_digest() -> str:
-    """What stands for the content of all of these, and of the library that draws."""
+    """A digest of these assets and of the version of the library that draws charts."""
     content = [(name, asset(name)) for name in shared_assets()]
     return hashlib.sha256(repr((content, version("vl-convert-python"))).encode()).hexdigest()[:32]

@@ -43,7 +43,7 @@ class Distributions:
 
 
 class Questions:
-    """An open `connection` to the tables of some campaigns."""
+    """Queries over an open `connection` to the tables of some campaigns."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, requests_files: Sequence[str] = ()) -> None:
         self.connection = connection
@@ -71,7 +71,7 @@ class Questions:
         counts: Callable[[Row], bool] = lambda _: True,
         named: Callable[[Row], Row] = lambda row: row,
     ) -> Distributions:
-        """`counts` says of a run whether the page rests on it, `named` gives a row its series' name."""
+        """`counts` says whether the page uses a run, `named` gives a row the name of its series."""
         return Distributions(
             bins=[named(row) for row in self.of_scope("time_bins", comparison)],
             curves=[named(row) for row in self.of_scope("percentile_curves", comparison)],
@@ -95,7 +95,7 @@ def run_key(row: Row) -> tuple[Any, ...]:
 
 
 def in_order(rows: Iterable[Row], variants: Iterable[str]) -> list[Row]:
-    """Rows by rate, those without one first, and then as the variants go; otherwise as they were."""
+    """Rows by rate (those without one first) and then in the order of `variants`; otherwise in their own order."""
     places = {name: place for place, name in enumerate(variants)}
 
     def place(row: Row) -> tuple[float, int]:

@@ -1,6 +1,6 @@
 """Files of the site: names of pages, header, scripts, and which files each part consists of.
 
-Loads nothing that pages are made of, since the workflow asks it before any job runs.
+Imports nothing that builds pages, since the workflow imports it before any job runs.
 """
 
 import hashlib
@@ -25,9 +25,8 @@ _USUAL_TIMESTAMP = re.compile(
 def slug(campaign: Campaign) -> str:
     """A campaign's name in file names and addresses of the site: letters, digits, ``.``, ``_`` and ``-`` only.
 
-    Names that had other characters than a plain name has, and timestamps of another form than the usual one, get a
-    short hash, so that no two meet; so do those with capitals, since not every file system tells them from small
-    letters.
+    Names with other characters or with capitals (some file systems ignore case), and unusual timestamps, add a short
+    hash, so that no two campaigns share a name.
     """
     names, timestamp = (campaign.app, campaign.host), campaign.timestamp
     is_usual = _USUAL_TIMESTAMP.fullmatch(timestamp) is not None and _is_plain(names)
@@ -36,7 +35,7 @@ def slug(campaign: Campaign) -> str:
 
 
 def variant_slug(app: str, variant: str) -> str:
-    """The same of a variant of an app."""
+    """The name of a variant of an app in file names and addresses, made in the same way."""
     names = (app, variant)
     return _page_name(list(map(_plain, names)), names, _is_plain(names))
 
@@ -102,7 +101,7 @@ POLICY = (
 
 
 def present_entries(reports: Path) -> list[Entry]:
-    """Those entries whose page is there already."""
+    """The entries whose page exists."""
     return [entry for entry in ENTRIES if (reports / entry.path).is_file()]
 
 
@@ -130,7 +129,7 @@ CRATE = "ro-crate-metadata.json"
 
 
 def content_type(name: str) -> str:
-    """What a server has to call a file of this name."""
+    """The content type of a file of this name."""
     return CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream")
 
 
@@ -138,17 +137,17 @@ def content_type(name: str) -> str:
 
 # A part is what one job makes: ``campaigns/<slug>``, ``comparisons/<id>``, ``traces/<slug>``, ``variants``, ``index``,
 # ``ask``, ``assets``, ``figures/<kind>/<slug>``. ``<reports>/.made/<part>/files`` has the size in bytes of each of its
-# files by name (JSON; null: any). It is asked for again under names that do not exist yet,
+# files by name (JSON; null: any). A part is requested again by a marker that does not exist yet,
 # ``<reports>/.made/<part>/<nth>``, as tables are (`loadstone.workflow.markers`).
 #
-# Outputs of rules can't replace this. Of a ``directory()`` Snakemake sees only that it is there, and removes it before
-# its job, so that one new run would make the data of all loads again. ``update(directory())`` keeps it, but fails for
-# ever after a kill: the copy that Snakemake made for safety is in the way of the next one. A parameter that says that
-# something is lost would make the part twice, for it changes back.
+# Outputs of rules can't replace this. Snakemake only checks that a ``directory()`` exists, and removes it before its
+# job, so one new run would rebuild the data of all loads. ``update(directory())`` keeps it, but fails forever after a
+# kill, because the backup that Snakemake made prevents the next one. A parameter that names lost files would build the
+# part twice, because it changes back.
 
 RECORDS = ".made"
 _RECORD = "files"
-_BEGUN = "begun"  # as long as it is made; a job that was killed leaves it
+_BEGUN = "begun"  # exists while the part is written; a killed job leaves it
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ class Part:
 
     @property
     def folder(self) -> Path:
-        """Where its record lies, and the names under which it was asked for again."""
+        """The folder of its record and of the markers that request it again."""
         return self.reports / RECORDS / self.name
 
     @property
@@ -169,7 +168,7 @@ class Part:
         return self.folder / _RECORD
 
     def begin(self) -> "Part":
-        """Before it is made. What has another size than it was made with goes: nothing may take it for complete."""
+        """Start writing the part. Files that no longer have their recorded size are removed: they are incomplete."""
         for name, size in (recorded_sizes(self.record) or {}).items():
             path = self.reports / name
             if size is not None and path.is_file() and not path.is_symlink() and path.stat().st_size != size:
@@ -178,7 +177,7 @@ class Part:
         return self
 
     def finish(self, files: Iterable[Path], *, growing: Iterable[Path] = ()) -> None:
-        """It is made, and these are its files; those of `growing` others write on, so that they may have any size."""
+        """The part is written, with these files; those of `growing` are changed by others and may have any size."""
         sizes = {path: path.stat().st_size for path in files} | dict.fromkeys(growing)
         names = {path.relative_to(self.reports).as_posix(): size for path, size in sizes.items()}
         content = json.dumps(names, indent=0, sort_keys=True).encode()
@@ -191,7 +190,7 @@ class Part:
 
 
 def recorded_sizes(record: Path) -> dict[str, int | None] | None:
-    """The sizes in bytes of a part's files by their names in the site, None for any; None when it has no record."""
+    """The sizes in bytes of a part's files by their names in the site (None: any size); None without a record."""
     try:
         found = json.loads(record.read_bytes())
     except (OSError, ValueError):  # none, or one of an older version
@@ -201,15 +200,15 @@ def recorded_sizes(record: Path) -> dict[str, int | None] | None:
 
 @dataclass(frozen=True)
 class SiteSnapshot:
-    """Which parts of a site have lost a file. `requested` has the answers, which stay the same within a command."""
+    """Which parts of a site have lost a file. `requested` keeps each result, since it must not change in a command."""
 
     reports: Path
     requested: dict[str, list[str]] = field(default_factory=dict)
 
     def markers(self, name: str, *pages: str) -> list[str]:
-        """The marker under which a part was last asked for again, if ever; a new one when it has lost something.
+        """The last marker that requested the part again, if any; a new one if a file is missing or incomplete.
 
-        When one of its `pages` is not there, whoever needs that sees it anyway.
+        If one of its `pages` is missing, Snakemake sees that anyway.
         """
         if name not in self.requested:
             folder = Part(self.reports, name).folder
