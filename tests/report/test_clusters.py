@@ -30,7 +30,7 @@ def described(**cluster: Any) -> metadata.Metadata:
         ),
         (
             {"dependencies": {"presidio": PRESIDIO | {"replicas": {"other": 1}}}},
-            "2 of each deployment, but presidio not said",
+            "2 of each deployment, but presidio not declared",
         ),
         ({"deployments": 7, "dependencies": ["x"]}, "2 of each deployment"),
     ],

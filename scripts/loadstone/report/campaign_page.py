@@ -85,13 +85,13 @@ class CampaignPage(ChartedPage):
 
     @property
     def loadable_rates(self) -> list[float]:
-        """Rates at which any run left requests or samples, and which so have a data file."""
+        """Rates with requests or samples of any run; each has a data file."""
         sampled = {row["rate"] for row in self.resources}
         return sorted(sampled | set(self.raw_rates))
 
     @property
     def raw_rates(self) -> list[float]:
-        """Rates at which any run left requests."""
+        """Rates with requests of any run."""
         return sorted({run["rate"] for run in self.runs if run["evidence"] == "raw" and run["requests"]})
 
     @property
@@ -197,10 +197,10 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
 
 def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
     """The classes that occurred, the most frequent first, each with its name for readers."""
-    weight: dict[str, float] = {}
+    weight: Counter[str] = Counter()
     for error in errors:
-        weight[error["error_class"]] = weight.get(error["error_class"], 0.0) + error["share"]
-    return [(name, ERRORS.get(name, name)) for name in sorted(weight, key=lambda name: -weight[name])]
+        weight[error["error_class"]] += error["share"]
+    return [(name, ERRORS.get(name, name)) for name, _ in weight.most_common()]
 
 
 def with_excluded(page: CampaignPage) -> list[tuple[Row | None, Row]]:
@@ -249,7 +249,7 @@ _MOST_SHAPES = 3
 
 
 def rests_on(page: CampaignPage) -> str:
-    """How many of the planned runs the page's figures rest on."""
+    """From how many of the planned runs the page's figures are."""
     # A run of which only the load generator's report is left is valid in comparisons, but not here.
     reported = sum(run["evidence"] != "raw" and not run["excluded"] for run in page.runs)
     valid = len(page.runs) - len(page.excluded) - reported
@@ -271,7 +271,7 @@ def rests_on(page: CampaignPage) -> str:
 
 
 def facts(page: CampaignPage) -> list[tuple[str, str]]:
-    """Headline facts as (term, description); what neither tables nor metadata say is not listed."""
+    """Headline facts as (term, description), as far as tables and metadata have them."""
     runs, cells = page.runs, page.metadata
     models = joined(LOAD_MODELS.get(run["load_model"], run["load_model"]) for run in runs)
     labels = {f"{key}: {value}" for run in runs for key, value in (run["labels"] or {}).items()}
@@ -316,14 +316,14 @@ def _durations(seconds: Iterable[float | None]) -> str:
 
 
 def _iterations(cell: Metadata) -> str:
-    """What ends a run of users who ask so often."""
+    """When a run ends whose users have a number of iterations."""
     if (stage := cell.measured) is None or not stage.iterations:
         return ""
     return f"{counted(stage.iterations, 'iteration')} per user, at most {duration(stage.duration_s)}"
 
 
 def _stages(cells: list[Metadata]) -> str:
-    """What was sent one after another, where that is more than a warm-up and a test; of a few rates at most."""
+    """The stages of runs that have others than a warm-up and a test; at most a few different ones."""
     shapes = dict.fromkeys(
         ", ".join(map(_stage, cell.stages)) for cell in cells if {stage.name for stage in cell.stages} - {WARMUP, TEST}
     )

@@ -1,4 +1,4 @@
-"""What a comparison's page says: figures by three averages, their evidence, and excluded runs."""
+"""The page of a comparison: figures by three averages, their evidence, and excluded runs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,7 +68,7 @@ class ComparisonPage(ChartedPage):
 
     @property
     def drawn(self) -> list[Row]:
-        """The rows with any figure of their own besides what single runs' tools reported."""
+        """The rows that have figures other than those that tools reported of single runs."""
         return [row for row in self.rows if row["n_requests"] or row["vegeta_summaries_mean_ns"] is not None]
 
 
@@ -128,7 +128,7 @@ def among(runs: Iterable[Row]) -> Callable[[Row], bool]:
 
 
 class _Naming:
-    """What series are called: by their variant and, where the comparison has several, by tool and load model."""
+    """The names of series: the variant and, if the comparison has several, the load generator and the load model."""
 
     def __init__(self, valid: Sequence[Row]) -> None:
         meanings = {load_generators.meaning(run["generator"]) for run in valid}
@@ -139,7 +139,7 @@ class _Naming:
         self.series = sorted({(str(run["variant"]), self._way(run)) for run in valid})
 
     def _way(self, run: Row) -> str:
-        """Where loads are of users in one series and of requests/s in another, each says which it counts."""
+        """If some loads are users and others requests/s, the way of each series has the unit."""
         unit = self.units.get(run["load_model"])
         return joined(str(run[name]) for name in self.differing) + (f": {unit}" if unit else "")
 
@@ -209,14 +209,14 @@ def context(page: ComparisonPage) -> dict[str, Any]:
 
 
 def _first_statistic(page: ComparisonPage) -> str:
-    """What a reader sees first: the median, unless only means of runs were reported."""
+    """The statistic that the page shows first: the median, unless only means of runs were reported."""
     if any(row["p50_ns"] is not None for row in page.drawn) or not page.drawn:
         return "p50"
     return next(iter(statistics(page)))
 
 
 def statistics(page: ComparisonPage) -> dict[str, str]:
-    """Those that any row has."""
+    """The statistics that any row has."""
     columns = {"summaries": "vegeta_summaries_mean_ns", "raw": "all_raw_data_mean_ns"}
     found = {
         name: text
@@ -264,7 +264,7 @@ def rests_on(page: ComparisonPage) -> str:
 
 
 def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
-    """Every campaign that the comparison names, with what it brings."""
+    """Every campaign that the comparison names, with the numbers of its runs."""
     held = set(page.campaigns)
     counts = {
         name: Counter((run["host"], run["timestamp"]) for run in runs)

@@ -1,6 +1,6 @@
 """Section on how a campaign was measured: load generator, machine, target, and how punctually requests were sent.
 
-From the cells' metadata and the runs' records; an archive of an older version has less, which the page says once.
+From the cells' metadata and the runs' records. Archives of older versions have less; the page lists what is missing.
 """
 
 import re
@@ -40,7 +40,7 @@ class Described:
 
 
 def describe(campaign: Campaign, variants: Variants) -> list[Described]:
-    """Every cell of a campaign, as its metadata and its runs' records say."""
+    """Every cell of a campaign, with its metadata and its runs' records."""
     return [
         Described(
             variant=text(variants.canonical(campaign.app, listing.cell.variant_dir)),
@@ -64,7 +64,7 @@ def _records(listing: CellListing) -> dict[int, RunRecord]:
 def context(
     questions: Questions, cells: Sequence[Described], labels: Mapping[str, str], unit: Unit, *, open_load: bool
 ) -> dict[str, Any]:
-    """The variables of ``measured.html``; `open_load` is False where runs were sent, and none on a clock."""
+    """The variables of ``measured.html``; `open_load` is False if there are runs and none has open load."""
     fidelity = questions.rows("page_fidelity")
     recorded = [record for cell in cells for record in cell.records.values()]
     facts = [*_generator(cells, recorded), *_machine(recorded), *_sequence(cells, recorded)]
@@ -115,7 +115,7 @@ def _generator(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Ite
 
 
 def _short(version: str) -> str:
-    """The number alone of what a program says of its version (Envoy: ``<commit>/1.40.0/Clean/RELEASE/BoringSSL``)."""
+    """The number in a program's version (Envoy: ``<commit>/1.40.0/Clean/RELEASE/BoringSSL``)."""
     number = _VERSION.search(version)
     return number[0] if number else version
 
@@ -141,7 +141,7 @@ def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iter
 
 
 def _requests(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Per variant the request, the expected answer and the commands; several where its cells differ in them."""
+    """Per variant the request, the expected answer and the commands; several entries if its cells differ in them."""
     order = list(labels)
     known = sorted(
         (cell for cell in cells if cell.variant in labels), key=lambda cell: (order.index(cell.variant), cell.rate)
@@ -203,7 +203,7 @@ def _cluster(cell: Described) -> str:
 
 
 def _hidden(value: Any) -> Any:
-    """The same without credentials of environments."""
+    """The value without credentials in environments."""
     if isinstance(value, list):
         return [_hidden(each) for each in value]
     if isinstance(value, dict):
@@ -212,7 +212,7 @@ def _hidden(value: Any) -> Any:
 
 
 def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests: Sequence[Any]) -> str:
-    """What was not recorded, in one list."""
+    """What was not recorded, as a list in one line."""
     recorded_facts = {
         "the load generator's version": any(cell.metadata.generator_version for cell in cells),
         "other programs' versions": any(cell.metadata.tools for cell in cells),
@@ -224,7 +224,7 @@ def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests:
     return joined(what for what, is_there in recorded_facts.items() if not is_there)
 
 
-# --- how well it was sent --------------------------------------------------------------------------------------------
+# --- how requests were sent ------------------------------------------------------------------------------------------
 
 
 def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Iterator[str]:
@@ -291,7 +291,7 @@ def _listed(places: Sequence[str]) -> str:
 
 
 def _with_loads(fidelity: Sequence[Row], cells: Iterable[Described], order: Sequence[str]) -> list[Row]:
-    """The rows with the machine's highest load average after a run of the cell, where it was recorded, as tables go."""
+    """The rows in the order of tables, with the machine's highest load average after a run of the cell, if recorded."""
     loads: dict[tuple[float, str], list[float]] = {}
     for cell in cells:
         found = [record.load_1min for record in cell.records.values() if record.load_1min is not None]
@@ -308,7 +308,7 @@ def _latency(latency_ns: float, unit: Unit) -> str:
 
 
 def cluster_declared(described: Metadata) -> dict[str, Any]:
-    """The cell's part of the declaration with numbers of pods as they are on its host; empty without a cluster."""
+    """The cell's declared cluster, with the numbers of pods on its host; empty without a cluster."""
     cluster = described.target.get("cluster")
     if not isinstance(cluster, dict):
         return {}
@@ -365,4 +365,4 @@ def _on_host(dependency: Mapping[str, Any], described: Metadata) -> Any:
     """Pods of each deployment of a dependency: one number, or one by host."""
     count = dependency.get("replicas", 1)
     here = count.get(described.hostname, count.get("*")) if isinstance(count, dict) else count
-    return "not said" if here is None else here
+    return "not declared" if here is None else here

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import unescape
+from itertools import product
 from typing import Any
 from urllib.parse import urlencode
 
@@ -72,10 +73,10 @@ def quality_context(
             "exclusions": [_exclusion(row, entry) for row in exclusions[entry["key"]]],
             "missing": in_order(missing[entry["key"]], entry["labels"]),
             "problems": in_order(problems[entry["key"]], entry["labels"]),
-            "n_problems": _first(problems[entry["key"]], "n_problems"),
+            "n_problems": _count(problems[entry["key"]], "n_problems"),
             "suggestions": in_order(suggested[entry["key"]], entry["labels"]),
-            "n_suggestions": _first(suggested[entry["key"]], "n_suggestions"),
-            "amiss": any(entry["counts"][state] for state in _WITH_PROBLEMS),
+            "n_suggestions": _count(suggested[entry["key"]], "n_suggestions"),
+            "has_problems": any(entry["counts"][state] for state in _WITH_PROBLEMS),
         }
         for entry in entries
     ]
@@ -83,7 +84,7 @@ def quality_context(
     return {
         "states": STATES,
         "total": total,
-        "quality_says": _quality_says(total, n_problems, n_suggestions),
+        "quality_text": _quality_text(total, n_problems, n_suggestions),
         "campaigns": campaigns,
         "shown": SHOWN,
         "outside": outside[:OUTSIDE],
@@ -98,7 +99,8 @@ def _by_campaign(rows: list[Row]) -> defaultdict[Key, list[Row]]:
     return grouped
 
 
-def _first(rows: Sequence[Row], name: str) -> int:
+def _count(rows: Sequence[Row], name: str) -> int:
+    """A count that all rows of a campaign have."""
     return int(rows[0][name]) if rows else 0
 
 
@@ -111,7 +113,7 @@ def _exclusion(row: Row, entry: Mapping[str, Any]) -> Row:
 
 
 def run_address(page: str, run: Row) -> str:
-    """Where a campaign's page shows one run, by its rate, variant and number."""
+    """The address at which a campaign's page shows one run."""
     chosen = {"rate": rate_name(run["rate"]), "variant": run["variant"], "run": run["run"]}
     return f"{page}#{urlencode(chosen, errors='backslashreplace')}"
 
@@ -126,13 +128,13 @@ def _map(entry: Mapping[str, Any], *, is_drawn: bool) -> dict[str, Any]:
 # --- start page and lists ---------------------------------------------------------------------------------------------
 
 
-NEWEST = 6  # campaigns that the start page shows; the others come when the reader looks for them
+NEWEST = 6  # campaigns that the start page shows; the others appear when the reader searches
 
 
 def entries(
     questions: Questions, campaigns: Sequence[Campaign], variants: Variants, purposes: Mapping[Key, str]
 ) -> list[dict[str, Any]]:
-    """Every campaign, newest first: what it holds, what is amiss, and where its page is."""
+    """Every campaign, newest first: its runs by state, variants and loads, and the address of its page."""
     held = {key_of(row): row for row in questions.rows("page_campaigns")}
     cells = _by_campaign(questions.rows("page_quality"))
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
@@ -176,11 +178,11 @@ def _rates(rates: Sequence[float]) -> str:
     return f"{texts[0]} to {texts[-1]} in {len(texts)} steps" if len(texts) > 5 else ", ".join(texts)
 
 
-def _quality_says(total: Mapping[str, int], n_problems: int, n_suggestions: int) -> str:
-    """What the start page says that the page of data quality has."""
-    amiss = total["excluded"] or total["failed"] or total["missing"]
+def _quality_text(total: Mapping[str, int], n_problems: int, n_suggestions: int) -> str:
+    """What the start page says about the page of data quality."""
+    has_gaps = total["excluded"] or total["failed"] or total["missing"]
     parts = [
-        "says why runs are excluded or missing" if amiss else "shows every run",
+        "says why runs are excluded or missing" if has_gaps else "shows every run",
         f"names {counted(n_problems, 'problem')}" if n_problems else "",
         f"has {counted(n_suggestions, 'suggested tag')}" if n_suggestions else "",
     ]
@@ -189,13 +191,16 @@ def _quality_says(total: Mapping[str, int], n_problems: int, n_suggestions: int)
 
 
 def compared(comparisons: Sequence[Comparison], campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
-    """Every declared comparison with how many of its campaigns the archive holds; without any it has no page."""
+    """Every declared comparison, with how many of its campaigns the archive holds; without any it has no page."""
     held = {(campaign.app, campaign.host, campaign.timestamp) for campaign in campaigns}
-    found = []
-    for comparison in comparisons:
-        named = [(comparison.app, host, timestamp) for host in comparison.hosts for timestamp in comparison.timestamps]
-        found.append({"declared": comparison, "n_held": sum(key in held for key in named), "n_named": len(named)})
-    return found
+    return [
+        {
+            "declared": comparison,
+            "n_held": sum(key in held for key in product([comparison.app], comparison.hosts, comparison.timestamps)),
+            "n_named": len(comparison.hosts) * len(comparison.timestamps),
+        }
+        for comparison in comparisons
+    ]
 
 
 def traced(dumps: Sequence[Dump]) -> list[tuple[str, Dump]]:
@@ -216,14 +221,14 @@ def _state(campaign: Campaign) -> str:
 
 
 _FOLDER = "methods"
-# Parts that a reader needs before others; all further ones follow by name.
+# The parts to read first; the others follow by name.
 FIRST_METHODS = ("words", "exclusion", "percentiles", "intervals", "averages", "pooled")
 _SECTION = re.compile(r'<section id="([^"]+)".*?<h2[^>]*>(.*?)</h2>', re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 
 
 def methods_context(about: dict[str, Any]) -> dict[str, Any]:
-    """The variables of ``methods.html``: the parts and what they are about."""
+    """The variables of ``methods.html``: its parts, and their headings."""
     names = sorted(partials(_FOLDER), key=_place_of_part)
     declared = {"claims": list(CAVEATS.values()), "weights": WEIGHTS, "made_by": MADE_BY}
     parts = [template_text(name, {**declared, **about}) for name in names]

@@ -1,4 +1,4 @@
-"""``progress.html``: the state of the sweep under way. Written while it runs, so it costs little and fails nothing."""
+"""``progress.html``: the state of the current sweep. It is written during the sweep: cheap, and errors stop no run."""
 
 from collections.abc import Callable, Mapping, Set
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ _ASSETS = ("site.css", "theme.js", "progress.js")
 _SHOWN = 30  # failures, the last ones
 _LINES = 12  # of the log
 _MOST_MARKS = 4000  # runs beyond which cells hold numbers instead of one mark per run
-_SLACK_S = 120.0  # what a machine that is busy may add before the page is taken for one that nobody writes any more
+_SLACK_S = 120.0  # the delay that is allowed on a busy machine before the page says that the sweep is dead
 
 # State of a run -> its mark and its name. The marks differ in shape, not in colour alone.
 STATES = {"collected": "■", "failed": "✕", "now": "◉", "to come": "□"}
@@ -43,10 +43,10 @@ Log = Callable[[str], None]
 
 
 class ProgressPage:
-    """The page in a site's folder. That it can't be written is said once, and is no error.
+    """The page in a site's folder. If it can't be written, that is logged once, and the sweep goes on.
 
     `variants` are those of config/variants.yaml, `options` the configuration's ``report`` section.
-    `ready_timeout` is the target's: for so long the page may stay as it is while a target comes up.
+    `ready_timeout` is the target's: while a target starts, the page may stay unchanged for that long.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class ProgressPage:
         self._broken = False
 
     def at(self, reports: Path) -> "ProgressPage":
-        """The same in another folder."""
+        """The page with the same settings in another folder."""
         return ProgressPage(reports, variants=self._variants.declared, options=self._options, log=self._log)
 
     def show(self, progress: Progress, ended: str | None = None) -> None:
-        """Write the page in one step; `ended` says how the command ended, None while it goes on."""
+        """Write the page in one step; `ended` says how the command ended (None: it has not)."""
         if self._broken:
             return
         try:
@@ -124,23 +124,21 @@ class ProgressPage:
         return f"{self._label(progress, variant)} at {_load(progress, rate)}, run {run}"
 
     def _failed(self, progress: Progress) -> list[dict[str, Any]]:
-        """Runs without a result that were tried, with their last reason, the latest first."""
+        """Runs that failed and have no result, with the reason of the last try; the latest first."""
         last = [(run, progress.failed[run][-1]) for run in progress.unsuccessful]
         last.sort(key=lambda each: each[1].mtime_ns or float("inf"), reverse=True)
-        found = []
-        for (rate, variant, run), file in last[:_SHOWN]:
-            found.append(
-                {
-                    "load": _load(progress, rate),
-                    "variant": self._label(progress, variant),
-                    "run": run,
-                    "times": times(len(progress.failed[rate, variant, run])),
-                    "why": self._reason(Cell(progress.campaign, rate, variant).path / file.name),
-                    "file": file.name,
-                    "key": f"{rate}/{variant}/{run}",
-                }
-            )
-        return found
+        return [
+            {
+                "load": _load(progress, rate),
+                "variant": self._label(progress, variant),
+                "run": run,
+                "times": times(len(progress.failed[rate, variant, run])),
+                "why": self._reason(Cell(progress.campaign, rate, variant).path / file.name),
+                "file": file.name,
+                "key": f"{rate}/{variant}/{run}",
+            }
+            for (rate, variant, run), file in last[:_SHOWN]
+        ]
 
     def _reason(self, record: Path) -> Failure | None:
         if record not in self._reasons:
@@ -167,28 +165,28 @@ def _load(progress: Progress, rate: str) -> str:
 
 
 def is_of_a_sweep(reports: Path) -> bool:
-    """Whether the folder's page is that of a sweep."""
+    """Whether the folder has the page of a sweep."""
     try:
         return _NO_SWEEP not in (reports / NAME).read_text("utf-8", "replace")
     except OSError:
         return False
 
 
-def fill_place(reports: Path, about_site: Mapping[str, Any]) -> None:
-    """Where no sweep has left its page, one that says so: all other pages link to it."""
+def write_placeholder(reports: Path, about_site: Mapping[str, Any]) -> None:
+    """Write a page that says that there was no sweep, unless there was one: all other pages link to it."""
     if not is_of_a_sweep(reports) and not (reports / NAME).is_dir():
         write_page(reports / NAME, _NONE, {**about_site, "no_sweep": _NO_SWEEP})
 
 
 def begun(journal: Journal, page: ProgressPage, root: Path) -> None:
-    """A command has begun that collects: the page of its first campaign."""
+    """Show the first campaign of a command that has begun to collect."""
     command = journal.now()
     if command is not None and (first := _campaign(command, root)) is not None:
         page.show(look(first, journal))
 
 
 def ended(journal: Journal, page: ProgressPage, how: str = "") -> None:
-    """The command that was under way has ended, just now or, without `how`, was killed: its page says so."""
+    """Show that the command under way has ended; without `how`, it was killed earlier."""
     command = journal.now()
     if command is None:
         return
@@ -199,7 +197,7 @@ def ended(journal: Journal, page: ProgressPage, how: str = "") -> None:
 
 
 def _campaign(command: CommandRecord, root: Path) -> Campaign | None:
-    """The campaign that a command collected last or, before its first run, that it collects first."""
+    """The campaign that a command collected last; before its first run, the one that it will collect first."""
     keys = [each.campaign for each in command.tries[-1:]] or list(command.missing)
     found = [Campaign(root, *key) for key in keys]
     return min(found, key=lambda campaign: campaign.instant) if found else None

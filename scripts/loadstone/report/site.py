@@ -1,12 +1,12 @@
-"""Makes the site, one file after another: each appears complete or not at all, the start page last.
+"""Writes the site: each file appears complete or not at all, the start page last.
 
 ``campaigns/<slug>.html`` with the data that it loads when a rate is chosen (``campaigns/<slug>/<rate>.js``),
 ``comparisons/<id>.html``, both with the checksums of what they rest on (``….sha256``) and an RO-Crate
 (``…-ro-crate-metadata.json``; that of the site is ``ro-crate-metadata.json``), ``variants/<slug>.html``,
 ``traces/<slug>.html``, the pages over all of these (``campaigns.html``, ``comparisons.html``, ``variants.html``,
 ``quality.html``, ``methods.html``, ``index.html``)
-and ``assets/``. Everything works from a file and from any static server. ``progress.html`` is written while a sweep is
-under way; the start page leads to it as long as a campaign is open.
+and ``assets/``. Everything works from a file and from any static server. ``progress.html`` is written during a sweep;
+the start page links to it while a campaign is open.
 """
 
 import hashlib
@@ -165,7 +165,7 @@ def build_variants(
         for campaign in campaigns
     }
     part = site_layout.Part(reports, "variants").begin()
-    about, pages = about_site(options, tables), variant_page.of_variants(rows, names, linked)
+    about, pages = about_site(options, tables), variant_page.histories(rows, names, linked)
     for page in pages:
         content = variant_page.context(page, variants)
         write_page(reports / "variants" / f"{page.slug}.html", "variant.html", {**content, **about})
@@ -192,8 +192,8 @@ def build_index(
 ) -> Path:
     """Write the pages over all campaigns, ``index.html`` last; pages of other campaigns are removed.
 
-    Campaigns that the tables don't hold yet are listed as such. `comparisons` are all that are declared; those of none
-    of these campaigns have no page. `purposes` are the catalogue's, by campaign; `outside` says what belongs to no
+    Campaigns that are not in the tables yet are listed as such. `comparisons` are all declared ones; those without any
+    of these campaigns have no page. `purposes` are the catalogue's, by campaign; `outside` names what belongs to no
     campaign of the archive or of the catalogue.
     """
     about, part = about_site(options, tables), site_layout.Part(reports, "index").begin()
@@ -213,7 +213,7 @@ def build_index(
         "progress": progress_page.NAME if is_open else None,
         **about,
     }
-    progress_page.fill_place(reports, about)
+    progress_page.write_placeholder(reports, about)
     write_page(reports / "methods.html", "methods.html", {**overview_pages.methods_context(about), **about})
     for name in ("quality", "campaigns", "comparisons"):
         write_page(reports / f"{name}.html", f"{name}.html", shared)
@@ -244,10 +244,10 @@ _NOTICE = """\
 
 
 def write_assets(reports: Path) -> None:
-    """Write what all pages share: the charts' library as one classic script, the site's own scripts and style."""
-    # The bundle is an ES module without imports or exports; modules can't be loaded from file://, so it becomes a
-    # classic script whose names stay inside a function. vegaEmbed, which brings all else, is its one name outside.
-    # Bundling takes seconds, hence the version at the end: files of the site appear complete or not at all.
+    """Write what all pages share: the charts' library as one classic script, the site's own scripts and styles."""
+    # The bundle is an ES module without imports or exports. Modules can't be loaded from file://, so it becomes a
+    # classic script whose names stay inside a function; vegaEmbed is the only global. Bundling takes seconds: the last
+    # line names the version, so that it is done once.
     part = site_layout.Part(reports, "assets").begin()
     made_by = f"// vl-convert {version('vl-convert-python')}, {hashlib.sha256(_NOTICE.encode()).hexdigest()[:16]}\n"
     if not ends_with(reports / "assets" / "vega.js", made_by):
@@ -271,7 +271,7 @@ def _confidence(options: Mapping[str, Any]) -> float:
 
 
 def _files(names: Iterable[str]) -> set[str]:
-    """The files of a page and of what lies beside it."""
+    """The files of pages of these names, with their checksums and crates."""
     return {
         f"{name}{suffix}"
         for name in names

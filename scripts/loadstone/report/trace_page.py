@@ -1,7 +1,8 @@
 """The page of one trace dump: where the time of its traces went, per service and operation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from loadstone.tables.layout import text
 
 SHOWN = 40  # operations per kind of trace; beyond that their number is given
 PROBLEMS = 50
-_DRAWN = 14  # rows of the picture
+_DRAWN = 14  # rows of a chart
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,16 @@ def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[s
         "heading": f"Traces of {source}",
         "dump": dump,
         "kinds": kinds,
-        "data": _script_data(dump, kinds),
+        "data": {  # there are no variants, rates or statistics to choose from
+            "folder": dump.slug,
+            "unit": "ms",
+            "variants": [],
+            "rates": [],
+            "rate": None,
+            "statistic": "",
+            "statistics": {},
+            "traces": [rows_drawn(kind) for kind in kinds],
+        },
         "specs": charts.trace_specifications(),
         "overview": overview,
         "problems": problems,
@@ -60,9 +70,10 @@ def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[s
 
 
 def _kinds(rows: list[Row], calls: list[Row]) -> list[Kind]:
+    root = itemgetter("root_service", "root_operation")
     kinds: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        kinds.setdefault((row["root_service"], row["root_operation"]), []).append(row)
+        kinds.setdefault(root(row), []).append(row)
     return [
         Kind(
             service,
@@ -70,7 +81,7 @@ def _kinds(rows: list[Row], calls: list[Row]) -> list[Kind]:
             found[0]["n_all"],
             [row for row in found if row["operation"] is None],
             [row for row in found if row["operation"] is not None],
-            [row for row in calls if (row["root_service"], row["root_operation"]) == (service, operation)],
+            [row for row in calls if root(row) == (service, operation)],
         )
         for (service, operation), found in kinds.items()
     ]
@@ -87,22 +98,8 @@ def sum_of_calls(calls_ns: list[int]) -> str:
     return shown + (f" + {len(calls_ns) - 10} more" if len(calls_ns) > 10 else "")
 
 
-def _script_data(dump: Dump, kinds: Sequence[Kind]) -> dict[str, Any]:
-    """What the page's script reads; no variants, rates or statistics to choose from."""
-    return {
-        "folder": dump.slug,
-        "unit": "ms",
-        "variants": [],
-        "rates": [],
-        "rate": None,
-        "statistic": "",
-        "statistics": {},
-        "traces": [rows_drawn(kind) for kind in kinds],
-    }
-
-
 def rows_drawn(kind: Kind) -> list[dict[str, Any]]:
-    """What the chart of one kind draws: services and then operations, without the root's own; shares in percent."""
+    """The rows of one kind's chart: services, then operations, both without the root's; shares in percent."""
     rows = [row for row in kind.services if row["service"] != kind.service]
     rows += [row for row in kind.operations if (row["service"], row["operation"]) != (kind.service, kind.operation)]
     names = ("p5", "p25", "p50", "p75", "p95")

@@ -1,9 +1,9 @@
-"""What the page of a variant through time says, from table `history` alone, and the list of such pages."""
+"""The page of a variant through time, from table `history` alone, and the list of such pages."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -46,7 +46,7 @@ class VariantHistory:
 
     @cached_property
     def changes(self) -> list[Row]:
-        """Rows with which a level begins, each with `before`, the value of the level that ended."""
+        """The rows at which a new level begins, each with `before`, the value of the level before."""
         found = []
         for _, group in groupby(self.rows, key=_series):
             before = None
@@ -61,12 +61,12 @@ class VariantHistory:
 
 
 def pages_of(app: str, variants: Iterable[str]) -> dict[str, str]:
-    """Where a page below the start page finds those of variants of an app, by name."""
+    """The addresses of the pages of an app's variants, by name, for a page in a folder of the site."""
     return {name: f"../variants/{variant_slug(text(app), name)}.html" for name in variants}
 
 
-def of_variants(rows: Sequence[Row], names: Sequence[tuple[str, str]], pages: Pages) -> list[VariantHistory]:
-    """The history of each of these variants (app, variant), also of those without any figure."""
+def histories(rows: Sequence[Row], names: Sequence[tuple[str, str]], pages: Pages) -> list[VariantHistory]:
+    """The history of each of these variants (app, variant); those without any figure have one without rows."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row["app"], row["variant"]), []).append(row)
@@ -105,7 +105,7 @@ def context(page: VariantHistory, variants: Variants) -> dict[str, Any]:
 
 
 def entry(page: VariantHistory, variants: Variants) -> dict[str, Any]:
-    """What the list of variants says of one."""
+    """The entry of one variant in the list of variants."""
     (style,) = variants.styles(page.app, [page.variant])
     return {
         "page": page,
@@ -127,14 +127,8 @@ def script_data(page: VariantHistory, styles: Sequence[Style], unit: Unit, loads
         groups.setdefault((row["host"], rate_name(row["rate"]), row["statistic"]), []).append(row)
     history: dict[str, dict[str, dict[str, Any]]] = {}
     for (host, load, statistic), rows in groups.items():
-
-        def level_text(point: Row, statistic: str = statistic) -> str:
-            step, value = steps[styles[point["variant"]].name], point["level_value"]
-            if statistic == ERRORS:
-                return f"{significant(value)} %"
-            return f"{f'{value:.{int(step[1])}f}' if step else significant(value)} {unit.symbol}"
-
         points = [_point(row, ways, unit) for row in rows]
+        level_text = partial(_level_text, statistic=statistic, steps=list(steps.values()), unit=unit)
         history.setdefault(host, {}).setdefault(load, {})[statistic] = chart_rows.history(points, level_text)
     return {
         "folder": page.slug,
@@ -169,13 +163,21 @@ def _point(row: Row, ways: Mapping[str, int], unit: Unit) -> Row:
     }
 
 
+def _level_text(point: Row, *, statistic: str, steps: Sequence[list[float] | None], unit: Unit) -> str:
+    """The value of a point's level with its unit; `steps` are by the point's way of measuring."""
+    step, value = steps[point["variant"]], point["level_value"]
+    if statistic == ERRORS:
+        return f"{significant(value)} %"
+    return f"{f'{value:.{int(step[1])}f}' if step else significant(value)} {unit.symbol}"
+
+
 def _step(rows: Sequence[Row], way: str, unit: Unit) -> list[float] | None:
     """The step in which the latencies of one way of measuring come, and its decimals, where it is coarse."""
     return numbers.coarse_step((row | {"evidence": "raw"} for row in rows if row["way"] == way), unit)
 
 
 def _first_load(page: VariantHistory) -> str | None:
-    """The load that most campaigns of the first host have, of several the one in the middle."""
+    """The load that most campaigns of the first host have; of several, the one in the middle."""
     if not page.rows:
         return None
     counts = Counter(row["rate"] for row in page.rows if row["host"] == page.hosts[0])
@@ -208,7 +210,7 @@ def _change(row: Row, unit: Unit, page: VariantHistory) -> dict[str, Any]:
 
 
 def _by(ratio: float) -> str:
-    """By how much a level is another: ``+12.3 %``; from the double or half on ``140 times``."""
+    """The change between two levels: ``+12.3 %``; if they differ by a factor of two or more, ``140 times``."""
     return f"{100 * (ratio - 1):+.3g} %" if 1 / 2 < ratio < 2 else f"{significant(ratio)} times"
 
 
