@@ -110,7 +110,7 @@ def test_differences_are_told_part_by_part_without_credentials() -> None:
     assert volumes.texts(ABSENT, [{"name": "bare"}]) == ["spec.volumes[bare]: absent -> {'name': 'bare'}"]
     token = Field(("env", ("name", "API_TOKEN"), "value"), "old", {"new": "s3cret"})
     assert token.texts("old", "s3cret") == ["env[API_TOKEN].value: (redacted) -> (redacted)"]
-    assert token.texts("s3cret", ABSENT, "is now {now}, was {was}") == [
+    assert token.texts("s3cret", ABSENT, " is now {now}, was {was}") == [
         "env[API_TOKEN].value is now absent, was (redacted)"
     ]
 

@@ -11,17 +11,13 @@ import pytest
 from cluster.front import FORWARD, LOSE, Front
 from loadstone.collect.targets.kubernetes import keeper
 from loadstone.collect.targets.kubernetes.client import (
-    CONFIG_MAP,
-    DEPLOYMENT,
-    LEASE,
-    NAMESPACE,
     Cluster,
     ClusterError,
     ConflictError,
     ForbiddenError,
-    Kind,
     NotFoundError,
 )
+from loadstone.collect.targets.kubernetes.objects import CONFIG_MAP, DEPLOYMENT, LEASE, NAMESPACE, Kind
 from loadstone.collect.targets.kubernetes.settings import Declared
 from loadstone.errors import LoadstoneError
 
@@ -267,7 +263,7 @@ def test_a_wrong_token_is_told_at_once(front, space) -> None:
 def test_a_real_server_refuses_a_wrong_token(plane, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(plane.write_kubeconfig(tmp_path / "kubeconfig", "stale")))
     cluster = Cluster(log=pytest.fail)
-    assert cluster.is_ready(to_anybody=True) and not cluster.is_ready()
+    assert cluster.is_ready(anonymous=True) and not cluster.is_ready()
     with pytest.raises(ForbiddenError, match="Unauthorized"):
         cluster.list(CONFIG_MAP, "default")
 

@@ -16,8 +16,9 @@ from cluster.containers import Containers
 from cluster.namespace import Namespace
 from loadstone.collect.targets.base import RunFailedError
 from loadstone.collect.targets.kubernetes import generator_pods
-from loadstone.collect.targets.kubernetes.client import JOB, Cluster
+from loadstone.collect.targets.kubernetes.client import Cluster
 from loadstone.collect.targets.kubernetes.generator_pods import PodFleet
+from loadstone.collect.targets.kubernetes.objects import JOB
 from loadstone.collect.targets.kubernetes.settings import Declared
 from support.checkout import PROJECT
 
@@ -69,7 +70,8 @@ class Fleet:
             "generators": {"image": "registry.invalid/load:1", **declared},
         }
         self.space = space
-        self.declared = Declared.of(target, "here")
+        resolved = Declared.of(target, "here")
+        assert resolved.generators
         ends = [("measured", seconds, True), ("others", seconds / 10, False)]
         stages = [
             {"rate": RATE, "to": RATE, "nanoseconds": round(s * 1e9), "requests": round(RATE * s), "measured": measured}
@@ -79,7 +81,9 @@ class Fleet:
         shared = {"draw": {}, "of": count, "step": count}
         plans = [{**request, "stages": stages, "part": part, **shared} for part in range(count)]
         self.outputs = [(folder / f"measured-{part}.bin", folder / f"others-{part}.bin") for part in range(count)]
-        self.fleet = PodFleet(Cluster(patience_s=30), self.declared, "a-record", plans, self.outputs)
+        self.fleet = PodFleet(
+            Cluster(patience_s=30), resolved.generators, resolved.ready_timeout_s, "a-record", plans, self.outputs
+        )
 
     def begin(self) -> None:
         self.fleet.begin(SimpleNamespace(timeout_s=5.0), lambda: None, lambda: None)  # type: ignore[arg-type]
@@ -159,7 +163,7 @@ def test_a_pod_that_dies_fails_the_run(networked_plane, space, url, tmp_path: Pa
 
 def test_pods_that_never_come_fail_the_run_and_say_why(networked_plane, space, url, tmp_path: Path) -> None:
     it = Fleet(space, url.text, tmp_path, 2, 1.0, node_selector={"nowhere": "at-all"})
-    it.fleet._declared = Declared(**{**vars(it.declared), "ready_timeout_s": 3.0})
+    it.fleet.ready_timeout_s = 3.0
     with pytest.raises(
         RunFailedError, match=r"pods are not ready in time: .*is Pending.*didn't match Pod's node affinity"
     ):

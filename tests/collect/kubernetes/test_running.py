@@ -4,7 +4,8 @@ import pytest
 from cluster.api import wait_until
 from loadstone.collect.targets.base import RunFailedError
 from loadstone.collect.targets.kubernetes.changes import REPLICAS, Field
-from loadstone.collect.targets.kubernetes.client import DEPLOYMENT, Cluster
+from loadstone.collect.targets.kubernetes.client import Cluster
+from loadstone.collect.targets.kubernetes.objects import DEPLOYMENT
 from loadstone.collect.targets.kubernetes.record import Changed, Record
 from loadstone.collect.targets.kubernetes.running import _as_wanted
 from loadstone.collect.targets.kubernetes.settings import Scaled, Variant

@@ -16,7 +16,7 @@ def test_a_thing_is_said_once_per_session(monkeypatch: pytest.MonkeyPatch) -> No
     assert [session.is_new(text) for text in ("a", "b", "a", "b")] == [True, True, False, False]
     monkeypatch.setenv("LOADSTONE_SESSION", "two")
     assert [session.is_new(text) for text in ("a", "a")] == [True, False]
-    Path("results/.cluster/.said.json").write_text("[]")
+    Path("results/.cluster/.logged").write_bytes(b"\xff\n")
     assert session.is_new("a")
 
 
@@ -39,7 +39,7 @@ def test_alarm_is_raised_only_when_something_is_left() -> None:
     assert texts[0] == ""
     assert {code for code, text in texts.items() if "needs your attention" in text} == {3, 4}
     assert "nothing of it was changed" in texts[5] and "another sweep" in texts[6]
-    assert "ended by a fault of its own" in texts[1] and "was killed by SIGKILL" in texts[-9]
+    assert "failed unexpectedly" in texts[1] and "was killed by SIGKILL" in texts[-9]
     assert all(str(code) not in text for code, text in texts.items())
     Path("results/.cluster").mkdir(parents=True)
     session.record_path("https://cluster:6443").write_text("{}")
@@ -53,7 +53,7 @@ def test_what_is_left_on_another_server_is_named_and_no_alarm_of_this_one() -> N
     assert session.has_records() and session.has_records(there) and not session.has_records(here)
     assert [text.partition(":6443")[0] for text in session.others(here)] == ["this folder also changed https://there"]
     assert session.others(there) == []
-    assert "Nothing of the cluster is to be put back" in session.outcome_text(-9)
+    assert "Nothing in the cluster has to be put back" in session.outcome_text(-9)
     session.record_path(here).write_text("half a rec")
     assert "needs your attention" in session.outcome_text(-9)
     assert "this folder also changed here-6443:" in session.others(there)[0], "as its name tells"

@@ -1,7 +1,7 @@
-"""What was changed in an object, and its way back. Nothing here talks to a cluster.
+"""Changes of an object, and how they are put back. Nothing here talks to a cluster.
 
-A change is a set of fields, each with the value before and the values that we give it. A field that holds one of these
-may be set again; one that holds anything else was changed by somebody else, and is left.
+A change is a set of fields, each with its value before the sweep and the values that the sweep sets. A field with one
+of these values may be set again. A field with any other value was changed by somebody else, and is left.
 """
 
 import copy
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from loadstone.collect.targets.kubernetes.objects import Object
 from loadstone.config import redact
 
-Object = dict[str, Any]
 # Keys of mappings; a tuple ("name", x) stands for the element of a list whose ``name`` is x.
 Path = tuple[Any, ...]
 
 _KEPT_BY_SERVER = {"deployment.kubernetes.io/revision"}
-_MAPPINGS = (("metadata", "labels"), ("metadata", "annotations"))  # absent is as good as empty
+_MAPPINGS = (("metadata", "labels"), ("metadata", "annotations"))  # absent means the same as empty
 
 
 class _Absent(Enum):
@@ -42,8 +42,8 @@ _ORDERED = (*_CONTAINERS, "env", "volumes")  # lists of which the elements are m
 class Field:
     """One changed field; values are decoded JSON, or `ABSENT` where there is no such field.
 
-    `ours` are the values that we give it: by variant, as long as that is measured; `IDLE`, while no variant that names
-    it is; `STOPPED`, for a moment, to start afresh.
+    `ours` are the values that the sweep sets: by variant, while that is measured; `IDLE`, while no variant that names
+    the field is; `STOPPED`, for a moment, to restart.
     """
 
     path: Path
@@ -51,34 +51,33 @@ class Field:
     ours: Mapping[str, Any]
 
     def wanted(self, variant: str | None) -> Any:
-        """Its value while a variant is measured; None: while none is."""
+        """Its value while a variant is measured (None: while none is)."""
         idle = self.ours.get(IDLE, self.before)
         return idle if variant is None else self.ours.get(variant, idle)
 
     def is_known(self, value: Any) -> bool:
-        """Whether it had this value before, or has it from us."""
+        """Whether it had this value before the sweep, or the sweep sets it."""
         return value == self.before or value in self.ours.values()
 
-    def texts(self, was: Any, now: Any, said: str = "{was} -> {now}") -> list[str]:
+    def texts(self, was: Any, now: Any, form: str = ": {was} -> {now}") -> list[str]:
         """A line for each innermost part in which two of its values differ: ``spec.x[app].image: old -> new``.
 
-        `said` is the line's form, for other words; credentials stay hidden.
+        `form` is what follows the path. Credentials are redacted.
         """
-        joint = ": " if said.startswith("{was}") else " "
         return [
-            path_text(path) + joint + said.format(was=_shown(path, one), now=_shown(path, other))
+            path_text(path) + form.format(was=_shown(path, one), now=_shown(path, other))
             for path, one, other in _parts_that_differ(self.path, was, now)
         ]
 
     def ours_back(self, value: Any) -> Any:
-        """A value that others changed too, with what of it is ours as it was before; named elements one by one."""
+        """A value that others changed too, with the sweep's own changes undone; named elements one by one."""
         return _back(self.path[-1], value, [self.before, *self.ours.values()])
 
     def __str__(self) -> str:
         return path_text(self.path)
 
     def encoded(self) -> Object:
-        """As JSON can hold it."""
+        """As JSON."""
         return {
             "path": [list(part) if isinstance(part, tuple) else part for part in self.path],
             "before": _wrapped(self.before),
@@ -99,7 +98,7 @@ def path_text(path: Path) -> str:
 
 
 def _shown(path: Path, value: Any) -> str:
-    """A value for people, on one line, without credentials."""
+    """A value as one line of text, without credentials."""
     variable = path[-2][1] if len(path) > 1 and path[-1] == "value" and isinstance(path[-2], tuple) else ""
     if value is not ABSENT and redact.is_secret(str(variable)):
         return _REDACTED
@@ -111,7 +110,7 @@ def _shown(path: Path, value: Any) -> str:
 
 
 def _parts_that_differ(path: Path, was: Any, now: Any) -> Iterator[tuple[Path, Any, Any]]:
-    """(path, one value, the other) of the innermost parts."""
+    """(path, one value, the other) of the innermost parts that differ."""
     if was == now:
         return
     parts = _parts([each for each in (was, now) if each is not ABSENT])
@@ -126,7 +125,7 @@ def _parts_that_differ(path: Path, was: Any, now: Any) -> Iterator[tuple[Path, A
 
 
 def _parts(values: list[Any]) -> Path:
-    """Of what values consist, each as it stands in a path; nothing where they are shown whole."""
+    """The parts of values, as in a path; empty for values that are shown as a whole."""
     if all(map(_named, values)):
         return tuple(dict.fromkeys(("name", name) for value in values for name in _names(value)))
     if all(isinstance(value, dict) and value and not _is_variable(value) for value in values):
@@ -139,10 +138,10 @@ def _is_variable(value: Object) -> bool:
 
 
 def differences(before: Object, afters: Mapping[str, Object]) -> list[Field]:
-    """The fields in which later states differ from the one before, of those that people set (labels, spec, ...).
+    """The fields in which later states differ from the first, among those that people set (labels, spec, ...).
 
-    `afters` are the states by variant. Fields don't overlap: where one state has another list and the next only
-    another value in it, the list is the field.
+    `afters` are the states by variant. Fields don't overlap: when one state replaces a list and another only a value
+    in it, the list is the field.
     """
     paths: set[Path] = set()
     for after in afters.values():
@@ -161,7 +160,7 @@ def differences(before: Object, afters: Mapping[str, Object]) -> list[Field]:
 
 
 def in_order(patch: Any, before: Any) -> Any:
-    """A strategic merge patch that leaves named elements of lists where they are, and puts new ones behind them."""
+    """A strategic merge patch that keeps the order of named elements of lists, and appends new ones."""
     if not isinstance(patch, dict):
         return patch
     found = {}
@@ -196,7 +195,7 @@ def rewritten(
 ) -> tuple[Object, list[Field], list[Field]]:
     """(the object with the wanted values, the fields that this changed, those left because others changed them).
 
-    On the way back, our own elements of a list that is left go back too: then it is among both.
+    When values are put back, the sweep's own elements of a list that is left are put back too: then it is in both.
     """
     found, written, left = copy.deepcopy(current), [], []
     for each in fields:
@@ -218,7 +217,7 @@ def rewritten(
 
 
 def _back(key: Any, value: Any, states: list[Any]) -> Any:
-    """`states` are the values that it had before and from us, the first being the one to go back to."""
+    """A value with the sweep's changes undone. `states`: its value before the sweep, then those that the sweep sets."""
     if value in states:
         return states[0]
     lists = [[] if each is ABSENT else each for each in states]
@@ -232,7 +231,7 @@ def _back(key: Any, value: Any, states: list[Any]) -> Any:
             found.pop(name, None)
         elif name in found:
             found[name] = back
-        else:  # it is gone: behind the one that it was behind
+        else:  # it was removed: insert it after the element that it followed
             former = _names(lists[0])
             behind = [each for each in former[: former.index(name)] if each in found]
             names = list(found)
@@ -242,7 +241,10 @@ def _back(key: Any, value: Any, states: list[Any]) -> Any:
 
 
 def _element_back(key: Any, value: Any, states: list[Any]) -> Any:
-    """Of a container each part by itself: elsewhere parts may exclude each other."""
+    """An element with the sweep's changes undone: part by part in containers, else as a whole.
+
+    Parts of other elements may exclude each other.
+    """
     if value in states or key not in _CONTAINERS or not all(isinstance(each, dict) for each in (value, *states)):
         return states[0] if value in states else value
     keys = dict.fromkeys(key for each in (value, *states) for key in each)
@@ -251,7 +253,7 @@ def _element_back(key: Any, value: Any, states: list[Any]) -> Any:
 
 
 def put(content: Object, path: Path, value: Any) -> bool:
-    """Set (or with `ABSENT` remove) a field in place; whether there is a place for it."""
+    """Set (or with `ABSENT` remove) a field in place; False when the object has no place for it."""
     *parents, last = path
     holder: Any = content
     for part in parents:
@@ -291,7 +293,7 @@ def _compare(path: Path, before: Any, after: Any, found: set[Path]) -> None:
 
 
 def _named(value: Any) -> bool:
-    """Whether a list's elements are known by their names, such as containers; the order of the names counts too."""
+    """Whether a value is a list of elements with different names, such as containers."""
     if not isinstance(value, list) or not value:
         return False
     names = [each.get("name") if isinstance(each, dict) else None for each in value]

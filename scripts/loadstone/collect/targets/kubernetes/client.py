@@ -1,9 +1,9 @@
-"""Talking to a Kubernetes API server. The only module that imports the client library.
+"""Talks to a Kubernetes API server. The only module that imports the client library.
 
-Objects are plain dictionaries as the API describes them. Every call is tried again while the server is away or busy,
-so a change may arrive twice: those who change something read it first and send it back with its ``resourceVersion``.
+Every call is repeated while the server is away or busy, so a change may arrive twice: whoever changes an object reads
+it first and sends it back with its ``resourceVersion``.
 
-That library takes a second to load, so nothing that Snakemake or a local run imports may import this module.
+The client library takes a second to load, so nothing that Snakemake or a local run imports may import this module.
 """
 
 import contextlib
@@ -19,17 +19,15 @@ from decimal import Decimal
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
 
 import urllib3
 import yaml
 from kubernetes import client, config, utils
 
 from loadstone.archive.locks import Waiting
+from loadstone.collect.targets.base import Log, ignore
+from loadstone.collect.targets.kubernetes.objects import NAMESPACE, POD, Kind, Object
 from loadstone.errors import LoadstoneError
-
-Object = dict[str, Any]
-Log = Callable[[str], None]
 
 FIELD_MANAGER = "loadstone"
 _TRANSIENT = {
@@ -75,7 +73,7 @@ class ForbiddenError(ClusterError):
 
 @contextlib.contextmanager
 def noting_refusals(refused: list[str], what: object) -> Iterator[None]:
-    """Add to `refused` what the cluster does not allow, and go on; what may succeed later is raised."""
+    """Add a refusal by the cluster to `refused` and go on; an error that may pass by itself is raised."""
     try:
         yield
     except ClusterError as error:
@@ -85,44 +83,8 @@ def noting_refusals(refused: list[str], what: object) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of objects: its API ``version`` (``v1``, ``apps/v1``) and its name in paths (``deployments``)."""
-
-    version: str
-    plural: str
-    name: str
-
-    @property
-    def group(self) -> str:
-        return self.version.rpartition("/")[0]
-
-    def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
-        """The address of one object, or of all in a namespace."""
-        root = f"/apis/{self.version}" if self.group else f"/api/{self.version}"
-        parts = ["namespaces", namespace] if namespace else []
-        parts += [part for part in (self.plural, name, subresource) if part]
-        return "/".join([root, *(quote(part, safe="") for part in parts)])
-
-
-POD = Kind("v1", "pods", "Pod")
-SERVICE = Kind("v1", "services", "Service")
-EVENT = Kind("v1", "events", "Event")
-CONFIG_MAP = Kind("v1", "configmaps", "ConfigMap")
-NAMESPACE = Kind("v1", "namespaces", "Namespace")
-JOB = Kind("batch/v1", "jobs", "Job")
-DEPLOYMENT = Kind("apps/v1", "deployments", "Deployment")
-ENDPOINT_SLICE = Kind("discovery.k8s.io/v1", "endpointslices", "EndpointSlice")
-AUTOSCALER = Kind("autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
-LEASE = Kind("coordination.k8s.io/v1", "leases", "Lease")
-ACCESS_REVIEW = Kind("authorization.k8s.io/v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
-POD_METRICS = Kind("metrics.k8s.io/v1beta1", "pods", "PodMetrics")
-KUSTOMIZATION = Kind("kustomize.toolkit.fluxcd.io/v1", "kustomizations", "Kustomization")
-HELM_RELEASE = Kind("helm.toolkit.fluxcd.io/v2", "helmreleases", "HelmRelease")
-
-
-@dataclass(frozen=True)
 class _Answer:
-    """What came of one try: `status` 200 and the decoded `content`, or another status (0: no answer) and a `reason`."""
+    """One try's result: `status` 200 and the decoded `content`, or another status (0: no answer) and a `reason`."""
 
     status: int
     content: Object
@@ -131,20 +93,20 @@ class _Answer:
 
 
 class Cluster:
-    """One API server as one user. `patience_s` is for how long a call is tried again while the server is away."""
+    """One API server as one user. `patience_s` is how long a call is repeated while the server does not answer."""
 
-    def __init__(self, context: str | None = None, *, patience_s: float = 120.0, log: Log | None = None) -> None:
+    def __init__(self, context: str | None = None, *, patience_s: float = 120.0, log: Log = ignore) -> None:
         settings = _settings(context)
         settings.retries = False
         self.host: str = settings.host
         self.patience_s = patience_s
-        self._away = Waiting(log or (lambda _: None))  # of all copies
-        self._log = log or (lambda _: None)
+        self._log = log
+        self._outage = Waiting(log)  # shared by all copies, so that an outage is logged once
         self._client = client.ApiClient(settings)
         self._client.user_agent = FIELD_MANAGER
 
     def with_patience(self, patience_s: float) -> "Cluster":
-        """The same server and user for calls that have another time to come to an end."""
+        """The same server and user, with another limit for repeating a call."""
         other = copy.copy(self)
         other.patience_s = patience_s
         return other
@@ -159,38 +121,40 @@ class Cluster:
     def list(self, kind: Kind, namespace: str, labels: Mapping[str, str] | None = None) -> list[Object]:
         """All objects of a namespace, those with all of `labels` if any are given."""
         selector = ",".join(f"{name}={value}" for name, value in sorted((labels or {}).items()))
-        found: list[Object] | None = self._call("GET", kind.path(namespace), {"labelSelector": selector}).get("items")
+        found: list[Object] | None = self._call("GET", kind.path(namespace), query={"labelSelector": selector}).get(
+            "items"
+        )
         return found or []
 
     def create(self, kind: Kind, namespace: str, body: Object) -> Object:
-        """Raises ConflictError when there is one already."""
-        whole = {"apiVersion": kind.version, "kind": kind.name, **body}
-        return self._call("POST", kind.path(namespace), {"fieldManager": FIELD_MANAGER}, whole)
+        """Create an object; raises ConflictError when one of that name exists."""
+        content = {"apiVersion": kind.version, "kind": kind.name, **body}
+        return self._call("POST", kind.path(namespace), query={"fieldManager": FIELD_MANAGER}, body=content)
 
     def replace(self, kind: Kind, namespace: str, body: Object, subresource: str = "") -> Object:
         """Write an object that was read before; raises ConflictError when it has changed since."""
         path = kind.path(namespace, body["metadata"]["name"], subresource)
-        return self._call("PUT", path, {"fieldManager": FIELD_MANAGER}, body)
+        return self._call("PUT", path, query={"fieldManager": FIELD_MANAGER}, body=body)
 
     def patched(self, kind: Kind, namespace: str, name: str, patch: Object) -> Object:
-        """What a strategic merge patch would make of an object of Kubernetes' own kinds; nothing changes.
+        """An object as a strategic merge patch would leave it. A dry run: nothing changes.
 
-        A field that does not exist is refused.
+        Only for kinds of Kubernetes itself. Raises ClusterError when the patch has an unknown field.
         """
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", "dryRun": "All"}
-        return self._call("PATCH", kind.path(namespace, name), query, patch, _MERGE)
+        return self._call("PATCH", kind.path(namespace, name), query=query, body=patch, content_type=_MERGE)
 
     def delete(self, kind: Kind, namespace: str, name: str, uid: str | None = None, *, cascade: bool = False) -> None:
-        """Delete an object (only that with the given `uid`); one that is gone already is no error.
+        """Delete an object (with `uid`: only the one with this uid); it is no error when there is none.
 
-        `cascade`: what it has made goes too, which is not so of a Job's pods by itself.
+        `cascade` deletes its dependents too; the pods of a Job would stay otherwise.
         """
         options: Object = {"preconditions": {"uid": uid}} if uid else {}
         options |= {"propagationPolicy": "Background"} if cascade else {}
         with contextlib.suppress(NotFoundError):
-            self._call("DELETE", kind.path(namespace, name), {}, options or None)
+            self._call("DELETE", kind.path(namespace, name), body=options or None)
 
-    def through(
+    def proxy(
         self,
         namespace: str,
         pod: str,
@@ -202,119 +166,113 @@ class Cluster:
         headers: Mapping[str, str] | None = None,
         is_worth_waiting: Callable[[], bool] = lambda: True,
     ) -> bytes:
-        """What a server in a pod answers, through the API server's proxy.
+        """The answer of a server in a pod, through the API server's proxy.
 
-        Tried again while the API server or the pod does not answer, as long as `is_worth_waiting`; so a call may come
+        The request is repeated while the API server or the pod does not answer and `is_worth_waiting`, so it may arrive
         twice. Raises ClusterError for an answer that is no success.
         """
         address = POD.path(namespace, f"{pod}:{port}", "proxy") + f"/{path}"
-        pause_s, given_up = _FIRST_PAUSE_S, time.monotonic() + self.patience_s
+        pause_s, deadline = _FIRST_PAUSE_S, time.monotonic() + self.patience_s
         while True:
             try:
-                status, _, content = self._send(method, address, body, "application/json", _READ_S, more=headers)
+                status, _, content = self._send(method, address, body=body, headers=headers)
             except _NO_ANSWER as error:
                 status, content = 0, str(error).encode()
             if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
                 return content
-            what = f"{method} {path} of the pod {namespace}/{pod}: {content[:500].decode(errors='replace').strip()}"
-            if (status and status not in _TRANSIENT) or time.monotonic() > given_up or not is_worth_waiting():
-                raise _refused(what, status)
+            text = f"{method} {path} of the pod {namespace}/{pod}: {content[:500].decode(errors='replace').strip()}"
+            if (status and status not in _TRANSIENT) or time.monotonic() > deadline or not is_worth_waiting():
+                raise _error(text, status)
             time.sleep(pause_s)
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
     def version(self) -> str:
-        """What the server says of its version, such as ``v1.36.3``."""
+        """The version of the server, such as ``v1.36.3``."""
         return str(self._call("GET", "/version").get("gitVersion", ""))
 
     def has_namespace(self, name: str) -> bool | None:
-        """Whether there is a namespace; None when the user may not know."""
+        """Whether a namespace exists; None when the user may not read it."""
         try:
             return self.get(NAMESPACE, "", name) is not None
         except ForbiddenError:
             return None
 
-    def is_ready(self, *, to_anybody: bool = False) -> bool:
-        """Whether the server says that it has started: before, it takes most users for allowed nothing.
+    def is_ready(self, *, anonymous: bool = False) -> bool:
+        """Whether the server says that it has started: before, it refuses most users everything.
 
-        `to_anybody`: as it answers those who don't say who they are.
+        `anonymous`: ask without credentials.
         """
         try:
-            return self._send("GET", "/readyz", None, "", _CONNECT_S, anonymous=to_anybody)[0] == HTTPStatus.OK
+            return self._send("GET", "/readyz", read_s=_CONNECT_S, anonymous=anonymous)[0] == HTTPStatus.OK
         except _NO_ANSWER:
             return False
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None = None,
-        body: Object | None = None,
-        content_type: str = "application/json",
-    ) -> Object:
-        address = path + (f"?{urlencode(query)}" if query else "")
-        pause_s, given_up = _FIRST_PAUSE_S, time.monotonic() + self.patience_s
-        refused_since, was_ready, said = math.inf, False, False
+    def _call(self, method: str, path: str, **request: Any) -> Object:
+        """The decoded answer to a request with the keyword arguments of `_send`."""
+        pause_s, deadline = _FIRST_PAUSE_S, time.monotonic() + self.patience_s
+        refused_since, was_ready = math.inf, False
         while True:
-            read_s = min(_READ_S, max(given_up - time.monotonic(), _SHORTEST_S))
-            answer = self._once(method, address, body, content_type, read_s)
+            read_s = min(_READ_S, max(deadline - time.monotonic(), _SHORTEST_S))
+            answer = self._try(method, path, read_s=read_s, **request)
             now = time.monotonic()
             if answer.status == HTTPStatus.OK:
-                if self._away.over():
+                if self._outage.over():
                     self._log(f"the API server {self.host} answers again")
                 return answer.content
-            what = f"{method} {path} on {self.host}: {answer.reason}"
+            text = f"{method} {path} on {self.host}: {answer.reason}"
             if answer.status not in _REFUSED:
                 refused_since, was_ready = math.inf, False
                 if answer.status and answer.status not in _TRANSIENT:
-                    raise _refused(what, answer.status)
+                    raise _error(text, answer.status)
             else:
-                # Believed of a server that said before that it has started, or that says nothing else for long.
+                # A refusal is final once the server has said that it is ready, or when it repeats it for long.
                 refused_since = min(refused_since, now)
                 if was_ready or now - refused_since > _STARTING_S:
-                    raise _refused(what, answer.status)
-                # A user that it does not know gets no other answer from it.
-                if was_ready := self.is_ready(to_anybody=answer.status == HTTPStatus.UNAUTHORIZED):
+                    raise _error(text, answer.status)
+                # A user that the server does not know is refused /readyz too.
+                if was_ready := self.is_ready(anonymous=answer.status == HTTPStatus.UNAUTHORIZED):
                     continue
-            if (left_s := given_up - now) <= 0:
-                raise ClusterError(f"{what} (tried for {self.patience_s:.0f} s)", answer.status)
-            if not said:
-                self._away.say(self.host, f"the API server does not answer, trying again: {what}")
-                said = True
+            if (left_s := deadline - now) <= 0:
+                raise ClusterError(f"{text} (tried for {self.patience_s:.0f} s)", answer.status)
+            self._outage.say(self.host, f"the API server does not answer, trying again: {text}")
             time.sleep(min(max(pause_s, answer.retry_after_s), left_s))
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
-    def _once(self, method: str, address: str, body: Object | None, content_type: str, read_s: float) -> _Answer:
-        """One try. Raises ClusterError for what can't get better by waiting."""
+    def _try(self, method: str, path: str, **request: Any) -> _Answer:
+        """One try. Raises ClusterError when trying again can't help."""
         try:
-            return _decode(*self._send(method, address, body, content_type, read_s))
+            return _decode(*self._send(method, path, **request))
         except config.ConfigException as error:
             raise ClusterError(f"there are no credentials for {self.host}: {error}") from None
         except _NO_ANSWER as error:
             reason = " ".join(str(getattr(error, "reason", None) or error).split())
-            if _is_another_server(error):
+            if _is_certificate_refused(error):
                 raise ClusterError(f"{self.host} is not the server that the kubeconfig means: {reason}") from None
             return _Answer(0, {}, reason)
 
     def _send(
         self,
         method: str,
-        address: str,
-        body: Object | None,
-        content_type: str,
-        read_s: float,
+        path: str,
         *,
+        query: dict[str, str] | None = None,
+        body: Object | None = None,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        read_s: float = _READ_S,
         anonymous: bool = False,
-        more: Mapping[str, str] | None = None,
     ) -> tuple[int, Mapping[str, str], bytes]:
-        headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if body is not None else {})
-        headers |= more or {}
-        who = [] if anonymous else ["BearerToken"]
-        # Each time anew: a token that has expired is fetched again.
-        request = self._client.param_serialize(method, address, header_params=headers, auth_settings=who)
-        response = self._client.rest_client.request(  # type: ignore[no-untyped-call]
-            method, request[1], headers=request[2], body=body, _request_timeout=(min(_CONNECT_S, read_s), read_s)
+        """Send one request; returns status, headers and body of the answer."""
+        sent = {"Accept": "application/json", **(headers or {})}
+        if body is not None:
+            sent["Content-Type"] = content_type
+        auth = [] if anonymous else ["BearerToken"]
+        # Serialized for each request, because that fetches a new token when the last one has expired.
+        request = self._client.param_serialize(
+            method, path, query_params=query, header_params=sent, body=body, auth_settings=auth
         )
-        return response.status, response.headers or {}, response.read()
+        response = self._client.call_api(*request, _request_timeout=(min(_CONNECT_S, read_s), read_s))
+        return response.status, response.headers, response.read()  # type: ignore[no-untyped-call]
 
 
 def parse_quantity(text: str) -> Decimal:
@@ -326,14 +284,14 @@ def parse_quantity(text: str) -> Decimal:
 
 
 def _settings(context: str | None) -> client.Configuration:
-    """Of a context of the kubeconfig, or, in a pod and without a kubeconfig, of its ServiceAccount."""
+    """Those of a context of the kubeconfig, or, in a pod without a kubeconfig, of its ServiceAccount."""
     settings = client.Configuration()
-    # The library looks at KUBECONFIG once, when it is imported, and takes it for one file.
+    # The library reads KUBECONFIG once, when it is imported, and takes it for one file.
     files = os.environ.get("KUBECONFIG", "")
-    usual = Path("~/.kube/config").expanduser()
+    default = Path("~/.kube/config").expanduser()
     try:
-        if files or context or usual.exists() or "KUBERNETES_SERVICE_HOST" not in os.environ:
-            config.load_kube_config(files or str(usual), context, settings)  # type: ignore[no-untyped-call]
+        if files or context or default.exists() or "KUBERNETES_SERVICE_HOST" not in os.environ:
+            config.load_kube_config(files or str(default), context, settings)  # type: ignore[no-untyped-call]
         else:
             config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
     except (config.ConfigException, yaml.YAMLError, OSError, TypeError, ValueError) as error:
@@ -342,8 +300,8 @@ def _settings(context: str | None) -> client.Configuration:
     return settings
 
 
-def _is_another_server(error: BaseException | None) -> bool:
-    """Whether the certificate was refused, however deep the libraries have wrapped that."""
+def _is_certificate_refused(error: BaseException | None) -> bool:
+    """Whether the server's certificate was refused, however deep the libraries have wrapped that error."""
     while error is not None:
         if any(isinstance(each, ssl.SSLCertVerificationError) for each in (error, *error.args)):
             return True
@@ -356,16 +314,16 @@ def _decode(status: int, headers: Mapping[str, str], content: bytes) -> _Answer:
         decoded = json.loads(content)
     except ValueError:
         decoded = None
-    if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-        if isinstance(decoded, dict):
-            return _Answer(HTTPStatus.OK, decoded)
-        return _Answer(0, {}, "an answer that is not of a Kubernetes API server")
-    after = headers.get("Retry-After", "")
-    reason = decoded.get("message") if isinstance(decoded, dict) else None
-    return _Answer(status, {}, str(reason or f"status {status}"), float(after) if after.isdigit() else 0.0)
+    if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        after = headers.get("Retry-After", "")
+        reason = decoded.get("message") if isinstance(decoded, dict) else None
+        return _Answer(status, {}, str(reason or f"status {status}"), float(after) if after.isdigit() else 0.0)
+    if isinstance(decoded, dict):
+        return _Answer(HTTPStatus.OK, decoded)
+    return _Answer(0, {}, "an answer that is not of a Kubernetes API server")
 
 
-def _refused(text: str, status: int) -> ClusterError:
+def _error(text: str, status: int) -> ClusterError:
     kinds: dict[int, type[ClusterError]] = {
         HTTPStatus.NOT_FOUND: NotFoundError,
         HTTPStatus.CONFLICT: ConflictError,

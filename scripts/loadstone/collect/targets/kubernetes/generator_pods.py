@@ -1,15 +1,15 @@
-"""Load generators in the cluster: a Job with a pod for each, which get what to send and when to start over HTTP.
+"""Load generators in the cluster: a Job with a pod for each, which receive their plan and their start over HTTP.
 
 They are reached through the API server's proxy to pods, so that nothing but the API server must be reachable from here,
 and neither a shared volume nor the right to run commands in pods is needed. Results are fetched in parts, each of which
-may be asked for again, and held against their checksums.
+may be requested again, and checked against their checksums.
 
-Clocks differ from machine to machine. Each pod's is compared with ours before and after the attack; the start that all
-agree on is sent to each by its own clock. A pod that is asked nothing for a minute ends, as does its Job.
+Clocks differ from machine to machine. Each pod's is compared with this machine's before and after the attack; the
+agreed start is sent to each pod by its own clock. A pod without requests for a minute ends, as does its Job.
 
 Logs and `exec` are no way to fetch results: logs are rotated at 10 MiB, and `exec` cannot resume. A pod with a wrong
-clock still starts on time; how far the clock is wrong is recorded, and `sent_at` stays as stamped. The record names
-where the pods are before there are any, and they have its id as a label. Putting the cluster back deletes by that
+clock still starts on time; the offset of its clock is recorded, and `sent_at` stays as the pod wrote it. The record
+names the pods' namespace before there are any, and their label is its id. Putting the cluster back deletes by that
 label, so a killed job needs no clean-up of its own, and the next run begins with the same.
 """
 
@@ -27,31 +27,23 @@ from typing import Any, NoReturn
 
 from loadstone.collect.generators.several import failure, own_requests
 from loadstone.collect.targets.base import Job, RunFailedError
-from loadstone.collect.targets.kubernetes import session
-from loadstone.collect.targets.kubernetes.client import JOB, POD, Cluster, ClusterError, ConflictError, Object
-from loadstone.collect.targets.kubernetes.ready import is_ready, pod_state
+from loadstone.collect.targets.kubernetes import objects, session
+from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, ConflictError
+from loadstone.collect.targets.kubernetes.objects import Object
 from loadstone.collect.targets.kubernetes.settings import Declared, Generators
 from loadstone.errors import LoadstoneError, printable
 
-RECORD = "loadstone/record"  # label of everything that a session has made: the id of its record
+RECORD = "loadstone/record"  # label of everything that a session has created: the id of its record
 INDEX = "batch.kubernetes.io/job-completion-index"
 _NAME = "loadstone-load"
 _FOLDER = "/results"
-_USER = 65532  # nobody in particular, and not root
+_USER = 65532  # any user but root
 _EXCHANGES = 8
-_POLL_S, _ASK_S = 0.3, 1.0
-_AHEAD_S, _SLACK = 1.0, 4  # the agreed start: so long after it is sent to the last, by so many times what sending takes
+_POLL_S, _STATUS_S = 0.3, 1.0
+_AHEAD_S, _SLACK = 1.0, 4  # the agreed start is so long after it is sent, plus so many times what sending takes
 _PART_BYTES = 8 << 20
-_GRACE_S = 600  # for the results to be fetched
+_GRACE_S = 600  # for fetching the results
 _HOPELESS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff")
-
-
-@dataclass(frozen=True)
-class Clock:
-    """How far another clock is ahead of this machine's, and by how much that may be wrong (half a round trip)."""
-
-    offset_ns: int
-    uncertainty_ns: int
 
 
 @dataclass(frozen=True)
@@ -64,27 +56,28 @@ class Pod:
 
 
 def start(job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[tuple[Path, Path]]) -> "PodFleet":
-    """The generators of a run, in the session of this command."""
+    """Start the generators of a run, in the session of this command."""
     declared = Declared.of(job.target, job.cell.campaign.host)
     if declared.generators is None:
         raise LoadstoneError(f"{job.cell} needs load generators in the cluster, but target.generators is not declared")
     cluster = Cluster(declared.context, patience_s=declared.patience_s, log=job.log)
     state = session.fence(declared.patience_s)
-    made = PodFleet(cluster, declared, state.record, plans, outputs)
+    fleet = PodFleet(cluster, declared.generators, declared.ready_timeout_s, state.record, plans, outputs)
     try:
-        made.begin(job, lambda: session.fence(declared.patience_s), session.check)
+        fleet.begin(job, lambda: session.fence(declared.patience_s), session.check)
     except BaseException:
-        made.stop()
+        fleet.stop()
         raise
-    return made
+    return fleet
 
 
 @dataclass
 class PodFleet:
-    """A Job's pods, one for each of `plans`; what they have sent is in `outputs` (measured, others) at the end."""
+    """A Job's pods, one for each of `plans`; their requests are in `outputs` (measured, others) at the end."""
 
     cluster: Cluster
-    declared: Declared
+    declared: Generators
+    ready_timeout_s: float
     record: str
     plans: Sequence[Mapping[str, Any]]
     outputs: Sequence[tuple[Path, Path]]
@@ -94,76 +87,76 @@ class PodFleet:
     pids: tuple[int, ...] = ()
     _token: str = field(default_factory=lambda: secrets.token_hex(16))
     _pods: list[Pod] = field(default_factory=list)
-    _made: Object | None = None
+    _job: Object | None = None
     _done: set[int] = field(default_factory=set)
-    _asked_s: float = 0.0
+    _polled_s: float = 0.0
     _tail: str = ""
-
-    @property
-    def _about(self) -> Generators:
-        assert self.declared.generators is not None
-        return self.declared.generators
 
     # --- before the start ---------------------------------------------------------------------------------------------
 
     def begin(self, job: Job, fence: Callable[[], object], check: Callable[[], object]) -> None:
-        """Make the Job, and agree with its pods on a start. Raises RunFailedError when that can't be had in time."""
-        deadline = time.monotonic() + self.declared.ready_timeout_s
-        remove(self.cluster, self._about.namespace, self.record, fence)
+        """Create the Job, and agree with its pods on a start. Raises RunFailedError when they are not ready in time."""
+        deadline = time.monotonic() + self.ready_timeout_s
+        namespace = self.declared.namespace
+        remove(self.cluster, namespace, self.record, fence)
         self._wait(lambda: not self._listed(), deadline, "generators of an earlier run are not gone", check)
         seconds = sum(stage["nanoseconds"] for stage in self.plans[0]["stages"]) / 1e9
-        limit_s = math.ceil(self.declared.ready_timeout_s + seconds + job.timeout_s + _GRACE_S)
-        body = manifest(self._about, len(self.plans), self.record, self._token, limit_s)
+        limit_s = math.ceil(self.ready_timeout_s + seconds + job.timeout_s + _GRACE_S)
+        body = manifest(self.declared, len(self.plans), self.record, self._token, limit_s)
         fence()
         try:
-            self._made = self.cluster.create(JOB, self._about.namespace, body)
-        except ConflictError:  # an answer to it was lost
-            self._made = self.cluster.get(JOB, self._about.namespace, body["metadata"]["name"])
+            self._job = self.cluster.create(objects.JOB, namespace, body)
+        except ConflictError:  # the answer to an earlier try was lost
+            self._job = self.cluster.get(objects.JOB, namespace, body["metadata"]["name"])
         except ClusterError as error:
             if error.is_transient:
                 raise
-            raise RunFailedError(f"the generators' Job can't be made: {error}") from None
+            raise RunFailedError(f"the generators' Job can't be created: {error}") from None
         self._wait(self._are_ready, deadline, "the generators' pods are not ready", check)
         for pod in self._pods:
             self._ask(pod, "POST", "plan", {**self.plans[pod.number], "timeout": round(job.timeout_s * 1e9)})
         self._agree()
 
     def _agree(self) -> None:
-        clocks = [self._compare(pod) for pod in self._pods]
-        sending_s = sum(clock.uncertainty_ns for clock in clocks) * 2 / 1e9
+        clocks = [self._clock(pod) for pod in self._pods]
+        sending_s = sum(uncertainty_ns for uncertainty_ns, _ in clocks) * 2 / 1e9
         ahead_s = _AHEAD_S + _SLACK * sending_s
         start_ns = time.time_ns() + round(ahead_s * 1e9)
         self.started_s = time.monotonic() + ahead_s
-        for pod, clock in zip(self._pods, clocks, strict=True):
-            self._ask(pod, "POST", "start", {"start": start_ns + clock.offset_ns})
+        for pod, (uncertainty_ns, offset_ns) in zip(self._pods, clocks, strict=True):
+            self._ask(pod, "POST", "start", {"start": start_ns + offset_ns})
             self.said.append(
                 {
                     "generator": pod.number,
                     "requests": own_requests(self.plans[pod.number], pod.number),
                     "pod": pod.name,
                     "node": pod.node,
-                    "start": start_ns + clock.offset_ns,
-                    "clock_offset_ns": clock.offset_ns,
-                    "clock_uncertainty_ns": clock.uncertainty_ns,
+                    "start": start_ns + offset_ns,
+                    "clock_offset_ns": offset_ns,
+                    "clock_uncertainty_ns": uncertainty_ns,
                 }
             )
 
-    def _compare(self, pod: Pod) -> Clock:
-        """Of several exchanges the quickest: its answer was made in between, so half of it is the uncertainty."""
+    def _clock(self, pod: Pod) -> tuple[int, int]:
+        """(uncertainty, how far the pod's clock is ahead of this machine's), from the quickest of several exchanges.
+
+        The pod reads its clock between request and answer, so half of that time is the uncertainty.
+        """
         found = []
         for _ in range(_EXCHANGES):
             before_ns = time.time_ns()
             now_ns = int(self._status(pod)["now"])
             after_ns = time.time_ns()
-            found.append(Clock(now_ns - (before_ns + after_ns) // 2, max(1, (after_ns - before_ns) // 2)))
-        return min(found, key=lambda clock: clock.uncertainty_ns)
+            found.append((max(1, (after_ns - before_ns) // 2), now_ns - (before_ns + after_ns) // 2))
+        return min(found)
 
     def _are_ready(self) -> bool:
-        listed = self._listed()
-        for pod in listed:
+        ready = {}
+        for pod in self._listed():
             if why := _failure_reason(pod):
                 raise RunFailedError(printable(f"the generator {pod['metadata']['name']} can't start: {why}"))
-        ready = {int(pod["metadata"]["labels"].get(INDEX, -1)): pod for pod in listed if _is_ready(pod)}
+            if objects.is_ready(pod) and pod["status"].get("phase") == "Running" and not objects.is_terminating(pod):
+                ready[int(objects.labels_of(pod).get(INDEX, -1))] = pod
         if set(ready) != set(range(len(self.plans))):
             return False
         self._pods = [
@@ -172,26 +165,24 @@ class PodFleet:
         ]
         return True
 
-    def _wait(
-        self, condition: Callable[[], bool], deadline: float, what: str, check: Callable[[], object] = lambda: None
-    ) -> None:
+    def _wait(self, condition: Callable[[], bool], deadline: float, problem: str, check: Callable[[], object]) -> None:
         while not condition():
             if time.monotonic() > deadline:
-                states = "; ".join(map(pod_state, self._listed())) or "there is none"
-                raise RunFailedError(printable(f"{what} in time: {states}"))
+                states = "; ".join(map(objects.pod_state, self._listed())) or "there is none"
+                raise RunFailedError(printable(f"{problem} in time: {states}"))
             check()
             time.sleep(_POLL_S)
 
     def _listed(self) -> list[Object]:
-        return self.cluster.list(POD, self._about.namespace, {RECORD: self.record})
+        return self.cluster.list(objects.POD, self.declared.namespace, {RECORD: self.record})
 
     # --- while they send, and after -----------------------------------------------------------------------------------
 
     def exit_code(self) -> int | None:
-        """0 when all have sent all, and it is here. Raises RunFailedError as soon as one has not."""
-        if time.monotonic() - self._asked_s < _ASK_S:
+        """0 when all have sent everything and it is fetched. Raises RunFailedError as soon as one has failed."""
+        if time.monotonic() - self._polled_s < _STATUS_S:
             return None
-        self._asked_s = time.monotonic()
+        self._polled_s = time.monotonic()
         for pod in self._pods:
             if pod.number not in self._done:
                 status = self._status(pod)
@@ -202,21 +193,20 @@ class PodFleet:
         if len(self._done) < len(self._pods):
             return None
         for pod, said in zip(self._pods, self.said, strict=True):
-            after = self._compare(pod)
-            said["clock_drift_ns"] = after.offset_ns - said["clock_offset_ns"]
-            said["clock_uncertainty_ns"] = max(said["clock_uncertainty_ns"], after.uncertainty_ns)
+            uncertainty_ns, offset_ns = self._clock(pod)
+            said["clock_drift_ns"] = offset_ns - said["clock_offset_ns"]
+            said["clock_uncertainty_ns"] = max(said["clock_uncertainty_ns"], uncertainty_ns)
         for pod in self._pods:
             self._fetch(pod)
         return 0
 
     def stop(self) -> None:
-        """Delete the Job and its pods. What can't be deleted now, the keeper of the cluster deletes at the end."""
-        if self._made is None:
+        """Delete the Job and its pods. What can't be deleted now, the cluster's keeper deletes at the end."""
+        if self._job is None:
             return
         try:
-            made = self._made["metadata"]
-            self.cluster.delete(JOB, self._about.namespace, made["name"], made["uid"], cascade=True)
-            self._made = None
+            _delete(self.cluster, self._job)
+            self._job = None
         except LoadstoneError as error:
             self._tail = str(error)
 
@@ -226,34 +216,34 @@ class PodFleet:
     def _status(self, pod: Pod) -> Object:
         found = json.loads(self._ask(pod, "GET", "status"))
         if not isinstance(found, dict) or not isinstance(found.get("now"), int):
-            self._fail(pod, "it answers as no generator does")
+            self._fail(pod, "its answer is not that of a generator")
         return dict(found)
 
     def _ask(
         self, pod: Pod, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> bytes:
-        where = (self._about.namespace, pod.name, self._about.port)
+        where = (self.declared.namespace, pod.name, self.declared.port)
         sent = {"X-Loadstone-Token": self._token, **(headers or {})}
         try:
-            return self.cluster.through(
+            return self.cluster.proxy(
                 *where, method, path, body=body, headers=sent, is_worth_waiting=lambda: self._is_alive(pod)
             )
         except ClusterError as error:
-            if not error.status:  # nobody knows how the pod is
+            if not error.status:  # the state of the pod is not known
                 raise
             self._fail(pod, str(error))
 
     def _is_alive(self, pod: Pod) -> bool:
-        held = self.cluster.get(POD, self._about.namespace, pod.name)
-        return held is not None and not held["metadata"].get("deletionTimestamp") and not _failure_reason(held)
+        held = self.cluster.get(objects.POD, self.declared.namespace, pod.name)
+        return held is not None and not objects.is_terminating(held) and not _failure_reason(held)
 
-    def _fail(self, pod: Pod, said: str) -> NoReturn:
-        held = self.cluster.get(POD, self._about.namespace, pod.name)
-        state = pod_state(held) if held else "it is gone"
-        raise RunFailedError(printable(failure(self.plans[pod.number], f"({state}) failed", None, said)))
+    def _fail(self, pod: Pod, reason: str) -> NoReturn:
+        held = self.cluster.get(objects.POD, self.declared.namespace, pod.name)
+        state = objects.pod_state(held) if held else "it is gone"
+        raise RunFailedError(printable(failure(self.plans[pod.number], f"({state}) failed", None, reason)))
 
     def _fetch(self, pod: Pod) -> None:
-        """A pod's results, part by part: one that does not come is asked for again, not the whole."""
+        """Fetch a pod's results part by part; only a part that does not arrive is requested again."""
         files = self._status(pod)["files"]
         for name, destination in zip(("measured", "others"), self.outputs[pod.number], strict=True):
             packed, size = destination.with_suffix(".gz"), int(files[name]["bytes"])
@@ -272,17 +262,17 @@ class PodFleet:
             packed.unlink()
 
 
-def manifest(about: Generators, count: int, record: str, token: str, limit_s: int) -> Object:
-    """The Job: a pod for each generator, none of which is tried again, apart from each other where there is room."""
+def manifest(declared: Generators, count: int, record: str, token: str, limit_s: int) -> Object:
+    """The Job: a pod for each generator, never restarted, spread over the nodes as far as possible."""
     labels = {"app.kubernetes.io/name": _NAME, RECORD: record}
-    wanted = {"cpu": str(about.cpu), "memory": str(about.memory)}
+    wanted = {"cpu": str(declared.cpu), "memory": str(declared.memory)}
     container = {
         "name": "generator",
-        "image": about.image,
-        "command": [*about.command, "-listen", f":{about.port}", "-folder", _FOLDER],
+        "image": declared.image,
+        "command": [*declared.command, "-listen", f":{declared.port}", "-folder", _FOLDER],
         "env": [{"name": "LOADSTONE_TOKEN", "value": token}],
-        "ports": [{"containerPort": about.port}],
-        "readinessProbe": {"tcpSocket": {"port": about.port}, "periodSeconds": 1},
+        "ports": [{"containerPort": declared.port}],
+        "readinessProbe": {"tcpSocket": {"port": declared.port}, "periodSeconds": 1},
         "resources": {"requests": wanted, "limits": wanted},
         "volumeMounts": [{"name": "results", "mountPath": _FOLDER}],
         "securityContext": {
@@ -295,7 +285,7 @@ def manifest(about: Generators, count: int, record: str, token: str, limit_s: in
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 1,
-        "nodeSelector": dict(about.node_selector),
+        "nodeSelector": dict(declared.node_selector),
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
@@ -328,24 +318,21 @@ def manifest(about: Generators, count: int, record: str, token: str, limit_s: in
 
 
 def remove(cluster: Cluster, namespace: str, record: str, fence: Callable[[], object]) -> None:
-    """Delete all Jobs that a session has made."""
-    for made in cluster.list(JOB, namespace, {RECORD: record}):
+    """Delete all Jobs that a session has created."""
+    for job in cluster.list(objects.JOB, namespace, {RECORD: record}):
         fence()
-        cluster.delete(JOB, namespace, made["metadata"]["name"], made["metadata"]["uid"], cascade=True)
+        _delete(cluster, job)
 
 
-def _is_ready(pod: Object) -> bool:
-    status = pod.get("status", {})
-    return status.get("phase") == "Running" and is_ready(pod) and not pod["metadata"].get("deletionTimestamp")
+def _delete(cluster: Cluster, job: Object) -> None:
+    metadata = job["metadata"]
+    cluster.delete(objects.JOB, metadata["namespace"], metadata["name"], metadata["uid"], cascade=True)
 
 
 def _failure_reason(pod: Object) -> str:
     """Why a pod will never generate any load; empty while it may."""
-    status = pod.get("status", {})
-    for each in status.get("containerStatuses") or []:
-        reason = (each.get("state", {}).get("waiting") or {}).get("reason", "")
-        if reason in _HOPELESS:
-            return f"{reason}: {(each['state']['waiting']).get('message', '')}".strip(": ")
-    if status.get("phase") in ("Failed", "Succeeded"):
-        return pod_state(pod)
-    return ""
+    for each in pod.get("status", {}).get("containerStatuses") or []:
+        waiting = each.get("state", {}).get("waiting") or {}
+        if (reason := waiting.get("reason")) in _HOPELESS:
+            return f"{reason}: {waiting.get('message', '')}".strip(": ")
+    return objects.pod_state(pod) if objects.is_finished(pod) else ""

@@ -1,6 +1,6 @@
-"""Keeps a cluster for one invocation: takes it, holds it, puts it back. A process of its own, started by `session`.
+"""Keeps a cluster for one command: acquires it, holds it, puts it back. A process of its own, started by `session`.
 
-Reads its order from the first line of standard input. The end of that input says that the workflow is over, however
+Reads its order from the first line of standard input. The end of that input means that the workflow is over, however
 it ended; then, as after SIGTERM, the cluster is put back.
 """
 
@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive.locks import exclusive, user
+from loadstone.collect.targets.base import Log
 from loadstone.collect.targets.kubernetes import apply, generator_pods, rights, session
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, noting_refusals
@@ -29,15 +31,13 @@ from loadstone.collect.targets.kubernetes.settings import Declared, declared_tar
 from loadstone.collect.targets.kubernetes.survey import survey
 from loadstone.errors import LoadstoneError, printable
 
-Log = Callable[[str], None]
 _POLL_S = 0.3
-
 _FIRST_S = 15.0  # until the API server has answered once
-_JOB_S = 30.0  # that a job may take to notice that all is over
+_JOB_S = 30.0  # for a job to notice that the session is over
 
 
 class Keeper:
-    """One session on one cluster. `ended` is set when the workflow is over; `say` hears how it stands."""
+    """One session on one cluster. `ended` is set when the workflow is over; `say` is called with each new state."""
 
     def __init__(
         self, declared: Declared, ended: threading.Event, log: Log, say: Callable[[State], None], own_id: str = ""
@@ -53,11 +53,11 @@ class Keeper:
         self.code = PUT_BACK
 
     def reach(self) -> None:
-        """Raise ClusterError when the API server does not answer: its address may be wrong."""
+        """Raise ClusterError when the API server does not answer soon: its address may be wrong."""
         self.cluster.with_patience(min(_FIRST_S, self.declared.patience_s)).version()
 
     def keep(self, needed: list[str], campaigns: Iterable[str] = ()) -> int:
-        """Hold the cluster for measuring the variants `needed` until the end, or that of `campaigns`; an exit code."""
+        """Hold the cluster for measuring the variants `needed` until `ended`, or `campaigns` are over; an exit code."""
         self._say(session.WAITING)
         for text in session.others(self.cluster.host):
             self.log(text)
@@ -79,7 +79,7 @@ class Keeper:
 
     def _hold(self, lease: Lease, writer: Writer, needed: list[str], campaigns: list[str]) -> None:
         since = datetime.now().astimezone().isoformat(timespec="seconds")
-        namespaces = tuple(rights.scaled_namespaces(self.declared))
+        namespaces = tuple(self.declared.scaled_namespaces)
         own = str(uuid.uuid4())
         where = self.declared.generators.namespace if self.declared.generators else ""
         record = Record(
@@ -100,18 +100,18 @@ class Keeper:
         finally:
             self._finish(lease, writer, record)
 
-    def _say(self, name: str, text: str = "") -> None:
-        self.say(State(self.id, name, text, self.cluster.host))
+    def _say(self, name: str, text: str = "", **held: Any) -> None:
+        self.say(State(self.id, name, text, self.cluster.host, **held))
 
     def _until_end(self, lease: Lease, record: Record, campaigns: list[str]) -> None:
-        said = 0.0
+        said_until = 0.0
         while not (self.ended.wait(_POLL_S) or lease.lost.is_set() or session.is_released(self.id, campaigns)):
-            if (held_until := lease.held_until()) != said:
-                self.say(State(self.id, session.HELD, "", self.cluster.host, record.id, held_until))
-                said = held_until
+            if (held_until := lease.held_until()) != said_until:
+                self._say(session.HELD, record=record.id, held_until=held_until)
+                said_until = held_until
 
     def _finish(self, lease: Lease, writer: Writer, record: Record) -> None:
-        """Put back, unless another has the cluster: then he has put it back."""
+        """Put the cluster back, unless another sweep has taken it over, which puts it back first."""
         if lease.lost.is_set():
             self._say(session.LOST, f"{self.cluster.host} was taken over by {lease.holder()}")
             self.code = TAKEN_OVER
@@ -120,7 +120,7 @@ class Keeper:
             self._say(session.LOST, "the sweep is over")
         with contextlib.ExitStack() as stack:
             try:
-                # A job of ours may be at work for a moment longer.
+                # A job of this session may still be at work for a moment.
                 path, does = session.JOB_LOCK.resolve(), "is still at work in the cluster"
                 stack.enter_context(exclusive("putting the cluster back", self.log, path, _JOB_S, does=does))
             except (OSError, LoadstoneError) as error:
@@ -128,7 +128,7 @@ class Keeper:
             self._put_back(writer, record)
 
     def _put_back(self, writer: Writer, record: Record) -> None:
-        """Raises LoadstoneError, with the record kept, when the cluster refuses any of it."""
+        """Raises LoadstoneError and keeps the record when the cluster refuses any of it."""
         refused: list[str] = []
         if record.load:
             with noting_refusals(refused, f"load generators in the namespace {record.load}"):
@@ -147,7 +147,7 @@ class Keeper:
             self.code = LEFT_SOME
         if not record.objects:
             return
-        how = "as it was, but for what others have changed" if outcome.left else "as it was"
+        how = "as it was, except for what others have changed" if outcome.left else "as it was"
         self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {outcome.written} fields put back")
 
     @contextlib.contextmanager
@@ -161,7 +161,7 @@ class Keeper:
         with lease.renewing():
             try:
                 yield lease
-            except ClusterError:  # what is left may need putting back: whoever comes next waits until it has expired
+            except ClusterError:  # something may have to be put back: the next sweep waits until the Lease expires
                 raise
             except BaseException:
                 lease.release()
@@ -171,13 +171,13 @@ class Keeper:
 
 
 def _renewed(lease: Lease) -> None:
-    """Raises LeaseLostError, or ClusterError, unless the Lease is surely held."""
+    """Raises LeaseLostError, or ClusterError, unless the Lease is certainly held."""
     if not lease.is_held():
         lease.renew()
 
 
 def restore(config: Mapping[str, Any], log: Log) -> None:
-    """Put a cluster back after a session that could not; waits, and says for whom, while another one holds it.
+    """Put a cluster back after a session that could not; waits, logging for whom, while another one holds it.
 
     Raises LoadstoneError when something is left as others have changed it, or is refused.
     """
@@ -193,22 +193,16 @@ def restore(config: Mapping[str, Any], log: Log) -> None:
 
 
 def _counted(record: Record) -> str:
-    kinds: dict[str, int] = {}
-    for each in record.objects:
-        kinds[each.kind.name] = kinds.get(each.kind.name, 0) + 1
+    kinds = Counter(each.kind.name for each in record.objects)
     return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
 
 
 def main() -> int:
-    """Keep a cluster as the order on standard input says."""
+    """Keep a cluster as ordered on standard input."""
     order = json.loads(sys.stdin.readline())
     ended = threading.Event()
-
-    def end(*_: object) -> None:
-        ended.set()
-
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, end)
+        signal.signal(number, lambda *_: ended.set())
 
     def wait_for_end_of_input() -> None:
         while sys.stdin.read(1):
@@ -222,7 +216,7 @@ def main() -> int:
         def say(state: State) -> None:
             try:
                 session.say(state)
-            except OSError as error:  # jobs stop when they hear nothing more; putting back must not
+            except OSError as error:  # jobs stop without a state; putting back must go on
                 log(f"the state of the session can't be written: {error}")
 
         server = ""

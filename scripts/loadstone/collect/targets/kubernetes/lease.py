@@ -1,4 +1,4 @@
-"""Who may attack a cluster: one holder of one Lease (coordination.k8s.io) at a time, whatever user and machine.
+"""Lets one sweep at a time use a cluster, from any user and machine: the holder of a Lease (coordination.k8s.io).
 
 As in client-go's leader election, this machine's clock decides whether a Lease has expired, counted from when the Lease
 was last *seen* to change; clocks of two machines are never compared. It is taken over by a write that fails when
@@ -21,23 +21,20 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive.locks import Waiting
+from loadstone.collect.targets.base import Log, ignore
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.client import (
-    LEASE,
-    NAMESPACE,
     Cluster,
     ClusterError,
     ConflictError,
     ForbiddenError,
     NotFoundError,
-    Object,
     noting_refusals,
 )
+from loadstone.collect.targets.kubernetes.objects import LEASE, NAMESPACE, Object
 from loadstone.collect.targets.kubernetes.record import Record
 from loadstone.collect.targets.kubernetes.session import clock
 from loadstone.errors import LoadstoneError, printable
-
-Log = Callable[[str], None]
 
 NAME = "loadstone"  # of the Lease that lets one sweep run at a time
 CLAIM = "loadstone-claim"
@@ -52,9 +49,9 @@ class LeaseLostError(LoadstoneError):
 
 
 class Lease:
-    """One Lease as one holder, whose name must be unique, such as ``<user>@<host> <uuid>``.
+    """One Lease, as seen by one `holder`, whose name must be unique, such as ``<user>@<host> <uuid>``.
 
-    `lost` is set for good when another has taken it over.
+    `lost` is set for good when somebody else has taken it over.
     """
 
     def __init__(self, cluster: Cluster, namespace: str, name: str, holder: str, duration_s: float) -> None:
@@ -63,20 +60,20 @@ class Lease:
         self.lost = threading.Event()
         self._identity = holder
         self._cluster = cluster
-        # Calls end well before the Lease expires, and a wait can be ended soon.
+        # Calls end well before the Lease expires, and `acquire` can be stopped soon.
         self._quick = cluster.with_patience(min(max(duration_s / 3, _SHORTEST_S), _LONGEST_S))
         self._known: Object | None = None  # as it was last read or written
         self._renewed_at = -math.inf
-        self._log: Log = lambda _: None
+        self._log: Log = ignore
         self._lock = threading.Lock()  # renewals and the release
 
-    # --- Taking it ----------------------------------------------------------------------------------------------------
+    # --- acquire ------------------------------------------------------------------------------------------------------
 
     def acquire(self, log: Log, stop: Callable[[], bool]) -> bool:
         """Wait for the Lease, logging who holds it. False when `stop()` became true first.
 
-        Raises ClusterError when the API server refuses, or is away for longer than the cluster's patience, and
-        LoadstoneError when the namespace is missing and can't be made.
+        Raises ClusterError when the API server refuses, or does not answer for longer than the cluster's patience, and
+        LoadstoneError when the namespace does not exist and can't be created.
         """
         self._log = log
         watched = _Watched(self.duration_s)
@@ -115,7 +112,7 @@ class Lease:
         self._write(found, spec)
 
     def _write(self, found: Object | None, spec: Object) -> None:
-        """Write us as holder. Time counts from before the call, so we stop before others see the Lease expire."""
+        """Write this holder. Time counts from before the call, so it ends before others see the Lease expire."""
         begun = clock()
         held = {
             "holderIdentity": self._identity,
@@ -129,8 +126,8 @@ class Lease:
         else:
             metadata = found["metadata"]
             metadata = metadata | {"annotations": {**(metadata.get("annotations") or {}), **annotations}}
-            whole = found | {"metadata": metadata, "spec": {**found.get("spec", {}), **spec, **held}}
-            self._known = self._quick.replace(LEASE, self.namespace, whole)
+            body = found | {"metadata": metadata, "spec": {**found.get("spec", {}), **spec, **held}}
+            self._known = self._quick.replace(LEASE, self.namespace, body)
         self._renewed_at = begun
 
     def _create(self, body: Object) -> Object:
@@ -141,7 +138,7 @@ class Lease:
         try:
             self._quick.create(NAMESPACE, "", {"metadata": {"name": self.namespace}})
         except ConflictError:
-            pass  # somebody else has just made it
+            pass  # somebody else has just created it
         except ForbiddenError:
             raise LoadstoneError(
                 f"the namespace {self.namespace!r}, in which sweeps exclude each other, does not exist on "
@@ -149,20 +146,20 @@ class Lease:
             ) from None
         return self._quick.create(LEASE, self.namespace, body)
 
-    # --- Holding it ---------------------------------------------------------------------------------------------------
+    # --- hold ---------------------------------------------------------------------------------------------------------
 
     def is_held(self) -> bool:
-        """Whether the Lease is surely ours now, without asking the API server."""
+        """Whether this holder certainly has the Lease now, without asking the API server."""
         return clock() < self.held_until()
 
     def held_until(self) -> float:
-        """Until when it is surely ours, by `session.clock`; minus infinity when it is not."""
+        """Until when this holder certainly has it, by `session.clock`; minus infinity when it has not."""
         return -math.inf if self.lost.is_set() else self._renewed_at + self.duration_s
 
     def renew(self) -> None:
-        """Hold it for longer. Raises LeaseLostError when another has taken it, ClusterError when that can't be known.
+        """Extend it. Raises LeaseLostError when somebody else has taken it, ClusterError when that can't be known.
 
-        A Lease that has expired is still ours when nobody took it.
+        An expired Lease that nobody has taken is still this holder's.
         """
         with self._lock:
             if self.lost.is_set() or self._renewed_at == -math.inf:
@@ -171,19 +168,19 @@ class Lease:
                 self._write(self._known, {})
             except (ConflictError, NotFoundError):
                 found = self._read()
-                if not self._is_ours(found):
+                if not self._is_own(found):
                     self.lost.set()
                     who = _describe(found)
                     raise LeaseLostError(f"the cluster {self._cluster.host} was taken over: {who} holds it") from None
                 self._write(found, {})
 
-    def _is_ours(self, found: Object | None) -> bool:
-        """Also true for a deleted Lease: creating it again fails when somebody else was faster."""
+    def _is_own(self, found: Object | None) -> bool:
+        """Whether this holder has it. True for a deleted Lease: creating it fails when somebody else was faster."""
         return found is None or found.get("spec", {}).get("holderIdentity") == self._identity
 
     @contextlib.contextmanager
     def renewing(self) -> Iterator[None]:
-        """Renew it inside `with`, three times per duration; `lost` is set when somebody else has taken it."""
+        """Renew it three times per duration inside `with`; `lost` is set when somebody else has taken it."""
         ended = threading.Event()
         thread = threading.Thread(target=self._keep_renewing, args=[ended], daemon=True)
         thread.start()
@@ -213,12 +210,12 @@ class Lease:
                 failing = False
 
     def release(self) -> None:
-        """Give up the Lease, so that the next sweep can take it at once. Does nothing when somebody else holds it."""
+        """Release the Lease, so that the next sweep can take it at once. Does nothing when somebody else holds it."""
         with self._lock:
             was_held, self._renewed_at = self._renewed_at != -math.inf, -math.inf
             while was_held and not self.lost.is_set():
                 found = self._cluster.get(LEASE, self.namespace, self.name)
-                if found is None or not self._is_ours(found):
+                if found is None or not self._is_own(found):
                     return
                 spec = found["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
                 with contextlib.suppress(ConflictError, NotFoundError):
@@ -226,7 +223,7 @@ class Lease:
                     return
 
     def holder(self) -> str:
-        """Who holds it, for messages; the last known holder when the API server is away."""
+        """Its holder, for messages; the last known one when the API server does not answer."""
         found = self._known
         with contextlib.suppress(ClusterError):
             found = self._quick.get(LEASE, self.namespace, self.name)
@@ -234,19 +231,19 @@ class Lease:
 
 
 class _Watched:
-    """How long somebody else's Lease has been unchanged."""
+    """Measures how long somebody else's Lease has been unchanged."""
 
     def __init__(self, usual_s: float) -> None:
         self._usual_s = usual_s
         self.forget()
 
     def forget(self) -> None:
-        """Start again, after a time in which nobody could have renewed it."""
+        """Start again, after a time in which nobody could renew it."""
         self._version: Any = None
         self._since = 0.0
 
     def is_free(self, found: Object, identity: str) -> bool:
-        """Whether the Lease just read can be taken: no holder, ours, or unchanged for the holder's duration."""
+        """Whether the Lease just read can be taken: no holder, this one, or unchanged for its holder's duration."""
         spec = found.get("spec", {})
         if spec.get("holderIdentity") in (None, "", identity):
             return True
@@ -257,7 +254,7 @@ class _Watched:
 
 
 def _now() -> str:
-    """The time as text for people; never compared."""
+    """The time as text, which is never compared."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -269,7 +266,7 @@ def _describe(found: Object | None) -> str:
     since = str(spec.get("acquireTime") or "?").partition(".")[0].replace("T", " ")
     where = f"in {folder}, " if folder else ""
     text = f"{who} ({where}since {since} UTC)"
-    return "".join(each if each.isprintable() else "?" for each in text)[:500]
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:500]
 
 
 # --- claims of namespaces --------------------------------------------------------------------------------------------
@@ -289,7 +286,7 @@ def claim(writer: Writer, record: Record, lease_namespace: str) -> None:
 
 
 def foreign_claim(cluster: Cluster, namespace: str, lease_namespace: str) -> str:
-    """Who has claimed a namespace under another Lease, and what to do; empty when nobody has."""
+    """A text that says who has claimed a namespace under another Lease, and what to do; empty when nobody has."""
     held = cluster.get(LEASE, namespace, CLAIM)
     if held is None or _lease_namespace(held) == lease_namespace:
         return ""

@@ -1,4 +1,4 @@
-"""What a sweep would do to a cluster, said before it does anything: changes, order, time, missing rights."""
+"""Explains what a sweep would do in a cluster, before it does anything: changes, order, time, missing rights."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,11 +13,10 @@ from loadstone.archive.progress import duration_text
 from loadstone.archive.stages import load_text
 from loadstone.collect import sweep
 from loadstone.collect.targets.base import Log
-from loadstone.collect.targets.kubernetes import rights, session
+from loadstone.collect.targets.kubernetes import lease, rights, session
 from loadstone.collect.targets.kubernetes.changes import STOPPED, get
-from loadstone.collect.targets.kubernetes.client import LEASE, Cluster
-from loadstone.collect.targets.kubernetes.lease import NAME as LEASE_NAME
-from loadstone.collect.targets.kubernetes.lease import foreign_claim
+from loadstone.collect.targets.kubernetes.client import Cluster
+from loadstone.collect.targets.kubernetes.objects import LEASE
 from loadstone.collect.targets.kubernetes.record import Record, Records
 from loadstone.collect.targets.kubernetes.settings import Declared, declared_target
 from loadstone.collect.targets.kubernetes.survey import Survey, check
@@ -29,9 +28,9 @@ _SHOWN = 12
 
 
 def explain(config: Mapping[str, Any], log: Log) -> None:
-    """Say what the open campaigns of this host, else the configured sweep, would change. Touches nothing.
+    """Log what the open campaigns of this host, else the configured sweep, would change. Changes nothing.
 
-    Raises LoadstoneError for what `check` finds, and when a planned variant is declared otherwise than it was planned.
+    Raises LoadstoneError for what `check` finds, and when the declaration of a planned variant has changed.
     """
     target = declared_target(config)
     missing_runs = _missing_runs(Path(config["archive"]), config["host"])
@@ -41,29 +40,31 @@ def explain(config: Mapping[str, Any], log: Log) -> None:
         try:
             sweep.resumable(config)
         except LoadstoneError as error:
-            log(f"`snakemake --cores 1 open` would refuse what is declared now:\n{error}")
+            log(f"`snakemake --cores 1 open` would refuse the present configuration:\n{error}")
     cluster, declared, found = check(config, variants, log)
     record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
     for line in session.others(cluster.host):
         log(line)
-    for namespace in rights.scaled_namespaces(declared):
-        if line := foreign_claim(cluster, namespace, declared.namespace):
+    for namespace in declared.scaled_namespaces:
+        if line := lease.foreign_claim(cluster, namespace, declared.namespace):
             log(f"a sweep would be refused: {line}")
     changes = _changes(found, variants) if record is None else _not_put_back(cluster, declared, record)
-    for line in [*found.notes, *changes, *_generators(declared), *_order(config, missing_runs)]:
+    for line in [*found.notes, *changes]:
+        log(line)
+    if (generators := declared.generators) is not None:
+        pods = f"a Job with pods of {generators.image} in the namespace {generators.namespace}"
+        log(f"while several generators send the load: {pods}")
+    for line in _order(config, missing_runs):
         log(line)
 
 
 def print_rights(config: Mapping[str, Any]) -> None:
     """Write a ServiceAccount ``loadstone``, its namespace, Roles and RoleBindings to standard output, as YAML."""
     declared = Declared.of(declared_target(config), config["host"])
-    subject = {"kind": "ServiceAccount", "name": "loadstone", "namespace": declared.namespace}
-    account = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": subject["name"], "namespace": declared.namespace},
-    }
+    identity = {"name": "loadstone", "namespace": declared.namespace}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": declared.namespace}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": identity}
+    subject = {"kind": "ServiceAccount", **identity}
     yaml.safe_dump_all([namespace, account, *rights.roles(declared, subject)], sys.stdout, sort_keys=False)
 
 
@@ -76,23 +77,15 @@ def _missing_runs(root: Path, host: str) -> list[plan.MissingRun]:
     return [run for listing in listings for run in plan.missing(listing)]
 
 
-def _generators(declared: Declared) -> list[str]:
-    if (about := declared.generators) is None:
-        return []
-    return [
-        f"while load is sent by several generators: a Job of pods of {about.image} in the namespace {about.namespace}"
-    ]
-
-
 def _not_put_back(cluster: Cluster, declared: Declared, record: Record) -> list[str]:
-    """Whose sweep has the cluster changed: what is found now is no first state."""
-    lease = cluster.get(LEASE, declared.namespace, LEASE_NAME)
-    holds = (lease or {}).get("spec", {}).get("holderIdentity") == record.holder
+    """The sweep that has changed the cluster, and what will be put back; other changes can't be planned until then."""
+    held = cluster.get(LEASE, declared.namespace, lease.NAME)
+    holds = (held or {}).get("spec", {}).get("holderIdentity") == record.holder
     lines = [
         f"this cluster is not as it was: it is changed by the sweep of {record.holder}, since {record.since}, "
         + ("which holds it or was killed a moment ago" if holds else "which was killed"),
-        "changes of another sweep can be listed once this is restored: at that sweep's end, before the next one,",
-        "or by `snakemake --cores 1 restore`; to be put back now:",
+        "the changes of another sweep can only be listed once the cluster is put back: at the end of that sweep,",
+        "before the next one, or by `snakemake --cores 1 restore`. To be put back:",
     ]
     for changed in record.objects:
         held = cluster.get(changed.kind, changed.namespace, changed.name)

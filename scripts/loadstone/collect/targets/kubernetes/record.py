@@ -1,26 +1,19 @@
-"""What a session changes in a cluster, written down before the first change: in the cluster and on disk.
+"""The record of what a session changes in a cluster, written before the first change: in the cluster and on disk.
 
-The ConfigMap serves the next command from any machine; the file is for when somebody has deleted the ConfigMap. A file
+The ConfigMap serves the next command from any machine; the file helps when somebody has deleted the ConfigMap. A file
 whose id the ConfigMap lists as restored is ignored, so that nothing is put back twice.
 """
 
 import json
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from loadstone.archive.durable import replace, sync
 from loadstone.collect.targets.kubernetes.changes import Field
-from loadstone.collect.targets.kubernetes.client import (
-    CONFIG_MAP,
-    DEPLOYMENT,
-    HELM_RELEASE,
-    KUSTOMIZATION,
-    Cluster,
-    ConflictError,
-    Kind,
-)
+from loadstone.collect.targets.kubernetes.client import Cluster, ConflictError
+from loadstone.collect.targets.kubernetes.objects import CONFIG_MAP, DEPLOYMENT, HELM_RELEASE, KUSTOMIZATION, Kind
 from loadstone.errors import LoadstoneError
 
 NAME = "loadstone-record"
@@ -53,10 +46,10 @@ class Record:
     holder: str
     since: str
     server: str
-    objects: tuple[Changed, ...] = field(default=())
-    claims: tuple[str, ...] = field(default=())  # namespaces that it has claimed
+    objects: tuple[Changed, ...] = ()
+    claims: tuple[str, ...] = ()  # namespaces that it has claimed
     namespace: str = ""  # of its Lease; empty in records of older versions
-    load: str = ""  # where its load generators are; empty without any
+    load: str = ""  # namespace of its load generators; empty without any
 
     def encoded(self) -> str:
         """As JSON."""
@@ -68,7 +61,7 @@ class Record:
 
     @classmethod
     def decoded(cls, text: str, where: str) -> "Record":
-        """Inverse of `encoded`. Raises LoadstoneError that names `where` the text was when it is invalid."""
+        """Inverse of `encoded`. Raises LoadstoneError, which names `where` the text was found, when it is invalid."""
         try:
             content = json.loads(text)
             objects = tuple(
@@ -78,13 +71,13 @@ class Record:
             return cls(**{**content, "objects": objects, "claims": tuple(content.get("claims", ()))})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise LoadstoneError(
-                f"{where} says what is to be put back, but can't be understood ({type(error).__name__}: {error}); "
-                "put the cluster back by hand, then remove it"
+                f"{where} says what is to be put back, but can't be read ({type(error).__name__}: {error}); "
+                "put the cluster back by hand, then delete the record"
             ) from None
 
 
 class Records:
-    """Where the record of a cluster is kept: the ConfigMap of `namespace`, and `file`."""
+    """Stores the record of a cluster: in the ConfigMap of `namespace`, and in `file`."""
 
     def __init__(self, cluster: Cluster, namespace: str, file: Path) -> None:
         self._cluster = cluster
@@ -92,7 +85,7 @@ class Records:
         self.file = file
 
     def find(self) -> Record | None:
-        """What is still to be put back; None when the cluster is as it was.
+        """The record of what is still to be put back; None when the cluster is as it was.
 
         Raises LoadstoneError when the file is from a sweep whose Lease is in another namespace: it may be running.
         """
@@ -117,11 +110,11 @@ class Records:
         return record
 
     def write(self, record: Record) -> None:
-        """Keep a record, on disk first. Raises LoadstoneError when it is too large for the cluster."""
+        """Store a record, on disk first. Raises LoadstoneError when it is too large for the cluster."""
         text = record.encoded()
         if len(text.encode()) > _LARGEST_BYTES:
             raise LoadstoneError(
-                f"what would be changed fills {len(text.encode()):,} bytes, more than a ConfigMap can hold; "
+                f"the record of the planned changes has {len(text.encode()):,} bytes, more than a ConfigMap can hold; "
                 "measure fewer variants at once, or change less of them"
             )
         replace(self.file, text.encode(), mode=0o600)  # environments may hold credentials
@@ -146,16 +139,14 @@ class Records:
         self.file.unlink(missing_ok=True)
         sync(self.file.parent)
 
-    def _update(self, change: Any) -> None:
+    def _update(self, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
         while True:
             held = self._cluster.get(CONFIG_MAP, self._namespace, NAME)
+            write = self._cluster.replace if held else self._cluster.create
+            content = held or {"metadata": {"name": NAME}}
             try:
-                if held is None:
-                    body = {"metadata": {"name": NAME}, "data": change({})}
-                    self._cluster.create(CONFIG_MAP, self._namespace, body)
-                else:
-                    self._cluster.replace(CONFIG_MAP, self._namespace, held | {"data": change(held.get("data") or {})})
+                write(CONFIG_MAP, self._namespace, content | {"data": change(content.get("data") or {})})
             except ConflictError:
                 time.sleep(_PAUSE_S)
-                continue
-            return
+            else:
+                return

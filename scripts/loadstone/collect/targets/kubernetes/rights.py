@@ -1,30 +1,19 @@
-"""What a session must be allowed to do: asked of the cluster before the first change, and written as Roles."""
+"""The rights that a session needs: checked in the cluster before the first change, and written as Roles."""
 
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
-from loadstone.collect.targets.kubernetes.client import (
-    ACCESS_REVIEW,
-    AUTOSCALER,
-    CONFIG_MAP,
-    DEPLOYMENT,
-    ENDPOINT_SLICE,
-    EVENT,
-    JOB,
-    LEASE,
-    POD,
-    POD_METRICS,
-    SERVICE,
-    Cluster,
-    Kind,
-    Object,
-)
+from loadstone.collect.targets.kubernetes import objects
+from loadstone.collect.targets.kubernetes.client import Cluster
+from loadstone.collect.targets.kubernetes.objects import Kind, Object
 from loadstone.collect.targets.kubernetes.record import KINDS
 from loadstone.collect.targets.kubernetes.settings import Declared
 from loadstone.errors import LoadstoneError
 
 _NAME = "loadstone"
+_RBAC = "rbac.authorization.k8s.io"
 _POLL_S, _STARTING_S = 0.5, 10.0
 
 
@@ -43,40 +32,35 @@ class Right:
 
 
 def needed(declared: Declared) -> list[Right]:
-    """The least that a session with these declarations needs."""
-    found = _rights(declared.namespace, LEASE, "get", "create", "update")
-    found += _rights(declared.namespace, CONFIG_MAP, "get", "create", "update")
-    for namespace in scaled_namespaces(declared):
-        found += _rights(namespace, LEASE, "get", "create", "delete")
-        found += _rights(namespace, DEPLOYMENT, "get", "list")
-        found += _rights(namespace, DEPLOYMENT, "get", "update", subresource="scale")
-        for kind in (POD, SERVICE, ENDPOINT_SLICE, EVENT, AUTOSCALER):
+    """The rights without which a session with these declarations is refused."""
+    found = _rights(declared.namespace, objects.LEASE, "get", "create", "update")
+    found += _rights(declared.namespace, objects.CONFIG_MAP, "get", "create", "update")
+    for namespace in declared.scaled_namespaces:
+        found += _rights(namespace, objects.LEASE, "get", "create", "delete")
+        found += _rights(namespace, objects.DEPLOYMENT, "get", "list")
+        found += _rights(namespace, objects.DEPLOYMENT, "get", "update", subresource="scale")
+        for kind in (objects.POD, objects.SERVICE, objects.ENDPOINT_SLICE, objects.EVENT, objects.AUTOSCALER):
             found += _rights(namespace, kind, "list")
     for namespace in declared.sampled:  # incidents there are recorded too
-        found += _rights(namespace, POD, "list")
-        found += _rights(namespace, EVENT, "list")
+        found += _rights(namespace, objects.POD, "list")
+        found += _rights(namespace, objects.EVENT, "list")
     for variant in declared.variants.values():
         for change in variant.changes:
-            found += _rights(change.namespace, DEPLOYMENT, "patch", "update")
+            found += _rights(change.namespace, objects.DEPLOYMENT, "patch", "update")
     if declared.generators is not None:
         namespace = declared.generators.namespace
-        found += _rights(namespace, JOB, "get", "list", "create", "delete")
-        found += _rights(namespace, POD, "get", "list")
-        found += _rights(namespace, POD, "get", "create", subresource="proxy")
+        found += _rights(namespace, objects.JOB, "get", "list", "create", "delete")
+        found += _rights(namespace, objects.POD, "get", "list")
+        found += _rights(namespace, objects.POD, "get", "create", subresource="proxy")
     for flux in declared.flux:
         found += _rights(flux.namespace, KINDS[flux.kind], "get", "update")
     return sorted(set(found))
 
 
 def useful(declared: Declared) -> list[Right]:
-    """What is done without when it is not allowed: reading what pods use."""
-    namespaces = {*scaled_namespaces(declared), *declared.sampled}
-    return sorted(right for namespace in namespaces for right in _rights(namespace, POD_METRICS, "list"))
-
-
-def scaled_namespaces(declared: Declared) -> list[str]:
-    """Where deployments are scaled."""
-    return sorted({namespace for variant in declared.variants.values() for namespace in variant.namespaces})
+    """Rights without which a session works too: reading the CPU and memory of pods."""
+    namespaces = {*declared.scaled_namespaces, *declared.sampled}
+    return sorted(right for namespace in namespaces for right in _rights(namespace, objects.POD_METRICS, "list"))
 
 
 def check(cluster: Cluster, declared: Declared) -> None:
@@ -85,16 +69,16 @@ def check(cluster: Cluster, declared: Declared) -> None:
     missing = missing_rights(cluster, wanted)
     if not missing:
         return
-    # Where nothing at all is allowed, the namespace itself may be missing.
+    # A namespace in which nothing at all is allowed may not exist.
     granted = {right.namespace for right in set(wanted) - set(missing)}
-    nothing_granted = sorted({right.namespace for right in missing} - granted)
-    exists = {namespace: cluster.has_namespace(namespace) for namespace in nothing_granted}
-    lines = [f"there is no namespace {namespace}" for namespace in exists if exists[namespace] is False]
+    doubtful = sorted({right.namespace for right in missing} - granted)
+    exists = {namespace: cluster.has_namespace(namespace) for namespace in doubtful}
+    lines = [f"there is no namespace {namespace}" for namespace, found in exists.items() if found is False]
     lines += [str(right) for right in missing if exists.get(right.namespace) is not False]
     lines += [
-        f"(whether there is a namespace {namespace} you may not know either: is its name right?)"
-        for namespace in exists
-        if exists[namespace] is None
+        f"(you may not know either whether there is a namespace {namespace}: is its name right?)"
+        for namespace, found in exists.items()
+        if found is None
     ]
     raise LoadstoneError(
         f"you lack rights that a sweep needs on {cluster.host}; nothing was changed. Missing:\n  "
@@ -104,10 +88,10 @@ def check(cluster: Cluster, declared: Declared) -> None:
 
 
 def missing_rights(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
-    """Those that the cluster does not grant."""
+    """The rights that the cluster does not grant."""
     missing, given_up = list(rights), time.monotonic() + _STARTING_S
     while True:
-        # A server that has just started denies what it has not read the roles of yet.
+        # A server that has just started denies everything whose roles it has not read yet.
         was_ready = cluster.is_ready()
         missing = [right for right in missing if not _is_allowed(cluster, right)]
         if was_ready or not missing or time.monotonic() > given_up:
@@ -116,35 +100,18 @@ def missing_rights(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
 
 
 def roles(declared: Declared, subject: Object) -> list[Object]:
-    """A Role and a RoleBinding per namespace that grant exactly what is needed and useful to a subject."""
+    """A Role and a RoleBinding per namespace that grant a subject exactly the needed and useful rights."""
     found: list[Object] = []
-    rights = [*needed(declared), *useful(declared)]
-    for namespace in sorted({right.namespace for right in rights}):
-        rules: dict[tuple[str, str], list[str]] = {}
-        for right in rights:
-            if right.namespace == namespace:
-                rules.setdefault((right.group, right.resource), []).append(right.verb)
-        metadata = {"name": _NAME, "namespace": namespace}
-        found.append(
-            {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "Role",
-                "metadata": metadata,
-                "rules": [
-                    {"apiGroups": [group], "resources": [resource], "verbs": verbs}
-                    for (group, resource), verbs in rules.items()
-                ],
-            }
-        )
-        found.append(
-            {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "RoleBinding",
-                "metadata": metadata,
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": _NAME},
-                "subjects": [subject],
-            }
-        )
+    rights = sorted([*needed(declared), *useful(declared)])
+    for namespace, own in groupby(rights, lambda right: right.namespace):
+        rules = [
+            {"apiGroups": [group], "resources": [resource], "verbs": [right.verb for right in same]}
+            for (group, resource), same in groupby(own, lambda right: (right.group, right.resource))
+        ]
+        common = {"apiVersion": f"{_RBAC}/v1", "metadata": {"name": _NAME, "namespace": namespace}}
+        reference = {"apiGroup": _RBAC, "kind": "Role", "name": _NAME}
+        found.append({**common, "kind": "Role", "rules": rules})
+        found.append({**common, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]})
     return found
 
 
@@ -158,5 +125,5 @@ def _is_allowed(cluster: Cluster, right: Right) -> bool:
     asked = {"namespace": right.namespace, "group": right.group, "resource": resource, "verb": right.verb}
     if subresource:
         asked["subresource"] = subresource
-    answer = cluster.create(ACCESS_REVIEW, "", {"spec": {"resourceAttributes": asked}})
+    answer = cluster.create(objects.ACCESS_REVIEW, "", {"spec": {"resourceAttributes": asked}})
     return bool(answer["status"].get("allowed"))

@@ -1,9 +1,8 @@
-"""One run on a cluster: the variant up and everything else down, ready, identified; down again at the end."""
+"""One run in a cluster: the variant is scaled up and all others down, checked until it is ready, and scaled down."""
 
-import contextlib
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from loadstone.archive.locks import exclusive
@@ -11,8 +10,9 @@ from loadstone.collect.targets.base import Job, RunFailedError, identify
 from loadstone.collect.targets.kubernetes import apply, ready, session
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.changes import Field
-from loadstone.collect.targets.kubernetes.client import DEPLOYMENT, POD, Cluster
+from loadstone.collect.targets.kubernetes.client import Cluster
 from loadstone.collect.targets.kubernetes.monitoring import PodMetrics, Watched
+from loadstone.collect.targets.kubernetes.objects import DEPLOYMENT, POD
 from loadstone.collect.targets.kubernetes.record import Record, Records
 from loadstone.collect.targets.kubernetes.settings import Declared, Variant
 from loadstone.errors import LoadstoneError
@@ -33,7 +33,7 @@ class KubernetesTarget:
         self.seen = seen
 
     def check_alive(self) -> None:
-        """Raise LoadstoneError when the cluster is not ours any more; whether pods live, the attack itself shows."""
+        """Raise LoadstoneError when this session has lost the cluster. Dead pods show in the attack's own results."""
         now = time.monotonic()
         if now - self._checked > _CHECK_EVERY_S:
             self._checked = now
@@ -42,9 +42,9 @@ class KubernetesTarget:
 
 @contextmanager
 def running(job: Job) -> Iterator[KubernetesTarget]:
-    """The job's variant, up and answering as itself; afterwards no variant is up.
+    """The job's variant, ready and identified; afterwards no variant is up.
 
-    Needs a session (`session.start`). Raises RunFailedError when the variant can't be brought up in time.
+    Needs a session (`session.start`). Raises RunFailedError when the variant is not ready in time.
     """
     session.join()
     declared = Declared.of(job.target, job.cell.campaign.host)
@@ -59,40 +59,43 @@ def running(job: Job) -> Iterator[KubernetesTarget]:
             _bring_up(writer, record, variant, declared.ready_timeout_s)
             identity = _identified(job, deadline)
             before = _as_wanted(cluster, record, variant, {})
-            seen = {"identity": identity, "cluster": _seen(cluster, record, variant)}
+            measured = {"server_version": cluster.version(), "pods": _pods(cluster, record, variant)}
+            seen = {"identity": identity, "cluster": measured}
             yield KubernetesTarget(cluster, declared, variant, seen)
-            # Had anybody else had the cluster meanwhile, or changed it and back, the results would be of nothing.
+            # If anybody else had the cluster meanwhile, or changed it and back, the results would mean nothing.
             session.fence(declared.patience_s)
             _as_wanted(cluster, record, variant, before)
         except RunFailedError:
-            with contextlib.suppress(RunFailedError):  # what failed first says more
+            with suppress(RunFailedError):  # the first failure says more
                 _bring_down(writer, record, declared.ready_timeout_s)
             raise
         try:
             _bring_down(writer, record, declared.ready_timeout_s)
-        except LoadstoneError as error:  # the attack is over and stands by its own data; the next run sees to the rest
+        except LoadstoneError as error:  # the attack's results are complete; the next run scales down first
             job.log(f"the variant {variant.name} is not down yet: {error}")
 
 
 def _own_record(cluster: Cluster, declared: Declared) -> Record:
-    """What this session's keeper has recorded. Raises LoadstoneError when the cluster holds another's record."""
+    """The record of this session. Raises LoadstoneError when the cluster has the record of another one."""
     state = session.fence(declared.patience_s)
     if state.server != cluster.host:
-        raise LoadstoneError(f"the kubeconfig now means {cluster.host}, but the sweep holds {state.server}")
+        raise LoadstoneError(f"the kubeconfig now leads to {cluster.host}, but the sweep holds {state.server}")
     record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
     if record is None or record.id != state.record:
-        raise LoadstoneError(f"what {cluster.host} has recorded is not of this sweep; start again")
+        raise LoadstoneError(f"the record in {cluster.host} is of another sweep; start again")
     return record
 
 
 def _as_wanted(cluster: Cluster, record: Record, variant: Variant, before: dict[str, Any]) -> dict[str, Any]:
-    """Generations of what is measured. Raises RunFailedError when somebody has changed it, if only for a while."""
+    """The generation of each object. Raises RunFailedError when somebody has changed one, even for a moment.
+
+    `before` are the generations before the attack.
+    """
     found, generations = apply.deviations(cluster, record, variant.name)
-    strange = [name for name, was in before.items() if generations.get(name, was) != was]
     found += [
         f"{name} was changed during the attack: in fields that no variant declares, or only for a while"
-        for name in strange
-        if not any(text.startswith(f"{name}: ") for text in found)
+        for name, was in before.items()
+        if generations.get(name, was) != was and not any(text.startswith(f"{name}: ") for text in found)
     ]
     if found:
         raise RunFailedError("somebody else changed the cluster during the run: " + "; ".join(found))
@@ -116,13 +119,13 @@ def _bring_down(writer: Writer, record: Record, limit_s: float) -> None:
 
 
 def _wait_gone(writer: Writer, record: Record, wanted: apply.Wanted, limit_s: float) -> None:
-    """Until deployments that are to have no pods have none."""
+    """Wait until the deployments that should have no pods have none."""
     gone = {name: count for name, count in apply.pods(record, wanted).items() if not count}
     ready.wait(writer.cluster, gone, limit_s, session.check)
 
 
 def _demand(writer: Writer, record: Record, wanted: apply.Wanted, limit_s: float, *, down_first: bool) -> None:
-    """Repeat a step until nobody else's change is in its way: such is not ours to overwrite, nor to measure."""
+    """Repeat a step until nobody else's change is in its way: that must be neither overwritten nor measured."""
     deadline = time.monotonic() + limit_s
     while left := apply.write(writer, record, wanted, down_first=down_first).left:
         if time.monotonic() >= deadline:
@@ -131,7 +134,7 @@ def _demand(writer: Writer, record: Record, wanted: apply.Wanted, limit_s: float
 
 
 def _identified(job: Job, deadline: float) -> dict[str, Any]:
-    """The variant's own answer, several times in a row; a mesh needs a moment to learn of new pods."""
+    """Identify the variant several times in a row; a mesh needs a moment until it routes to new pods."""
     expect = job.target["variants"][job.cell.variant_dir]["expect"]
     while True:
         try:
@@ -143,26 +146,23 @@ def _identified(job: Job, deadline: float) -> dict[str, Any]:
         time.sleep(_POLL_S)
 
 
-def _seen(cluster: Cluster, record: Record, variant: Variant) -> dict[str, Any]:
-    """What is measured: the server's version, and image and node of every pod."""
-    pods = []
+def _pods(cluster: Cluster, record: Record, variant: Variant) -> list[dict[str, Any]]:
+    """Node and images of every pod that is measured."""
+    scaled = {(each.namespace, each.name) for each in record.objects if each.kind is DEPLOYMENT}
+    found = []
     for namespace in variant.namespaces:
-        listed = cluster.list(POD, namespace)
-        names = {
-            changed.name for changed in record.objects if changed.kind is DEPLOYMENT and changed.namespace == namespace
-        }
+        pods = cluster.list(POD, namespace)
         for deployment in cluster.list(DEPLOYMENT, namespace):
-            if deployment["metadata"]["name"] in names:
-                pods += [_pod(namespace, pod) for pod in ready.selected(deployment, listed)]
-    return {"server_version": cluster.version(), "pods": pods}
-
-
-def _pod(namespace: str, pod: dict[str, Any]) -> dict[str, Any]:
-    images = {
-        each["name"]: each.get("imageID") or each.get("image") for each in pod["status"].get("containerStatuses", [])
-    }
-    return {
-        "pod": f"{namespace}/{pod['metadata']['name']}",
-        "node": pod["spec"].get("nodeName"),
-        "images": images,
-    }
+            if (namespace, deployment["metadata"]["name"]) in scaled:
+                found += [
+                    {
+                        "pod": f"{namespace}/{pod['metadata']['name']}",
+                        "node": pod["spec"].get("nodeName"),
+                        "images": {
+                            each["name"]: each.get("imageID") or each.get("image")
+                            for each in pod["status"].get("containerStatuses", [])
+                        },
+                    }
+                    for pod in ready.pods_of(deployment, pods)
+                ]
+    return found

@@ -1,4 +1,4 @@
-"""What the configuration declares of a cluster: its variants, resolved for one host. Nothing here asks the cluster."""
+"""The target of kind ``kubernetes`` as declared, resolved for one host. Nothing here talks to the cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from loadstone.errors import LoadstoneError
 
 @dataclass(frozen=True)
 class Scaled:
-    """Deployments of a namespace and how many pods each is to have; `names` None: all of the namespace."""
+    """Deployments of a namespace (`names` None: all) and the number of pods that each should have."""
 
     namespace: str
     names: tuple[str, ...] | None
@@ -24,7 +24,7 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Dependency:
-    """Deployments that must be up before a variant's runs, freshly started if `restart`."""
+    """Deployments that must be ready before a variant's runs, restarted before each if `restart`."""
 
     name: str
     scaled: Scaled
@@ -33,17 +33,17 @@ class Dependency:
 
 @dataclass(frozen=True)
 class Change:
-    """A strategic merge patch of one deployment, in force while its variant is measured."""
+    """A strategic merge patch of one deployment while its variant is measured; `containers` must exist in it."""
 
     namespace: str
     deployment: str
     patch: dict[str, Any]
-    containers: tuple[str, ...] = ()  # that must be there
+    containers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration under comparison, as it lies in the cluster."""
+    """One configuration under comparison, as deployed in the cluster."""
 
     name: str
     scaled: Scaled
@@ -58,7 +58,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Flux:
-    """A Flux object to suspend meanwhile. `kind` is ``Kustomization`` or ``HelmRelease``."""
+    """A Flux object to suspend during the sweep. `kind` is ``Kustomization`` or ``HelmRelease``."""
 
     kind: str
     namespace: str
@@ -67,7 +67,7 @@ class Flux:
 
 @dataclass(frozen=True)
 class Generators:
-    """Load generators as pods: `image` holds `command`, which is the program ``paced``; `cpu` and `memory` of each."""
+    """Load generators as pods: `image` has `command`, the program ``paced``; `cpu` and `memory` are of each pod."""
 
     image: str
     namespace: str
@@ -82,8 +82,8 @@ class Generators:
 class Declared:
     """The target of kind ``kubernetes``, resolved for one host.
 
-    `namespace` is where the Lease and the record are; `sampled` are namespaces of which the use of CPU and memory is
-    sampled besides those of the variants.
+    `namespace` is that of the Lease and the record. CPU and memory are sampled in the namespaces of the variants and in
+    those of `sampled`.
     """
 
     context: str | None
@@ -96,11 +96,16 @@ class Declared:
     variants: Mapping[str, Variant]
     generators: Generators | None = None
 
+    @property
+    def scaled_namespaces(self) -> list[str]:
+        """Namespaces in which deployments are scaled."""
+        return sorted({namespace for variant in self.variants.values() for namespace in variant.namespaces})
+
     @classmethod
     def of(cls, target: Mapping[str, Any], host: str, *, only_cluster: bool = False) -> "Declared":
-        """Raises LoadstoneError when a number of replicas is not declared for this host.
+        """Resolve a target, without its variants if `only_cluster`.
 
-        `only_cluster` leaves out the variants.
+        Raises LoadstoneError when a number of replicas is not declared for this host.
         """
         namespace = target.get("namespace", "loadstone")
         generators = target.get("generators")
@@ -131,27 +136,24 @@ def _variant(target: Mapping[str, Any], name: str, host: str) -> Variant:
     dependencies = []
     for each in declared.get("dependencies", []):
         dependency = target["dependencies"][each]
-        count = replicas_for(dependency.get("replicas", 1), host)
-        scaled = _scaled(dependency["namespace"], dependency.get("deployments"), count)
+        scaled = _scaled(dependency, dependency["namespace"], 1, host)
         dependencies.append(Dependency(each, scaled, dependency.get("restart", False)))
-    count = replicas_for(declared.get("replicas", target.get("replicas", 1)), host)
-    scaled = _scaled(namespace, declared.get("deployments"), count)
     changes = tuple(
         Change(namespace, each["deployment"], _patch(each), (*each.get("image", ()), *each.get("env", ())))
         for each in declared.get("changes", [])
     )
-    return Variant(name, scaled, tuple(dependencies), changes)
+    return Variant(name, _scaled(declared, namespace, target.get("replicas", 1), host), tuple(dependencies), changes)
 
 
-def _scaled(namespace: str, deployments: list[str] | Mapping[str, int | None] | None, count: int) -> Scaled:
-    if isinstance(deployments, Mapping):
-        fixed = {name: number for name, number in deployments.items() if number is not None}
-        return Scaled(namespace, tuple(deployments), count, fixed)
-    return Scaled(namespace, None if deployments is None else tuple(deployments), count)
+def _scaled(declared: Mapping[str, Any], namespace: str, default_replicas: Any, host: str) -> Scaled:
+    names = declared.get("deployments")
+    fixed = {name: count for name, count in names.items() if count is not None} if isinstance(names, Mapping) else {}
+    replicas = replicas_for(declared.get("replicas", default_replicas), host)
+    return Scaled(namespace, None if names is None else tuple(names), replicas, fixed)
 
 
 def _patch(change: Mapping[str, Any]) -> dict[str, Any]:
-    """Image and environment, by container, in front of a patch of the declared text."""
+    """`image` and `env` as a strategic merge patch, merged with the declared `patch`."""
     containers: dict[str, dict[str, Any]] = {}
     for container, image in change.get("image", {}).items():
         containers.setdefault(container, {"name": container})["image"] = image
@@ -167,7 +169,7 @@ def _patch(change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _merged(one: Any, other: Any) -> Any:
-    """Two patches as one: mappings joined key by key, elements of lists by their names, else the second."""
+    """Two patches as one: mappings are merged by key, lists by the names of their elements, else the second wins."""
     if isinstance(one, dict) and isinstance(other, dict):
         both = {key: _merged(one[key], other[key]) for key in one if key in other}
         return {**one, **other, **both}

@@ -1,4 +1,4 @@
-"""What a session will change in a cluster, found out before it changes anything: the objects, their fields, faults."""
+"""Finds out what a session will change in a cluster, before anything is changed, and what differs from the target."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from loadstone.collect.targets.kubernetes.changes import (
     get,
     in_order,
 )
-from loadstone.collect.targets.kubernetes.client import AUTOSCALER, DEPLOYMENT, Cluster, ClusterError, Object
+from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError
+from loadstone.collect.targets.kubernetes.objects import AUTOSCALER, DEPLOYMENT, Object
 from loadstone.collect.targets.kubernetes.record import KINDS, Changed
 from loadstone.collect.targets.kubernetes.settings import Change, Declared, Scaled, Variant, declared_target
 from loadstone.errors import LoadstoneError
@@ -40,69 +41,68 @@ class _Surveyor:
         self.needed = set(needed)
         self.faults: list[str] = []
         self.notes: list[str] = []
-        self.objects: dict[Name, Object] = {}
+        # Of deployments: by namespace and name, all that exist and those that the session uses; the replicas that it
+        # sets by the keys of `Field.ours`; the object as patched for each variant.
+        self.existing = {
+            namespace: {each["metadata"]["name"]: each for each in cluster.list(DEPLOYMENT, namespace)}
+            for namespace in declared.scaled_namespaces
+        }
+        self.used: dict[Name, Object] = {}
         self.replicas: dict[Name, dict[str, int]] = {}
-        self.after: dict[Name, dict[str, Object]] = {}
-        self._listed: dict[str, dict[str, Object]] = {}
+        self.patched: dict[Name, dict[str, Object]] = {}
 
     def deployments(self, scaled: Scaled, *, of: str) -> list[Name]:
-        """Those that are there; what is missing is a fault."""
+        """The existing ones of those that are declared; a missing one is a fault."""
         namespace = scaled.namespace
-        if namespace not in self._listed:
-            self._listed[namespace] = {
-                each["metadata"]["name"]: each for each in self.cluster.list(DEPLOYMENT, namespace)
-            }
-        there = self._listed[namespace]
-        if not there and self.cluster.has_namespace(namespace) is False:
+        existing = self.existing[namespace]
+        if not existing and self.cluster.has_namespace(namespace) is False:
             self._fault(of, f"there is no namespace {namespace}")
             return []
-        names = tuple(sorted(there)) if scaled.names is None else scaled.names
+        names = tuple(sorted(existing)) if scaled.names is None else scaled.names
         if not names:
             self._fault(of, f"the namespace {namespace} has no deployments")
         for name in names:
-            if name not in there:
+            if name not in existing:
                 self._fault(of, f"there is no deployment {name} in the namespace {namespace}")
-        found = [(namespace, name) for name in names if name in there]
-        self.objects |= {key: there[key[1]] for key in found}
+        found = [(namespace, name) for name in names if name in existing]
+        self.used |= {key: existing[key[1]] for key in found}
         return found
 
     def variant(self, variant: Variant) -> None:
         for key in self.deployments(variant.scaled, of=variant.name):
-            values = self.replicas.setdefault(key, {})
-            values |= {IDLE: 0, variant.name: variant.scaled.pods_of(key[1])}
-        if variant.name not in self.needed:
-            return
-        for change in variant.changes:
-            self._change(variant, change)
+            self.replicas.setdefault(key, {}).update({IDLE: 0, variant.name: variant.scaled.pods_of(key[1])})
+        if variant.name in self.needed:
+            for change in variant.changes:
+                self._change(variant, change)
 
     def dependencies(self, variant: Variant) -> None:
         for dependency in variant.dependencies:
             for key in self.deployments(dependency.scaled, of=f"{variant.name}: {dependency.name}"):
                 values = self.replicas.setdefault(key, {})
                 if IDLE in values:
-                    self._fault(
-                        variant.name, f"the deployment {'/'.join(key)} belongs to a variant and to {dependency.name}"
-                    )
+                    what = f"the deployment {'/'.join(key)} belongs to a variant and to {dependency.name}"
+                    self._fault(variant.name, what)
                     continue
                 values[variant.name] = dependency.scaled.pods_of(key[1])
                 if dependency.restart:
                     values[STOPPED] = 0
 
     def _change(self, variant: Variant, change: Change) -> None:
-        """Ask the server what the patch would make of the object."""
+        """Get the patched object from the server."""
         key = (change.namespace, change.deployment)
-        if not self._listed[change.namespace]:
-            return  # said already
-        known = self.after.setdefault(key, {}).get(variant.name)
+        if not self.existing[change.namespace]:
+            return  # already a fault
+        patched = self.patched.setdefault(key, {})
         try:
-            if known is not None:
+            if variant.name in patched:
                 raise LoadstoneError("it is declared twice for one deployment; join the two into one")
             if variant.name not in self.replicas.get(key, {}):
                 raise LoadstoneError("that is not a deployment of the variant")
-            before = self.objects[key]
-            there = [each["name"] for each in _containers(before)]
-            if strange := [name for name in change.containers if name not in there]:
-                raise LoadstoneError(f"it has no container {strange[0]}, but {', '.join(there)}")
+            before = self.used[key]
+            pods = before["spec"]["template"]["spec"]
+            existing = [each["name"] for each in [*pods.get("containers", []), *pods.get("initContainers", [])]]
+            if unknown := [name for name in change.containers if name not in existing]:
+                raise LoadstoneError(f"it has no container {unknown[0]}, but {', '.join(existing)}")
             after = self.cluster.patched(DEPLOYMENT, *key, in_order(change.patch, before))
             if get(after, REPLICAS) != get(before, REPLICAS):
                 raise LoadstoneError("it sets spec.replicas; declare `replicas` instead")
@@ -110,19 +110,19 @@ class _Surveyor:
             if isinstance(error, ClusterError) and not error.status:
                 raise
             self._fault(variant.name, f"its change of the deployment {'/'.join(key)} can't be made: {error}")
-            return
-        self.after[key][variant.name] = after
+        else:
+            patched[variant.name] = after
 
     def autoscalers(self) -> None:
-        """A number of pods that changes by itself is no configuration to measure."""
+        """A HorizontalPodAutoscaler of a scaled deployment is a fault, because it would change what is measured."""
         for namespace in sorted({namespace for namespace, _ in self.replicas}):
             for each in self.cluster.list(AUTOSCALER, namespace):
                 aim = each["spec"]["scaleTargetRef"]
                 if aim["kind"] == DEPLOYMENT.name and (namespace, aim["name"]) in self.replicas:
                     name = each["metadata"]["name"]
                     self.faults.append(
-                        f"the HorizontalPodAutoscaler {namespace}/{name} would change the number of "
-                        f"pods of {aim['name']} while it is measured; delete it for the time of the sweep"
+                        f"the HorizontalPodAutoscaler {namespace}/{name} would change the number of pods of "
+                        f"{aim['name']} during runs; delete it for the time of the sweep"
                     )
 
     def flux(self) -> list[Changed]:
@@ -139,8 +139,8 @@ class _Surveyor:
 
     def changed(self) -> list[Changed]:
         found = []
-        for key, held in sorted(self.objects.items()):
-            fields = differences(held, self.after.get(key, {}))
+        for key, held in sorted(self.used.items()):
+            fields = differences(held, self.patched.get(key, {}))
             if key in self.replicas:
                 fields.append(Field(REPLICAS, get(held, REPLICAS), self.replicas[key]))
             if fields:
@@ -155,10 +155,10 @@ class _Surveyor:
 
 
 def check(config: Mapping[str, Any], variants: set[str], log: Log) -> tuple[Cluster, Declared, Survey]:
-    """A cluster in which a sweep of these variants could begin, and what it would change there. Touches nothing.
+    """Check that a sweep of these variants could begin; also returns what it would change. Changes nothing.
 
-    Raises LoadstoneError when the API server does not answer, and one that lists missing rights, or what is not as it
-    is declared.
+    Raises LoadstoneError when the API server does not answer, when rights are missing, and when the cluster differs
+    from what is declared; the text lists everything.
     """
     declared = Declared.of(declared_target(config), config["host"])
     cluster = Cluster(declared.context, patience_s=_PATIENCE_S, log=log)
@@ -170,28 +170,23 @@ def check(config: Mapping[str, Any], variants: set[str], log: Log) -> tuple[Clus
 
 
 def survey(cluster: Cluster, declared: Declared, needed: Iterable[str]) -> Survey:
-    """Look at everything that measuring the variants `needed` will change; the others are only scaled to zero.
+    """Find everything that measuring the variants `needed` will change; other variants are only scaled to zero.
 
-    Changes nothing (patches are tried as dry runs). Raises LoadstoneError that lists every fault.
+    Changes nothing: patches are dry runs. Raises LoadstoneError that lists every fault.
     """
-    it = _Surveyor(cluster, declared, needed)
+    surveyor = _Surveyor(cluster, declared, needed)
     for variant in declared.variants.values():
-        it.variant(variant)
-    for name in declared.variants:
-        if name in it.needed:
-            it.dependencies(declared.variants[name])
+        surveyor.variant(variant)
+    for variant in declared.variants.values():
+        if variant.name in surveyor.needed:
+            surveyor.dependencies(variant)
     for namespace in declared.sampled:
         if cluster.has_namespace(namespace) is False:
-            it.faults.append(f"there is no namespace {namespace} (target.resources.namespaces)")
-    it.autoscalers()
-    flux = it.flux()
-    if it.faults:
+            surveyor.faults.append(f"there is no namespace {namespace} (target.resources.namespaces)")
+    surveyor.autoscalers()
+    flux = surveyor.flux()
+    if surveyor.faults:
         raise LoadstoneError(
-            "the cluster differs from its declaration; nothing was changed:\n  " + "\n  ".join(it.faults)
+            "the cluster differs from its declaration; nothing was changed:\n  " + "\n  ".join(surveyor.faults)
         )
-    return Survey((*it.changed(), *flux), tuple(it.notes))
-
-
-def _containers(deployment: Object) -> list[Object]:
-    spec = deployment["spec"]["template"]["spec"]
-    return [*spec.get("containers", []), *spec.get("initContainers", [])]
+    return Survey((*surveyor.changed(), *flux), tuple(surveyor.notes))
