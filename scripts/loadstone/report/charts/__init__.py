@@ -13,7 +13,7 @@ from typing import Any
 import altair as alt
 
 from loadstone.config.variants import Style
-from loadstone.report.charts.base import CONFIG, ROWS, Load, log_axis, plain
+from loadstone.report.charts.base import CONFIG, Load, log_axis, plain
 from loadstone.report.charts.distributions import latency_by_time_and_load, percentiles_of_variants
 from loadstone.report.charts.effects import added_by_layers, errors_to_baseline, ratio_to_baseline, shift_to_baseline
 from loadstone.report.charts.history import latency_through_time, share_through_time
@@ -60,43 +60,43 @@ _USED = {"cpu": "CPU (millicores)", "memory": "Memory (MiB)"}
 def specifications(styles: Sequence[Style], unit: Unit, load: Load) -> dict[str, Any]:
     """The Vega-Lite specification of every chart by name, and ``config`` and ``log_axis``, which all share."""
     made: dict[str, alt.Chart | alt.LayerChart | alt.FacetChart] = {
-        "latency": latency_across_load(ROWS, styles, unit, load),
-        "success": success_latency_across_load(ROWS, styles, unit, load),
-        "failed": share_across_load(ROWS, styles, load, "Failed requests (%)"),
-        "errors": share_across_load(ROWS, styles, load, "Share of requests (%)"),
-        "time": latency_over_time(ROWS, styles, unit),
-        "cdf": run_distribution(ROWS, unit),
-        "points": run_requests(ROWS, unit),
-        "bins": run_request_bins(ROWS, unit),
-        "histogram": run_histogram(ROWS, unit),
-        "reported": reported_across_load(ROWS, styles, unit, load),
-        "percentiles": percentile_curves(ROWS, styles, unit),
+        "latency": latency_across_load(styles, unit, load),
+        "success": success_latency_across_load(styles, unit, load),
+        "failed": share_across_load(styles, load, "Failed requests (%)"),
+        "errors": share_across_load(styles, load, "Share of requests (%)"),
+        "time": latency_over_time(styles, unit),
+        "cdf": run_distribution(unit),
+        "points": run_requests(unit),
+        "bins": run_request_bins(unit),
+        "histogram": run_histogram(unit),
+        "reported": reported_across_load(styles, unit, load),
+        "percentiles": percentile_curves(styles, unit),
         "heat": latency_by_time_and_load(styles, unit, load),
         "curves": percentiles_of_variants(styles, unit),
-        "effects-errors": errors_to_baseline(ROWS, styles, load),
-        "effects-ratio": ratio_to_baseline(ROWS, styles, load),
-        "effects-shift": shift_to_baseline(ROWS, styles, load, unit),
-        "layers": added_by_layers(ROWS, styles, load, unit),
-        **{f"use-{what}": use_across_load(ROWS, styles, load, title) for what, title in _USED.items()},
-        **{f"use-time-{what}": use_over_time(ROWS, styles, title) for what, title in _USED.items()},
+        "effects-errors": errors_to_baseline(styles, load),
+        "effects-ratio": ratio_to_baseline(styles, load),
+        "effects-shift": shift_to_baseline(styles, load, unit),
+        "layers": added_by_layers(styles, load, unit),
+        **{f"use-{what}": use_across_load(styles, load, title) for what, title in _USED.items()},
+        **{f"use-time-{what}": use_over_time(styles, title) for what, title in _USED.items()},
     }
     return {name: plain(chart) for name, chart in made.items()} | _SHARED
 
 
 def fit_specification(styles: Sequence[Style], across: str, up: str) -> dict[str, Any]:
     """The specification of one line's chart."""
-    return plain(fit_line(ROWS, styles, across, up))
+    return plain(fit_line(styles, across, up))
 
 
 def trace_specifications() -> dict[str, Any]:
     """Those of a page of traces."""
-    return {"shares": plain(share_of_response(ROWS))} | _SHARED
+    return {"shares": plain(share_of_response())} | _SHARED
 
 
 def history_specifications(styles: Sequence[Style], unit: Unit) -> dict[str, Any]:
     """Those of a page of a variant through time; `styles` are the ways in which it was measured."""
     made = {
-        "history": latency_through_time(ROWS, styles, unit),
-        "history-share": share_through_time(ROWS, styles),
+        "history": latency_through_time(styles, unit),
+        "history-share": share_through_time(styles),
     }
     return {name: plain(chart) for name, chart in made.items()} | _SHARED

@@ -10,8 +10,6 @@ import altair as alt
 from loadstone.config.variants import Style
 from loadstone.report.numbers import Unit
 
-Data = alt.NamedData | alt.InlineData
-
 ROWS = alt.NamedData("rows")
 LABELS = alt.NamedData("labels")
 KNEES = alt.NamedData("knees")
@@ -24,6 +22,15 @@ FAR = 3  # times the highest value, and a third of the lowest: an interval that 
 SHAPES = ("circle", "square", "triangle-up", "diamond")  # as parts.swatch has them
 _DASHES = ([1, 0], [6, 3], [2, 3], [9, 3, 2, 3])
 _LETTERS = 32  # of a title that take no more than the height of a small chart
+
+# How tooltips show numbers, by field; all other fields are texts.
+_FORMATS = {
+    **dict.fromkeys(("count", "failed", "first", "last", "number", "requests", "traces"), ","),
+    **dict.fromkeys(("from", "high", "latency", "low", "max", "min", "p50", "time", "to", "value"), ",.4~r"),
+    **dict.fromkeys(("load", "x"), ",~r"),
+    "runs": "",
+    "share": ".7~r",
+}
 
 # Colours are the page's CSS variables, so charts follow light, dark and print without being drawn again.
 CONFIG: dict[str, Any] = {
@@ -132,6 +139,16 @@ def wrapped(title: str) -> list[str]:
     return textwrap.wrap(title, _LETTERS)
 
 
+def tooltips(**titles: str | tuple[str, str | None]) -> list[alt.Tooltip]:
+    """Tooltips by field: a title, or a title with a format that is not the field's usual one (None: a text)."""
+    found = []
+    for field, given in titles.items():
+        title, number = given if isinstance(given, tuple) else (given, _FORMATS.get(field))
+        kind = "N" if number is None else "Q"
+        found.append(alt.Tooltip(f"{field}:{kind}", title=title, format=number or alt.Undefined))
+    return found
+
+
 def latency_y(unit: Unit, field: str = "value") -> alt.Y:
     """An axis of latencies."""
     return alt.Y(f"{field}:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
@@ -176,7 +193,7 @@ def direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
     return [dots, names]
 
 
-def layered(*layers: alt.Chart, height: int, x: str, y: str, data: Data | None = None) -> alt.LayerChart:
+def layered(*layers: alt.Chart, height: int, x: str, y: str, data: alt.NamedData | None = None) -> alt.LayerChart:
     """One chart of several layers; `x` and `y` are what its axes show (see `loadstone.report.charts`).
 
     `data` is that of layers without their own.

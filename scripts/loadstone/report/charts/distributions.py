@@ -17,6 +17,7 @@ from loadstone.report.charts.base import (
     layered,
     parameters,
     shapes,
+    tooltips,
 )
 from loadstone.report.numbers import Unit
 
@@ -53,15 +54,14 @@ def latency_by_time_and_load(styles: Sequence[Style], unit: Unit, load: Load) ->
     domain = [{"expr": f"{least} > 0 ? {least} : {most} / 1000"}, {"expr": most}]
     base = alt.Chart().encode(
         y=alt.Y("load:O", title=load.title, sort="descending", axis=alt.Axis(format=",~r", ticks=False)),
-        tooltip=[
-            alt.Tooltip("label:N", title="Variant"),
-            alt.Tooltip("load:Q", title=load.title, format=",~r"),
-            alt.Tooltip("from:Q", title="From (s)", format=",.4~r"),
-            alt.Tooltip("to:Q", title="To (s)", format=",.4~r"),
-            alt.Tooltip("text:N", title=f"Latency ({unit.symbol})"),
-            alt.Tooltip("requests:Q", title="Requests", format=","),
-            alt.Tooltip("runs:Q", title="Runs"),
-        ],
+        tooltip=tooltips(
+            label="Variant",
+            load=load.title,
+            **{"from": "From (s)", "to": "To (s)"},
+            text=f"Latency ({unit.symbol})",
+            requests="Requests",
+            runs="Runs",
+        ),
     )
     bins = base.encode(x=_time("from"), x2="edge:Q")
     latency = alt.Color(
@@ -132,26 +132,18 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
     )
     latency = latency_y(unit)
     pooled = alt.Chart(ROWS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
-    each = (
-        alt.Chart(RUNS)
-        .transform_calculate(beyond=_BEYOND)
-        .encode(
-            x=nines,
-            y=latency,
-            color=colour(styles),
-            detail="series:N",
-            tooltip=[alt.Tooltip("label:N", title="Variant"), alt.Tooltip("run:N", title="Run")],
-        )
+    single = alt.Chart(RUNS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
+    tooltip = tooltips(
+        label="Variant",
+        share="Share of requests (%)",
+        text=f"Latency at most ({unit.symbol})",
+        requests="Requests",
+        runs="Runs",
     )
-    tooltip = [
-        alt.Tooltip("label:N", title="Variant"),
-        alt.Tooltip("share:Q", title="Share of requests (%)", format=".7~r"),
-        alt.Tooltip("text:N", title=f"Latency at most ({unit.symbol})"),
-        alt.Tooltip("requests:Q", title="Requests", format=","),
-        alt.Tooltip("runs:Q", title="Runs"),
-    ]
     return layered(
-        each.mark_line(strokeWidth=1, opacity=0.38).encode(**dashes(styles)),
+        single.mark_line(strokeWidth=1, opacity=0.38).encode(
+            detail="series:N", tooltip=tooltips(label="Variant", run="Run"), **dashes(styles)
+        ),
         pooled.mark_line(strokeWidth=2.25).encode(**dashes(styles)),
         pooled.encode(tooltip=tooltip, **shapes(styles)).mark_point(filled=True, size=18, opacity=1),
         *direct_labels(styles),

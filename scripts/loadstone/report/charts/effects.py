@@ -6,7 +6,18 @@ from typing import Any
 import altair as alt
 
 from loadstone.config.variants import Style
-from loadstone.report.charts.base import FAR, SMALL_HEIGHT, Data, Load, colour, layered, log_axis, parameters, within
+from loadstone.report.charts.base import (
+    FAR,
+    ROWS,
+    SMALL_HEIGHT,
+    Load,
+    colour,
+    layered,
+    log_axis,
+    parameters,
+    tooltips,
+    within,
+)
 from loadstone.report.numbers import Unit
 
 # Behind what makes a row's name its own, the name as it is read, in one line or two.
@@ -28,7 +39,7 @@ _FARTHEST = f"max(abs({_SCALED}[0]), abs({_SCALED}[1]))"
 _AROUND_ZERO = within(f"-{FAR} * {_FARTHEST}", f"{FAR} * {_FARTHEST}")
 
 
-def ratio_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
+def ratio_to_baseline(styles: Sequence[Style], load: Load) -> alt.LayerChart:
     """A forest plot of ratios to the baseline, with the margin as a band; hollow where it is inconclusive.
 
     Rows, in order of load: variant, label, load, baseline, value, low, high, scaled (the value, null where it is no
@@ -43,36 +54,30 @@ def ratio_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.La
         axis=alt.Axis(format=",.3~r", grid=True, labelExpr=_BASELINE_NAMED, **ticks["axis"]),
     )
     limits = within(f"min({_SCALED}[0], 1) / {FAR}", f"max({_SCALED}[1], 1) * {FAR}")
-    return _to_baseline(data, styles, load, x, 1.0, params=[*ticks["params"], *limits])
+    return _to_baseline(styles, load, x, 1.0, params=[*ticks["params"], *limits])
 
 
-def shift_to_baseline(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
+def shift_to_baseline(styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
     """The same of shifts, in the page's unit."""
     x = _added(f"Latency added to the baseline's ({unit.symbol})")
-    return _to_baseline(data, styles, load, x, 0.0, params=_AROUND_ZERO)
+    return _to_baseline(styles, load, x, 0.0, params=_AROUND_ZERO)
 
 
-def errors_to_baseline(data: Data, styles: Sequence[Style], load: Load) -> alt.LayerChart:
+def errors_to_baseline(styles: Sequence[Style], load: Load) -> alt.LayerChart:
     """The same of shares of failed requests, in percentage points. There is no margin of these."""
     x = _added("Failed requests added (% points)")
-    return _to_baseline(data, styles, load, x, 0.0, params=within("-MAX_VALUE", "MAX_VALUE"), banded=False)
+    return _to_baseline(styles, load, x, 0.0, params=within("-MAX_VALUE", "MAX_VALUE"), banded=False)
 
 
-def added_by_layers(data: Data, styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
+def added_by_layers(styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
     """What each variant adds to the one that it is built upon; hollow where it is not significant.
 
     Rows, in order of load: variant, label (of the step), name (the same in two lines), load, value, low, high, scaled,
     interval, shown, warning, sure.
     """
     title = f"Latency added ({unit.symbol})"
-    tooltip = [
-        alt.Tooltip("label:N", title="Step"),
-        alt.Tooltip("load:Q", title=load.title, format=",~r"),
-        alt.Tooltip("value:Q", title=title, format=",.4~r"),
-        alt.Tooltip("interval:N", title="Interval"),
-        alt.Tooltip("warning:N", title="Warning"),
-    ]
-    return _rows(data, styles, load, _added(title), 0.0, tooltip=tooltip, hollow="!datum.sure", params=_AROUND_ZERO)
+    tooltip = tooltips(label="Step", load=load.title, value=title, interval="Interval", warning="Warning")
+    return _rows(styles, load, _added(title), 0.0, tooltip=tooltip, hollow="!datum.sure", params=_AROUND_ZERO)
 
 
 def _added(title: str) -> alt.X:
@@ -85,7 +90,6 @@ def _added(title: str) -> alt.X:
 
 
 def _to_baseline(
-    data: Data,
     styles: Sequence[Style],
     load: Load,
     x: alt.X,
@@ -99,20 +103,19 @@ def _to_baseline(
         .mark_rect(fill="var(--shade)", opacity=1)
         .encode(x=alt.X("margin_low:Q", title=x["title"]), x2="margin_high:Q", y=_place(load))
     )
-    tooltip = [
-        alt.Tooltip("label:N", title="Variant"),
-        alt.Tooltip("baseline:N", title="Baseline"),
-        alt.Tooltip("load:Q", title=load.title, format=",~r"),
-        alt.Tooltip("value:Q", title=x["title"], format=",.4~r"),
-        alt.Tooltip("interval:N", title="Interval"),
-        alt.Tooltip("shown:N", title="Verdict"),
-        alt.Tooltip("why:N", title="Why"),
-        alt.Tooltip("needs:N", title="Runs needed"),
-        alt.Tooltip("p:N", title="p, adjusted"),
-    ]
+    tooltip = tooltips(
+        label="Variant",
+        baseline="Baseline",
+        load=load.title,
+        value=x["title"],
+        interval="Interval",
+        shown="Verdict",
+        why="Why",
+        needs="Runs needed",
+        p="p, adjusted",
+    )
     hollow = "datum.verdict == 'inconclusive'"
     return _rows(
-        data,
         styles,
         load,
         x,
@@ -146,7 +149,6 @@ def _place(load: Load, *, above: bool = False) -> alt.Y:
 
 
 def _rows(
-    data: Data,
     styles: Sequence[Style],
     load: Load,
     x: alt.X,
@@ -195,7 +197,7 @@ def _rows(
         height=SMALL_HEIGHT,
         x="fixed",
         y="fixed",
-        data=data,
+        data=ROWS,
     )
     chart = chart.transform_window(place="row_number()", before="lag(load)").transform_calculate(
         first="datum.before !== datum.load",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from loadstone.config.variants import Style
-from loadstone.report.charts.base import HEIGHT, Data, colour, dashes, direct_labels, layered, shapes
+from loadstone.report.charts.base import HEIGHT, ROWS, colour, dashes, direct_labels, layered, shapes, tooltips
 from loadstone.report.numbers import Unit
 
 _ROOM = 56  # above the figures, for the texts of changes
@@ -26,22 +26,22 @@ _DATED = (
 )
 
 
-def latency_through_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+def latency_through_time(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
     """A latency with its interval in each campaign, its levels as steps, and where they change.
 
     Rows by `kind`, all with at (ms since 1970): ``point`` (variant, which is a way of measuring; label, value, low,
     high, level_value, differs, and the texts of the tooltip: when, text, interval, runs, level, differs, note) and
     ``change`` (text, line (0, 1 or 2), side (left or right), said).
     """
-    return _through_time(data, styles, f"Latency ({unit.symbol})", "latency", _LATENCY_ROOM)
+    return _through_time(styles, f"Latency ({unit.symbol})", "latency", _LATENCY_ROOM)
 
 
-def share_through_time(data: Data, styles: Sequence[Style]) -> alt.LayerChart:
+def share_through_time(styles: Sequence[Style]) -> alt.LayerChart:
     """The same of the share of failed requests, in percent."""
-    return _through_time(data, styles, "Failed requests (%)", "other", _SHARE_ROOM)
+    return _through_time(styles, "Failed requests (%)", "other", _SHARE_ROOM)
 
 
-def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room: tuple[str, str]) -> alt.LayerChart:
+def _through_time(styles: Sequence[Style], title: str, y: str, room: tuple[str, str]) -> alt.LayerChart:
     at = alt.X(
         "at:T",
         title="Start of the campaign (UTC)",
@@ -54,28 +54,21 @@ def _through_time(data: Data, styles: Sequence[Style], title: str, y: str, room:
         axis=alt.Axis(format=",.4~r"),
         scale=alt.Scale(zero=False, padding=_ROOM, nice=False, domainMin=alt.ExprRef(_least(room))),
     )
-    points = alt.Chart(data).transform_filter("datum.kind == 'point'").encode(x=at, color=colour(styles))
+    points = alt.Chart(ROWS).transform_filter("datum.kind == 'point'").encode(x=at, color=colour(styles))
     levels = points.encode(y=alt.Y("level_value:Q", title=title))
-    marked = points.encode(
-        y=value,
-        tooltip=[
-            alt.Tooltip("when:N", title="Campaign"),
-            alt.Tooltip("text:N", title=title),
-            *(
-                alt.Tooltip(f"{name}:N", title=words)
-                for name, words in (
-                    ("interval", "Interval"),
-                    ("runs", "Runs"),
-                    ("level", "Level"),
-                    ("label", "Measured by"),
-                    ("differs", "Otherwise than before"),
-                    ("note", "Note"),
-                )
-            ),
-        ],
+    tooltip = tooltips(
+        when="Campaign",
+        text=title,
+        interval="Interval",
+        runs=("Runs", None),
+        level="Level",
+        label="Measured by",
+        differs="Otherwise than before",
+        note="Note",
     )
+    marked = points.encode(y=value, tooltip=tooltip)
     return layered(
-        *_changes(data, at),
+        *_changes(at),
         points.transform_calculate(least=room[0], most=room[1])
         .mark_rule(opacity=0, aria=False)
         .encode(y=alt.Y("least:Q", title=title), y2="most:Q"),
@@ -110,12 +103,11 @@ def _least(room: tuple[str, str]) -> str:
     return f"({least} * (height - {2 * _ROOM}) + {_ROOM} * {high}) / (height - {_ROOM})"
 
 
-def _changes(data: Data, at: alt.X) -> list[alt.Chart]:
+def _changes(at: alt.X) -> list[alt.Chart]:
     """A line where a level begins, and at its upper end the annotations of that campaign."""
-    base = alt.Chart(data).transform_filter("datum.kind == 'change'").encode(x=at)
-    rule = base.mark_rule(stroke="var(--axis)", strokeDash=[3, 3], strokeWidth=1.25).encode(
-        tooltip=[alt.Tooltip("said:N", title="Change")]
-    )
+    base = alt.Chart(ROWS).transform_filter("datum.kind == 'change'").encode(x=at)
+    change = tooltips(said="Change")
+    rule = base.mark_rule(stroke="var(--axis)", strokeDash=[3, 3], strokeWidth=1.25)
     texts = [
         base.transform_filter(f"datum.side == '{side}' && datum.line == {line}")
         .mark_text(
@@ -127,8 +119,8 @@ def _changes(data: Data, at: alt.X) -> list[alt.Chart]:
             fontSize=11,
             fill="var(--ink-soft)",
         )
-        .encode(text="text:N", tooltip=[alt.Tooltip("said:N", title="Change")])
+        .encode(text="text:N", tooltip=change)
         for side in ("right", "left")
         for line in range(3)
     ]
-    return [rule, *texts]
+    return [rule.encode(tooltip=change), *texts]

@@ -10,9 +10,9 @@ from loadstone.report.charts.base import (
     FAR,
     HEIGHT,
     KNEES,
+    ROWS,
     RUNS,
     SMALL_HEIGHT,
-    Data,
     Load,
     colour,
     dashes,
@@ -21,6 +21,7 @@ from loadstone.report.charts.base import (
     load_axis,
     parameters,
     shapes,
+    tooltips,
     within,
 )
 from loadstone.report.numbers import Unit
@@ -29,7 +30,7 @@ _HAS_SPREAD = "isValid(datum.low)"
 _CROSS: dict[str, Any] = {"shape": "cross", "angle": 45, "filled": True, "size": 130, "opacity": 1}
 
 
-def latency_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+def latency_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
     """Latency across load: a line per variant, its spread or interval as a band; hollow where it has none.
 
     Rows: variant, label, load, value, low, high, estimable, interval, requests, runs, beyond and place (in words). A
@@ -40,7 +41,7 @@ def latency_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: L
     x = load_axis(load)
     band = knees.mark_rect(opacity=0.1).encode(x=_at(x, "low"), x2="high:Q")
     rule = knees.mark_rule(opacity=0.8, strokeWidth=1.4, strokeDash=[5, 4]).encode(x=_at(x, "knee"))
-    return _across_load(data, styles, unit, load, height=HEIGHT, title="Latency", below=[band, rule])
+    return _across_load(styles, unit, load, height=HEIGHT, title="Latency", below=[band, rule])
 
 
 def _at(x: alt.X, field: str) -> alt.X:
@@ -50,13 +51,12 @@ def _at(x: alt.X, field: str) -> alt.X:
     return found
 
 
-def success_latency_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+def success_latency_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
     """Latency of those answered with 200, across load; rows as for `latency_across_load`, hollow if not estimable."""
-    return _across_load(data, styles, unit, load, height=SMALL_HEIGHT, title="Latency of code 200")
+    return _across_load(styles, unit, load, height=SMALL_HEIGHT, title="Latency of code 200")
 
 
 def _across_load(
-    data: Data,
     styles: Sequence[Style],
     unit: Unit,
     load: Load,
@@ -71,36 +71,28 @@ def _across_load(
     latency = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"))
     base = alt.Chart().encode(x=load_axis(load), color=colour(styles))
     spread = base.transform_filter(_HAS_SPREAD).encode(y=alt.Y("start:Q", title=title), y2="end:Q")
-    marked = base.encode(
-        y=latency,
-        tooltip=[
-            alt.Tooltip("label:N", title="Variant"),
-            alt.Tooltip("load:Q", title=load.title, format=",~r"),
-            alt.Tooltip("value:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
-            alt.Tooltip("interval:N", title="Interval"),
-            alt.Tooltip("requests:Q", title="Requests", format=","),
-            alt.Tooltip("runs:Q", title="Runs"),
-            *([alt.Tooltip("place:N", title="Its knee")] if below else []),
-        ],
+    tooltip = tooltips(
+        label="Variant",
+        load=load.title,
+        value=f"Latency ({unit.symbol})",
+        interval="Interval",
+        requests="Requests",
+        runs="Runs",
     )
+    marked = base.encode(y=latency, tooltip=tooltip + (tooltips(place="Its knee") if below else []))
     drawn_runs = alt.Chart(RUNS).transform_filter("datum.value >= lowest && datum.value <= highest")
-    each = drawn_runs.encode(
+    single = drawn_runs.encode(
         x=load_axis(load),
         y=alt.Y("value:Q", title=title),
         color=colour(styles),
-        tooltip=[
-            alt.Tooltip("label:N", title="Variant"),
-            alt.Tooltip("load:Q", title=load.title, format=",~r"),
-            alt.Tooltip("run:N", title="Run"),
-            alt.Tooltip("text:N", title=f"Latency of the run ({unit.symbol})"),
-        ],
+        tooltip=tooltips(label="Variant", load=load.title, run="Run", text=f"Latency of the run ({unit.symbol})"),
     )
     crossed = [marked.transform_filter("datum.beyond").mark_point(**_CROSS)] if below else []
     chart = layered(
         *below,
         spread.mark_area(opacity=0.14),
         spread.mark_rule(opacity=0.65, strokeWidth=1.5),
-        each.mark_point(filled=True, size=14, opacity=0.55).encode(**shapes(styles)),
+        single.mark_point(filled=True, size=14, opacity=0.55).encode(**shapes(styles)),
         base.mark_line(strokeWidth=2).encode(y=latency, **dashes(styles)),
         marked.transform_filter(solid).mark_point(filled=True, size=46, opacity=1).encode(**shapes(styles)),
         marked.transform_filter(f"!{solid}")
@@ -111,7 +103,7 @@ def _across_load(
         height=height,
         x="load",
         y="latency",
-        data=data,
+        data=ROWS,
     )
     # One interval of a few scattered runs can be a thousand times as high as every value, and would flatten them all.
     values = "extent(pluck(data('rows'), 'value'))"
@@ -121,26 +113,18 @@ def _across_load(
     ).properties(params=parameters(within(lowest, highest)))
 
 
-def share_across_load(data: Data, styles: Sequence[Style], load: Load, title: str) -> alt.LayerChart:
+def share_across_load(styles: Sequence[Style], load: Load, title: str) -> alt.LayerChart:
     """Share of requests that failed, or that had one class of error, across load, with its spread over runs.
 
     Rows: variant, label, load, share (in percent, like low and high), low, high, interval.
     """
     share = alt.Y("share:Q", title=title, axis=alt.Axis(format=",.3~r"), scale=alt.Scale(domainMin=0))
-    base = alt.Chart(data).encode(x=load_axis(load), color=colour(styles))
-    points = base.encode(
-        y=share,
-        tooltip=[
-            alt.Tooltip("label:N", title="Variant"),
-            alt.Tooltip("load:Q", title=load.title, format=",~r"),
-            alt.Tooltip("share:Q", title=title, format=",.3~r"),
-            alt.Tooltip("interval:N", title="Spread"),
-        ],
-    )
+    base = alt.Chart(ROWS).encode(x=load_axis(load), color=colour(styles))
+    tooltip = tooltips(label="Variant", load=load.title, share=(title, ",.3~r"), interval="Spread")
     return layered(
         base.mark_rule(opacity=0.65, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
         base.mark_line(strokeWidth=2).encode(y=share, **dashes(styles)),
-        points.mark_point(filled=True, size=46, opacity=1).encode(**shapes(styles)),
+        base.mark_point(filled=True, size=46, opacity=1).encode(y=share, tooltip=tooltip, **shapes(styles)),
         *direct_labels(styles),
         height=SMALL_HEIGHT,
         x="load",

@@ -7,8 +7,8 @@ import altair as alt
 from loadstone.config.variants import Style
 from loadstone.report.charts.base import (
     HEIGHT,
+    ROWS,
     SMALL_HEIGHT,
-    Data,
     Load,
     colour,
     dashes,
@@ -17,37 +17,38 @@ from loadstone.report.charts.base import (
     layered,
     load_axis,
     shapes,
+    tooltips,
     wrapped,
 )
 from loadstone.report.numbers import Unit
 
 
-def reported_across_load(data: Data, styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+def reported_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
     """A latency of single runs across load as their tool reported it, a point per run. No line joins runs.
 
     Rows: variant, label, load, value, run, evidence.
     """
     points = (
-        alt.Chart(data)
+        alt.Chart(ROWS)
         .mark_point(filled=True, size=64, opacity=0.85)
         .encode(
             x=load_axis(load),
             y=latency_y(unit),
             color=colour(styles),
             **shapes(styles),
-            tooltip=[
-                alt.Tooltip("label:N", title="Variant"),
-                alt.Tooltip("load:Q", title=load.title, format=",~r"),
-                alt.Tooltip("run:N", title="Run"),
-                alt.Tooltip("value:Q", title=f"Latency ({unit.symbol})", format=",.6~r"),
-                alt.Tooltip("evidence:N", title="Source"),
-            ],
+            tooltip=tooltips(
+                label="Variant",
+                load=load.title,
+                run="Run",
+                value=(f"Latency ({unit.symbol})", ",.6~r"),
+                evidence="Source",
+            ),
         )
     )
     return layered(points, *direct_labels(styles), height=HEIGHT, x="load", y="latency")
 
 
-def percentile_curves(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+def percentile_curves(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
     """Latency by percentile, a line per run. The axis of percentiles has nines at equal distances.
 
     Rows: variant, label, series (one run), beyond (1 / the share of requests that took longer), share (%), value.
@@ -61,14 +62,14 @@ def percentile_curves(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
             labelExpr="'p' + format(100 - 100 / datum.value, '.6~r')",
         ),
     )
-    base = alt.Chart(data).encode(x=nines, color=colour(styles), detail="series:N")
+    base = alt.Chart(ROWS).encode(x=nines, color=colour(styles), detail="series:N")
     latency = latency_y(unit)
-    tooltip = [
-        alt.Tooltip("label:N", title="Variant"),
-        alt.Tooltip("series:N", title="Run"),
-        alt.Tooltip("share:Q", title="Share of requests (%)", format=".7~r"),
-        alt.Tooltip("value:Q", title=f"Latency at most ({unit.symbol})", format=",.4~r"),
-    ]
+    tooltip = tooltips(
+        label="Variant",
+        series="Run",
+        share="Share of requests (%)",
+        value=f"Latency at most ({unit.symbol})",
+    )
     return layered(
         base.mark_line(strokeWidth=2, interpolate="step-before").encode(y=latency, **dashes(styles)),
         base.mark_point(filled=True, size=20, opacity=0.9).encode(y=latency, tooltip=tooltip, **shapes(styles)),
@@ -79,13 +80,13 @@ def percentile_curves(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
     )
 
 
-def fit_line(data: Data, styles: Sequence[Style], across: str, up: str) -> alt.LayerChart:
+def fit_line(styles: Sequence[Style], across: str, up: str) -> alt.LayerChart:
     """A line fitted over runs with the band of its mean, and the runs as points.
 
     Rows with `kind` ``run`` (variant, label, x, value, run, load) or ``line`` (x, line, low, high); `across` and `up`
     are the axes' titles.
     """
-    base = alt.Chart(data)
+    base = alt.Chart(ROWS)
     x = alt.X("x:Q", title=wrapped(across), axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, padding=12))
 
     def y(field: str) -> alt.Y:
@@ -100,13 +101,7 @@ def fit_line(data: Data, styles: Sequence[Style], across: str, up: str) -> alt.L
             y=y("value:Q"),
             color=colour(styles),
             **shapes(styles),
-            tooltip=[
-                alt.Tooltip("label:N", title="Variant"),
-                alt.Tooltip("load:N", title="Load"),
-                alt.Tooltip("run:N", title="Run"),
-                alt.Tooltip("x:Q", title=across, format=",~r"),
-                alt.Tooltip("value:Q", title=up, format=",.6~r"),
-            ],
+            tooltip=tooltips(label="Variant", load=("Load", None), run="Run", x=across, value=(up, ",.6~r")),
         ),
         height=SMALL_HEIGHT,
         x="fixed",

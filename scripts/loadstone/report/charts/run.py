@@ -6,8 +6,8 @@ import altair as alt
 
 from loadstone.config.variants import Style
 from loadstone.report.charts.base import (
+    ROWS,
     SMALL_HEIGHT,
-    Data,
     Load,
     axes,
     colour,
@@ -17,31 +17,32 @@ from loadstone.report.charts.base import (
     layered,
     load_axis,
     shapes,
+    tooltips,
 )
 from loadstone.report.numbers import Unit
 
 
-def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+def latency_over_time(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
     """One statistic of latency per time bin since the start of the test, a line per variant; the warm-up is shaded.
 
     Rows: variant, label, phase (test or warmup), time (the bin's middle, s), value, requests.
     """
     title = "Time since the start of the test (s)"
     time = alt.X("time:Q", title=title, scale=alt.Scale(nice=False, zero=False))
-    base = alt.Chart(data).encode(x=time, color=colour(styles))
+    base = alt.Chart(ROWS).encode(x=time, color=colour(styles))
     latency = latency_y(unit)
     points = base.encode(
         y=latency,
-        tooltip=[
-            alt.Tooltip("label:N", title="Variant"),
-            alt.Tooltip("phase:N", title="Phase"),
-            alt.Tooltip("time:Q", title="Time (s)", format=",.4~r"),
-            alt.Tooltip("value:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
-            alt.Tooltip("requests:Q", title="Requests", format=","),
-        ],
+        tooltip=tooltips(
+            label="Variant",
+            phase="Phase",
+            time="Time (s)",
+            value=f"Latency ({unit.symbol})",
+            requests="Requests",
+        ),
     )
     warmup = (
-        alt.Chart(data)
+        alt.Chart(ROWS)
         .transform_filter("datum.phase == 'warmup'")
         .transform_aggregate(first="min(start)", last="max(end)")
     )
@@ -61,36 +62,29 @@ def latency_over_time(data: Data, styles: Sequence[Style], unit: Unit) -> alt.La
     )
 
 
-def run_distribution(data: Data, unit: Unit) -> alt.LayerChart:
+def run_distribution(unit: Unit) -> alt.LayerChart:
     """Distribution of one run: the share (%) of its requests that took at most a latency.
 
     Rows: latency, share.
     """
     latency = alt.X("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
-    base = alt.Chart(data).encode(x=latency)
+    base = alt.Chart(ROWS).encode(x=latency)
     share = alt.Y("share:Q", title="Requests at most that slow (%)", scale=alt.Scale(domain=[0, 100]))
-    tooltip = [
-        alt.Tooltip("share:Q", title="Share of requests (%)", format=".4~r"),
-        alt.Tooltip("latency:Q", title=f"Latency at most ({unit.symbol})", format=",.4~r"),
-    ]
+    tooltip = tooltips(share=("Share of requests (%)", ".4~r"), latency=f"Latency at most ({unit.symbol})")
     line = base.mark_line(stroke="var(--run)", strokeWidth=2).encode(y=share)
     points = base.mark_point(filled=True, fill="var(--run)", size=16, opacity=0.9).encode(y=share, tooltip=tooltip)
     return layered(line, points, height=SMALL_HEIGHT, x="latency", y="other")
 
 
-def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
+def run_requests(unit: Unit) -> alt.LayerChart:
     """Latency of every request of one run, in order; failed ones are crosses.
 
     Rows: number, latency, failed, outcome.
     """
-    base = alt.Chart(data).encode(
+    base = alt.Chart(ROWS).encode(
         x=_request_number(),
         y=latency_y(unit, "latency"),
-        tooltip=[
-            alt.Tooltip("number:Q", title="Request", format=","),
-            alt.Tooltip("latency:Q", title=f"Latency ({unit.symbol})", format=",.4~r"),
-            alt.Tooltip("outcome:N", title="Outcome"),
-        ],
+        tooltip=tooltips(number="Request", latency=f"Latency ({unit.symbol})", outcome="Outcome"),
     )
     good = base.transform_filter("!datum.failed").mark_point(filled=True, fill="var(--run)", size=12, opacity=0.7)
     failed = base.transform_filter("datum.failed").mark_point(
@@ -99,23 +93,22 @@ def run_requests(data: Data, unit: Unit) -> alt.LayerChart:
     return layered(good, failed, height=SMALL_HEIGHT, x="other", y="latency")
 
 
-def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
+def run_request_bins(unit: Unit) -> alt.LayerChart:
     """Latency of one run in bins of consecutive requests: minimum to maximum, median and 99th percentile.
 
     Rows: number (the bin's middle), first, last, min, p50, p99 (null: not estimable), p99_text, max, failed.
     """
-    base = alt.Chart(data).encode(
+    base = alt.Chart(ROWS).encode(
         x=_request_number(),
-        tooltip=[
-            alt.Tooltip("first:Q", title="First request", format=","),
-            alt.Tooltip("last:Q", title="Last request", format=","),
-            *(
-                alt.Tooltip(f"{name}:Q", title=f"{title} ({unit.symbol})", format=",.4~r")
-                for name, title in (("min", "Minimum"), ("p50", "Median"), ("max", "Maximum"))
-            ),
-            alt.Tooltip("p99_text:N", title=f"99th percentile ({unit.symbol})"),
-            alt.Tooltip("failed:Q", title="Failed requests", format=","),
-        ],
+        tooltip=tooltips(
+            first="First request",
+            last="Last request",
+            min=f"Minimum ({unit.symbol})",
+            p50=f"Median ({unit.symbol})",
+            max=f"Maximum ({unit.symbol})",
+            p99_text=f"99th percentile ({unit.symbol})",
+            failed="Failed requests",
+        ),
     )
     title = f"Latency ({unit.symbol})"
     extent = base.mark_rule(stroke="var(--run)", opacity=0.3, strokeWidth=2).encode(
@@ -128,10 +121,10 @@ def run_request_bins(data: Data, unit: Unit) -> alt.LayerChart:
     return layered(extent, tail, median, height=SMALL_HEIGHT, x="other", y="latency")
 
 
-def run_histogram(data: Data, unit: Unit) -> alt.Chart:
+def run_histogram(unit: Unit) -> alt.Chart:
     """How many requests of one run fell into each range of latency. Rows: low, high, count."""
     bars: alt.Chart = (
-        alt.Chart(data, width="container", height=SMALL_HEIGHT, usermeta=axes("latency", "other"))
+        alt.Chart(ROWS, width="container", height=SMALL_HEIGHT, usermeta=axes("latency", "other"))
         .mark_rect(fill="var(--run)", opacity=0.85, stroke="var(--paper)", strokeWidth=0.75)
         .encode(
             x=alt.X(
@@ -143,11 +136,7 @@ def run_histogram(data: Data, unit: Unit) -> alt.Chart:
             x2="high:Q",
             y=alt.Y("count:Q", title="Requests", axis=alt.Axis(format=",~r", tickMinStep=1)),
             y2=alt.datum(0),
-            tooltip=[
-                alt.Tooltip("low:Q", title=f"From ({unit.symbol})", format=",.4~r"),
-                alt.Tooltip("high:Q", title=f"To ({unit.symbol})", format=",.4~r"),
-                alt.Tooltip("count:Q", title="Requests", format=","),
-            ],
+            tooltip=tooltips(low=f"From ({unit.symbol})", high=f"To ({unit.symbol})", count="Requests"),
         )
     )
     return bars
@@ -162,23 +151,23 @@ def _request_number() -> alt.X:
 # --- Traces -----------------------------------------------------------------------------------------------------------
 
 
-def share_of_response(data: Data) -> alt.LayerChart:
+def share_of_response() -> alt.LayerChart:
     """How much of the response's time services and operations took, spread over traces: one line of the picture each.
 
     Rows: name, p5, p25, p50, p75, p95 (shares in percent), traces. The page's script makes it as high as they need.
     """
     title = "Share of the response's time (%)"
     name = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=300, labelColor="var(--ink)"))
-    base = alt.Chart(data).encode(y=name)
+    base = alt.Chart(ROWS).encode(y=name)
     median = base.encode(
         x=alt.X("p50:Q", title=title),
-        tooltip=[
-            alt.Tooltip("name:N", title="Of"),
-            alt.Tooltip("p50:Q", title="Median (%)", format=".3~r"),
-            alt.Tooltip("p5:Q", title="5th percentile (%)", format=".3~r"),
-            alt.Tooltip("p95:Q", title="95th percentile (%)", format=".3~r"),
-            alt.Tooltip("traces:Q", title="Traces", format=","),
-        ],
+        tooltip=tooltips(
+            name="Of",
+            p50=("Median (%)", ".3~r"),
+            p5=("5th percentile (%)", ".3~r"),
+            p95=("95th percentile (%)", ".3~r"),
+            traces="Traces",
+        ),
     )
     x = alt.X("p5:Q", title=title, scale=alt.Scale(domain=[0, 100]))
     return layered(
@@ -196,33 +185,28 @@ def share_of_response(data: Data) -> alt.LayerChart:
 # --- Resource usage ---------------------------------------------------------------------------------------------------
 
 
-def use_across_load(data: Data, styles: Sequence[Style], load: Load, title: str) -> alt.LayerChart:
+def use_across_load(styles: Sequence[Style], load: Load, title: str) -> alt.LayerChart:
     """CPU or memory across load: a line per variant, its spread over runs as a band.
 
     Rows: variant, label, load, value, low, high, interval, runs.
     """
-    shown = alt.Tooltip("load:Q", title=load.title, format=",~r")
-    return _used(data, styles, load_axis(load), shown, title, kind="load")
+    return _usage(styles, load_axis(load), tooltips(load=load.title), title, kind="load")
 
 
-def use_over_time(data: Data, styles: Sequence[Style], title: str) -> alt.LayerChart:
+def use_over_time(styles: Sequence[Style], title: str) -> alt.LayerChart:
     """The same over the time since the start of the test; rows with time (s) in place of load."""
     time = alt.X("time:Q", title="Time since the start of the test (s)", scale=alt.Scale(nice=False, zero=False))
-    return _used(data, styles, time, alt.Tooltip("time:Q", title="Time (s)", format=",.4~r"), title, kind="other")
+    return _usage(styles, time, tooltips(time="Time (s)"), title, kind="other")
 
 
-def _used(
-    data: Data, styles: Sequence[Style], x: alt.X, where: alt.Tooltip, title: str, *, kind: str
-) -> alt.LayerChart:
-    base = alt.Chart(data).encode(x=x, color=colour(styles))
+def _usage(styles: Sequence[Style], x: alt.X, where: list[alt.Tooltip], title: str, *, kind: str) -> alt.LayerChart:
+    base = alt.Chart(ROWS).encode(x=x, color=colour(styles))
     used = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"), scale=alt.Scale(domainMin=0))
     spread = base.transform_filter("isValid(datum.low)").encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     tooltip = [
-        alt.Tooltip("label:N", title="Variant"),
-        where,
-        alt.Tooltip("value:Q", title=title, format=",.4~r"),
-        alt.Tooltip("interval:N", title="Spread"),
-        alt.Tooltip("runs:Q", title="Runs"),
+        *tooltips(label="Variant"),
+        *where,
+        *tooltips(value=title, interval="Spread", runs="Runs"),
     ]
     return layered(
         spread.mark_area(opacity=0.14),
