@@ -6,7 +6,8 @@ page's list. A value that is itself a list is as many rows. Latencies are in the
 unit of the load, shares in percent.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from loadstone import stats
@@ -15,13 +16,13 @@ from loadstone.config.variants import Style
 from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES
 from loadstone.report import colours, conclusions
 from loadstone.report.conclusions import Conclusions, layers_in_order
-from loadstone.report.numbers import Unit, rate_name, significant
+from loadstone.report.numbers import Unit, rate_name, rounded, significant
 from loadstone.report.queries import Distributions, Row
 
 Columns = dict[str, Any]
 Means = Mapping[str, tuple[float | None, float | None]]
 
-_ENDS = ("", "_low", "_high")
+_ENDS = {"value": "", "low": "_low", "high": "_high"}  # what ends the names of their columns
 _WIDEST = 100
 _DECADES = 1.5
 
@@ -33,6 +34,14 @@ def columns(rows: Sequence[Row]) -> Columns:
     """Rows, all with the same names, as a page holds them."""
     names = rows[0] if rows else ()
     return {"n": len(rows), "columns": {name: _column([row[name] for row in rows]) for name in names}}
+
+
+def _columns_by(name: str, rows: Iterable[Row]) -> dict[str, Columns]:
+    """Rows as columns, by what they have in the column `name`."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row[name], []).append({key: value for key, value in row.items() if key != name})
+    return {key: columns(group) for key, group in groups.items()}
 
 
 def _column(values: list[Any]) -> Any:
@@ -85,11 +94,11 @@ def _places(styles: Sequence[Style]) -> dict[str, int]:
     return {style.name: place for place, style in enumerate(styles)}
 
 
-def _in_order(rows: Iterable[Row], styles: Sequence[Style], *then: str) -> list[Row]:
-    """Rows of the page's variants, by variant and then by these columns."""
+def _in_order(rows: Iterable[Row], styles: Sequence[Style], *by: str) -> list[Row]:
+    """Rows of the page's variants with these as their places, in the order of the columns `by`."""
     places = _places(styles)
     known = [row | {"variant": places[row["variant"]]} for row in rows if row["variant"] in places]
-    return sorted(known, key=lambda row: (row["variant"], *(row[name] for name in then)))
+    return sorted(known, key=itemgetter(*by))
 
 
 def spans_decades(values: Iterable[float | None]) -> bool:
@@ -130,7 +139,7 @@ def _latency(
     prefix: str = "",
 ) -> Columns:
     """Latency across load; `prefix` ``ok_``: of requests that were answered with 200, percentiles without intervals."""
-    rows, ends = [], ("value", "low", "high", "estimable")
+    rows = []
     for cell in cells:
         requests = cell[f"{prefix}n_requests"] or 0
         own: dict[str, Sequence[Any]] = {}
@@ -140,18 +149,31 @@ def _latency(
                 own[name] = value, None, None, stats.estimable(requests, probability)
             else:
                 own[name] = value, *interval(cell, name, unit), bool(cell[f"{name}_estimable"])
-        own |= {name: _band(*values, unit) for name, values in means(cell).items()}
+        for name, (mean_ns, std_ns) in means(cell).items():
+            own[name] = *map(unit.of, _band(mean_ns, std_ns or 0.0)), mean_ns is not None
         rows.append(
             {
                 "variant": cell["variant"],
                 "load": cell["rate"],
                 "runs": cell["n_runs"],
                 "requests": requests,
-                "beyond": _is_beyond(found, cell["variant"], cell["rate"]),
-                **{end: {name: values[at] for name, values in own.items()} for at, end in enumerate(ends)},
+                "beyond": found.is_beyond_knee(cell["variant"], cell["rate"]),
+                **_by_end(own, "value", "low", "high", "estimable"),
             }
         )
-    return columns(_in_order(rows, styles, "load"))
+    return columns(_in_order(rows, styles, "variant", "load"))
+
+
+def _band(mean: float | None, std: float | None) -> tuple[float | None, float | None, float | None]:
+    """A mean with one standard deviation to either side, but not below zero; without one, no band."""
+    if mean is None or std is None:
+        return mean, None, None
+    return mean, max(0.0, mean - std), mean + std
+
+
+def _by_end(values: Mapping[str, Sequence[Any]], *ends: str) -> dict[str, dict[str, Any]]:
+    """Values of each figure -> of each end the figures."""
+    return {end: {name: own[at] for name, own in values.items()} for at, end in enumerate(ends)}
 
 
 def interval(row: Row, name: str, unit: Unit) -> tuple[float | None, float | None]:
@@ -161,14 +183,6 @@ def interval(row: Row, name: str, unit: Unit) -> tuple[float | None, float | Non
     """
     low, high = unit.of(row[f"{name}_low_ns"]), unit.of(row[f"{name}_high_ns"])
     return (None, None) if low is None or high is None or high > _WIDEST * low else (low, high)
-
-
-def _band(mean_ns: float | None, std_ns: float | None, unit: Unit) -> list[float | bool | None]:
-    """A mean with one standard deviation to either side; no latency is below zero."""
-    if mean_ns is None:
-        return [None, None, None, False]
-    low_ns = max(0.0, mean_ns - (std_ns or 0.0))
-    return [unit.of(mean_ns), unit.of(low_ns), unit.of(mean_ns + (std_ns or 0.0)), True]
 
 
 def logarithmic(across: Columns, reported: Columns) -> dict[str, bool]:
@@ -186,14 +200,13 @@ def _failures(cells: Sequence[Row], styles: Sequence[Style]) -> Columns:
 
 def _errors(cells: Sequence[Row], found: Iterable[Row], styles: Sequence[Style]) -> dict[str, Columns]:
     """The same by class of error; a cell that never saw a class has a share of zero."""
-    seen: dict[str, dict[tuple[float, str], tuple[float, float | None]]] = {}
-    for row in found:
-        seen.setdefault(row["error_class"], {})[row["rate"], row["variant"]] = row["share"], row["share_std"]
+    seen = {(row["error_class"], row["rate"], row["variant"]): (row["share"], row["share_std"]) for row in found}
     counted = [cell for cell in cells if cell["n_requests"]]
-    return {
-        name: _shares(((cell, *own.get((cell["rate"], cell["variant"]), (0.0, 0.0))) for cell in counted), styles)
-        for name, own in sorted(seen.items())
-    }
+
+    def shares(name: str) -> Iterator[tuple[Row, float, float | None]]:
+        return ((cell, *seen.get((name, cell["rate"], cell["variant"]), (0.0, 0.0))) for cell in counted)
+
+    return {name: _shares(shares(name), styles) for name in sorted({name for name, *_ in seen})}
 
 
 def _shares(found: Iterable[tuple[Row, float, float | None]], styles: Sequence[Style]) -> Columns:
@@ -208,7 +221,7 @@ def _shares(found: Iterable[tuple[Row, float, float | None]], styles: Sequence[S
         }
         for cell, share, spread in found
     ]
-    return columns(_in_order(rows, styles, "load") if any(row["share"] > 0 for row in rows) else [])
+    return columns(_in_order(rows, styles, "variant", "load") if any(row["share"] > 0 for row in rows) else [])
 
 
 # --- single runs, time within runs, and distributions -----------------------------------------------------------------
@@ -235,11 +248,11 @@ def _runs(found: Distributions, styles: Sequence[Style], unit: Unit, prefix: str
             "run": name(row),
             "requests": row[f"{prefix}n_requests"],
             "timeouts": row["n_timeouts"],
-            "value": {figure: _short(unit.of(row[f"{prefix}{figure}_ns"])) for figure in LATENCIES},
+            "value": {figure: rounded(unit.of(row[f"{prefix}{figure}_ns"]), 4) for figure in LATENCIES},
         }
         for row in found.runs
     ]
-    return columns(_in_order(rows, styles, "load"))
+    return columns(_in_order(rows, styles, "variant", "load"))
 
 
 def _run_names(found: Sequence[Row]) -> Callable[[Row], str]:
@@ -260,12 +273,12 @@ def _time_bins(found: Distributions, styles: Sequence[Style], unit: Unit) -> Col
             "to": [round(row["to_s"], 6) for row in own],
             "requests": [row["n_requests"] for row in own],
             "runs": max(row["n_runs"] for row in own),
-            "value": {name: [_short(unit.of(row[f"{name}_ns"])) for row in own] for name in LATENCIES},
+            "value": {name: [rounded(unit.of(row[f"{name}_ns"]), 4) for row in own] for name in LATENCIES},
             "at_least": {name: _at_least(own, name) for name in LATENCIES},
         }
         for (rate, variant), own in groups.items()
     ]
-    return columns(_in_order(rows, styles, "load"))
+    return columns(_in_order(rows, styles, "variant", "load"))
 
 
 def _at_least(bins: Sequence[Row], name: str) -> list[bool] | bool:
@@ -285,47 +298,41 @@ def _percentile_curves(found: Distributions, styles: Sequence[Style], unit: Unit
         own = row["shares"] or []
         least = row["least_from_share"]
         return {
+            "variant": row["variant"],
+            "load": row["rate"],
             "place": SHARES.index(own[0]) if own else 0,
-            "value": [_short(unit.of(value)) for value in row["latencies_ns"]] if own else [],
+            "value": [rounded(unit.of(value), 4) for value in row["latencies_ns"]] if own else [],
             "at_least_from": None if least is None or not own else SHARES.index(least),
         }
 
-    curves: dict[str, dict[str, list[Row]]] = {}
-    for row in found.curves:
-        own = {"variant": row["variant"], "requests": row["n_requests"], "runs": row["n_runs"], "load": row["rate"]}
-        curves.setdefault(rate_name(row["rate"]), {"rows": [], "runs": []})["rows"].append(own | curve(row))
-    for row in found.runs:
-        if row["variant"] in places:
-            own = {"variant": row["variant"], "run": name(row), "load": row["rate"]}
-            own["series"] = f"{places[row['variant']]}: {name(row)}"
-            curves.setdefault(rate_name(row["rate"]), {"rows": [], "runs": []})["runs"].append(own | curve(row))
+    curves = [curve(row) | {"requests": row["n_requests"], "runs": row["n_runs"]} for row in found.curves]
+    runs = [
+        curve(row) | {"run": name(row), "series": f"{places[row['variant']]}: {name(row)}"}
+        for row in found.runs
+        if row["variant"] in places
+    ]
     return {
-        rate: {part: columns(_in_order(rows, styles)) for part, rows in parts.items()}
-        | {"logarithmic": spans_decades(value for row in parts["rows"] for value in row["value"])}
-        for rate, parts in curves.items()
+        rate_name(rate): {
+            part: columns(_in_order((row for row in rows if row["load"] == rate), styles, "variant"))
+            for part, rows in (("rows", curves), ("runs", runs))
+        }
+        | {"logarithmic": spans_decades(value for row in curves if row["load"] == rate for value in row["value"])}
+        for rate in dict.fromkeys(row["load"] for row in (*curves, *runs))
     }
 
 
-def _short(value: float | None, digits: int = 4) -> float | None:
-    """Digits beyond these no reader can use, and they make pages large."""
-    return None if value is None else float(f"{value:.{digits}g}")
-
-
 # --- conclusions ------------------------------------------------------------------------------------------------------
-
-
-def _is_beyond(found: Conclusions, variant: str, rate: float) -> bool:
-    return any(row["variant"] == variant and rate in (row["beyond"] or ()) for row in found.knees)
 
 
 def of_conclusions(
     found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None
 ) -> dict[str, Any]:
     """Knees, the charts of differences, and overhead per layer; `step` is that of coarse latencies."""
+    effects = _relative_to_baseline(found, styles, unit)
     return {
         "knees": _knees(found, styles),
-        "effects": _relative_to_baseline(found, styles, unit),
-        "effects-errors": _errors_relative_to_baseline(found, styles),
+        "effects-errors": effects.pop(ERRORS, columns([])),
+        "effects": effects,
         "layers": _layers(found, styles, unit, step),
     }
 
@@ -334,71 +341,60 @@ def _knees(found: Conclusions, styles: Sequence[Style]) -> Columns:
     """The knee of each variant that has one, with its interval."""
     names = {"variant": "variant", "knee": "knee_rate", "low": "low", "high": "high"}
     rows = [{name: row[column] for name, column in names.items()} for row in found.knees]
-    return columns(_in_order((row for row in rows if row["knee"] is not None), styles))
+    return columns(_in_order((row for row in rows if row["knee"] is not None), styles, "variant"))
 
 
 def _relative_to_baseline(found: Conclusions, styles: Sequence[Style], unit: Unit) -> dict[str, Columns]:
-    """By statistic: each variant relative to the baseline at every load, as ``ratio`` or as ``shift``."""
-    by_statistic: dict[str, list[Row]] = {}
-    for row in _by_load(found.effects, styles):
-        if row["statistic"] == ERRORS:
-            continue
-        beyond, margin = _is_beyond(found, row["variant"], row["rate"]), row["margin"] or 0.0
-        before = unit.of(row["baseline_value"]) or 0.0
-        ratio = [_short(row[f"ratio{end}"], 5) for end in _ENDS]
-        shift = [_short(unit.of(row[f"shift{end}"]), 5) for end in _ENDS]
-        by_statistic.setdefault(row["statistic"], []).append(
-            _effect(row, found, styles)
-            | {
-                "beyond": beyond,
-                **{name: {"ratio": ratio[at], "shift": shift[at]} for at, name in enumerate(("value", "low", "high"))},
-                "margin_low": {
-                    "ratio": _short(1 / (1 + margin), 5),
-                    "shift": _short(before / (1 + margin) - before, 5),
-                },
-                "margin_high": {"ratio": _short(1 + margin, 5), "shift": _short(before * margin, 5)},
-                # Latency beyond a knee grows as long as the attack lasts, and would press all others flat.
-                "scaled": {"ratio": ratio[0], "shift": None if beyond else shift[0]},
-            }
-        )
-    return {statistic: columns(rows) for statistic, rows in by_statistic.items()}
+    """By statistic: each variant relative to the baseline at every load.
 
-
-def _errors_relative_to_baseline(found: Conclusions, styles: Sequence[Style]) -> Columns:
-    """The same of shares of failed requests, in percentage points; none where no request failed."""
-    rows = [row for row in _by_load(found.effects, styles) if row["statistic"] == ERRORS]
-    if not any(row["value"] or row["baseline_value"] for row in rows):
-        rows = []
-    ends = {"value": "shift", "low": "shift_low", "high": "shift_high"}
-    return columns(
-        [
-            _effect(row, found, styles)
-            | {name: None if row[end] is None else _short(100 * row[end]) for name, end in ends.items()}
-            for row in rows
-        ]
-    )
-
-
-def _by_load(rows: Iterable[Row], styles: Sequence[Style]) -> list[Row]:
-    places = _places(styles)
-    known = [row for row in rows if row["variant"] in places]
-    return sorted(known, key=lambda row: (row["rate"], places[row["variant"]]))
-
-
-def _effect(row: Row, found: Conclusions, styles: Sequence[Style]) -> Row:
+    Latencies as ``ratio`` or as ``shift``, shares of failed requests in percentage points; none if no request failed.
+    """
     labels = {style.name: style.label for style in styles}
+    failed = any(row["value"] or row["baseline_value"] for row in found.effects if row["statistic"] == ERRORS)
+    effects = _in_order(found.effects, styles, "rate", "variant")
+    rows = [
+        {
+            "statistic": row["statistic"],
+            "variant": row["variant"],
+            "load": row["rate"],
+            "baseline": labels.get(row["baseline"], row["baseline"]),
+            "verdict": row["verdict"],
+            "shown": row["verdict"] or "none failed",
+            "why": conclusions.reason_text(found, row, styles),
+            "needed": row["runs_needed"],
+            "p": rounded(row["p_adjusted"], 5),
+            "runs": row["n_runs"],
+            "baseline_runs": row["baseline_n_runs"],
+            "pairs": row["n_pairs"],
+        }
+        | (
+            {name: rounded(_percent(row[f"shift{end}"]), 4) for name, end in _ENDS.items()}
+            if row["statistic"] == ERRORS
+            else _latency_effect(row, unit, beyond=found.is_beyond_knee(styles[row["variant"]].name, row["rate"]))
+        )
+        for row in effects
+        if row["statistic"] != ERRORS or failed
+    ]
+    return _columns_by("statistic", rows)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _latency_effect(row: Row, unit: Unit, *, beyond: bool) -> Row:
+    before, margin = unit.of(row["baseline_value"]) or 0.0, row["margin"] or 0.0
+    ends = {
+        name: {"ratio": rounded(row[f"ratio{end}"], 5), "shift": rounded(unit.of(row[f"shift{end}"]), 5)}
+        for name, end in _ENDS.items()
+    }
     return {
-        "variant": _places(styles)[row["variant"]],
-        "load": row["rate"],
-        "baseline": labels.get(row["baseline"], row["baseline"]),
-        "verdict": row["verdict"],
-        "shown": row["verdict"] or "none failed",
-        "why": conclusions.reason_text(found, row, styles),
-        "needed": row["runs_needed"],
-        "p": _short(row["p_adjusted"], 5),
-        "runs": row["n_runs"],
-        "baseline_runs": row["baseline_n_runs"],
-        "pairs": row["n_pairs"],
+        "beyond": beyond,
+        **ends,
+        "margin_low": {"ratio": rounded(1 / (1 + margin), 5), "shift": rounded(before / (1 + margin) - before, 5)},
+        "margin_high": {"ratio": rounded(1 + margin, 5), "shift": rounded(before * margin, 5)},
+        # Latency beyond a knee grows as long as the attack lasts, and would press all others flat.
+        "scaled": ends["value"] | ({"shift": None} if beyond else {}),
     }
 
 
@@ -407,20 +403,20 @@ def _layers(
 ) -> dict[str, Columns]:
     """By statistic: overhead per layer."""
     labels, places = {style.name: style.label for style in styles}, _places(styles)
-    by_statistic: dict[str, list[Row]] = {}
+    rows = []
     for row in layers_in_order(found, labels):
-        value, low, high = (_short(unit.of(row[f"added{end}_ns"]), 5) for end in _ENDS)
-        below = labels.get(row["below"], row["below"])
-        beyond = any(_is_beyond(found, row[name], row["rate"]) for name in ("variant", "below"))
-        by_statistic.setdefault(row["statistic"], []).append(
+        ends = {name: rounded(unit.of(row[f"added{end}_ns"]), 5) for name, end in _ENDS.items()}
+        value, low, high = ends.values()
+        variant, below = labels[row["variant"]], labels.get(row["below"], row["below"])
+        beyond = any(found.is_beyond_knee(row[name], row["rate"]) for name in ("variant", "below"))
+        rows.append(
             {
+                "statistic": row["statistic"],
                 "variant": places[row["variant"]],
-                "label": f"{labels[row['variant']]} over {below}",
-                "name": f"{labels[row['variant']]}\nover {below}",
+                "label": f"{variant} over {below}",
+                "name": f"{variant}\nover {below}",
                 "load": row["rate"],
-                "value": value,
-                "low": low,
-                "high": high,
+                **ends,
                 "scaled": None if beyond else value,
                 "sure": low is not None and high is not None and (low > 0 or high < 0),
                 "shown": _signed(value, step) + (" (in doubt)" if row["warning"] and value is not None else ""),
@@ -428,7 +424,7 @@ def _layers(
                 "runs": row["n_runs"],
             }
         )
-    return {statistic: columns(rows) for statistic, rows in by_statistic.items()}
+    return _columns_by("statistic", rows)
 
 
 def _signed(value: float | None, step: Sequence[float] | None) -> str:
@@ -444,28 +440,23 @@ def _signed(value: float | None, step: Sequence[float] | None) -> str:
 
 def reported(rows: Iterable[Row], styles: Sequence[Style], *then: str) -> Columns:
     """What tools reported of single runs: rows of `reported_section`, by variant and then by these columns."""
-    return columns(_in_order(rows, styles, *then))
+    return columns(_in_order(rows, styles, "variant", *then))
 
 
 def fit(line: Sequence[Row], points: Iterable[Row], styles: Sequence[Style]) -> dict[str, Columns]:
     """A line over runs with the band of its mean, and the runs; the line stays whichever variants are hidden."""
-    return {"line": columns(line), "runs": columns(_in_order(points, styles))}
+    return {"line": columns(line), "runs": columns(_in_order(points, styles, "variant"))}
 
 
 def resource_usage(found: Iterable[Row], styles: Sequence[Style], across: str = "load") -> dict[str, Columns]:
     """By part: CPU and memory with their spread over runs, across load or over time (`across` is the column)."""
-    parts: dict[str, list[Row]] = {}
-    for row in _in_order(found, styles, across):
-        ends: dict[str, dict[str, float | None]] = {"value": {}, "low": {}, "high": {}}
-        for what in ("cpu", "memory"):
-            mean, spread = row[what], row[f"{what}_std"] or 0.0
-            several = row["runs"] > 1 and mean is not None
-            ends["value"][what] = mean
-            ends["low"][what] = max(0.0, mean - spread) if several else None
-            ends["high"][what] = mean + spread if several else None
-        own = {"variant": row["variant"], across: row[across], "runs": row["runs"]}
-        parts.setdefault(row["part"], []).append(own | ends)
-    return {part: columns(own) for part, own in parts.items()}
+    rows = []
+    for row in _in_order(found, styles, "variant", across):
+        several = row["runs"] > 1
+        bands = {name: _band(row[name], row[f"{name}_std"] or 0.0 if several else None) for name in ("cpu", "memory")}
+        own = {name: row[name] for name in ("part", "variant", across, "runs")}
+        rows.append(own | _by_end(bands, "value", "low", "high"))
+    return _columns_by("part", rows)
 
 
 def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit) -> Columns:
@@ -483,7 +474,7 @@ def latency_over_time(found: Iterable[Row], styles: Sequence[Style], unit: Unit)
         for row in found
         if row["bin_start_s"] is not None
     ]
-    return columns(_in_order(rows, styles, "time"))
+    return columns(_in_order(rows, styles, "variant", "time"))
 
 
 # --- through time -----------------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from loadstone.report.queries import Questions, Row
 from loadstone.text import rate_text
 
 _EFFECTS = {"ratio": "Ratio", "shift": "Shift"}
-Naming = Callable[[Row], str]
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,14 @@ class Conclusions:
     layers: list[Row]
     interactions: list[Row]
     knees: list[Row]
-    shares: list[Row]
+    knee_shares: list[Row]
     claims: list[Row]
     confidence: float = 0.95  # of all their intervals, and of those of `cells`
     labels: Mapping[str, str] | None = None  # by the canonical names of variants, where series have names of their own
+
+    def is_beyond_knee(self, variant: str, rate: float) -> bool:
+        """Whether latency grows there for as long as the attack lasts."""
+        return any(row["variant"] == variant and rate in (row["beyond"] or ()) for row in self.knees)
 
     @property
     def loads(self) -> list[float]:
@@ -41,37 +44,33 @@ class Conclusions:
         return sorted({row["rate"] for row in (*self.effects, *self.layers)})
 
 
+# Tables of conclusions, with their columns of variants.
+_TABLES = {
+    "effects": ("variant", "baseline"),
+    "layers": ("variant", "below"),
+    "interactions": verdicts.DIAMOND,
+    "knees": ("variant",),
+    "knee_shares": ("variant", "baseline"),
+    "claims": (),
+}
+
+
 def gather(
     questions: Questions,
     confidence: float,
     comparison: str | None = None,
-    name: Naming = lambda row: row["variant"],
+    name: Callable[[Row], str] = lambda row: row["variant"],
     labels: Mapping[str, str] | None = None,
 ) -> Conclusions:
-    """Ask for what is concluded from a comparison or, without one, from the campaign that `questions` are about.
+    """Query what is concluded from a comparison or, without one, from the campaign that `questions` are about.
 
     `name` gives the page's name of the series of a row's variant. Where that is not the variant's own, `labels` are
     what texts call variants, by their canonical names.
     """
-
-    def asked(table: str, *others: str) -> list[Row]:
-        return named(questions.of_scope(table, comparison), *others)
-
-    def named(rows: Sequence[Row], *others: str) -> list[Row]:
-        return [_named(row, others, name) for row in rows]
-
-    claims = questions.of_scope("claims", comparison)
-    effects = with_caveats(questions.of_scope("effects", comparison), claims)
-    return Conclusions(
-        named(effects, "variant", "baseline"),
-        asked("layers", "variant", "below"),
-        asked("interactions", "bottom", "left", "right", "top"),
-        asked("knees", "variant"),
-        [row for row in asked("knee_shares", "variant", "baseline") if row["value_ns"] is not None],
-        claims,
-        confidence,
-        labels,
-    )
+    found = {table: questions.of_scope(table, comparison) for table in _TABLES}
+    found["effects"] = with_caveats(found["effects"], found["claims"])
+    rows = {table: [_named(row, columns, name) for row in found[table]] for table, columns in _TABLES.items()}
+    return Conclusions(**rows, confidence=confidence, labels=labels)
 
 
 def reason_text(found: Conclusions, row: Row, styles: Sequence[Style]) -> str | None:
@@ -85,7 +84,7 @@ def _naming(found: Conclusions, styles: Sequence[Style]) -> reasons.Naming:
     return lambda variant: labels.get(variant, variant)
 
 
-def _named(row: Row, columns: Sequence[str], name: Naming) -> Row:
+def _named(row: Row, columns: Sequence[str], name: Callable[[Row], str]) -> Row:
     return row | {column: name(row | {"variant": row[column]}) for column in columns if row[column] is not None}
 
 
@@ -94,42 +93,49 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
 
     `step` is that of `numbers.coarse_step`: latencies have no digits below it.
     """
-    order = {style.name: place for place, style in enumerate(styles)}
     labels = {style.name: style.label for style in styles}
     name = _naming(found, styles)
     latency = _latency_in(unit, step)
-
-    def placed(rows: Sequence[Row]) -> list[Row]:
-        return sorted((row for row in rows if row["variant"] in order), key=lambda row: order[row["variant"]])
-
-    def place(row: Row) -> tuple[Any, ...]:
-        return row["rate"], order[row["variant"]], STATISTICS.index(row["statistic"])
-
-    concluded = placed(found.effects)
-    concluded.sort(key=place)
+    effects = _in_order(found.effects, labels, "rate", "variant", "statistic")
+    knees = _in_order(found.knees, labels, "variant")
+    # Beyond a knee, latency grows for as long as the attack lasts, whatever the layers.
+    diamonds = _in_order(found.interactions, labels, "rate", "top", "statistic")
+    below_knees = [
+        row for row in diamonds if not any(found.is_beyond_knee(row[each], row["rate"]) for each in verdicts.DIAMOND)
+    ]
+    shares = [row for row in found.knee_shares if row["value_ns"] is not None]
     resolution_ns = step[0] * unit.length_ns if step else None
     return {
         "statistic_label": label,
         "p_text": _p_text,
-        "verdicts": verdicts.verdicts(concluded, labels),
-        "knee_sentences": verdicts.knees([row for row in placed(found.knees) if row["beyond"]], labels),
-        "verdict_correction": verdicts.correction(concluded),
+        "verdicts": verdicts.verdicts(effects, labels),
+        "knee_sentences": verdicts.knees([row for row in knees if row["beyond"]], labels),
+        "verdict_correction": verdicts.correction(effects),
         "claims": _claims(found.claims, name),
         "n_claims": len(found.claims),
-        "effects": [_effect(row, latency, name) for row in concluded],
+        "effects": [_effect(row, latency, name) for row in effects],
         "effect_choices": list(_EFFECTS.items()),
         "effect_loads": [("", "all"), *((rate_name(rate), rate_text(rate)) for rate in found.loads)],
-        "verdict_margin": f"{concluded[0]['margin'] * 100:g} %" if concluded else "",
+        "verdict_margin": f"{effects[0]['margin'] * 100:g} %" if effects else "",
         "verdict_confidence": share(found.confidence),
         "equivalent_within": share(2 * found.confidence - 1),  # of the interval that two one-sided tests go by
-        "baselines": list(dict.fromkeys(labels.get(row["baseline"], row["baseline"]) for row in concluded)),
+        "baselines": list(dict.fromkeys(labels.get(row["baseline"], row["baseline"]) for row in effects)),
         "layers": bool(layers_in_order(found, labels)),
         "layer_warnings": _layer_warnings(found, labels, name),
-        "interactions": verdicts.interactions(_below_knees(found, order), labels, unit, resolution_ns),
-        "interaction_rows": [_interaction(row, latency, labels, name) for row in _diamonds(found, order)],
-        "knees": [_knee(row) for row in placed(found.knees)],
-        "knee_shares": [_share(row, latency, labels) for row in _shares(found, order)],
+        "interactions": verdicts.interactions(below_knees, labels, unit, resolution_ns),
+        "interaction_rows": [_interaction(row, latency, labels, name) for row in diamonds],
+        "knees": list(map(_knee, knees)),
+        "knee_shares": [
+            _share(row, latency, labels) for row in _in_order(shares, labels, "share", "statistic", "variant")
+        ],
     }
+
+
+def _in_order(rows: Iterable[Row], labels: Mapping[str, str], *by: str) -> list[Row]:
+    """Rows of the page's variants in the order of the columns `by`; variants and statistics in that of the page."""
+    ranks = {"variant": list(labels), "top": list(labels), "statistic": list(STATISTICS)}
+    known = [row for row in rows if all(row[name] in labels for name in ("variant", "top", "bottom") if name in row)]
+    return sorted(known, key=lambda row: [ranks[name].index(row[name]) if name in ranks else row[name] for name in by])
 
 
 def choices(found: Conclusions) -> dict[str, Any]:
@@ -142,21 +148,15 @@ def choices(found: Conclusions) -> dict[str, Any]:
 def layers_in_order(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
     """Layers in the order of the lattice at each load; a variant is below those that are built upon it."""
     rows = [row for row in found.layers if row["variant"] in labels]
-    depth = _depths(rows)
-    order = list(labels)
-    return sorted(rows, key=lambda row: (row["rate"], depth[row["variant"]], order.index(row["variant"]), row["below"]))
-
-
-def _depths(rows: Sequence[Row]) -> dict[str, int]:
-    """How many layers each variant is from the ground."""
     below: dict[str, set[str]] = {}
     for row in rows:
         below.setdefault(row["variant"], set()).add(row["below"])
 
-    def depth(name: str) -> int:
-        return 1 + max(map(depth, below[name])) if name in below else 0
+    def depth(variant: str) -> int:
+        return 1 + max(map(depth, below[variant])) if variant in below else 0
 
-    return {name: depth(name) for name in below}
+    order = list(labels)
+    return sorted(rows, key=lambda row: (row["rate"], depth(row["variant"]), order.index(row["variant"]), row["below"]))
 
 
 # --- caveats -------------------------------------------------------------------------------------------------
@@ -224,13 +224,13 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
 def _effect(row: Row, latency: Callable[[float | None], str], name: reasons.Naming) -> Row:
     """A row of the table of all verdicts, as text."""
     errors = row["statistic"] == ERRORS
-    value = share if errors else latency
+    value, shift = (share, _points) if errors else (latency, latency)
     return row | {
         "before_text": value(row["baseline_value"]),
         "value_text": value(row["value"]),
-        "shift_text": _points(row["shift"]) if errors else latency(row["shift"]),
-        "shift_interval": _range(row, "shift", _points if errors else latency),
-        "ratio_interval": _range(row, "ratio", significant),
+        "shift_text": shift(row["shift"]),
+        "shift_interval": _range(row["shift_low"], row["shift_high"], shift),
+        "ratio_interval": _range(row["ratio_low"], row["ratio_high"], significant),
         "why": reasons.text(reasons.of_row(row), name),
     }
 
@@ -239,10 +239,8 @@ def _points(value: float | None) -> str:
     return "–" if value is None else f"{significant(100 * value)} points"
 
 
-def _range(row: Row, name: str, text: Callable[[float | None], str]) -> str:
-    if row[f"{name}_low"] is None or row[f"{name}_high"] is None:
-        return ""
-    return f"{text(row[f'{name}_low'])} to {text(row[f'{name}_high'])}"
+def _range(low: float | None, high: float | None, text: Callable[[float | None], str]) -> str:
+    return "" if low is None or high is None else f"{text(low)} to {text(high)}"
 
 
 def _p_text(p: float | None) -> str:
@@ -289,31 +287,16 @@ def _layer_warning(group: Sequence[tuple[str, Row]], labels: Mapping[str, str]) 
 _NAMED = 2  # steps one by one
 
 
-def _diamonds(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
-    rows = [row for row in found.interactions if row["top"] in order and row["bottom"] in order]
-    return sorted(rows, key=lambda row: (row["rate"], order[row["top"]], STATISTICS.index(row["statistic"])))
-
-
-def _below_knees(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
-    """Those of `_diamonds` below the knees of all four: beyond one, latency grows for as long as the attack lasts."""
-    beyond = {(row["variant"], rate) for row in found.knees for rate in row["beyond"] or ()}
-    return [
-        row
-        for row in _diamonds(found, order)
-        if not any((row[name], row["rate"]) in beyond for name in ("bottom", "left", "right", "top"))
-    ]
-
-
 def _interaction(
     row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str], name: reasons.Naming
 ) -> Row:
     """A row of the table of interactions, as text."""
-    low, high = row["interaction_low_ns"], row["interaction_high_ns"]
+    interval = _range(row["interaction_low_ns"], row["interaction_high_ns"], latency)
     return row | {
         "layers": f"{labels.get(row['left'], row['left'])} and {labels.get(row['right'], row['right'])}",
         "value_text": latency(row["interaction_ns"]),
-        "interval": "" if low is None else f"{latency(low)} to {latency(high)}",
-        "remark": reasons.text(reasons.of_row(row), name) or ("–" if low is None else "may be additive"),
+        "interval": interval,
+        "remark": reasons.text(reasons.of_row(row), name) or ("may be additive" if interval else "–"),
     }
 
 
@@ -324,22 +307,14 @@ def _knee(row: Row) -> Row:
         interval = f"above {rate_text(low)}" if low is not None else "–" if high is None else f"below {rate_text(high)}"
     else:
         interval = f"{rate_text(low)} to {rate_text(high)}"
-    return row | {
-        "interval": interval,
-        "is_found": low is not None or high is not None,
-    }
-
-
-def _shares(found: Conclusions, order: Mapping[str, int]) -> list[Row]:
-    rows = [row for row in found.shares if row["variant"] in order]
-    return sorted(rows, key=lambda row: (row["share"], STATISTICS.index(row["statistic"]), order[row["variant"]]))
+    return row | {"interval": interval, "is_found": low is not None or high is not None}
 
 
 def _share(row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str]) -> Row:
     problem = row["baseline_problem"]  # it has a value of its own
     return row | {
         "value_text": latency(row["value_ns"]),
-        "value_interval": f"{latency(row['low_ns'])} to {latency(row['high_ns'])}" if row["low_ns"] is not None else "",
-        "ratio_interval": _range(row, "ratio", significant),
+        "value_interval": _range(row["low_ns"], row["high_ns"], latency),
+        "ratio_interval": _range(row["ratio_low"], row["ratio_high"], significant),
         "problem": problem and f"{labels.get(row['baseline'], row['baseline'])}: {problem}",
     }

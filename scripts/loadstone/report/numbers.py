@@ -32,6 +32,11 @@ class Unit:
         return None if latency_ns is None or math.isnan(latency_ns) else float(f"{latency_ns / self.length_ns:.6g}")
 
 
+def rounded(value: float | None, digits: int) -> float | None:
+    """A number to so many significant digits, as a page's data holds it; None stays None."""
+    return None if value is None else float(f"{value:.{digits}g}")
+
+
 MILLISECONDS = Unit("ms", "milliseconds", 1_000_000)
 MICROSECONDS = Unit("µs", "microseconds", 1_000)
 

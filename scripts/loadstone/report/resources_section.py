@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from loadstone.report.numbers import counted, significant
+from loadstone.report.numbers import counted, rounded, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.text import rate_text
 
@@ -15,7 +15,7 @@ _TOTAL = ("total", "TOTAL")
 _GENERATOR = ("process", "generator")
 _MACHINE = ("node", "generator")
 _NAMES = {_TOTAL: "All of the target", _GENERATOR: "Load generator", _MACHINE: "The load generator's machine"}
-_DIGITS = 5
+_DIGITS = 5  # more than samples are accurate to
 _NOTED = {"cpu_millicores": "millicores", "memory_mib": "MiB", "cpu_percent": "% of the CPU"}
 
 
@@ -50,7 +50,7 @@ def chart_rows(rows: Sequence[Row]) -> list[Row]:
     figures = {"cpu": "cpu_mean", "cpu_std": "cpu_std", "memory": "memory_mean", "memory_std": "memory_std"}
     return [
         {"variant": row["variant"], "load": row["rate"], "part": _id(_key(row)), "runs": row["n_runs"]}
-        | {name: _short(row[column]) for name, column in figures.items()}
+        | {name: rounded(row[column], _DIGITS) for name, column in figures.items()}
         for row in rows
     ]
 
@@ -58,8 +58,13 @@ def chart_rows(rows: Sequence[Row]) -> list[Row]:
 def over_time(questions: Questions, rate: float) -> list[Row]:
     """The same over time at one rate."""
     return [
-        {"variant": row["variant"], "time": _short(row["at_s"]), "part": _id(_key(row)), "runs": row["n_runs"]}
-        | {name: _short(row[name]) for name in ("cpu", "cpu_std", "memory", "memory_std")}
+        {
+            "variant": row["variant"],
+            "time": rounded(row["at_s"], _DIGITS),
+            "part": _id(_key(row)),
+            "runs": row["n_runs"],
+        }
+        | {name: rounded(row[name], _DIGITS) for name in ("cpu", "cpu_std", "memory", "memory_std")}
         for row in questions.rows("page_resources_over_time", rate=rate, bins=TIME_BINS)
     ]
 
@@ -130,8 +135,3 @@ def _warnings(rows: Sequence[Row], labels: Mapping[str, str]) -> Iterator[str]:
 def _whole(number: float) -> float:
     """A whole number without its decimal point."""
     return int(number) if number == int(number) else number
-
-
-def _short(value: float | None) -> float | None:
-    """Rounded to five digits: more than samples are accurate to, and small."""
-    return None if value is None else float(f"{value:.{_DIGITS}g}")

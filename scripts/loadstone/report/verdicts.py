@@ -18,7 +18,7 @@ from loadstone.text import at, listed, load_unit, rate_text
 _MIXED = "slower and faster"  # in different figures of one load
 STATISTICS = {name: label(name).lower() for name in percentiles.STATISTICS}
 _LEADING = ("p50", *(name for name in LATENCIES if name != "p50"))  # which figure stands for all, if it can
-_DIAMOND = ("bottom", "left", "right", "top")
+DIAMOND = ("bottom", "left", "right", "top")
 
 
 @dataclass(frozen=True)
@@ -253,8 +253,8 @@ def interactions(
 
     known = [row for row in rows if row["interaction_ns"] is not None]
     found = []
-    for diamond in dict.fromkeys(tuple(row[name] for name in _DIAMOND) for row in known):
-        own = [row for row in known if tuple(row[name] for name in _DIAMOND) == diamond]
+    for diamond in dict.fromkeys(tuple(row[name] for name in DIAMOND) for row in known):
+        own = [row for row in known if tuple(row[name] for name in DIAMOND) == diamond]
         group = _Group(own, sorted({row["rate"] for row in own}), "", labels)
         sure = [row for row in own if row["reasons"]]
         bottom, left, right, top = map(group.name, diamond)
