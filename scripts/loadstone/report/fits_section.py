@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from loadstone.analysis.comparison import Fitted
-from loadstone.report.numbers import counted, joined, share, significant
+from loadstone.report.numbers import Row, counted, joined, rounded, share, significant
 from loadstone.text import listed, rate_text
 
-_BAND_POINTS = 25
+_BAND_POINTS = 26
 
 
 def context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: str) -> list[dict[str, Any]]:
@@ -27,7 +29,7 @@ def context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: st
                 {
                     "variant": names(point.variant),
                     "x": point.x,
-                    "value": float(f"{point.y:.6g}"),
+                    "value": rounded(point.y, 6),
                     "run": point.run,
                     "load": rate_text(point.rate),
                     "rate": point.rate,
@@ -39,16 +41,13 @@ def context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: st
     ]
 
 
-def _band(each: Fitted) -> Iterator[dict[str, float]]:
+def _band(each: Fitted) -> Iterator[Row]:
     if each.line is None:
         return
     xs = [point.x for point in each.points]
-    low, high = min(xs), max(xs)
-    for step in range(_BAND_POINTS + 1):
-        x = low + (high - low) * step / _BAND_POINTS
-        value, least, most = each.line.at(x)
-        names = ("x", "line", "low", "high")
-        yield {name: float(f"{number:.6g}") for name, number in zip(names, (x, value, least, most), strict=True)}
+    for x in np.linspace(min(xs), max(xs), _BAND_POINTS):
+        value, low, high = each.line.at(float(x))
+        yield {name: rounded(number, 6) for name, number in (("x", x), ("line", value), ("low", low), ("high", high))}
 
 
 def _what(each: Fitted) -> str:

@@ -88,7 +88,7 @@ def _runs(
             "exclusion_reason": row["exclusion_reason"],
             "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES if _supported(name, row["n_requests"])},
             "bins": [],
-            **_known(known.get(_key(row), {}), row["n_requests"]),
+            **known.get(_key(row), {}),
             "cdf": [unit.of(latency) for latency in row["latencies_ns"]],
         }
     for row in questions.rows("page_run_points", points=POINTS):
@@ -109,20 +109,6 @@ def _runs(
             "log": row["log_counts"],
         }
     return list(found.values())
-
-
-def _known(found: Mapping[str, Any], requests: int) -> dict[str, Any]:
-    """What was found of a run, without percentiles that its requests do not support."""
-    sending = found.get("sending", {})
-    supported = {
-        side: [
-            value if _supported(name, requests) else None
-            for name, value in zip(run_findings.FIGURES, sending[side], strict=True)
-        ]
-        for side in ("observed", "corrected")
-        if side in sending
-    }
-    return {**found, **({"sending": sending | supported} if supported else {})}
 
 
 def _supported(figure: str, requests: int) -> bool:

@@ -24,7 +24,6 @@ from loadstone.report.site_layout import CRATE, content_type
 
 # --- checksums and versions -------------------------------------------------------------------------------------------
 
-
 CHECKSUMS_SUFFIX = ".sha256"
 # First line of a list of checksums; sha256sum takes it for a comment.
 MADE_HERE = "# Made by Loadstone: SHA-256 of the results behind a page, to be checked in the archive's folder"
@@ -32,35 +31,31 @@ _LIBRARIES = ("duckdb", "pyarrow", "numpy", "scipy", "altair")
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """A page's inputs: the SHA-256 of each file, and its name in the archive."""
+class Evidence:
+    """What a page rests on: raw results, Parquet files by their names, and the metadata of all cells.
 
-    files: tuple[tuple[str, str], ...]
+    `inputs` are the raw results: the SHA-256 of each file, and its name in the archive.
+    """
+
+    inputs: Sequence[tuple[str, str]]
+    tables: Sequence[tuple[str, Path]]
+    metadata: Sequence[Metadata]
 
     @property
-    def text(self) -> str:
-        """The content of the file next to the page: a line per file, as sha256sum writes and checks them."""
-        return "\n".join([MADE_HERE, *(_line(digest, source) for digest, source in self.files), ""])
+    def checksums(self) -> str:
+        """The content of the file next to the page: a line per input, as sha256sum writes and checks them."""
+        return "\n".join([MADE_HERE, *(_line(digest, source) for digest, source in self.inputs), ""])
 
     @property
     def digest(self) -> str:
         """SHA-256 of that content: one number for all inputs."""
-        return hashlib.sha256(self.text.encode("utf-8", "backslashreplace")).hexdigest()
+        return hashlib.sha256(self.checksums.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a page rests on: raw results, Parquet files by their names, and the metadata of all cells."""
-
-    inputs: Inputs
-    tables: Sequence[tuple[str, Path]]
-    described: Sequence[Metadata]
-
-
-def inputs(questions: Questions, takes: Callable[[Row], bool]) -> Inputs:
-    """The files behind a page; `takes` selects the page's runs. Table ``facts`` is queried too."""
+def inputs(questions: Questions, takes: Callable[[Row], bool]) -> list[tuple[str, str]]:
+    """The raw results behind a page; `takes` selects the page's runs. Table ``facts`` is queried too."""
     rows = filter(takes, questions.rows("page_inputs"))
-    return Inputs(tuple(dict.fromkeys((row["results_sha256"], row["source"]) for row in rows)))
+    return list(dict.fromkeys((row["results_sha256"], row["source"]) for row in rows))
 
 
 def _line(digest: str, source: str) -> str:
@@ -71,7 +66,7 @@ def _line(digest: str, source: str) -> str:
 
 def context(name: str, evidence: Evidence) -> dict[str, Any]:
     """The variables of ``reproduce.html`` on the page `name`."""
-    cells, found = evidence.described, evidence.inputs
+    cells, n_inputs = evidence.metadata, len(evidence.inputs)
     seeds = joined(str(cell.seed) for cell in cells if cell.seed is not None)
     orders = joined(cell.order for cell in cells)
     generators = joined(" ".join(filter(None, (cell.generator, cell.generator_version))) for cell in cells)
@@ -86,13 +81,13 @@ def context(name: str, evidence: Evidence) -> dict[str, Any]:
             "Seed of intervals",
             "not configurable: derived from each cell's name, so that the same data give the same interval",
         ),
-        ("Inputs", f"{counted(len(found.files), 'file')} of the archive" if found.files else "no checksums recorded"),
+        ("Inputs", f"{counted(n_inputs, 'file')} of the archive" if n_inputs else "no checksums recorded"),
     ]
     return {
         "made_with": [(term, text) for term, text in facts if text],
-        "inputs_file": f"{name}{CHECKSUMS_SUFFIX}" if found.files else None,
-        "inputs_digest": found.digest,
-        "crate_file": f"{name}-ro-crate-metadata.json",
+        "inputs_file": f"{name}{CHECKSUMS_SUFFIX}" if n_inputs else None,
+        "inputs_digest": evidence.digest,
+        "crate_file": f"{name}{CRATE_SUFFIX}",
     }
 
 
@@ -103,7 +98,6 @@ def _versions() -> dict[str, str]:
 
 
 # --- RO-Crate ---------------------------------------------------------------------------------------------------------
-
 
 CRATE_SUFFIX = "-ro-crate-metadata.json"
 _PROFILE = "https://w3id.org/ro/crate/1.2"
@@ -137,29 +131,21 @@ def crate_of(page: Path) -> Path:
     return page.with_name(f"{page.stem}{CRATE_SUFFIX}")
 
 
-def described_with(page: Path) -> list[Path]:
-    """The files that it describes: the page, the checksums of its inputs, and the data that it loads."""
-    checksums = [path for path in [page.with_suffix(".sha256")] if path.is_file()]
-    return [page, *checksums, *sorted(page.with_suffix("").glob("*.js"))]
-
-
 def write_page_crate(page: Path, about: About, evidence: Evidence) -> list[Path]:
-    """Write the crate next to `page`; returns its path and those of the files that it describes."""
-    files = described_with(page)
-    rests_on = [_hashed(name, digest) for digest, name in evidence.inputs.files]
+    """Write the crate next to `page`; returns the page's files.
+
+    These are the page, the checksums of its inputs, the data that it loads, and the crate, which describes the others.
+    """
+    checksums = page.with_suffix(CHECKSUMS_SUFFIX)
+    files = [page, *([checksums] if checksums.is_file() else []), *sorted(page.with_suffix("").glob("*.js"))]
+    rests_on = [_hashed(name, digest) for digest, name in evidence.inputs]
     rests_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in evidence.tables]
-    software = [*_own_software(), *_collected_with(evidence.described)]
-    build: Entity = {
-        "@id": "#build",
-        "@type": "CreateAction",
-        "name": "Tables and page were built from raw results",
-        "instrument": _references(software),
-        "object": _references(rests_on),
-        "result": {"@id": page.name},
-    }
+    software = [*_own_software(), *_collected_with(evidence.metadata)]
+    build = _build("Tables and page were built from raw results", software, page.name)
+    build["object"] = _references(rests_on)
     parts = [_file(path.relative_to(page.parent).as_posix(), path) for path in files]
     root = _root(about, parts) | {"isBasedOn": _references(rests_on)}
-    _write_crate(crate_of(page), about, root, [*parts, *rests_on, *software], build)
+    _write_crate(crate_of(page), about, root, [*parts, *rests_on, *software, build])
     return [*files, crate_of(page)]
 
 
@@ -174,14 +160,18 @@ def write_site_crate(reports: Path, about: About, pages: Iterable[str]) -> None:
             parts[-1]["subjectOf"] = {"@id": crate["@id"]}
             parts.append(crate | {"conformsTo": {"@id": _PROFILE}})
     software = _own_software()
-    build: Entity = {
+    build = _build("The site was built from tables", software, "./")
+    _write_crate(reports / CRATE, about, _root(about, parts), [*parts, *software, build])
+
+
+def _build(name: str, software: Iterable[Entity], result: str) -> Entity:
+    return {
         "@id": "#build",
         "@type": "CreateAction",
-        "name": "The site was built from tables",
+        "name": name,
         "instrument": _references(software),
-        "result": {"@id": "./"},
+        "result": {"@id": result},
     }
-    _write_crate(reports / CRATE, about, _root(about, parts), [*parts, *software], build)
 
 
 def _root(about: About, parts: Sequence[Entity]) -> Entity:
@@ -200,26 +190,22 @@ def _root(about: About, parts: Sequence[Entity]) -> Entity:
     }
     if "license" in options:
         found["license"] = {"@id": options["license"]}
-    if authors := options.get("authors"):
-        found["author"] = [{"@id": _person(author, number)} for number, author in enumerate(authors, 1)]
+    if authors := _authors(options):
+        found["author"] = _references(authors)
     if "doi" in options:
         found |= {"identifier": f"https://doi.org/{options['doi']}", "cite-as": f"https://doi.org/{options['doi']}"}
     return found
 
 
-def _people(options: Mapping[str, Any]) -> list[Entity]:
-    """The license and the authors as entities of their own."""
-    found: list[Entity] = []
-    if "license" in options:
-        found.append({"@id": options["license"], "@type": "CreativeWork", "name": options["license"]})
-    for number, author in enumerate(options.get("authors", ()), 1):
-        entity: Entity = {"@id": _person(author, number), "@type": "Person", "name": author["name"]}
-        found.append(entity | ({"affiliation": author["affiliation"]} if "affiliation" in author else {}))
-    return found
-
-
-def _person(author: Mapping[str, str], number: int) -> str:
-    return f"https://orcid.org/{author['orcid']}" if "orcid" in author else f"#author-{number}"
+def _authors(options: Mapping[str, Any]) -> list[Entity]:
+    return [
+        {
+            "@id": f"https://orcid.org/{author['orcid']}" if "orcid" in author else f"#author-{number}",
+            "@type": "Person",
+            **{name: author[name] for name in ("name", "affiliation") if name in author},
+        }
+        for number, author in enumerate(options.get("authors") or (), 1)
+    ]
 
 
 def _file(name: str, path: Path) -> Entity:
@@ -248,10 +234,10 @@ def _own_software() -> list[Entity]:
     ]
 
 
-def _collected_with(described: Iterable[Metadata]) -> list[Entity]:
+def _collected_with(cells: Iterable[Metadata]) -> list[Entity]:
     """Load generators and programs that metadata name with their versions."""
     named: set[tuple[str, str]] = set()
-    for cell in described:
+    for cell in cells:
         named.add((cell.generator, cell.generator_version or ""))
         named |= {(name.title() if name == "loadstone" else name, text) for name, text in cell.tools.items()}
     return [_software(name, text, _HOMES.get(name)) for name, text in sorted(named)]
@@ -269,13 +255,16 @@ def _references(entities: Iterable[Entity]) -> list[Entity]:
     return [{"@id": entity["@id"]} for entity in entities]
 
 
-def _write_crate(path: Path, about: About, root: Entity, entities: Iterable[Entity], build: Entity) -> None:
+def _write_crate(path: Path, about: About, root: Entity, entities: Iterable[Entity]) -> None:
     descriptor: Entity = {
         "@id": CRATE,
         "@type": "CreativeWork",
         "conformsTo": {"@id": _PROFILE},
         "about": {"@id": "./"},
     }
-    unique = {entity["@id"]: entity for entity in (descriptor, root, *_people(about.options), *entities, build)}
+    own = [descriptor, root]
+    if license_url := about.options.get("license"):
+        own.append({"@id": license_url, "@type": "CreativeWork", "name": license_url})
+    unique = {entity["@id"]: entity for entity in (*own, *_authors(about.options), *entities)}
     content = {"@context": f"{_PROFILE}/context", "@graph": list(unique.values())}
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")

@@ -34,7 +34,7 @@ def context(rows: Sequence[Row], labels: Mapping[str, str]) -> dict[str, Any]:
         "used": [row | {"part": _label(_key(row), places)} for row in known],
         "used_parts": [(_id(part), _label(part, places)) for part in places],
         "used_warnings": list(_warnings(known, labels)),
-        "generator_cpus": _whole(max((row["generator_cpus"] or 0 for row in known), default=0)),
+        "generator_cpus": max((row["generator_cpus"] or 0 for row in known), default=0),
         "used_sum": any(row["scope"] == "namespace" for row in known),
     }
 
@@ -100,8 +100,8 @@ def _parts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """All parts that appear: the sum, those of the target by name, the load generator, its machine, other machines."""
 
     def place(part: tuple[str, str]) -> tuple[int, str, str]:
-        rank = 3 if part == _MACHINE else 2 if part == _GENERATOR else 4 if part[0] == "node" else 1
-        return (0 if part == _TOTAL else rank, *part)
+        ranks = {_TOTAL: 0, _GENERATOR: 2, _MACHINE: 3}
+        return (ranks.get(part, 4 if part[0] == "node" else 1), *part)
 
     return sorted({_key(row) for row in rows}, key=place)
 
@@ -130,8 +130,3 @@ def _warnings(rows: Sequence[Row], labels: Mapping[str, str]) -> Iterator[str]:
             f"{counted(sum(row['n_runs'] for row in own), 'run')} (at most {share}: {where}). Latencies measured there "
             "include waiting for the generator itself."
         )
-
-
-def _whole(number: float) -> float:
-    """A whole number without its decimal point."""
-    return int(number) if number == int(number) else number

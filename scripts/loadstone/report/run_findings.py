@@ -8,14 +8,15 @@ from typing import Any
 
 from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, halves
 from loadstone.archive.run_records import RunRecord
+from loadstone.percentiles import PERCENTILES
 from loadstone.report import numbers
 from loadstone.report.numbers import SHOWN, Unit, counted, duration, joined, rate_name, significant
 from loadstone.report.queries import Questions, Row, in_order
-from loadstone.stats import run_shape
+from loadstone.stats import estimable, run_shape
 
 _Run = tuple[str, str, int]  # variant, folder and number, at one rate
 _Recorded = tuple[float, str, int]  # rate, folder and number
-FIGURES = ("mean", "p50", "p90", "p99", "p999")
+_FIGURES = ("mean", "p50", "p90", "p99", "p999")
 
 
 @dataclass(frozen=True)
@@ -105,14 +106,20 @@ def _counts(judged: Sequence[Row], n_runs: int) -> str:
 def _sending(row: Row, unit: Unit) -> dict[str, Any]:
     if row["refused"] is not None:
         return {"refused": row["refused"]}
+
+    unsupported = [name for name, share in PERCENTILES.items() if not estimable(row["requests"], share)]
+
+    def figures(side: str) -> list[float | None]:
+        return [None if name in unsupported else unit.of(row[f"{side}_{name}_ns"]) for name in _FIGURES]
+
     return {
         "asked": row["asked_rate"],
-        "achieved": float(f"{row['achieved_rate']:.6g}"),
+        "achieved": numbers.rounded(row["achieved_rate"], 6),
         "lag": [unit.of(row[f"lag_{name}_ns"]) for name in ("p50", "p99", "max")],
         "limit": unit.of(row["lag_limit_ns"]),
         "limited": bool(row["limited"]),
-        "observed": [unit.of(row[f"observed_{name}_ns"]) for name in FIGURES],
-        "corrected": [unit.of(row[f"corrected_{name}_ns"]) for name in FIGURES],
+        "observed": figures("observed"),
+        "corrected": figures("corrected"),
     }
 
 
@@ -150,14 +157,11 @@ def p_text(p: float | None) -> str:
 
 
 def _shape_text(name: str, row: Row, unit: Unit) -> str:
-    if name == run_shape.CHANGING_LEVEL:
-        evidence = _changing_level(row, unit)
-    else:
-        evidence = _EVIDENCE[name](row) if name in _EVIDENCE else ""
+    evidence = _EVIDENCE[name](row, unit) if name in _EVIDENCE else ""
     return f"{name}: {evidence}" if evidence else name
 
 
-def _warming_up(row: Row) -> str:
+def _warming_up(row: Row, _: Unit) -> str:
     text = f"its slow start lengthens the mean by {_percent(row['warmup_share'])}"
     if row["warmup_requests"] is None:
         return f"{text}; it does not end in the first half"
@@ -165,7 +169,7 @@ def _warming_up(row: Row) -> str:
     return f"{text}; it ends after {row['warmup_requests']:,} requests{after}"
 
 
-def _drifting(row: Row) -> str:
+def _drifting(row: Row, _: Unit) -> str:
     change = f"{_percent(abs(row['change_share']))} over the run"
     # The probability is that of a straight line: it is nothing about a curve.
     if isclose(row["change_share"], row["trend_share"], rel_tol=1e-6):
@@ -178,13 +182,13 @@ def _changing_level(row: Row, unit: Unit) -> str:
     return f"{levels} {unit.symbol}, at request {' and '.join(f'{seq:,}' for seq in row['change_seqs'])}"
 
 
-def _periodic(row: Row) -> str:
+def _periodic(row: Row, _: Unit) -> str:
     every = duration(row["period_s"]) if row["period_s"] is not None else f"{row['period_requests']:,.0f} requests"
     above = f"peak {_percent(row['period_share'])} above trough" if row["period_share"] is not None else ""
     return joined((f"every {every}", above, p_text(row["period_p"])))
 
 
-def _several_modes(row: Row) -> str:
+def _several_modes(row: Row, _: Unit) -> str:
     return joined((f"dip {significant(row['dip'])}", p_text(row["dip_p"]))) if row["dip"] is not None else ""
 
 
@@ -192,11 +196,12 @@ def _percent(share: float | None) -> str:
     return f"{significant(None if share is None else 100 * share, 2)} %"
 
 
-_EVIDENCE: dict[str, Callable[[Row], str]] = {
+_EVIDENCE: dict[str, Callable[[Row, Unit], str]] = {
+    run_shape.CHANGING_LEVEL: _changing_level,
     run_shape.WARMING_UP: _warming_up,
     run_shape.DRIFTING_UP: _drifting,
     run_shape.DRIFTING_DOWN: _drifting,
-    run_shape.UNEVEN: lambda row: halves(row["half_ratio"]),
+    run_shape.UNEVEN: lambda row, _: halves(row["half_ratio"]),
     run_shape.PERIODIC: _periodic,
     run_shape.SEVERAL_MODES: _several_modes,
 }

@@ -122,7 +122,7 @@ def _inputs(
     tables: Path,
     campaigns: Sequence[Campaign],
     takes: Callable[[Row], bool] = lambda _: True,
-) -> reproducibility.Inputs:
+) -> list[tuple[str, str]]:
     database.add_view(questions.connection, tables, "facts", campaigns)
     return reproducibility.inputs(questions, takes)
 
@@ -136,8 +136,8 @@ def _write_with_evidence(
 ) -> list[Path]:
     """Write a page of figures and, next to it, checksums of what it rests on and its RO-Crate; returns its files."""
     checksums = path.with_suffix(reproducibility.CHECKSUMS_SUFFIX)
-    if evidence.inputs.files:
-        write_text(checksums, evidence.inputs.text)
+    if evidence.inputs:
+        write_text(checksums, evidence.checksums)
     else:
         checksums.unlink(missing_ok=True)
     write_page(path, template, {**content, **reproducibility.context(path.stem, evidence)})

@@ -4,7 +4,7 @@ Whoever puts them on a page escapes them. A variant has one sentence; what it re
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from loadstone import percentiles
@@ -53,13 +53,6 @@ class _Group:
     rates: Sequence[float]
     measured: str
     labels: Mapping[str, str]
-
-    def only(self, rows: Sequence[Row]) -> "_Group":
-        """The same with fewer rows."""
-        return replace(self, rows=rows)
-
-    def label(self, column: str) -> str:
-        return self.name(self.rows[0][column])
 
     def name(self, variant: str) -> str:
         return self.labels.get(variant, variant)
@@ -121,7 +114,7 @@ def _summary(group: _Group) -> tuple[str, str]:
     for rate in group.rates:
         kinds = {row["verdict"] for row in group.rows if row["rate"] == rate and row["statistic"] != ERRORS}
         by_kind.setdefault(_verdict_of_load(kinds), []).append(rate)
-    variant, baseline = group.label("variant"), group.label("baseline")
+    variant, baseline = (group.name(group.rows[0][column]) for column in ("variant", "baseline"))
     failures = [text for kind in (MORE, FEWER) if (text := _failures(kind, group))]
     first, *others = [kind for kind in (SLOWER, FASTER, _MIXED, EQUIVALENT, INCONCLUSIVE) if kind in by_kind]
     if first == INCONCLUSIVE:
@@ -182,11 +175,11 @@ def _short_reason(group: _Group) -> str:
         return ""
     codes = [_codes(row) for row in rows]
     most = max(dict.fromkeys(codes), key=codes.count)
-    alike = group.only([row for row in rows if _codes(row) == most])
-    leading = _leading(alike.rows)
+    alike = [row for row in rows if _codes(row) == most]
+    leading = _leading(alike)
     needed, first = _runs_needed(leading), STATISTICS[leading[0]["statistic"]]
-    start = ", " if len(alike.rows) == len(rows) else "; most often: "
-    return "; ".join(filter(None, (f"{start}{_reason(alike)}", needed and f"{needed} ({first})")))
+    start = ", " if len(alike) == len(rows) else "; most often: "
+    return "; ".join(filter(None, (f"{start}{_reason(alike, group.name)}", needed and f"{needed} ({first})")))
 
 
 # --- why it is inconclusive ------------------------------------------------------------------------------------------
@@ -198,13 +191,14 @@ def _codes(row: Row) -> tuple[Any, ...]:
     return tuple((each.code, each.variant if each.code == reasons.ONE_RUN else None) for each in found)
 
 
-def _reason(group: _Group) -> str:
-    found = reasons.of_row(group.rows[0])
+def _reason(rows: Sequence[Row], name: reasons.Naming) -> str:
+    """That of rows of equal codes."""
+    found = reasons.of_row(rows[0])
     if found and found[0].code == reasons.ONE_RUN:
-        each, rest = found[0], reasons.text(found[1:], group.name)
-        runs = f"one run of {group.name(each.variant)}" if each.variant else "one run each"
+        each, rest = found[0], reasons.text(found[1:], name)
+        runs = f"one run of {name(each.variant)}" if each.variant else "one run each"
         return f"{runs}, and {rest}" if rest else runs
-    texts = list(dict.fromkeys(reasons.text(reasons.of_row(row), group.name) for row in group.rows if row["reasons"]))
+    texts = list(dict.fromkeys(reasons.text(reasons.of_row(row), name) for row in rows if row["reasons"]))
     if not texts:
         return "no figure is known"
     return f"{texts[0]}" if len(texts) == 1 else f"for example {texts[0]}"
