@@ -163,22 +163,21 @@ def colour(styles: Sequence[Style]) -> alt.Color:
 
 
 def dashes(styles: Sequence[Style]) -> dict[str, Any]:
-    """What a line has besides its colour, where colours are not enough."""
-    if not any(style.pattern for style in styles):
-        return {}
-    return {"strokeDash": alt.StrokeDash("variant:N", scale=_by_pattern(styles, _DASHES), legend=None)}
+    """Dash patterns of lines, where there are more variants than colours; else nothing."""
+    return _patterns(styles, "strokeDash", alt.StrokeDash, _DASHES)
 
 
 def shapes(styles: Sequence[Style]) -> dict[str, Any]:
-    """The same of points."""
+    """The shapes of points in the same case."""
+    return _patterns(styles, "shape", alt.Shape, SHAPES)
+
+
+def _patterns(styles: Sequence[Style], name: str, channel: Any, kinds: Sequence[Any]) -> dict[str, Any]:
     if not any(style.pattern for style in styles):
         return {}
-    return {"shape": alt.Shape("variant:N", scale=_by_pattern(styles, SHAPES), legend=None)}
-
-
-def _by_pattern(styles: Sequence[Style], kinds: Sequence[Any]) -> alt.Scale:
     names = [style.name for style in styles]
-    return alt.Scale(domain=names, range=[kinds[style.pattern % len(kinds)] for style in styles])
+    scale = alt.Scale(domain=names, range=[kinds[style.pattern % len(kinds)] for style in styles])
+    return {name: channel("variant:N", scale=scale, legend=None)}
 
 
 def direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:

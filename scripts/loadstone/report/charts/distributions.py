@@ -1,6 +1,7 @@
 """Charts over all requests of a variant at a load: latency against time and load, and the whole distribution."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -124,12 +125,7 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
     The axis has nines at equal distances. Rows: variant, label, share (%), value, text, requests, runs; in `RUNS` the
     same of single runs: variant, series, share, value, run.
     """
-    nines = alt.X(
-        "beyond:Q",
-        title="Requests that took at most so long",
-        scale=alt.Scale(type="log", nice=False, domainMin=1),
-        axis=alt.Axis(values=_NINES, labelExpr="format(100 - 100 / datum.value, '.6~r') + ' %'", grid=True),
-    )
+    nines = _nines("Requests that took at most so long", _NINES, "format({}, '.6~r') + ' %'", grid=True)
     latency = latency_y(unit)
     pooled = alt.Chart(ROWS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
     single = alt.Chart(RUNS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
@@ -150,4 +146,38 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
         height=HEIGHT,
         x="fixed",
         y="latency",
+    )
+
+
+def percentile_curves(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+    """Latency by percentile, a line per run. The axis of percentiles has nines at equal distances.
+
+    Rows: variant, label, series (one run), beyond (1 / the share of requests that took longer), share (%), value.
+    """
+    nines = _nines("Percentile", [1, *_NINES], "'p' + format({}, '.6~r')")
+    base = alt.Chart(ROWS).encode(x=nines, color=colour(styles), detail="series:N")
+    latency = latency_y(unit)
+    tooltip = tooltips(
+        label="Variant",
+        series="Run",
+        share="Share of requests (%)",
+        value=f"Latency at most ({unit.symbol})",
+    )
+    return layered(
+        base.mark_line(strokeWidth=2, interpolate="step-before").encode(y=latency, **dashes(styles)),
+        base.mark_point(filled=True, size=20, opacity=0.9).encode(y=latency, tooltip=tooltip, **shapes(styles)),
+        *direct_labels(styles),
+        height=HEIGHT,
+        x="fixed",
+        y="latency",
+    )
+
+
+def _nines(title: str, values: list[int], label: str, **axis: Any) -> alt.X:
+    """The axis of percentiles; the percentile is put into the expression `label`."""
+    return alt.X(
+        "beyond:Q",
+        title=title,
+        scale=alt.Scale(type="log", nice=False, domainMin=1),
+        axis=alt.Axis(values=values, labelExpr=label.format("100 - 100 / datum.value"), **axis),
     )
