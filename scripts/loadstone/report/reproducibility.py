@@ -141,8 +141,8 @@ def write_page_crate(page: Path, about: About, evidence: Evidence) -> list[Path]
     rests_on = [_hashed(name, digest) for digest, name in evidence.inputs]
     rests_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in evidence.tables]
     software = [*_own_software(), *_collected_with(evidence.metadata)]
-    build = _build("Tables and page were built from raw results", software, page.name)
-    build["object"] = _references(rests_on)
+    what = "Tables and page were built from raw results"
+    build = _build(what, software, page.name, object=_references(rests_on))
     parts = [_file(path.relative_to(page.parent).as_posix(), path) for path in files]
     root = _root(about, parts) | {"isBasedOn": _references(rests_on)}
     _write_crate(crate_of(page), about, root, [*parts, *rests_on, *software, build])
@@ -164,12 +164,13 @@ def write_site_crate(reports: Path, about: About, pages: Iterable[str]) -> None:
     _write_crate(reports / CRATE, about, _root(about, parts), [*parts, *software, build])
 
 
-def _build(name: str, software: Iterable[Entity], result: str) -> Entity:
+def _build(name: str, software: Iterable[Entity], result: str, **used: Any) -> Entity:
     return {
         "@id": "#build",
         "@type": "CreateAction",
         "name": name,
         "instrument": _references(software),
+        **used,
         "result": {"@id": result},
     }
 
