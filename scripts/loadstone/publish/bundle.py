@@ -3,9 +3,9 @@
 In: a selection of an archive, its tables and its site (`select`, `gather`). Out: a zip file in the layout of BagIt
 (RFC 8493), so that other tools can check it too (`write`). The same content gives the same bytes anywhere: members are
 sorted, have no times and are not compressed (raw results and tables are already, and compressors differ between
-versions). What is not the same on every machine is not part of a bundle: the database ``loadstone.duckdb`` (DuckDB
-numbers its entries at random; it holds no figure, only views of the tables), folders of the tables whose names begin
-with a dot (what was read when, by mtimes) and ``progress.html`` (the progress of this machine's sweeps).
+versions). A bundle omits what differs between machines: the database ``loadstone.duckdb`` (DuckDB numbers its entries
+at random; it holds no figure, only views of the tables), folders of the tables whose names begin with a dot (records of
+what was read, by mtimes) and ``progress.html`` (the progress of this machine's sweeps).
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import os
 import platform
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
@@ -36,7 +36,7 @@ from loadstone.text import counted, megabytes
 FORMAT = 1  # of bundles; raised when an older Loadstone would misread a newer one
 PROVENANCE = "provenance.json"
 ARCHIVE, TABLES, SITE, CONFIG = "archive/", "tables/", "site/", "config/"
-# What people say about the archive. The rest of the configuration may hold credentials and is nobody's business.
+# What people declare about the archive. The rest of the configuration may hold credentials.
 CONFIGURATION = ("catalogue.yaml", "comparisons.yaml", "variants.yaml")
 LIBRARIES = ("diptest", "duckdb", "ijson", "msgspec", "numpy", "pyarrow", "ruptures", "scipy")
 _PROGRESS = next(entry.path for entry in site_layout.ENTRIES if entry.name == "progress")
@@ -45,7 +45,7 @@ _ALWAYS_IN_SITE = ("assets/", "methods.html")
 
 @dataclass(frozen=True)
 class Member:
-    """One file of a bundle: its name there and where its content is, on the disk or in memory."""
+    """One file of a bundle: its name there and its content, on the disk or in memory."""
 
     name: str
     content: Path | bytes
@@ -53,12 +53,25 @@ class Member:
 
 @dataclass(frozen=True)
 class BundleSelection:
-    """What a bundle is about. Unless `everything`: only these, without what lies above campaigns."""
+    """The contents of a bundle. Unless `everything`: only these, without the files above all campaigns."""
 
     campaigns: tuple[Campaign, ...]
     comparisons: tuple[str, ...]
     dumps: tuple[Dump, ...]
     everything: bool
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What made a bundle, and what is needed to make its tables again."""
+
+    format: int
+    tables: int
+    software: dict[str, str]
+    settings: dict[str, Any]
+    whole: bool
+    campaigns: Sequence[str] = ()
+    comparisons: Sequence[str] = ()
 
 
 def select(
@@ -67,9 +80,9 @@ def select(
     found: Sequence[Dump],
     declared: Mapping[str, Any],
 ) -> BundleSelection:
-    """What the configuration's ``bundle`` asks for: all, unless it names `campaigns` or `comparisons`.
+    """The contents that the configuration's ``bundle`` declares: all, unless it names `campaigns` or `comparisons`.
 
-    `comparisons` are those with campaigns in the archive; the campaigns of a chosen one come with it. Raises
+    `comparisons` are those with campaigns in the archive; the campaigns of a chosen one are included. Raises
     LoadstoneError for names that are not there.
     """
     names, ids = declared.get("campaigns"), declared.get("comparisons")
@@ -81,7 +94,7 @@ def select(
     if unknown:
         raise LoadstoneError(
             f"bundle in the configuration names what the archive does not hold: {', '.join(unknown)}; a "
-            "campaign is named app/host/timestamp, as its folders are"
+            "campaign is named app/host/timestamp, like its folders"
         )
     chosen = {by_name[name] for name in names or ()} | {each for name in ids or () for each in comparisons[name]}
     owned = tuple(dump for dump in found if dump.campaign in chosen)
@@ -91,75 +104,63 @@ def select(
 def gather(
     selection: BundleSelection, archive: Path, tables: Path, reports: Path, settings: Mapping[str, Any]
 ) -> list[Member]:
-    """Everything of a bundle, sorted by name. `settings`: what tables depend on besides `CONFIGURATION`."""
+    """All files of a bundle, sorted by name. `settings`: what tables depend on besides `CONFIGURATION`."""
     found = [*_raw(selection, archive), *_tables(selection, tables), *_site(selection, reports)]
     for name in CONFIGURATION:
         path = Path("config") / name
         if path.is_file():
             found.append(Member(f"{CONFIG}{name}", path))
-    found.append(Member(PROVENANCE, as_json(provenance(selection, settings))))
+    provenance = Provenance(
+        format=FORMAT,
+        tables=VERSION,
+        software=software(),
+        settings={name: settings[name] for name in SETTINGS},
+        whole=selection.everything,
+        campaigns=sorted(layout.text(str(campaign)) for campaign in selection.campaigns),
+        comparisons=sorted(selection.comparisons),
+    )
+    found.append(Member(PROVENANCE, as_json(asdict(provenance))))
     return sorted(found, key=lambda member: member.name)
 
 
-def provenance(selection: BundleSelection, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What made a bundle, and what it takes to make its tables again."""
-    return {
-        "format": FORMAT,
-        "tables": VERSION,
-        "software": software(),
-        "settings": {name: settings[name] for name in SETTINGS},
-        "whole": selection.everything,
-        "campaigns": sorted(layout.text(str(campaign)) for campaign in selection.campaigns),
-        "comparisons": sorted(selection.comparisons),
-    }
-
-
 def software() -> dict[str, str]:
-    """What tables may depend on, by name; the site's own crate names what pages were made with."""
+    """Versions of what tables may depend on, by name; the site's own crate names what pages were made with."""
     python = ".".join(platform.python_version_tuple()[:2])
     own = {"loadstone": __version__, "python": python, "processor": platform.machine()}
     return own | {name: version(name) for name in LIBRARIES}
 
 
 def as_json(content: Any) -> bytes:
-    """The same content is the same bytes."""
+    """JSON that is the same to the byte for the same content."""
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _raw(selection: BundleSelection, archive: Path) -> Iterator[Member]:
-    folders = [campaign.path for campaign in selection.campaigns]
+    campaigns = set(map(str, selection.campaigns))
     sources = {dump.source for dump in selection.dumps}
     for path in verify.files(archive):
-        if (
-            selection.everything
-            or path in sources
-            or any((archive / path).is_relative_to(folder) for folder in folders)
-        ):
-            # Every part can be decoded (`archive.decode`), so no two meet.
+        campaign = "/".join(path.split("/")[:3])
+        if selection.everything or path in sources or campaign in campaigns:
+            # Every part can be decoded (`archive.decode`), so no two names are the same.
             yield Member(ARCHIVE + "/".join(map(encode, path.split("/"))), archive / path)
 
 
 def _tables(selection: BundleSelection, tables: Path) -> Iterator[Member]:
-    for path in table_files(tables) if selection.everything else _of_selection(selection, tables):
-        yield Member(TABLES + path.relative_to(tables).as_posix(), path)
+    partitions = {layout.partition(Path(), "", campaign).parts for campaign in selection.campaigns}
+    compared = {
+        layout.comparison_file(tables, comparison, table) for comparison in selection.comparisons for table in COMPARED
+    }
+    for path in table_files(tables):
+        name = path.relative_to(tables)
+        if selection.everything or name.parts[1:-1] in partitions or path in compared:
+            yield Member(TABLES + name.as_posix(), path)
 
 
 def table_files(tables: Path) -> Iterator[Path]:
-    """The files below the tables' folder that are the same wherever they are made."""
+    """The files below the tables' folder that are the same on every machine."""
     for path in tables.rglob("*.parquet"):
         if not any(part.startswith(".") for part in path.relative_to(tables).parts):
             yield path
-
-
-def _of_selection(selection: BundleSelection, tables: Path) -> Iterator[Path]:
-    names = sorted(entry.name for entry in tables.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    for table in names:
-        for campaign in selection.campaigns:
-            folder = layout.partition(tables, table, campaign)
-            yield from (path for path in folder.glob("*.parquet") if not path.name.startswith("."))
-    for comparison in selection.comparisons:
-        files = (layout.comparison_file(tables, comparison, table) for table in COMPARED)
-        yield from filter(Path.is_file, files)
 
 
 def _site(selection: BundleSelection, reports: Path) -> Iterator[Member]:
@@ -174,7 +175,7 @@ def _site(selection: BundleSelection, reports: Path) -> Iterator[Member]:
 
 
 def _is_of(name: str, pages: Collection[str]) -> bool:
-    """Whether a file is a page, lies in its folder or beside it under its name."""
+    """Whether a file is a page, is in its folder or is next to it under its name."""
     parts = name.split("/")
     if len(parts) < 2:
         return False
@@ -182,12 +183,12 @@ def _is_of(name: str, pages: Collection[str]) -> bool:
     return own in pages or any(own.startswith(f"{page}{end}") for page in pages for end in (".html", ".sha256", "-ro"))
 
 
-FOLDER = "loadstone-bundle/"  # all that a bundle holds is in it, whatever its file is called
+FOLDER = "loadstone-bundle/"  # all members of a bundle are in it, whatever the name of the file
 DATA = "data/"
 DECLARATION, INFO = "bagit.txt", "bag-info.txt"
 MANIFEST, TAG_MANIFEST = "manifest-sha256.txt", "tagmanifest-sha256.txt"
 _BAGIT = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file knows
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can hold
 _CHUNK = 1 << 20
 _NAME_AT = 30  # of the first member's name in a zip file
 
@@ -195,14 +196,14 @@ Log = Callable[[str], None]
 
 
 def write(path: Path, members: Iterable[Member]) -> str:
-    """Write a bundle; it appears complete or not at all. Replaces a former bundle and nothing else.
+    """Write a bundle; it appears complete or not at all. Replaces an older bundle and nothing else.
 
     Returns a summary in one line: how many files, how large, and the SHA-256 of the bundle.
 
     Memory does not grow with the size of files. Raises LoadstoneError when it can't be written, `path` is another
-    file, or a file changed meanwhile.
+    file, or a file changed in the meantime.
     """
-    temporary = path.with_name(f".{path.name}.part")  # one name, so that what a killed command left is used again
+    temporary = path.with_name(f".{path.name}.part")  # always the same, so that the file of a killed command is reused
     try:
         if path.exists() and not is_bundle(path):
             raise LoadstoneError(f"{path} exists and is not a bundle; choose another file or remove it")
@@ -221,7 +222,7 @@ def write(path: Path, members: Iterable[Member]) -> str:
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file begins as bundles do."""
+    """Whether a file begins as every bundle does."""
     first = f"{FOLDER}{DECLARATION}".encode()
     try:
         with path.open("rb") as file:
@@ -252,7 +253,7 @@ def manifest(sums: dict[str, str]) -> bytes:
 
 
 def escaped(name: str) -> str:
-    """A name as a manifest has it."""
+    """A name as manifests write it."""
     return name.replace("%", "%25").replace("\n", "%0A").replace("\r", "%0D")
 
 
@@ -262,7 +263,7 @@ def unescaped(name: str) -> str:
 
 
 def _add(bundle: zipfile.ZipFile, name: str, content: Path | bytes) -> tuple[str, int]:
-    """One member; its SHA-256 and size."""
+    """Add one member; returns its SHA-256 and size."""
     info = zipfile.ZipInfo(FOLDER + name, _EPOCH)
     info.create_system = 3  # Unix, wherever it is written
     info.external_attr = 0o100644 << 16

@@ -1,8 +1,8 @@
 """Verifies a bundle: is it complete and unaltered, and do its tables follow from its raw results?
 
-Nothing in it is trusted: it may come from anybody. Names, kinds and sizes are checked before anything is read, every
-byte is hashed before anything is unpacked, and only files that the manifest lists are ever written, below a folder of
-their own. Then its tables are rebuilt from its raw results and compared to the byte.
+Nothing in it is trusted: it may come from anybody. Names, types and sizes are checked before anything is read, every
+byte is hashed before anything is unpacked, and only files that the manifest lists are written, below a folder of their
+own. Then its tables are rebuilt from its raw results and compared to the byte.
 """
 
 import hashlib
@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from loadstone.archive import decode
 from loadstone.archive.durable import sha256_of
@@ -36,6 +37,7 @@ from loadstone.publish.bundle import (
     PROVENANCE,
     TABLES,
     TAG_MANIFEST,
+    Provenance,
     software,
     table_files,
     unescaped,
@@ -62,11 +64,11 @@ class VerifiedBundle:
     path: Path
     sums: Mapping[str, str]
     size: int
-    provenance: Mapping[str, Any]
+    provenance: Provenance
 
 
 def check(path: Path) -> VerifiedBundle:
-    """Read a bundle to its last byte. Raises LoadstoneError that names what is wrong with it."""
+    """Read all of a bundle. Raises LoadstoneError that names what is wrong with it."""
     with _opened(path) as bundle:
         infos = {info.filename.removeprefix(FOLDER): info for info in bundle.infolist()}
         if missing := {*_TAGS, TAG_MANIFEST} - infos.keys():
@@ -75,7 +77,7 @@ def check(path: Path) -> VerifiedBundle:
         if set(tags) != set(_TAGS):
             raise LoadstoneError(f"{path} is not a complete bundle: {TAG_MANIFEST} does not list {', '.join(_TAGS)}")
         sums = tags | _manifest(path, bundle, MANIFEST)
-        _refuse(path, "does not hold exactly the files that its manifests list", _unnamed(sums, infos))
+        _refuse(path, "does not hold exactly the files that its manifests list", _differing_names(sums, infos))
         _refuse(path, "was altered", [name for name in sums if _sha256(bundle, infos[name]) != sums[name]])
         provenance = _provenance(path, _text(path, bundle, f"{DATA}{PROVENANCE}"))
         size = sum(info.file_size for info in infos.values())
@@ -84,7 +86,7 @@ def check(path: Path) -> VerifiedBundle:
 
 
 def unpack(checked: VerifiedBundle, folder: Path) -> None:
-    """Write raw results (``archive``) and what people say of them (``config``) below `folder`, which is empty.
+    """Write raw results (``archive``) and declarations about them (``config``) below `folder`, which is empty.
 
     Raises LoadstoneError when that fails or the bundle has changed since it was checked.
     """
@@ -105,7 +107,7 @@ def unpack(checked: VerifiedBundle, folder: Path) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The zip file, once its members are known to be harmless."""
+    """The zip file, after the check that its members are harmless."""
     try:
         with zipfile.ZipFile(path) as bundle:
             _check_members(path, bundle.infolist())
@@ -133,7 +135,7 @@ def _check_members(path: Path, infos: list[zipfile.ZipInfo]) -> None:
 
 
 def _fault(info: zipfile.ZipInfo) -> str:
-    """What is wrong with a member by what the zip file says of it."""
+    """What is wrong with a member, by its entry in the list of members; empty if nothing is."""
     parts = info.filename.split("/")
     mode = info.external_attr >> 16
     if not info.filename.startswith(FOLDER) or "\\" in info.filename or info.filename != info.orig_filename:
@@ -147,7 +149,7 @@ def _fault(info: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _unnamed(sums: Mapping[str, str], infos: Mapping[str, object]) -> list[str]:
+def _differing_names(sums: Mapping[str, str], infos: Mapping[str, object]) -> list[str]:
     missing = [f"{name} is missing" for name in sums.keys() - infos.keys()]
     return sorted(missing + [f"{name} is not in a manifest" for name in infos.keys() - sums.keys() - {TAG_MANIFEST}])
 
@@ -180,19 +182,15 @@ def _manifest(path: Path, bundle: zipfile.ZipFile, name: str) -> dict[str, str]:
     return found
 
 
-def _provenance(path: Path, text: str) -> Mapping[str, Any]:
+def _provenance(path: Path, text: str) -> Provenance:
     try:
-        found = json.loads(text)
-        is_known = found["format"] == FORMAT
-        settings, software = found["settings"], found["software"]
-        is_valid = isinstance(settings, dict) and all(isinstance(each, str) for each in software.values())
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        found = msgspec.json.decode(text, type=Provenance)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         raise LoadstoneError(f"{path}: {PROVENANCE} does not say how the bundle was made") from None
-    if not is_known or not is_valid:
-        raise LoadstoneError(
-            f"{path} was made by another version of Loadstone ({printable(str(software)[:200])}); use that"
-        )
-    return dict(found)
+    if found.format != FORMAT:
+        made_by = printable(str(found.software)[:200])
+        raise LoadstoneError(f"{path} was made by another version of Loadstone ({made_by}); use that version")
+    return found
 
 
 def _sha256(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
@@ -205,12 +203,12 @@ def _sha256(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
 
 
 def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) -> None:
-    """Check all of a bundle that can be checked here, in a folder below `tables` that is removed afterwards.
+    """Check everything of a bundle that can be checked here, in a folder below `tables` that is removed afterwards.
 
     `command` builds the tables of a folder with a ``config/config.yaml`` when that folder is its last argument.
 
-    Raises LoadstoneError when the bundle is damaged, altered or hostile, or its tables are not what its raw results
-    give. Tables built by other versions of programs can't be told from altered ones; the log says so.
+    Raises LoadstoneError when the bundle is damaged, altered or hostile, or its tables do not follow from its raw
+    results. Tables built by other versions of programs look like altered ones; the log says so.
     """
     checked = check(path)
     log(f"{path}: {counted(len(checked.sums), 'file')}, {megabytes(checked.size)}, all match the manifest")
@@ -218,15 +216,15 @@ def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) ->
     with tempfile.TemporaryDirectory(dir=tables, prefix=".verified-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
         unpack(checked, folder)
-        wrong = _against_own_checksums(folder, log)
+        wrong = _checksum_faults(folder, log)
         _configure(folder, checked)
-        made = ask([*command, str(folder)])
-        if made.returncode:
-            said = made.stderr.decode(errors="replace")[-_LONGEST_TEXT:]
-            raise LoadstoneError(f"the tables cannot be rebuilt:\n{said}")
+        built = ask([*command, str(folder)])
+        if built.returncode:
+            output = built.stderr.decode(errors="replace")[-_LONGEST_TEXT:]
+            raise LoadstoneError(f"the tables cannot be rebuilt:\n{output}")
         differing = _differing(checked, folder / "tables")
     tables_there = sum(name.startswith(TABLES) for name in checked.sums)
-    other = _other_software(checked.provenance["software"], checked.provenance.get("tables"))
+    other = _other_software(checked.provenance)
     if not differing:
         log(f"{counted(tables_there, 'table file')} rebuilt from the raw results, all byte-identical")
     elif other:
@@ -240,8 +238,8 @@ def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) ->
     log(f"{path} is valid{unknown if differing else ''}")
 
 
-def _against_own_checksums(folder: Path, log: Log) -> list[str]:
-    """Raw results against the checksums that were written when they were collected: a line per fault."""
+def _checksum_faults(folder: Path, log: Log) -> list[str]:
+    """Compare raw results with the checksums that were written when they were collected: a line per fault."""
     if not (folder / "archive").is_dir():
         return ["it holds no raw results"]
     found = verify.verify(folder / "archive", folder / "tables", lambda _: None)
@@ -250,33 +248,33 @@ def _against_own_checksums(folder: Path, log: Log) -> list[str]:
 
 
 def _configure(folder: Path, checked: VerifiedBundle) -> None:
-    """Write the configuration with which its tables were built; JSON is YAML too."""
+    """Write the configuration with which the tables were built; JSON is YAML too."""
     places = {"archive": "archive", "tables": "tables", "reports": "reports", "host": "verified"}
     (folder / "config").mkdir(exist_ok=True)
-    settings = checked.provenance["settings"]
+    settings = checked.provenance.settings
     content = {name: settings[name] for name in SETTINGS if name in settings} | places
     (folder / "config/config.yaml").write_text(json.dumps(content))
 
 
 def _differing(checked: VerifiedBundle, tables: Path) -> list[str]:
     """Differences between the rebuilt tables and those of the bundle, a line each."""
-    again = {TABLES + path.relative_to(tables).as_posix(): path for path in table_files(tables)}
+    rebuilt = {TABLES + path.relative_to(tables).as_posix(): path for path in table_files(tables)}
     faults = []
     for name in sorted(name for name in checked.sums if name.startswith(TABLES)):
-        if name not in again:
+        if name not in rebuilt:
             faults.append(f"{name} is missing")
-        elif sha256_of(again[name]) != checked.sums[name]:
+        elif sha256_of(rebuilt[name]) != checked.sums[name]:
             faults.append(f"{name} differs")
-    if checked.provenance.get("whole"):
-        faults += [f"{name} is missing in the bundle" for name in sorted(again.keys() - checked.sums.keys())]
+    if checked.provenance.whole:
+        faults += [f"{name} is missing in the bundle" for name in sorted(rebuilt.keys() - checked.sums.keys())]
     return faults
 
 
-def _other_software(named: Mapping[str, str], tables: object) -> str:
+def _other_software(made_by: Provenance) -> str:
     """The software that made a bundle where it differs from that here; empty if it is the same."""
-    here = software()
+    named, here = made_by.software, software()
     changed = sorted(name for name in named.keys() | here.keys() if named.get(name) != here.get(name))
     found = [f"{name} {named.get(name, 'unknown')} (here {here.get(name, 'none')})" for name in changed]
-    if tables != VERSION:
-        found.append(f"version {tables} of the tables (here {VERSION})")
+    if made_by.tables != VERSION:
+        found.append(f"version {made_by.tables} of the tables (here {VERSION})")
     return ", ".join(found)

@@ -187,6 +187,15 @@ def test_a_prefix_leaves_the_rest_of_a_branch_alone(tmp_path, reports) -> None:
     assert read_as_reader(below) == files_of(reports)
 
 
+def test_from_a_folder_below_the_repository_s_root(tmp_path, reports) -> None:
+    reader = BranchReader(tmp_path)
+    reader.declared["repository"] = reader.checkout / "below"
+    reader.declared["repository"].mkdir()
+    assert publish(reports, destination(reader), log=lambda _: None)
+    assert not publish(reports, destination(reader), log=lambda _: None)
+    assert read_as_reader(reader.files()) == files_of(reports)
+
+
 def test_another_machine_goes_on_where_the_first_left_off(tmp_path, reports) -> None:
     reader = BranchReader(tmp_path)
     publish(reports, destination(reader), log=lambda _: None)
