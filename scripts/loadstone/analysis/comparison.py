@@ -1,8 +1,8 @@
 """Tables of some campaigns -> the rows of one comparison and its fitted lines (`fits`). Reads no raw file.
 
-Two averages are those of the archive's former owners: ``vegeta-summaries`` (over runs, of what the tool reported of
-each) and ``all-raw-data`` (over all requests); the other columns are computed as for `cells`. A row whose runs are all
-that one cell counts takes these from there, so that only cells joined from several campaigns are computed anew.
+Two averages are those that older publications of this archive used: ``vegeta-summaries`` (over runs, of the figures
+that the tool reported) and ``all-raw-data`` (over all requests). The other columns are computed as for `cells`. Where a
+row's runs are exactly those of one cell, its figures are copied from there: only rows over several cells are computed.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from loadstone import sql
 from loadstone.analysis import conclusions, distributions, replicates, run_requests
 from loadstone.analysis.cache import Cache
 from loadstone.analysis.run_requests import Source
-from loadstone.analysis.scope import Settings, grouped, way
+from loadstone.analysis.scope import Settings, grouped, joined, run_key, way
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.config.comparisons import Comparison, Fit
 from loadstone.readers import load_generators
@@ -38,10 +38,10 @@ _ALL_RAW_DATA = ("n_runs", "mean_ns", "std_ns", "ok_mean_ns", "ok_std_ns")
 
 @dataclass(frozen=True)
 class Selection:
-    """The runs that a comparison is about, rows of ``comparison_runs.sql``.
+    """The runs of a comparison, rows of ``comparison_runs.sql``.
 
-    `valid` are those that its figures rest on, `excluded` those that are in no statistic, `not_compared` those that fit
-    one of its own patterns (each with its ``pattern``). Reasons in `refusals` forbid any figure.
+    Its figures are of the `valid` ones; `excluded` are in no statistic; `not_compared` match one of the comparison's
+    own patterns (each with its ``pattern``). If there are `refusals`, there are no figures.
     """
 
     valid: list[_Row] = field(default_factory=list)
@@ -51,9 +51,9 @@ class Selection:
 
     @property
     def doubted(self) -> list[_Row]:
-        """Those whose tool's own report contradicts itself or the run's requests, as their ``doubts`` say.
+        """Valid runs whose report contradicts itself or the run's requests, as their ``doubts`` say.
 
-        The method "vegeta-summaries" uses them, as it is the mean of what tools reported; the page says so.
+        The method "vegeta-summaries" includes them, since it is the mean of all reports; the page says so.
         """
         return [run for run in self.valid if run["doubts"]]
 
@@ -64,7 +64,7 @@ def compare(
     tables: Path,
     settings: Settings = Settings(),  # noqa: B008 - frozen
 ) -> Selection:
-    """Write the comparison's rows of table `comparisons` and all conclusions; say what they rest on.
+    """Write the comparison's rows of table `comparisons` and all conclusions; returns the runs that they are of.
 
     `campaigns` are those of its campaigns that are in the tables. Raises LoadstoneError when `tables` can't be written.
     """
@@ -75,7 +75,7 @@ def compare(
         valid = [] if selection.refusals else selection.valid
         cache = Cache(tables, layout.cache_file(tables, comparison.id))
         pooling = _Pooling(comparison, Source(connection, tables, cache), settings.confidence)
-        # One per row: the runs of a variant at a load that were measured in the same way, with its number.
+        # For each row its runs, of one variant at one rate and measured in one way, with the number of the row.
         series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(valid))]
         pooled = [pooling.of(runs) for runs in series]
         reported = pooling.reported(series)
@@ -120,7 +120,7 @@ def select(comparison: Comparison, connection: duckdb.DuckDBPyConnection) -> Sel
 
 
 def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
-    """Why such runs are not compared: what was measured in another way, or elsewhere, is never pooled unasked."""
+    """Why such runs are not compared: those of different hosts or ways of measuring are only pooled on request."""
     for column, what, allowance in (("host", "hosts", "hosts"), ("load_model", "load models", "load_models")):
         found = sorted({str(run[column]) for run in runs})
         if len(found) > 1 and allowance not in comparison.allow:
@@ -138,7 +138,7 @@ def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
 
 
 def _described(comparison: Comparison, runs: Sequence[_Row], excluded: Sequence[_Row]) -> _Row:
-    """What a row of `comparisons` is about."""
+    """The columns that identify a row of `comparisons`."""
     rate, variant = runs[0]["rate"], runs[0]["variant"]
     place = rate, variant, way(runs[0])
     return {
@@ -147,10 +147,7 @@ def _described(comparison: Comparison, runs: Sequence[_Row], excluded: Sequence[
         "timestamps": sorted({run["timestamp"] for run in runs}),
         "variant": variant,
         "rate": rate,
-        **{
-            name: ", ".join(sorted({str(run[name]) for run in runs}))
-            for name in ("host", "load_model", "generator", "evidence")
-        },
+        **{name: joined(runs, name) for name in ("host", "load_model", "generator", "evidence")},
         "resolution_ns": max((run["resolution_ns"] for run in runs if run["resolution_ns"]), default=None),
         "n_runs": len(runs),
         "n_excluded": sum((run["rate"], run["variant"], way(run)) == place for run in excluded),
@@ -167,7 +164,7 @@ class _Pooled:
 
 
 def _columns(found: _Pooled | None) -> _Row:
-    """The columns of `comparisons` that pooled requests tell: all-raw-data, and ours."""
+    """The columns of `comparisons` computed from requests: of the method all-raw-data, and as in `cells`."""
     if not found:
         return {"all_raw_data_n_runs": 0}
     figures = found.figures
@@ -177,7 +174,7 @@ def _columns(found: _Pooled | None) -> _Row:
 
 
 class _Pooling:
-    """What the tables of a comparison's campaigns hold of each of their cells, and what is computed anew."""
+    """The figures of a comparison's series: from the tables of its campaigns, or computed over several cells."""
 
     def __init__(self, comparison: Comparison, source: Source, confidence: float) -> None:
         self._comparison, self._source, self._confidence = comparison, source, confidence
@@ -191,11 +188,11 @@ class _Pooling:
         }
 
     def of(self, runs: Sequence[_Row]) -> _Pooled | None:
-        """Of the runs of one series; None where none of them has requests."""
+        """The figures of one series; None where none of its runs has requests."""
         raw = replicates.ordered([run for run in runs if run["evidence"] == "raw"])
         first, *others = {_cell(run) for run in runs}
         (cell,) = self._cells.get(first, [None]) if not others else [None]
-        # A cell counts every run that is not excluded and has requests; as many of them are the same.
+        # A cell has every run that has requests and is not excluded: if the numbers agree, so do the runs.
         if cell and cell["n_runs"] == len(raw):
             charts = {
                 table: [row | {"comparison": self._comparison.id} for row in known.get(first, ())]
@@ -222,7 +219,7 @@ class _Pooling:
         return {row.pop("series"): row for row in database.rows(connection, sql.load("comparison_summaries"))}
 
     def _derived(self) -> list[_Row]:
-        """What a summary would say of each run that has none, if the comparison allows that."""
+        """Summaries computed from the requests of runs that have none, if the comparison allows that."""
         if "evidence" not in self._comparison.allow:
             return []
         connection = self._source.connection
@@ -241,7 +238,7 @@ class _Pooling:
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The cell that a row of any table is about."""
+    """Identifies the cell of a row of any table."""
     return row["host"], row.get("timestamp") or row["timestamps"][0], row["variant"], row["rate"]
 
 
@@ -257,7 +254,7 @@ def _by_cell(rows: Iterable[_Row]) -> Mapping[tuple[Any, ...], list[_Row]]:
 
 @dataclass(frozen=True)
 class Point:
-    """One run: what it was measured at and what was found, in the fit's unit, and what that rests on."""
+    """One run: its `x`, its figure `y` in the fit's unit, and the evidence for that."""
 
     x: float
     y: float
@@ -269,7 +266,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fit with its points. Without a `line` there is a `problem`; `n_left_out` runs have no number for x, or no y."""
+    """A fit with its points. Without a `line` there is a `problem`; `n_left_out` runs have no x or no y."""
 
     fit: Fit
     points: Sequence[Point]
@@ -280,10 +277,9 @@ class Fitted:
 
 def fit_all(
     comparison: Comparison, valid: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float
-) -> Iterator[Fitted]:
-    """Every fit that the comparison asks for, over its valid runs (`valid`); `confidence` is that of intervals."""
-    for fit in comparison.fits:
-        yield _fitted(fit, valid, connection, confidence)
+) -> list[Fitted]:
+    """All fits of the comparison over its `valid` runs; `confidence` is that of intervals."""
+    return [_fitted(fit, valid, connection, confidence) for fit in comparison.fits]
 
 
 def fit_rows(comparison: Comparison, fitted: Iterable[Fitted]) -> list[_Row]:
@@ -314,24 +310,18 @@ def _fitted(fit: Fit, valid: Sequence[_Row], connection: duckdb.DuckDBPyConnecti
     if not valid:
         return Fitted(fit, [], 0, None, "there is no valid run")
     connection.register("valid_runs", pa.table({name: [run[name] for run in valid] for name in _RUN}))
-    query = sql.load("comparison_points")
-    found = connection.sql(query, params={"of": fit.of, "name": fit.name or ""}).to_arrow_table().to_pylist()
-    by_run = {_key(run): run for run in valid}
+    by_run = {run_key(run): run for run in valid}
     scale = 1e-6 if fit.unit == "ms" else 1.0
     points, used = [], []
-    for row in found:
-        x = _x(fit, by_run[_key(row)])
-        if x is not None:
-            used.append(by_run[_key(row)])
+    for row in database.rows(connection, sql.load("comparison_points"), of=fit.of, name=fit.name or ""):
+        run = by_run[run_key(row)]
+        if (x := _x(fit, run)) is not None:
+            used.append(run)
             points.append(Point(x, row["value"] * scale, row["variant"], row["rate"], row["run"], row["evidence"]))
     line, problem = None, _problem(fit, points, used)
     if problem is None:
         line = lines.line([point.x for point in points], [point.y for point in points], confidence)
     return Fitted(fit, points, len(valid) - len(points), line, problem)
-
-
-def _key(run: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(run[name] for name in _RUN if name != "app")
 
 
 def _x(fit: Fit, run: Mapping[str, Any]) -> float | None:
@@ -347,7 +337,7 @@ def _x(fit: Fit, run: Mapping[str, Any]) -> float | None:
 
 
 def _problem(fit: Fit, points: Sequence[Point], used: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why there is no line. Runs measured in different ways never share one."""
+    """Why there is no line, which is never over runs measured in different ways."""
     models = sorted({str(run["load_model"]) for run in used})
     tools = sorted({str(run["generator"]) for run in used})
     if len(models) > 1:
@@ -356,7 +346,7 @@ def _problem(fit: Fit, points: Sequence[Point], used: Sequence[Mapping[str, Any]
         return f"its runs are of different load generators ({', '.join(tools)}), whose latencies are not comparable"
     if len(points) < lines.LEAST_POINTS:
         have = "1 run has" if len(points) == 1 else f"{len(points)} runs have"
-        return f"{have} both a number for {fit.x} and this figure; it takes {lines.LEAST_POINTS}"
+        return f"{have} both a number for {fit.x} and this figure; at least {lines.LEAST_POINTS} are needed"
     if len({point.x for point in points}) == 1:
         return f"all runs have the same {fit.x}"
     return None

@@ -1,13 +1,13 @@
-"""Table `effects`: every variant against the baseline, per rate and statistic, with a verdict. Reads no request.
+"""Table `effects`: every variant relative to the baseline, per rate and statistic, with a verdict. Reads no request.
 
-By how much runs differ, cells of one statistic tell together (`analysis/scope.py`). A verdict is corrected for all
-figures of the scope that carry one: p values are adjusted by Hommel's method, those of differences among themselves and
-those of equivalence among themselves. The intervals are each for itself.
+Standard errors are pooled over the cells of one statistic (`analysis/scope.py`). Verdicts are corrected for all figures
+of the scope that have one: p values are adjusted by Hommel's method, those of differences and those of equivalence
+separately. Intervals are not adjusted.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ _ASSUMED_SPREAD = 0.05
 
 @dataclass(frozen=True)
 class _Compared:
-    """One figure of a variant relative to the baseline's; `why` says what is missing of it. p values are adjusted."""
+    """One figure of a variant relative to the baseline's; `why` says what is missing. P values are adjusted."""
 
     rate: float
     statistic: str
@@ -45,12 +45,12 @@ class _Compared:
 
     @property
     def least_runs(self) -> int:
-        """Runs of the side with fewer."""
+        """The number of runs of the variant with fewer."""
         return min(len(each.runs) for each in (self.baseline, self.other))
 
     @property
     def one_run(self) -> list[str]:
-        """The variants that have one run only."""
+        """The variants that have only one run."""
         return [each.variant for each in (self.baseline, self.other) if len(each.runs) == 1]
 
 
@@ -58,8 +58,8 @@ class _Compared:
 class _Page:
     """What all figures of a scope have in common.
 
-    `alpha_different` and `alpha_equivalent` are what a test may err by to give a verdict beside all others as they are;
-    `spreads` is by how much pairs of single runs typically differ, by statistic, on the scale of logarithms.
+    `alpha_different` and `alpha_equivalent` are the levels at which one more test would give a verdict if all others
+    stay as they are. `spreads` says by how much pairs of single runs typically differ, by statistic, as logarithms.
     """
 
     margin: float
@@ -91,30 +91,28 @@ def _compare(scope: Scope) -> Iterator[_Compared]:
             if other is not baseline:
                 for statistic in STATISTICS:
                     contrast = known.get(place.key(baseline.variant, name, statistic))
-                    yield _one(_Compared(place.rate, statistic, baseline, other, (None, None), contrast))
+                    (before, missing), (after, other_missing) = (figure(each, statistic) for each in (baseline, other))
+                    found = _Compared(place.rate, statistic, baseline, other, (before, after), contrast)
+                    yield replace(found, why=missing or other_missing or _why_not_compared(found))
 
 
-def _one(compared: _Compared) -> _Compared:
+def _why_not_compared(compared: _Compared) -> Reason | None:
+    """Why two figures that are known can't be compared."""
     baseline, other, statistic = compared.baseline, compared.other, compared.statistic
-    values, missing = zip(*(figure(each, statistic) for each in (baseline, other)), strict=True)
-    found = replace(compared, values=(values[0], values[1]))
-    if why := missing[0] or missing[1]:
-        return replace(found, why=why)
     if baseline.evidence != other.evidence:
-        return replace(found, why=Reason(reasons.EVIDENCE_DIFFERS))
-    if statistic == ERRORS and values in ((0, 0), (1, 1)):
-        return replace(found, why=Reason(reasons.ONLY_FAILURES if values[0] else reasons.NO_FAILURES))
+        return Reason(reasons.EVIDENCE_DIFFERS)
+    if statistic == ERRORS and compared.values in ((0, 0), (1, 1)):
+        return Reason(reasons.ONLY_FAILURES if compared.values[0] else reasons.NO_FAILURES)
     if compared.contrast or compared.one_run:
-        return found
-    why = _below_resolution(found) if _is_finer(found) else incomparable(statistic, (baseline, other))
-    return replace(found, why=why)
+        return None
+    return _below_resolution(compared) if _is_finer(compared) else incomparable(statistic, (baseline, other))
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
 
 
 def _tested(compared: Sequence[_Compared], margin: float) -> list[_Compared]:
-    """The same with p values, adjusted over all that have one."""
+    """The same figures with p values, adjusted over all that have one."""
     known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
     ratios = {number: each for number, each in known.items() if _may_be_equivalent(compared[number], each)}
     different = contrasts.hommel([each.p_different() for each in known.values()])
@@ -130,14 +128,16 @@ def _page(compared: Sequence[_Compared], scope: Scope) -> _Page:
     alpha = 1 - scope.confidence
     found = [(each, each.contrast) for each in compared if each.contrast]
     known = [(each.statistic, contrast) for each, contrast in found if not contrast.open_side]
-    # Figures of one run would be tested too if they had more of them.
+    # Figures of one run would be tested too if there were more runs.
     planned = sum(None not in each.values and not each.why for each in compared if not each.contrast)
     different = contrasts.max_true_nulls([contrast.p_different() for _, contrast in found], alpha)
     ratios = [contrast.p_equivalent(scope.margin) for each, contrast in found if _may_be_equivalent(each, contrast)]
     equivalent = contrasts.max_true_nulls(ratios, alpha)
-    by_statistic = groupby(sorted((name, contrast.scaled.one_run) for name, contrast in known), lambda pair: pair[0])
-    spreads = {name: float(np.median([spread for _, spread in group])) for name, group in by_statistic}
-    return _Page(scope.margin, alpha, alpha / (different + planned), alpha / (equivalent + planned), spreads)
+    spreads = defaultdict(list)
+    for name, contrast in known:
+        spreads[name].append(contrast.scaled.one_run)
+    medians = {name: float(np.median(values)) for name, values in spreads.items()}
+    return _Page(scope.margin, alpha, alpha / (different + planned), alpha / (equivalent + planned), medians)
 
 
 def _may_be_equivalent(compared: _Compared, contrast: Contrast) -> bool:
@@ -145,7 +145,7 @@ def _may_be_equivalent(compared: _Compared, contrast: Contrast) -> bool:
 
 
 def _concluded(compared: _Compared, page: _Page) -> _Row:
-    """Verdict, why, p values and, where nothing can be told, the runs that it would take."""
+    """Verdict, reasons, p values and, where it is inconclusive, the runs needed."""
     p_values = {"p_adjusted": compared.p_different, "p_equivalent_adjusted": compared.p_equivalent}
     if compared.contrast and compared.contrast.open_side:
         return p_values | _of_timeouts(compared, compared.contrast, page)
@@ -178,7 +178,7 @@ def _of_runs(compared: _Compared, contrast: Contrast, page: _Page) -> _Row:
 
 
 def _of_timeouts(compared: _Compared, contrast: Contrast, page: _Page) -> _Row:
-    """The verdict where one figure falls among requests that timed out: it may be longer than another, nothing else."""
+    """The verdict where one figure falls among requests that timed out: the only one possible is that it is longer."""
     why, longer = compared.why, contrast.effect * contrast.open_side > 0
     if not longer or (compared.p_different or 0) > page.alpha:
         return _verdict(INCONCLUSIVE, why)
@@ -188,23 +188,24 @@ def _of_timeouts(compared: _Compared, contrast: Contrast, page: _Page) -> _Row:
 
 
 def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float) -> int | None:
-    """For whichever verdict takes fewer."""
-    contrast = compared.contrast
-    options: dict[str, Any] = {
-        "paired": contrast is not None and contrast.n_pairs is not None,
-        "pooled_freedom": contrast.pooled_freedom if contrast else 0.0,
-        "rounding": contrast.rounding[1] if contrast else 0.0,
-    }
+    """For the verdict that needs fewer runs."""
+    options: dict[str, Any] = {"paired": False}
+    if contrast := compared.contrast:
+        options = {
+            "paired": contrast.n_pairs is not None,
+            "pooled_freedom": contrast.pooled_freedom,
+            "rounding": contrast.rounding[1],
+        }
     found = [contrasts.runs_needed(effect, spread, page.alpha_different, **options)]
     if compared.statistic != ERRORS:
         found.append(contrasts.runs_needed(effect, spread, page.alpha_equivalent, page.margin, **options))
     fewest = min((runs for runs in found if runs is not None), default=None)
-    # The runs that are there did not tell it, whatever the theory for equal spreads and fine clocks says.
+    # The present runs were not enough, whatever the theory for equal spreads and fine clocks says.
     return fewest and max(fewest, compared.least_runs + 1)
 
 
 def _of_one_run(compared: _Compared, page: _Page) -> _Row:
-    """What it would take where one run leaves unknown how much runs differ."""
+    """Inconclusive, since with one run the variation between runs is unknown; with the runs needed."""
     statistic, (before, after) = compared.statistic, compared.values
     variant = None if len(compared.one_run) == 2 else compared.one_run[0]
     if statistic == ERRORS or not before or not after:
@@ -218,7 +219,7 @@ def _of_one_run(compared: _Compared, page: _Page) -> _Row:
 
 
 def _is_finer(compared: _Compared) -> bool:
-    """Whether the figures differ by less than the tool's clock shows: more runs do not tell that apart."""
+    """Whether the figures differ by less than a step of the tool's clock, which more runs don't change."""
     before, after = compared.values
     if before is None or after is None or compared.statistic == ERRORS or _step(compared) < COARSE_NS:
         return False
@@ -237,7 +238,7 @@ def _step(compared: _Compared) -> float:
 
 
 def _described(compared: _Compared) -> _Row:
-    """What was compared, and how far apart it is."""
+    """The columns that identify a row, and the difference."""
     baseline, other = compared.baseline, compared.other
     before, after = compared.values
     row: _Row = {

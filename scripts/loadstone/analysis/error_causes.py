@@ -1,11 +1,11 @@
-"""Why requests failed, by code, text and answer: table `error_causes`. The one list of causes.
+"""Why requests failed, by code, text and responder: table `error_causes`. All causes are listed here.
 
-`side` says where to look first: at the ``client`` (the load generator and its machine), at the ``server`` (all that is
-attacked), at a ``proxy`` before the service, or ``unknown``. A cause is recognised only by texts that its tool is known
-to write: Go's standard library (vegeta, hey and, in its own words, k6: lib/netext/httpext/error_codes.go
-of v1.8.1) and Node.js (Artillery). Go says "while awaiting headers" too while it still connects, so that such a
-timeout has no side. An HTTP status is the proxy's or the service's only where the answer said so
-(`requests.answered_by`); the rest is listed as it is.
+`side` says where to look first: at the ``client`` (the load generator and its machine), at the ``server`` (everything
+that is attacked), at a ``proxy`` before the service, or ``unknown``. Causes are recognised by texts that are known to
+come from Go's standard library (vegeta, hey; k6 has its own texts: lib/netext/httpext/error_codes.go of v1.8.1) and
+from Node.js (Artillery). Go writes "while awaiting headers" also while it connects, so the side of such a timeout is
+unknown. An HTTP status is attributed to proxy or service only where the response says so (`requests.answered_by`).
+Texts that match no cause are listed as they are.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from loadstone.tables import database, schema
 
 CLIENT, SERVER, PROXY, UNKNOWN = "client", "server", "proxy", "unknown"
 
-# How many different causes and texts of a run and stream are listed; the rest is summed up by cause.
+# How many different texts of a run and stream are listed; the others are summed up by cause.
 MOST_TEXTS = 40
 _NO_ANSWER = (0, 1)  # the code of a request without a complete answer: from, below
 _LAST = 1 << 31
@@ -33,9 +33,10 @@ _LAST = 1 << 31
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause, and how it is recognised: a code from `codes` (first, below), any of `texts`, who answered.
+    """A cause, and how it is recognised: a code in the range `codes` (first, below), any of `texts`, who answered.
 
-    Texts are patterns of SQL's LIKE, with ``|`` between them; without `answered_by`, anybody. `words` are for readers.
+    `texts` are patterns of SQL's LIKE, separated by ``|``. Without `answered_by` it does not matter who answered.
+    `words` are for readers.
     """
 
     cause: str
@@ -146,8 +147,8 @@ CAUSES = (
 )
 BY_NAME = {each.cause: each for each in CAUSES}
 
-# Resources that the load generator ran out of; the share of a run's requests from which that limited the run: p99
-# may then be of requests that were never sent.
+# Causes by which the load generator ran out of a resource, and the share of requests from which that limits a run: its
+# p99 may then be that of requests that were never sent.
 EXHAUSTED = ("file_descriptors", "ports", "buffers")
 EXHAUSTED_SHARE = 0.01
 
@@ -156,23 +157,23 @@ def rows(source: Source, facts: Sequence[dict[str, Any]]) -> Iterator[dict[str, 
     """Rows of `error_causes` for the runs of a campaign (rows of `facts`), excluded ones too."""
     patterns = _patterns()
     source.connection.register("patterns", patterns)
-    for file, runs in sorted(run_requests.by_file(facts), key=lambda each: each[0]):
+    for file, runs in sorted(run_requests.by_file(facts).items()):
         key = {name: runs[0][name] for name in (*schema.CELL_KEY, "variant_dir")}
         for row in source.of_cell("error_causes", file, runs, also=patterns.to_pylist(), most=MOST_TEXTS):
             yield key | row
 
 
 def reported(connection: duckdb.DuckDBPyConnection, tables: Path, campaign: Campaign) -> list[dict[str, Any]]:
-    """Rows of errors that only a tool's counts report (Artillery)."""
+    """Rows of errors that are only known from the counts in a report (Artillery)."""
     database.add_view(connection, tables, "figures", [campaign])
     connection.register("patterns", _patterns())
     return database.rows(connection, sql.load("error_causes_reported"), most=MOST_TEXTS)
 
 
 def exhausted(rows: Sequence[dict[str, Any]], requests: int | None) -> str | None:
-    """That a run of so many requests was limited by a resource of its load generator; None where it was not.
+    """Says that the load generator ran out of a resource in a run of so many requests; None where it did not.
 
-    `rows` are those of `error_causes` of its main stream.
+    `rows` are those of `error_causes` of the run's main stream.
     """
     counts = Counter[str]()
     for row in rows:

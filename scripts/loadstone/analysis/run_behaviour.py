@@ -1,7 +1,7 @@
 """How single runs behaved, excluded ones too: tables `run_shapes`, `sending` and `senders`.
 
-In: facts of runs, and their requests. Out: for each run the shape of its latency over time, how punctually its requests
-were sent, and whether its load generators were synchronised.
+In: facts of runs, and their requests. Out: for each run the shape of its latency over time, its send lag, and whether
+its load generators were synchronised.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +27,9 @@ _Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RunBehaviour:
-    """A run's rows of `run_shapes`, where it has single requests, of `sending`, and of `senders`, if it had several.
+    """A run's rows of `run_shapes` (None without single requests), `sending` and `senders` (empty for one generator).
 
-    `out_of_sync` says that these were not synchronised.
+    `out_of_sync` is a text where several generators were not synchronised.
     """
 
     shape: _Row | None
@@ -39,7 +39,7 @@ class RunBehaviour:
 
 
 def find(source: Source, facts: Sequence[_Row], lag_limit: Mapping[str, float]) -> list[RunBehaviour]:
-    """Of each of `facts`; `lag_limit` holds fields of `LagLimit`."""
+    """The behaviour of each of the runs `facts`; `lag_limit` holds fields of `LagLimit`."""
     limit = LagLimit(**lag_limit)
     shape_rows = shapes(source, facts)
     counts = [shape["requests"] if shape else None for shape in shape_rows]
@@ -64,7 +64,7 @@ def _shapes_of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Ro
     """Rows with the run's number and without the rest of the key."""
     query = sql.load("run_latencies")
     resolutions_ns = {fact["run"]: fact["resolution_ns"] for fact in runs}
-    set_back = {fact["run"] for fact in runs if fact["clock_set_back_s"]}  # their order is that of their numbers
+    set_back = {fact["run"] for fact in runs if fact["clock_set_back_s"]}  # their requests are ordered by number
     identity = tuple(runs[0][name] for name in ("app", "host", "timestamp", "rate", "variant_dir"))
 
     def compute() -> Iterator[_Row]:
@@ -89,7 +89,7 @@ def _shapes_of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Ro
 
 
 def unsettled_text(row: _Row) -> str | None:
-    """Why the mean over a run is not that of a steady state; None where it is."""
+    """Why the mean of a run is not that of a steady state; None where it is."""
     if row["shape"] not in run_shape.UNSETTLED:
         return None
     if row["shape"] == run_shape.CHANGING_LEVEL:
@@ -111,12 +111,12 @@ def halves(ratio: float) -> str:
 
 
 def _percent(share: float, sign: str = "") -> str:
-    """Three digits, or as many as there are before the point."""
+    """Three digits, or all of those before the decimal point."""
     return f"{100 * share:{sign}{',.0f' if abs(share) >= 10 else '.3g'}} %"
 
 
 def _shape_row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | None) -> _Row:
-    """With request numbers, and times where they are known."""
+    """A row of `run_shapes`, with durations where times are known."""
     row = asdict(found) | {
         "requests": seq.size,
         "shapes": list(found.shapes),
@@ -135,33 +135,32 @@ def _shape_row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | N
 
 # --- send lag --------------------------------------------------------------------------------------------------------
 
-# Requests that were sent faster than planned, not only to catch up, were not due when it seems.
+# Requests that are sent faster than planned, not only to catch up, have no known due time.
 _TOO_FAST = 1.01
-# A run is judged by the highest of them that its requests support.
+# A run is judged by the highest percentile that its requests support.
 PERCENTILES = {"p99": 0.99, "p90": 0.9, "p50": 0.5}
 PERCENTILE_NAMES = {"p99": "the 99th percentile", "p90": "the 90th percentile", "p50": "the median"}
-# By the code of the reason, where another load generator would not help.
+# Remedies by the code of the reason, where another load generator would not help.
 _LONGER = "measure for longer, so that there are several requests"
 REMEDIES = {
     "clock_set_back": "measure on a machine whose clock is not set back: have its time service slew it, not step it",
     "one_request": _LONGER,
     "no_request": _LONGER,
 }
-# So few have a rate.
-_FEWEST = 2
-# A clock this coarse shows no lag near the limit.
+_FEWEST = 2  # requests: fewer have no rate
+# A clock as coarse as this doesn't show a lag near the limit.
 _COARSE_NS = 1e6
 
 
 @dataclass(frozen=True)
 class LagLimit:
-    """A run is limited by its generator when the 99th percentile of its send lag is above both of these.
+    """A run is limited by its generator when the 99th percentile of its send lag is above `time_ns` and `share`.
 
-    For a run with too few requests, the highest of `PERCENTILES` that they support; without any, there is no judgement.
-    The second is a share of its own median latency. What is late by less than the first is the clock of the load
-    generator itself: ``vegeta attack``, of which many archives are, waits in steps of 1 ms on Linux (golang/go#53824),
-    so it sends up to 1.1 ms late on an idle machine. What is late by less than the second moves no figure of the run
-    visibly. `apart_ns` is how far apart the clocks or starts of several generators may be.
+    `share` is of the run's own median latency. With too few requests for the 99th percentile, the highest of
+    `PERCENTILES` that they support is judged, if any. A lag below `time_ns` is due to the load generator's timer:
+    ``vegeta attack`` waits in steps of 1 ms on Linux (golang/go#53824), so it sends up to 1.1 ms late on an idle
+    machine. A lag below `share` does not visibly change any figure of the run. `apart_ns` is how far apart the clocks
+    or starts of several generators may be.
     """
 
     time_ns: float = 2e6
@@ -173,7 +172,7 @@ class LagLimit:
 
 
 def sending(source: Source, facts: Sequence[_Row], counts: Sequence[int | None], limit: LagLimit) -> list[_Row]:
-    """The row of `sending` of each of `facts`, which have `counts` single requests."""
+    """The row of `sending` of each of the runs `facts`, which have `counts` single requests."""
 
     def of_cell(file: str, runs: list[_Row]) -> list[_Row]:
         return source.of_cell("sending", file, runs) if any(_refusal(run) is None for run in runs) else []
@@ -205,8 +204,7 @@ def _refusal(fact: _Row) -> tuple[str, str] | None:
     generator, resolution_ns = fact["generator"], fact["resolution_ns"] or 0
     reason = None
     if fact["load_model"] != "open":
-        unknown = "unknown_load_model", "its load model is not known"
-        reason = _NEVER_DUE.get(fact["load_model"], unknown)
+        reason = _NEVER_DUE.get(fact["load_model"], ("unknown_load_model", "its load model is not known"))
     elif not fact["requests_file"]:
         reason = "reports_only", "single requests are not known"
     elif not load_generators.is_timed(generator):
@@ -243,12 +241,12 @@ def _refusal_by_requests(fact: _Row, found: _Row | None, requests: int) -> tuple
 
 
 def set_back(seconds: float) -> str:
-    """That the clock was set back during a run."""
+    """Says that the clock was set back during a run."""
     return f"the clock was set back by {seconds:,.0f} s during the run: when its requests were sent is not known"
 
 
 def late_text(row: Mapping[str, Any]) -> str | None:
-    """That the load generator fell behind in a run; None where it did not."""
+    """Says that the load generator fell behind in a run; None where it did not."""
     if not row.get("limited"):
         return None
     return (
@@ -270,7 +268,7 @@ _CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
 
 
 def senders(source: Source, facts: Sequence[_Row]) -> list[list[_Row]]:
-    """The rows of `senders` of each of `facts`; none for a run of one generator."""
+    """The rows of `senders` of each of the runs `facts`; none for a run of one generator."""
 
     def of_cell(file: str, runs: list[_Row]) -> list[_Row]:
         return source.of_cell("senders", file, runs) if any((run["generators"] or 1) > 1 for run in runs) else []
@@ -279,7 +277,7 @@ def senders(source: Source, facts: Sequence[_Row]) -> list[list[_Row]]:
 
 
 def _sender_rows(fact: _Row, found: Sequence[_Row]) -> list[_Row]:
-    """Starts are compared by the collecting machine's clock: each generator's own, less its offset."""
+    """Starts are converted to the collecting machine's clock by each generator's clock offset."""
     recorded = {each["generator"]: each for each in fact["senders"] or []}
     starts = [row["zero_ns"] - (recorded.get(row["generator"], {}).get("clock_offset_ns") or 0) for row in found]
     rows = []
@@ -297,23 +295,21 @@ def _sender_rows(fact: _Row, found: Sequence[_Row]) -> list[_Row]:
 def offsets_ns(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     """The largest possible difference of the clocks of a run's generators, and of their starts (ns).
 
-    Clocks: the largest difference of two, with both uncertainties and drifts. Starts likewise: they are as uncertain as
-    the clocks by which they are compared.
+    Both include the uncertainties and drifts of two clocks.
     """
-    known = [row for row in rows if row["clock_offset_ns"] is not None]
-    slack = sorted((row["clock_uncertainty_ns"] or 0) + abs(row["clock_drift_ns"] or 0) for row in known)
-    offsets = [row["clock_offset_ns"] for row in known]
-    uncertain = sum(slack[-2:])
-    clocks = float(max(offsets) - min(offsets) + uncertain) if len(known) > 1 else 0.0
     starts = max((row["start_lag_ns"] for row in rows), default=0.0)
-    return clocks, starts + (uncertain if len(known) > 1 else 0.0)
+    known = [row for row in rows if row["clock_offset_ns"] is not None]
+    if len(known) < 2:
+        return 0.0, starts
+    errors = sorted((row["clock_uncertainty_ns"] or 0) + abs(row["clock_drift_ns"] or 0) for row in known)
+    offsets = [row["clock_offset_ns"] for row in known]
+    return float(max(offsets) - min(offsets) + sum(errors[-2:])), starts + sum(errors[-2:])
 
 
 def out_of_sync_text(rows: Sequence[Mapping[str, Any]], limit_ns: float) -> str | None:
-    """That the generators of a run were not synchronised; None where they were."""
-    clocks_ns, starts_ns = offsets_ns(rows)
-    texts = [f"their clocks by up to {ms(clocks_ns)}"] if clocks_ns > limit_ns else []
-    texts += [f"their starts by up to {ms(starts_ns)}"] if starts_ns > limit_ns else []
+    """Says that the generators of a run were not synchronised; None where they were."""
+    offsets = zip(("clocks", "starts"), offsets_ns(rows), strict=True)
+    texts = [f"their {what} by up to {ms(offset_ns)}" for what, offset_ns in offsets if offset_ns > limit_ns]
     if not texts:
         return None
     return f"its {len(rows)} generators were not synchronised: {' and '.join(texts)}, the limit is {ms(limit_ns)}"

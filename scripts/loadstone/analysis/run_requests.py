@@ -4,7 +4,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from loadstone import sql
 from loadstone.analysis.cache import Cache
-from loadstone.tables import layout
+from loadstone.tables import database, layout
 
 _Row = dict[str, Any]
 
@@ -36,31 +36,30 @@ CODE = sql.load("measured_requests")
 
 @dataclass(frozen=True)
 class Source:
-    """Where requests come from, with a cache of what was computed from them."""
+    """A connection to the requests below `tables`, with a cache of what was computed from them."""
 
     connection: duckdb.DuckDBPyConnection
     tables: Path
     cache: Cache
 
     def of_cell(self, query: str, file: str, runs: Sequence[_Row], *, also: object = None, **values: Any) -> list[_Row]:
-        """The rows of ``sql/<query>.sql`` over the requests of a cell's `runs`, which lie in `file`.
+        """The rows of ``sql/<query>.sql`` over the requests of a cell's `runs`, which are in `file`.
 
-        `values` are bound to the query's parameters besides `$files`; `also` is what else the rows depend on.
+        `values` are bound to the query's parameters other than `$files`; `also` is what else the rows depend on.
         """
 
         def compute() -> list[_Row]:
             select(self.connection, runs)
-            bound = {"files": [layout.pattern(self.tables / file)], **values}
-            rows: list[_Row] = self.connection.sql(sql.load(query), params=bound).to_arrow_table().to_pylist()
-            return rows
+            files = [layout.pattern(self.tables / file)]
+            return database.rows(self.connection, sql.load(query), files=files, **values)
 
         return self.cache.rows((sql.load(query), identity(runs), also, values), [file], compute)
 
 
 def select(connection: duckdb.DuckDBPyConnection, runs: Sequence[_Row]) -> None:
-    """Select the runs whose requests queries of the connection read; their places in `runs` are their `series`.
+    """Select the runs whose requests queries of the connection read; `series` is the position of each in `runs`.
 
-    A run that nobody judged yet is not excluded, and its clock was not set back.
+    A run without these columns is not excluded, and its clock was not set back.
     """
     rows = [{"clock_set_back_s": None, "excluded": False} | run | {"series": n} for n, run in enumerate(runs)]
     columns = {name: [row[name] for row in rows] for name in _SELECTED.names}
@@ -68,29 +67,29 @@ def select(connection: duckdb.DuckDBPyConnection, runs: Sequence[_Row]) -> None:
 
 
 def identity(runs: Sequence[_Row]) -> tuple[Any, ...]:
-    """What measured requests of these runs depend on besides the files that they lie in."""
+    """What measured requests of these runs depend on, other than their files."""
     names = [name for name in _SELECTED.names if name != "series"]
     return CODE, [tuple(run.get(name) for name in names) for run in runs]
 
 
 def key(fact: Mapping[str, Any]) -> _Row:
-    """The columns that name a run."""
+    """The columns that identify a run."""
     return {name: fact[name] for name in _KEY}
 
 
-def by_file(facts: Sequence[_Row]) -> Iterator[tuple[str, list[_Row]]]:
-    """The runs whose requests lie in each file, which is one of a cell; not those without requests."""
-    found: dict[str, list[_Row]] = {}
+def by_file(facts: Sequence[_Row]) -> dict[str, list[_Row]]:
+    """The runs with requests, by the file of these, which is that of a cell."""
+    found = defaultdict(list)
     for fact in facts:
         if fact["requests_file"]:
-            found.setdefault(fact["requests_file"], []).append(fact)
-    yield from found.items()
+            found[fact["requests_file"]].append(fact)
+    return found
 
 
 def by_run(facts: Sequence[_Row], of_cell: Callable[[str, list[_Row]], Iterable[_Row]]) -> list[list[_Row]]:
-    """The rows of each of `facts`; `of_cell(file, runs)` gives those of the runs whose requests lie in a file."""
+    """The rows of each of the runs `facts`; `of_cell(file, runs)` returns those of the runs with requests in a file."""
     found = defaultdict(list)
-    for file, runs in by_file(facts):
+    for file, runs in by_file(facts).items():
         for row in of_cell(file, runs):
             found[file, row["run"]].append(row)
     return [found[fact["requests_file"], fact["run"]] for fact in facts]
