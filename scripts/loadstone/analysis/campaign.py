@@ -45,15 +45,14 @@ def analyse_campaign(
     settings: Settings = Settings(),  # noqa: B008 - frozen
     lag_limit: Mapping[str, float] | None = None,
 ) -> list[Suggestion]:
-    """Write all tables of one campaign that are computed from what `convert_campaign` wrote, conclusions too.
+    """Write all tables of one campaign that are computed from those of `convert_campaign`, with conclusions.
 
     `tags` are the catalogue's rows for this campaign (see `exclusion.matches`), each with a ``tag`` and a ``reason``; a
-    run with a tag in `excluding` is excluded. Mismatches become rows of `problems`: a campaign that is
-    not `listed` in the catalogue, a variant's folder that is not one of `folders` (None: any may be), tags of no run.
-    `completion_file` is False where none is to be expected; `lag_limit` holds fields of `LagLimit`. Returns the
-    suggestions.
+    run with a tag in `excluding` is excluded. Mismatches become rows of `problems`: a campaign that is not `listed` in
+    the catalogue, a variant's folder that is not one of `folders` (None: all are allowed), tags that match no run.
+    `completion_file` is False where none is expected; `lag_limit` holds fields of `LagLimit`. Returns the suggestions.
 
-    One cell at a time, so that memory follows the largest cell. Raises LoadstoneError when `tables` can't be written.
+    Cells are read one by one, so memory depends on the largest. Raises LoadstoneError when `tables` can't be written.
     """
     declared = Declared(tags, frozenset(excluding), listed, completion_file, folders)
     with database.open_memory() as connection:
@@ -76,7 +75,9 @@ def analyse_campaign(
         cells_all: list[_Row] = []
         replicate_rows: list[_Row] = []
         charts: dict[str, list[_Row]] = {table: [] for table in distributions.TABLES}
-        for group in _groups(runs):
+        # Two folders can be one variant.
+        for _, runs_of_cell in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
+            group = list(runs_of_cell)
             valid = [run for run in group if not run["excluded"]]
             found = list(_cells(source, group, valid, settings.confidence, replicate_rows))
             cells += found
@@ -114,7 +115,7 @@ def analyse_campaign(
 
 
 def _measured(source: Source, facts: Sequence[_Row]) -> list[_Row]:
-    """What the requests of each of `facts` say, which learns whether its clock was set back; empty without any."""
+    """Rows of ``runs.sql`` for each of `facts`, empty without requests; adds `clock_set_back_s` to each fact."""
     found = [rows[0] if rows else {} for rows in run_requests.by_run(facts, partial(source.of_cell, "runs"))]
     for fact, row in zip(facts, found, strict=True):
         fact["clock_set_back_s"] = row.get("clock_set_back_s")
@@ -132,29 +133,24 @@ def _judged(
     behaviours: Sequence[RunBehaviour],
     failed: Sequence[_Row],
 ) -> tuple[list[_Row], list[Profile]]:
-    """Rows of `runs`, and what suggestions on each are made from.
+    """Rows of `runs`, and what suggestions for each depend on.
 
-    `links` and `copies` name by the source of a run that of the other whose file or content it has.
-
-    `measured` is that of `_measured`, `failed` are rows of `error_causes`.
+    `links` and `copies` are of `campaign_checks`, `measured` is of `_measured`, `failed` are rows of `error_causes`.
     """
     causes = defaultdict(list)
     for row in failed:
         if row["stream"] == MAIN_STREAM:
-            causes[row["variant_dir"], row["rate"], row["run"]].append(row)
-    reported = {
-        (row["variant_dir"], row["rate"], row["run"]): row
-        for row in database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
-    }
-    named = Counter((fact["variant_dir"], fact["rate"], fact["run"]) for fact in facts)
-    loads: dict[tuple[float, str], set[str]] = {}
+            causes[_place(row)].append(row)
+    rows = database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
+    reported = {_place(row): row for row in rows}
+    named = Counter(map(_place, facts))
+    loads = defaultdict(set)
     for fact in facts:
-        loads.setdefault((fact["rate"], fact["variant"]), set()).add(_load(fact))
+        loads[fact["rate"], fact["variant"]].add(_load(fact))
     runs, profiles = [], []
     for fact, behaviour, found in zip(facts, behaviours, measured, strict=True):
-        key = fact["variant_dir"], fact["rate"], fact["run"]
-        # `found` is computed from the run's requests, where it has any; what its tool reported stands in where they are
-        # not there, or not all.
+        key = _place(fact)
+        # Without requests, or if some are missing, the figures are those that the tool reported.
         counted = found if fact["evidence"] == "raw" else reported.get(key, {})
         verdict = judge(
             fact,
@@ -183,15 +179,20 @@ def _judged(
     return runs, profiles
 
 
+def _place(row: _Row) -> tuple[str, float, int]:
+    """Identifies a run within a campaign."""
+    return row["variant_dir"], row["rate"], row["run"]
+
+
 def _load(fact: _Row) -> str:
-    """How a run was measured: what differs in it is never pooled."""
+    """How a run was measured: runs that differ in it are never pooled."""
     return f"{fact['load_model'] or 'unknown'} load by {fact['generator'] or 'an unknown generator'}"
 
 
 def _profile(
     run: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, *, behaviour: RunBehaviour, causes: Sequence[_Row]
 ) -> Profile:
-    """`counted` holds what `runs.sql` or the tool's summary says of the run, `causes` why its requests failed."""
+    """`counted` is a row of `runs.sql` or of the tool's summary, `causes` say why requests failed."""
     return Profile(
         **{
             name: run[name]
@@ -213,12 +214,6 @@ def _profile(
 # --- cells -----------------------------------------------------------------------------------------------------------
 
 
-def _groups(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
-    """The runs of one rate and variant; two folders can mean the same."""
-    for _, group in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
-        yield list(group)
-
-
 def _cells(
     source: Source,
     runs: Sequence[_Row],
@@ -226,7 +221,7 @@ def _cells(
     confidence: float,
     replicate_rows: list[_Row] | None = None,
 ) -> Iterator[_Row]:
-    """One row per stream, over the `valid` ones of a cell's `runs`. Those of `replicates` are added."""
+    """One row per stream, over the `valid` ones of a cell's `runs`. Adds rows to `replicate_rows`."""
     included = replicates.ordered([run for run in valid if run["requests_file"]])
     if not included:
         return

@@ -1,7 +1,7 @@
-"""What looks wrong in one campaign: table `problems`, and suggested tags, table `suggestions`.
+"""What looks wrong in one campaign: tables `problems` and `suggestions` (of tags).
 
-Problems are mismatches between the archive, the catalogue and the declared variants. A suggestion is a proposed tag
-with its evidence and a line for config/catalogue.yaml; none is applied.
+Problems are mismatches between the archive, the catalogue and the declared variants. A suggestion is a tag with its
+evidence and a line for config/catalogue.yaml; none is applied automatically.
 """
 
 import os
@@ -30,7 +30,7 @@ _Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Declared:
-    """What the configuration and the catalogue say of a campaign. The fields are those of `analyse_campaign`."""
+    """What configuration and catalogue declare about a campaign; fields as in `analyse_campaign`."""
 
     tags: Sequence[Mapping[str, Any]] = ()
     excluding: Collection[str] = ()
@@ -40,23 +40,19 @@ class Declared:
 
 
 def links(root: Path, facts: Sequence[_Row]) -> dict[str, str]:
-    """Source of a run -> that of another run, where both are the same file by way of links."""
-    found: dict[str, str] = {}
-    real: dict[str, str] = {}
-    sources = sorted(fact["source"] for fact in facts if fact["source"])
-    # The file itself comes before links to it.
+    """Source of a run -> source of another run that is the same file, through links."""
+    base, sources = Path(os.path.realpath(root)), [fact["source"] for fact in facts if fact["source"]]
     resolved = [(source, os.path.realpath(root / source)) for source in sources]
-    base = Path(os.path.realpath(root))
+    first: dict[str, str] = {}
+    # The file itself comes before links to it.
     for source, path in sorted(resolved, key=lambda pair: (pair[1] != str(base / pair[0]), pair)):
-        if (first := real.setdefault(path, source)) != source:
-            found[source] = first
-    return found
+        first.setdefault(path, source)
+    return {source: first[path] for source, path in resolved if first[path] != source}
 
 
 def copies(facts: Sequence[_Row], links: Mapping[str, str]) -> dict[str, str]:
-    """Source of a run -> that of an earlier one whose results are the same bytes; `links` are no copies."""
-    found: dict[str, str] = {}
-    first: dict[str, str] = {}
+    """Source of a run -> source of an earlier run with the same bytes as results; `links` are no copies."""
+    found, first = {}, dict[str, str]()
     for fact in facts:
         source, digest = fact["source"], fact["results_sha256"]
         if digest and source not in links and (original := first.setdefault(digest, source)) != source:
@@ -65,7 +61,7 @@ def copies(facts: Sequence[_Row], links: Mapping[str, str]) -> dict[str, str]:
 
 
 def unfinished(campaign: Campaign, planned: Sequence[_Row], declared: Declared) -> str | None:
-    """Why a campaign may never have been completed. One whose plan is in the archive is still open."""
+    """Why a campaign may never have been completed. With a plan in the archive it is still open."""
     if not declared.completion_file or campaign.is_completed:
         return None
     missing = sum(not run["collected"] for run in planned)
@@ -75,13 +71,12 @@ def unfinished(campaign: Campaign, planned: Sequence[_Row], declared: Declared) 
 
 
 def problems(campaign: Campaign, facts: Sequence[_Row], planned: Sequence[_Row], declared: Declared) -> Iterator[_Row]:
-    """Rows of the table `problems` but for the campaign's key."""
+    """Rows of the table `problems` without the campaign's key."""
     if not declared.listed:
         yield {"problem": "has no entry in config/catalogue.yaml, which has others of this app"}
     cells = {(run["rate"], run["variant"], run["variant_dir"]) for run in (*facts, *planned)}
-    for folder in (
-        sorted({folder for _, _, folder in cells} - set(declared.folders)) if declared.folders is not None else ()
-    ):
+    folders = {folder for _, _, folder in cells}
+    for folder in sorted(folders.difference(folders if declared.folders is None else declared.folders)):
         text = f"the folder name {folder!r} is not in config/variants.yaml; it is shown under its own name"
         yield {"variant": folder, "variant_dir": folder, "problem": text}
     for (rate, variant), group in groupby(sorted(cells), key=lambda cell: cell[:2]):
@@ -107,19 +102,19 @@ def problems(campaign: Campaign, facts: Sequence[_Row], planned: Sequence[_Row],
 
 # --- suggestions -----------------------------------------------------------------------------------------------------
 
-# Shares of failed requests: of a run that failed, of one that failed mostly, of a successful one. The gap between them
-# leaves overload out, which fails some.
+# Shares of failed requests: of a run that failed, that failed mostly, and that was successful. The gap between them
+# excludes overload, in which some requests fail.
 FAILED_SHARE = 0.9
 MOSTLY_SHARE = 0.5
 SUCCESSFUL_SHARE = 0.1
 
-# Runs of a cell that must fail mostly, where others succeed, before the cell and not a run is to blame.
+# So many runs of a cell must fail mostly, while others succeed, for the cell to be suggested instead of a run.
 SEVERAL = 2
 
-# An outlier is this many robust deviations from the median, and at least so many times larger or smaller: with few runs
-# that agree well, a deviation alone would find outliers everywhere. 3.5 is the cutoff of Iglewicz & Hoaglin 1993,
-# *How to Detect and Handle Outliers*, section 3, for the modified z-score. The variation of two
-# or three runs is unknown: there the deviation is that of the requests within each, the least by which runs differ.
+# An outlier is this many robust deviations from the median, and larger or smaller by this ratio at least: with few runs
+# that agree well, the deviation alone would find outliers everywhere. 3.5 is the cutoff of Iglewicz & Hoaglin 1993,
+# *How to Detect and Handle Outliers*, section 3, for the modified z-score. The variation between two or three runs is
+# unknown: there the deviation is that of requests within each run, the least by which runs differ.
 ROBUST_Z = 3.5
 OUTLIER_RATIO = 4 / 3
 _FEWEST_RUNS = 4
@@ -132,12 +127,12 @@ _LOGGED = 5  # suggestions per campaign
 
 @dataclass(frozen=True)
 class Profile:
-    """What suggestions on a run are made from. `sound` is False for one that is short, broken or a link.
+    """What suggestions for a run depend on. `sound` is False for a run that is short, broken or a link.
 
-    Latencies are in ns; a share is of all requests, and None where it is unknown. `noise` is the standard error of the
-    mean as a share of it. The following are texts, None where they do not apply: `unsettled`, not in a steady state;
-    `late`, sent late; `exhausted`, its generator ran out of a resource; `out_of_sync`, its generators were not
-    synchronised; `target_problem`, what happened to its target.
+    Latencies are in ns; shares are of all requests, None where they are unknown. `noise` is the standard error of the
+    mean as a share of it. The following are texts, or None: `unsettled` (not in a steady state), `late` (sent late),
+    `exhausted` (the load generator ran out of a resource), `out_of_sync` (the load generators were not synchronised),
+    `target_problem` (what happened to the target).
     """
 
     variant: str
@@ -161,7 +156,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """One proposed tag; without `run` for the cell, without `rate` for the campaign. `tagged`: it is already there."""
+    """A suggested tag, without `run` for a cell, without `rate` for a campaign. `tagged`: it is in the catalogue."""
 
     kind: str
     tag: str
@@ -173,7 +168,7 @@ class Suggestion:
 
 
 def suggest(profiles: Iterable[Profile], unfinished: str | None = None) -> list[Suggestion]:
-    """Everything that looks wrong in one campaign; `unfinished` says why it may never have been completed."""
+    """All suggestions for a campaign; `unfinished` says why it may never have been completed."""
     found = [] if unfinished is None else [Suggestion("unfinished", "interrupted", unfinished)]
     ordered = sorted(profiles, key=lambda profile: (profile.rate, profile.variant, profile.run))
     for _, group in groupby(ordered, key=lambda profile: (profile.rate, profile.variant)):
@@ -204,7 +199,7 @@ def catalogue_line(suggestion: Suggestion, campaign: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A double-quoted YAML scalar on one line; our own tags stay bare."""
+    """A double-quoted YAML scalar on one line; without quotes for one of the suggested tags."""
     if _WORD.fullmatch(text):
         return text
     shown = (letter if letter.isprintable() and letter not in '"\\' else f"\\U{ord(letter):08x}" for letter in text)
@@ -212,7 +207,7 @@ def _quoted(text: str) -> str:
 
 
 def log_lines(suggestions: Sequence[Suggestion], campaign: Campaign) -> Iterator[str]:
-    """For a log, the first suggestions that are not tagged yet: evidence, and the line to paste."""
+    """For the log: the first suggestions that are not tagged yet, with evidence and the line to paste."""
     new = [suggestion for suggestion in suggestions if not suggestion.tagged]
     names = layout.campaign_key(campaign)
     for suggestion in new[:_LOGGED]:
@@ -249,7 +244,7 @@ def _cut_short(cell: Sequence[Profile]) -> Iterator[Suggestion]:
 
 
 def _by_text(cell: Sequence[Profile], texts: Sequence[str | None], kind: str, tag: str) -> Iterator[Suggestion]:
-    """One for each run of a cell with a text; a single one for the cell where all have one."""
+    """A suggestion for each run of a cell with a text, or one for the cell if all runs have a text."""
     found = [(profile, text) for profile, text in zip(cell, texts, strict=True) if text is not None]
     if 1 < len(found) == len(cell):
         every = "both" if len(cell) == SEVERAL else f"all {len(cell)}"
@@ -261,7 +256,7 @@ def _by_text(cell: Sequence[Profile], texts: Sequence[str | None], kind: str, ta
 
 
 def _copied(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    """Requests are stamped in nanoseconds, so no two attacks leave the same bytes: the second is a copy."""
+    """Requests have timestamps in nanoseconds, so two attacks never have the same bytes: the second is a copy."""
     for profile in cell:
         if profile.copy_of is not None:
             text = f"its results are byte for byte those of {profile.copy_of} (SHA-256 {profile.results_sha256})"
@@ -305,7 +300,7 @@ def _outliers(cell: Sequence[Profile]) -> Iterator[Suggestion]:
 
 
 def _far_from_few(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    """The one of two or three runs that is far from the others; of two the slower, as it is unknown which is odd."""
+    """The one of two or three runs that is far from the others; of two the slower, since either may be the outlier."""
     far = [profile for profile in cell if all(_is_far(profile, other) for other in cell if other is not profile)]
     if len(cell) == SEVERAL:
         far = sorted(far, key=lambda profile: profile.mean_ns or 0.0)[-1:]
@@ -329,7 +324,7 @@ def _is_far(one: Profile, other: Profile) -> bool:
 
 
 def _limited(cell: Sequence[Profile]) -> Iterator[Suggestion]:
-    """Short runs too: the generator may not have been able to send the missing requests."""
+    """Of short runs too: the load generator may not have been able to send the missing requests."""
     kind = "late generator" if any(profile.late for profile in cell) else "exhausted generator"
     texts = ["; ".join(filter(None, (profile.late, profile.exhausted))) or None for profile in cell]
     return _by_text(cell, texts, kind, "GENERATOR_LIMITED")

@@ -1,17 +1,17 @@
-"""Did it get slower since? The newest complete campaign of each app and host against earlier ones of the archive.
+"""Compares the newest complete campaign of each app and host with earlier ones: did it become slower?
 
 Each figure (a statistic of a variant at a rate) is compared with the same figure of earlier campaigns that measured it
-in the same way, by the tests of `loadstone.stats.history`, shares of failures by those of `loadstone.stats.shares`. The
+in the same way, by the tests of `loadstone.stats.history`; error fractions by those of `loadstone.stats.shares`. The
 probability that any figure is called worse by chance is at most 1 - confidence: p values are adjusted by Holm's method.
 No worse needs no adjustment, since each figure has to show it (Berger 1982, "Multiparameter hypothesis testing",
-Technometrics 24(4)). The best of several references is not picked by its value, which would be chance in part: a figure
-is worse than the best of them when it is worse than any, with as many tests more.
+Technometrics 24(4)). The best of several references is not the one with the lowest value, which would be partly chance:
+a figure is worse than the best of them if it is worse than any, with one test for each.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ from loadstone.tables import database, layout
 from loadstone.text import listed, load_unit, rate_text
 
 _Cell = dict[str, Any]
-_Place = tuple[str, str, str, str, float, bool]  # the last: whether there are runs of it
+_Place = tuple[str, str, str, str, float, bool]  # app, host, timestamp, variant, rate, whether it has runs
 _Reference = tuple[_Cell, Figure]
 
 
@@ -117,18 +117,18 @@ class _Tested:
 
     @property
     def n_known(self) -> int:
-        """References whose value is known: nothing can be shown to be worse than a lower limit."""
+        """How many references have a known value: nothing can be shown to be worse than a lower limit."""
         return sum(not before.at_least for _, before in self.references)
 
     @property
     def p_worse(self) -> float:
-        """Of being worse than any of the references."""
+        """The p value of being worse than any of the references."""
         pairs = zip(self.differences, self.references, strict=True)
         known = [each.p_above(self.allowed) for each, (_, before) in pairs if not before.at_least]
         return min(1.0, len(known) * min(known)) if known else 1.0
 
     def finding(self, p_adjusted: float, level: float, options: Options) -> Finding:
-        """`p_adjusted`: of being worse, over all figures; `level`: that which the p value of one alone must be below.
+        """`p_adjusted` is the p value of being worse, adjusted over all figures; `level` the limit without adjustment.
 
         The interval agrees with the tests: a figure is worse where all of it is above the allowed change, no worse
         where all of it is below.
@@ -171,7 +171,7 @@ class _Tested:
     def _decisive(
         self, verdict: str, above: float, below: float
     ) -> tuple[Difference | shares.ShareDifference, _Reference]:
-        """The reference that is shown: which the figure is worse than, may be worse than, or is nearest to being so."""
+        """The reference to show: the one that the figure is worse than, or may be, or is closest to being."""
 
         def order(pair: tuple[Difference | shares.ShareDifference, _Reference]) -> tuple[bool, bool, float]:
             found, (_, before) = pair
@@ -184,7 +184,7 @@ class _Tested:
 
 
 def _verdicts(tested: Sequence[_Tested], options: Options) -> list[Finding]:
-    """Of all figures. Holm's method comes to one level: p values below it are refused, all others are not."""
+    """The findings on all figures. Holm's method gives one level, below which p values mean worse."""
     if not tested:
         return []
     alpha = 1 - options.confidence
@@ -194,7 +194,7 @@ def _verdicts(tested: Sequence[_Tested], options: Options) -> list[Finding]:
 
 
 def _compare(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Options) -> _Tested | Finding:
-    """One figure with those of earlier campaigns (`before`, of the same series), or why they can't be compared."""
+    """A figure with those of earlier campaigns of the same series (`before`), or why they can't be compared."""
 
     def inconclusive(why: str, missing: str | None = None) -> Finding:
         return Finding(*_campaign(cell), cell["variant"], cell["rate"], statistic, INCONCLUSIVE, why, missing)
@@ -227,7 +227,7 @@ def _compare(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Opti
 
 
 def _unusable(cell: _Cell, later: Figure, references: Sequence[_Reference], options: Options) -> str | None:
-    """Why a figure can't be compared with one of its references, or with any."""
+    """Why a figure can't be compared with its references."""
     for each, found in ((cell, later), *references):
         why: str | None = None
         share = None if found.is_share else failed(each)
@@ -254,9 +254,10 @@ def _difference(earlier: Figure, later: Figure, between: tuple[float, float]) ->
 
 
 def _between_variance(earlier: Sequence[Figure], least: float) -> tuple[float, float]:
-    """The variance between campaigns of one level beyond that of runs: those of the last level, or all if they are few.
+    """The variance between campaigns of one level beyond that of runs, and its degrees of freedom.
 
-    Ratios of latencies vary alike on all levels; shares of failures vary the more, the larger they are.
+    It is that of the last level, or of all levels if that has few campaigns. Ratios of latencies vary equally on all
+    levels; error fractions vary more if they are larger.
     """
     if not earlier:
         return 0.0, 0.0
@@ -273,12 +274,9 @@ def _between_variance(earlier: Sequence[Figure], least: float) -> tuple[float, f
 
 def _failure_warnings(cells: Sequence[_Cell], judged: Collection[CampaignKey]) -> list[str]:
     """A text for each variant of the `judged` campaigns with so many failed requests that they affect latencies."""
-    groups: dict[tuple[str, str, str], list[_Cell]] = {}
-    for cell in cells:
-        if _campaign(cell) in judged and (cell[ERRORS] or 0.0) > DECIDING_SHARE:
-            groups.setdefault((cell["app"], cell["host"], cell["variant"]), []).append(cell)
+    many = [cell for cell in cells if _campaign(cell) in judged and (cell[ERRORS] or 0.0) > DECIDING_SHARE]
     texts = []
-    for (app, host, variant), group in sorted(groups.items()):
+    for (app, host, _, variant), group in _by_variant(many):
         most = max(cell[ERRORS] for cell in group)
         affects_latencies = any(failed(cell) is not None for cell in group)
         share = f"{'up to ' * (len(group) > 1)}{percent(most)} of requests"
@@ -289,13 +287,19 @@ def _failure_warnings(cells: Sequence[_Cell], judged: Collection[CampaignKey]) -
 
 def _lag_warnings(cells: Sequence[_Cell], campaigns: Collection[tuple[str, ...]]) -> list[str]:
     """A text for each variant of the `campaigns` some of whose runs were sent late."""
-    late = [cell for cell in cells if cell["n_late"] and _campaign(cell) in campaigns]
     texts = []
-    for key, found in groupby(sorted(late, key=_variant), key=_variant):
-        group = list(found)
+    for key, group in _by_variant([cell for cell in cells if cell["n_late"] and _campaign(cell) in campaigns]):
         runs = f"{sum(cell['n_late'] for cell in group)} of {sum(cell['n_runs'] for cell in group)} runs"
         texts.append(f"{'/'.join(key[:3])}: {key[3]} {_at_rates(group)}: {runs} were sent late by the load generator")
     return texts
+
+
+def _by_variant(cells: Sequence[_Cell]) -> list[tuple[tuple[str, str, str, str], list[_Cell]]]:
+    """Cells by app, host, timestamp and variant, sorted."""
+    found = defaultdict(list)
+    for cell in cells:
+        found[*_campaign(cell), cell["variant"]].append(cell)
+    return sorted(found.items())
 
 
 def _at_rates(cells: Sequence[_Cell]) -> str:
@@ -307,32 +311,28 @@ def _campaign(row: Mapping[str, Any]) -> CampaignKey:
     return row["app"], row["host"], row["timestamp"]
 
 
-def _variant(cell: _Cell) -> tuple[str, str, str, str]:
-    return *_campaign(cell), cell["variant"]
-
-
 def _with_units(findings: Sequence[Finding], cells: Sequence[_Cell]) -> list[Finding]:
     """Findings with the unit of their rates: as measured there, else in that campaign, else in any."""
-    models: dict[tuple[object, ...], set[str]] = {}
 
-    def keys(campaign: CampaignKey, place: tuple[str, float]) -> tuple[tuple[object, ...], ...]:
-        return (*campaign, *place), campaign, (*campaign[:2], *place)
+    def keys(campaign: CampaignKey, variant: str, rate: float) -> list[tuple[object, ...]]:
+        return [(*campaign, variant, rate), campaign, (*campaign[:2], variant, rate)]
 
+    models = defaultdict(set)
     for cell in cells:
-        for key in keys(_campaign(cell), (cell["variant"], cell["rate"])):
-            models.setdefault(key, set()).add(cell["load_model"])
-    units = [
-        next((models[key] for key in keys(each.campaign, (each.variant, each.rate)) if key in models), {None})
-        for each in findings
-    ]
-    return [replace(each, unit=load_unit(own)) for each, own in zip(findings, units, strict=True)]
+        for key in keys(_campaign(cell), cell["variant"], cell["rate"]):
+            models[key].add(cell["load_model"])
+    found = []
+    for each in findings:
+        known = (models[key] for key in keys(each.campaign, each.variant, each.rate) if key in models)
+        found.append(replace(each, unit=load_unit(next(known, {None}))))
+    return found
 
 
 # --- which campaigns -------------------------------------------------------------------------------------------------
 
 
 def _selected(candidates: Sequence[Campaign], campaigns: Sequence[Campaign], options: Options) -> set[CampaignKey]:
-    """The campaign of each app and host that is judged."""
+    """The campaign of each app and host to judge."""
     for name, known in ((options.candidate, candidates), (options.reference, campaigns)):
         if parse_timestamp(name) is not None and all(layout.text(each.timestamp) != name for each in known):
             which = "complete campaign" if known is candidates else "campaign"
@@ -352,12 +352,11 @@ def _started(timestamp: str) -> tuple[float, str]:
 
 
 def _key(campaign: Campaign) -> CampaignKey:
-    app, host, timestamp = layout.campaign_key(campaign).values()
-    return app, host, timestamp
+    return _campaign(layout.campaign_key(campaign))
 
 
 def _newer(judged: set[CampaignKey], campaigns: Sequence[Campaign], options: Options) -> list[CampaignKey]:
-    """Campaigns that began after those that are judged as the newest."""
+    """Campaigns that started after those that are judged as the newest."""
     if options.candidate != "newest":
         return []
     started = {key[:2]: _started(key[2]) for key in judged}
@@ -366,7 +365,7 @@ def _newer(judged: set[CampaignKey], campaigns: Sequence[Campaign], options: Opt
 
 
 def _no_longer_measured(places: Sequence[_Place], judged: set[CampaignKey], options: Options) -> list[Finding]:
-    """What the reference, or the campaign before, measured and the candidate neither measured nor planned."""
+    """Figures that the reference, or the previous campaign, has and the candidate neither measured nor planned."""
     findings = []
     for key in sorted(judged):
         same_host = [place for place in places if place[:2] == key[:2]]

@@ -1,8 +1,8 @@
-"""What the gate is asked and what it answers: options, a finding per figure, the outcome as text and as JSON."""
+"""Options of the gate, a finding per figure, and the outcome as text and as JSON."""
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from loadstone.archive.durable import replace
 from loadstone.config import GATE_FILE
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import ERRORS
-from loadstone.text import listed, rate_text
+from loadstone.text import counted, listed, rate_text
 
 CampaignKey = tuple[str, str, str]
 
@@ -25,7 +25,7 @@ _MAX_LINES = 20  # per verdict
 
 @dataclass(frozen=True)
 class Options:
-    """Section `gate` of the configuration. `ratio` and `error_fraction` are allowed, `runs` are required.
+    """Section `gate` of the configuration: the allowed `ratio` and `error_fraction`, the `runs` required, and so on.
 
     `reference` is ``previous``, ``best of last N`` or a timestamp, `candidate` ``newest`` or a timestamp. `margin` is
     the smallest step between two levels of earlier campaigns.
@@ -52,7 +52,7 @@ class Options:
 
     @property
     def n_references(self) -> int:
-        """How many earlier campaigns a cell is compared with."""
+        """The number of earlier campaigns that a cell is compared with."""
         return int(self.reference.rpartition(" ")[2]) if self.reference.startswith("best of last ") else 1
 
     def allowed(self, cell: Mapping[str, Any], statistic: str) -> float:
@@ -66,15 +66,15 @@ class Options:
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict on one figure of the candidate, and why it is inconclusive, if so.
+    """The verdict on one figure of the candidate; `why` says why it is inconclusive.
 
-    Latencies are in ns, and `change`, its interval and `allowed` ratios; of ``error_fraction`` all are shares. `low`
-    and `high` are one-sided bounds: a figure that is worse has `low` above `allowed`, one that is no worse has `high`
-    below it. `missing`: ``runs`` where the candidate has no valid ones, ``reference`` where no earlier campaign has the
-    figure. `at_least`: the percentile is that of requests that timed out, so `value`, `change` and `low` are lower
-    limits, and there is no `high`; `reference_at_least`: so is the reference's; `change` and `high` are upper limits.
-    `unit`: of `rate`, requests/s or users. `days_unknown`: too few earlier campaigns to estimate the variance between
-    campaigns, so only the allowed change accounts for it.
+    Latencies are in ns; `change`, its interval and `allowed` are ratios. Of ``error_fraction`` all are shares. `low`
+    and `high` are one-sided bounds: a figure is worse if `low` is above `allowed`, no worse if `high` is below it.
+    `missing` is ``runs`` if the candidate has no valid ones, ``reference`` if no earlier campaign has the figure. With
+    `at_least` the percentile falls among requests that timed out: `value`, `change` and `low` are lower limits, and
+    there is no `high`. With `reference_at_least` that of the reference does: `change` and `high` are upper limits.
+    `unit` is that of `rate`, requests/s or users. `days_unknown`: there are too few earlier campaigns to estimate the
+    variance between campaigns, so only the allowed change accounts for it.
     """
 
     app: str
@@ -116,12 +116,9 @@ class Finding:
                 change += " less" if self.change < 0 else " more"
             values = f"{percent(self.value)} instead of {percent(self.reference_value)}"
             return f"{what}: {values} in {self.reference}, {change} ({self._interval(100)})"
+        sides = (self.at_least, self.value), (self.reference_at_least, self.reference_value)
         value, reference_value = (
-            f"{'at least ' if is_limit else ''}{number(latency_ns / 1e6, 4)} ms"
-            for is_limit, latency_ns in (
-                (self.at_least, self.value),
-                (self.reference_at_least, self.reference_value),
-            )
+            f"{'at least ' if is_limit else ''}{number(latency_ns / 1e6, 4)} ms" for is_limit, latency_ns in sides
         )
         limit = "at least " if self.at_least else "at most " if self.reference_at_least else ""
         change = f"{limit}{number(self.change)} times ({self._interval()})"
@@ -148,19 +145,19 @@ def percent(share: float) -> str:
 
 
 def failed_text(share: float) -> str:
-    """That so large a share of requests failed, so that latencies are not those of successful requests."""
+    """Says that latencies are not those of successful requests, since such a share failed."""
     return f"failed, so latencies {'are those of failures' if share == 1 else 'include failures'}"
 
 
 def _unlike(value: float, allowed: float) -> str:
-    """A bound with as many digits as distinguish it from the allowed change."""
+    """A bound with enough digits to distinguish it from the allowed change."""
     texts = [number(value, digits) for digits in range(3, 10)]
     return next((text for text in texts if text != number(allowed)), texts[0])
 
 
 @dataclass(frozen=True)
 class GateOutcome:
-    """All findings of one gate. `campaigns` were judged, `incomplete` are newer and were not; `warnings` are texts."""
+    """All findings on the judged `campaigns`; `incomplete` ones are newer and were not judged. `warnings` are texts."""
 
     findings: Sequence[Finding]
     options: Options
@@ -177,21 +174,22 @@ class GateOutcome:
 
     @property
     def fails(self) -> bool:
-        """Whether the command is to end with an error."""
+        """Whether the command fails."""
         return self.outcome == WORSE or (self.outcome == INCONCLUSIVE and self.options.cannot_tell == "fail")
 
     def lines(self) -> Iterator[str]:
-        """For the log: campaigns, warnings, what got worse, what is inconclusive, and the number of other figures."""
+        """For the log: campaigns, warnings, worse and inconclusive figures, and the number of other figures."""
         counts = Counter(finding.verdict for finding in self.findings)
         by_verdict = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (WORSE, NO_WORSE, INCONCLUSIVE))
-        yield f"gate: {self.outcome}. {_figures(len(self.findings))} against {self.options.reference}: {by_verdict}"
+        figures = counted(len(self.findings), "figure")
+        yield f"gate: {self.outcome}. {figures} against {self.options.reference}: {by_verdict}"
         yield from (f"  judged: {'/'.join(key)}" for key in self.campaigns)
         yield from (f"  newer, but not judged since it is not complete: {'/'.join(key)}" for key in self.incomplete)
         yield from (f"  warning: {text}" for text in self.warnings)
         if unknown := sum(each.days_unknown and each.verdict != INCONCLUSIVE for each in self.findings):
             yield (
-                f"  note: {_figures(unknown)} with too few earlier campaigns to estimate how much campaigns vary; "
-                "see methods.html"
+                f"  note: {counted(unknown, 'figure')} with too few earlier campaigns to estimate how much campaigns "
+                "vary; see methods.html"
             )
         inconclusive = [each for each in self.findings if each.verdict == INCONCLUSIVE]
         unmatched = [each for each in inconclusive if each.missing == MISSING_REFERENCE]
@@ -202,7 +200,7 @@ class GateOutcome:
         other = self._grouped([each for each in inconclusive if each.value is None and each.missing is None])
         yield from _limited(INCONCLUSIVE, [*absent, *(each.text() for each in compared), *other])
         if counts[NO_WORSE]:
-            yield f"  {NO_WORSE}: {_figures(counts[NO_WORSE])}, see {GATE_FILE}"
+            yield f"  {NO_WORSE}: {counted(counts[NO_WORSE], 'figure')}, see {GATE_FILE}"
         if self.outcome == INCONCLUSIVE:
             how = "fails" if self.fails else "passes"
             yield f"  No figure is worse, but not every figure is shown to be no worse; that {how} here"
@@ -215,7 +213,7 @@ class GateOutcome:
         for (campaign, why), group in _by(findings, lambda each: (each.campaign, each.why)):
             missing = {each.missing for each in self.findings if each.campaign == campaign}
             if missing <= {MISSING_REFERENCE, MISSING_RUNS}:
-                yield f"{'/'.join(campaign)}, {_figures(len(group))}: {why}"
+                yield f"{'/'.join(campaign)}, {counted(len(group), 'figure')}: {why}"
             else:
                 variants = _by(group, lambda each: each.variant)
                 named = "; ".join(f"{variant} {_at_rates(own)}" for variant, own in variants)
@@ -251,9 +249,9 @@ class GateOutcome:
 
 def _by(findings: Iterable[Finding], key: Callable[[Finding], Any]) -> list[tuple[Any, list[Finding]]]:
     """Findings by a key, in the order of the first of each."""
-    groups: dict[Any, list[Finding]] = {}
+    groups = defaultdict(list)
     for each in findings:
-        groups.setdefault(key(each), []).append(each)
+        groups[key(each)].append(each)
     return list(groups.items())
 
 
@@ -263,12 +261,8 @@ def _at_rates(findings: Iterable[Finding]) -> str:
     return f"at {listed(texts)}"
 
 
-def _figures(count: int) -> str:
-    return f"{count:,} figure{'' if count == 1 else 's'}"
-
-
 def _limited(verdict: str, texts: Iterable[str]) -> Iterator[str]:
-    """The first lines of many, and the number of the rest."""
+    """The first of these lines, and the number of the others."""
     lines = list(texts)
     yield from (f"  {verdict}: {text}" for text in lines[:_MAX_LINES])
     if len(lines) > _MAX_LINES:

@@ -1,22 +1,21 @@
-"""The same cell in all campaigns of the archive, in the order of their start: table `history`. Reads no request.
+"""Each cell in all campaigns of the archive, in the order of their start: table `history`. Reads no request.
 
-A figure of a cell has its error on the scale on which campaigns are compared, here and by the gate. Latencies are
-compared as ratios, so on the scale of their logarithms, where the interval in `cells` is Student's; shares of errors as
-they are. A percentile that may be that of requests that timed out has no interval in `cells`; for the gate its error
-comes from its replicates (`add_open_percentiles`).
+The error of a figure is on the scale on which campaigns are compared, here and by the gate. Latencies are compared as
+ratios, so on the scale of their logarithms, on which the interval in `cells` is Student's; error fractions as they are.
+A percentile that may fall among requests that timed out has no interval in `cells`; for the gate its error comes from
+its replicates (`add_open_percentiles`).
 
-Figures are those of `cells`; of cells without any request known they are what tools reported of each run, as series of
-their own. A series goes on as long as it is measured in one way: the same load model, tools whose latencies mean the
-same, sent by the same program over as many connections, as many replicas. What differs otherwise from the campaign
-before is named in `differs`, as it may be the reason of a change. Where a level ends and another begins is found by
-`loadstone.stats.history`.
+Figures are those of `cells`. Cells without requests have the figures that tools reported, in series of their own. All
+campaigns of a series measured in one way: the same load model, tools whose latencies mean the same, the same program,
+connections and replicas. Other differences from the previous campaign are listed in `differs`, since they may explain a
+change. `loadstone.stats.history` finds where the level changes.
 
-The job that also writes the database computes it, from `cells` and `runs` alone: it runs whenever any of them changes,
-so that a new campaign costs itself and one look at all cells. `summaries` are read only for campaigns that have a cell
+The job that writes the database computes the table from `cells` and `runs` alone, whenever any of them changes: a new
+campaign costs its own analysis and one pass over all cells. `summaries` are read only for campaigns that have a cell
 without requests.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -46,11 +45,11 @@ _ROUNDED = sqrt(12)  # a step divided by it is the deviation of a uniform distri
 
 @dataclass(frozen=True)
 class Figure:
-    """A statistic of one cell. `value` is in ns, of ``error_fraction`` a share; `low` and `high` its interval.
+    """A statistic of one cell. `value` is in ns, of ``error_fraction`` a share; `low` and `high` are its interval.
 
-    `scaled` and `error` (standard error with `freedom` degrees of freedom; not a number where it is unknown, as for a
-    single run) are on the scale of comparison. `share` is set for ``error_fraction`` with an error. `at_least`: the
-    figure falls among requests that timed out, and all of these are those of its lower limit.
+    `scaled` and `error` are on the scale of comparison. The latter is the standard error with `freedom` degrees of
+    freedom, nan where it is unknown, as for a single run. `share` is set for ``error_fraction`` with an error.
+    `at_least`: the figure falls among requests that timed out, and all values are those of its lower limit.
     """
 
     statistic: str
@@ -91,7 +90,7 @@ def figure(cell: Mapping[str, Any], statistic: str, confidence: float) -> Figure
 
 
 def _reported(cell: Mapping[str, Any], statistic: str, confidence: float) -> Figure | None:
-    """The mean over runs of what was reported of each, or a percentile of a single run."""
+    """The mean over runs of reported means, or a percentile of a single run."""
     value, runs, requests = cell[f"{statistic}_ns"], cell["n_runs"], cell["n_requests"]
     share = PERCENTILES.get(statistic)
     if value is None or value <= 0 or (share and requests is not None and not estimable(requests, share)):
@@ -116,15 +115,15 @@ def _errors(cell: Mapping[str, Any], confidence: float) -> Figure | None:
 
 
 def failed(cell: Mapping[str, Any]) -> float | None:
-    """The share of requests that failed, where it affects latencies; else None.
+    """The share of requests that failed, if it affects latencies; else None.
 
-    Requests that timed out alone don't: they are known to have taken at least the timeout.
+    Timeouts alone don't, since such requests are known to have taken at least the timeout.
     """
     return cell[ERRORS] if (cell.get("other_failures") or 0.0) > DECIDING_SHARE else None
 
 
 def lacks(cell: Mapping[str, Any], statistic: str) -> str:
-    """Why a cell has no such figure, in words."""
+    """Says why a cell has no such figure."""
     if cell["evidence"] != REPORTS:
         return "which of its requests failed is unknown" if statistic == ERRORS else "it has too few requests"
     if statistic in PERCENTILES and cell["n_runs"] > 1:
@@ -133,7 +132,7 @@ def lacks(cell: Mapping[str, Any], statistic: str) -> str:
 
 
 def unsure(cell: Mapping[str, Any], statistic: str) -> str:
-    """Why the error of a figure of several runs is unknown, in words."""
+    """Says why the error of a figure of several runs is unknown."""
     if statistic == ERRORS:
         return "the reports do not say of how many requests the shares of failures are"
     if cell.get(f"{statistic}_censored"):
@@ -142,7 +141,7 @@ def unsure(cell: Mapping[str, Any], statistic: str) -> str:
 
 
 def change(shift: float, *, is_share: bool) -> float:
-    """A difference on the scale of comparison as a reader expects it: a ratio, or a difference of shares."""
+    """A difference on the scale of comparison as shown to readers: a ratio, or a difference of shares."""
     return shift if is_share or not isfinite(shift) else exp(shift)
 
 
@@ -151,7 +150,7 @@ def change(shift: float, *, is_share: bool) -> float:
 
 @dataclass(frozen=True)
 class OpenPercentile:
-    """A latency, the standard error of its logarithm, and whether it is only a lower limit of the percentile."""
+    """A latency, the standard error of its logarithm, and whether it is only the lower limit of the percentile."""
 
     value_ns: float
     log_error: float
@@ -171,11 +170,10 @@ def add_open_percentiles(
     keys = set(zip(*(found[name].to_pylist() for name in ("app", "host", "timestamp")), strict=True))
     if not keys:
         return
-    with_open = [each for each in campaigns if tuple(layout.campaign_key(each).values()) in keys]
-    database.add_view(connection, tables, "replicates", with_open)
+    database.add_view(connection, tables, "replicates", _of(campaigns, keys))
     connection.register("percentiles_without_interval", found)
     by_key = {_key(cell): cell for cell in cells}
-    for row in connection.sql(sql.load("percentile_replicates")).to_arrow_table().to_pylist():
+    for row in database.rows(connection, sql.load("percentile_replicates")):
         if (cell := by_key.get(_key(row))) and (known := open_percentile(row)):
             cell.setdefault(OPEN_PERCENTILES, {})[row["statistic"]] = known
 
@@ -212,34 +210,28 @@ _NAMED = {
 def write(
     campaigns: Sequence[Campaign], tables: Path, notes: Notes, *, margin: float = 0.05, confidence: float = 0.95
 ) -> None:
-    """Write table `history` over these campaigns. `notes` are annotations of campaigns, by app, host, timestamp.
+    """Write table `history` over these campaigns. `notes` are annotations of campaigns by app, host and timestamp.
 
     Steps of latencies below `margin` (a share) are ignored. Raises LoadstoneError when `tables` can't be written.
     """
     with database.open_memory() as connection:
         cells = measured(connection, tables, campaigns)
     rows = [row for group in series(cells) for row in _rows(group, notes, margin, confidence)]
-    layout.write_rows(tables, file_of(tables), rows, NAME, keep_empty=True)
-
-
-def file_of(tables: Path) -> Path:
-    """The file of the table."""
-    return tables / NAME / layout.PART
+    layout.write_rows(tables, tables / NAME / layout.PART, rows, NAME, keep_empty=True)
 
 
 def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Sequence[Campaign]) -> list[_Row]:
-    """`history_cells.sql`, each with `started_at`, its `way`, and how it `differs` from the campaign before it.
+    """Rows of `history_cells.sql` with `started_at`, `way`, and what `differs` from the previous campaign.
 
-    Runs that were sent late are among the latter. `connection` is empty before; after it, it has views of `runs`,
-    `cells` and `sending`.
+    The latter includes runs that were sent late. Adds views of `runs`, `cells`, `sending` and `summaries` to
+    `connection`.
     """
     for table in ("runs", "cells", "sending"):
         database.add_view(connection, tables, table, campaigns)
     # Most campaigns have all requests: their reports are not needed.
-    without_cells = set(connection.sql(sql.load("campaigns_without_cells")).fetchall())
-    reported = [each for each in campaigns if tuple(layout.campaign_key(each).values()) in without_cells]
-    database.add_view(connection, tables, "summaries", reported)
-    cells: list[_Row] = connection.sql(sql.load("history_cells")).to_arrow_table().to_pylist()
+    without_cells = connection.sql(sql.load("campaigns_without_cells")).fetchall()
+    database.add_view(connection, tables, "summaries", _of(campaigns, set(without_cells)))
+    cells = database.rows(connection, sql.load("history_cells"))
     for cell in cells:
         cell["started_at"] = parse_timestamp(cell["timestamp"])
         cell["way"] = way_text(cell)
@@ -254,23 +246,24 @@ def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Seq
     return cells
 
 
+def _of(campaigns: Sequence[Campaign], keys: Collection[tuple[Any, ...]]) -> list[Campaign]:
+    """Those of the campaigns whose app, host and timestamp are among `keys`."""
+    return [each for each in campaigns if tuple(layout.campaign_key(each).values()) in keys]
+
+
 def series(cells: Iterable[_Row]) -> Iterator[list[_Row]]:
     """The cells of one variant at one rate that were measured in one way, in the order of their start."""
 
     def key(cell: _Row) -> tuple[Any, ...]:
-        return (
-            *(cell[name] for name in (*_SERIES, "evidence")),
-            *map(str, way(cell)),
-            cell["sent_by"],
-            cell["replicas"] or "",
-        )
+        of_series = (cell[name] for name in (*_SERIES, "evidence", "sent_by"))
+        return *of_series, *map(str, way(cell)), cell["replicas"] or ""
 
     for _, group in groupby(sorted(cells, key=key), key=key):
         yield list(group)
 
 
 def way_text(cell: Mapping[str, Any]) -> str:
-    """How a cell was measured, in words."""
+    """Says how a cell was measured."""
     number = cell["replicas"]
     replicas = f", {number} replica{'' if str(number) == '1' else 's'}" if number else ""
     reported = ", as reported" if cell["evidence"] == REPORTS else ""
@@ -288,16 +281,12 @@ def _differences(before: _Row, cell: _Row) -> Iterator[str]:
     for name, words in _NAMED.items():
         is_named = name == "sent_by" and before["generator"] != cell["generator"]
         if before[name] != cell[name] and not is_named:
-            yield f"{words}: {_or_none(before[name])} before, {_or_none(cell[name])} here"
+            yield f"{words}: {before[name] or 'none'} before, {cell[name] or 'none'} here"
     labels = dict(before["labels"] or ()), dict(cell["labels"] or ())
     for name in sorted(labels[0].keys() | labels[1].keys()):
         old, new = (each.get(name) for each in labels)
         if old != new:
-            yield f"label {name}: {_or_none(old)} before, {_or_none(new)} here"
-
-
-def _or_none(value: str | None) -> str:
-    return value or "none"
+            yield f"label {name}: {old or 'none'} before, {new or 'none'} here"
 
 
 def _rows(group: Sequence[_Row], notes: Notes, margin: float, confidence: float) -> Iterator[_Row]:
@@ -330,6 +319,6 @@ def least_step(statistic: str, margin: float) -> float:
 
 
 def as_series(figures: Sequence[Figure]) -> Series:
-    """Figures of one statistic as arrays."""
+    """Figures of one statistic in several campaigns as arrays."""
     columns = ([getattr(each, name) for each in figures] for name in ("scaled", "error", "freedom"))
     return Series(*(np.array(column, float) for column in columns))
