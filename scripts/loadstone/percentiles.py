@@ -1,7 +1,7 @@
-"""The statistics of latency, declared once: which percentiles tables hold and pages show, and what they are called.
+"""The statistics of latency: which percentiles tables have and pages show, and their names.
 
-What computes, judges or shows a latency reads these lists. Another name in `SHOWN_PERCENTILES` becomes a choice of all
-charts and tables, with intervals and verdicts; these are then corrected for more tests. Columns are declared in
+All code that computes, compares or shows latencies uses these lists. Another name in `SHOWN_PERCENTILES` can be chosen
+in all charts and tables, with intervals and verdicts; these are then corrected for more tests. Columns are declared in
 ``tables/columns.yaml``.
 """
 
@@ -11,7 +11,7 @@ MEAN, ERRORS, THROUGHPUT = "mean", "error_fraction", "throughput"
 # Shares of the pooled requests of a cell, by the name of their columns: `p50_ns`, `p50_low_ns`, ...
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
-# Those that single runs and intervals of time have too, that readers choose, and that have verdicts.
+# Percentiles that single runs and time bins have too, that readers can choose, and that have verdicts.
 SHOWN_PERCENTILES = {name: PERCENTILES[name] for name in ("p50", "p90", "p99")}
 
 LATENCIES = (MEAN, *SHOWN_PERCENTILES)
@@ -32,5 +32,5 @@ _NAMES = {MEAN: "Mean", "p50": "Median", ERRORS: "Error fraction"}
 
 
 def _percent(statistic: str) -> str:
-    """Of the name of a percentile: ``p999`` is 99.9."""
+    """The number of a percentile by its name: ``99.9`` for ``p999``."""
     return statistic[1:3] + (f".{statistic[3:]}" if len(statistic) > 3 else "")

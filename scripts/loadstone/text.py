@@ -1,4 +1,4 @@
-"""Text for people: loads (``at 100, 200 and 1,000 requests/s``, ``at 5 users``), counts, sizes, lists."""
+"""Numbers as text: loads (``at 100, 200 and 1,000 requests/s``, ``at 5 users``), counts, sizes, lists."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,16 +6,16 @@ _SHOWN = 4  # loads named one by one
 
 
 def rate_text(rate: float | None) -> str:
-    """A number of requests/s or users for reading, the shortest plain decimal, thousands separated: ``"1,000"``."""
+    """A number of requests/s or users as the shortest decimal, thousands separated: ``"1,000"``."""
     return "–" if rate is None else f"{rate:,.9f}".rstrip("0").rstrip(".")
 
 
 def load_unit(models: Iterable[str | None]) -> str:
-    """What the number of a load counts, by the load models of the runs that it is of."""
+    """The unit of a load by the load models of its runs."""
     closed = {model == "closed" for model in models}
-    return {frozenset({True}): "users", frozenset({True, False}): "requests/s or users"}.get(
-        frozenset(closed), "requests/s"
-    )
+    if len(closed) == 2:
+        return "requests/s or users"
+    return "users" if closed == {True} else "requests/s"
 
 
 def at(rates: Iterable[float], of: Iterable[float], unit: str, *, every: bool = False) -> str:
@@ -40,7 +40,7 @@ def at(rates: Iterable[float], of: Iterable[float], unit: str, *, every: bool = 
 
 
 def _spans(own: Sequence[float], known: Sequence[float]) -> list[tuple[float, float]]:
-    """First and last of all that follow each other without another between them."""
+    """First and last rate of each sequence of `own` without any other of `known` between them."""
     place = {rate: number for number, rate in enumerate(known)}
     starts = [number for number, rate in enumerate(own) if not number or place[rate] - place[own[number - 1]] > 1]
     return [(own[start], own[end - 1]) for start, end in zip(starts, [*starts[1:], len(own)], strict=True)]
@@ -67,7 +67,7 @@ def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-# --- Figures as texts of tables have them -----------------------------------------------------------------------------
+# --- Figures in texts of tables ---------------------------------------------------------------------------------------
 
 
 def three(value: float) -> str:

@@ -284,7 +284,7 @@ MUTANTS = (
     # --- The gate -----------------------------------------------------------------------------------------------------
     Mutant(
         "the gate's test of failures is that of Farrington and Manning",
-        "            max(1.0, together, side.dispersion) * share * (1 - share) / side.requests\n",
+        "            max(1.0, pooled.factor, side.dispersion.factor) * share * (1 - share) / side.requests\n",
         "            share * (1 - share) / side.requests / 4\n",
         ("stats/test_shares.py::test_the_test_is_that_of_farrington_and_manning_times_the_dispersion",),
     ),

@@ -1,7 +1,7 @@
 """A cache of rows computed from the requests of cells, so that one more run costs its own cell, not the campaign.
 
-The key of an entry is a hash over all that its rows depend on: queries, values and the Parquet files. There is one file
-per campaign and per comparison, next to the tables; removing it costs time and changes nothing.
+The key of an entry is a hash of everything that its rows depend on: queries, values and Parquet files. There is one
+file per campaign and per comparison, next to the tables. It can be removed at any time and is then computed again.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ class Cache:
             self._entries = {}
 
     def rows(self, depends_on: object, files: Iterable[str], compute: Callable[[], Iterable[_Row]]) -> list[_Row]:
-        """What `compute` gives, from the cache where it has it.
+        """The rows that `compute` returns, from the cache if possible.
 
-        `depends_on` holds the text of the queries and every value besides `files`, which are relative to the tables'
-        folder and identified by size and mtime (they are only ever replaced as a whole).
+        `depends_on` has the text of the queries and all values. `files` are relative to the tables' folder and
+        identified by size and mtime, since they are always replaced as a whole.
         """
         versions = []
         for file in sorted(files):
@@ -54,13 +54,13 @@ class Cache:
         return found
 
     def save(self) -> None:
-        """Write the entries that were used; the others depend on something that has changed."""
+        """Write the entries that were used; all others are outdated."""
         layout.prepare_folder(self._tables, self._path.parent)
         replace(self._path, json.dumps(self._used, separators=(",", ":")).encode())
 
 
 def _encoded(row: _Row) -> _Row:
-    """As JSON: times as text, under a name with a mark; maps are lists of pairs already."""
+    """As JSON: times are text, with ``@`` after their names; maps are lists of pairs already."""
     return {
         f"{name}@" if isinstance(value, datetime) else name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in row.items()

@@ -1,7 +1,7 @@
-"""Why there is no verdict or no figure, or what to beware of: codes with values, and the only place that words them.
+"""Reasons for a verdict, a missing figure or a warning: codes with values. Their texts are written only here.
 
-Functions of `analysis` give a `Reason`; tables have it as a struct `reason` and, beside it, as
-text; pages read the column and word it again, with their own names of variants.
+Functions of `analysis` return a `Reason`. Tables have it as a struct in `reasons` and as text in another column; pages
+read the struct and write the text with the labels of variants.
 """
 
 import re
@@ -15,8 +15,8 @@ EVIDENCE_DIFFERS = "evidence_differs"
 NO_FIGURE = "no_figure"
 NOT_REPORTED = "not_reported"
 REPORTS_NOT_AVERAGED = "reports_not_averaged"
-TOO_FEW_REQUESTS = "too_few_requests"  # value: how many there are, needed: how many it takes
-TIMEOUTS = "timeouts"  # value: how many requests timed out
+TOO_FEW_REQUESTS = "too_few_requests"  # value: number of requests, needed: the number needed
+TIMEOUTS = "timeouts"  # value: number of requests that timed out
 INTERVAL_TIMES_OUT = "interval_times_out"
 SAMPLE_SIZE_UNKNOWN = "sample_size_unknown"
 ZERO_LATENCY = "zero_latency"
@@ -24,7 +24,7 @@ ZERO_IN_OTHER_RUNS = "zero_in_other_runs"
 IDENTICAL_RUNS = "identical_runs"
 NO_FAILURES = "no_failures"
 ONLY_FAILURES = "only_failures"
-ONE_RUN = "one_run"  # value: the share by which runs are assumed to differ (0: as in other cells), needed: runs
+ONE_RUN = "one_run"  # value: the share by which runs are assumed to differ (0: as in other cells), needed: runs needed
 RUNS_VARY = "runs_vary"
 MULTIPLE_COMPARISONS = "multiple_comparisons"
 BELOW_RESOLUTION = "below_resolution"  # value: the step of the clock, in ns
@@ -40,21 +40,21 @@ Naming = Callable[[str], str]
 
 
 def quoted(name: str) -> str:
-    """A variant's canonical name as it stands in texts of tables, so that pages find it and show its label instead.
+    """A variant's canonical name as texts of tables have it, so that pages can replace it by the label.
 
-    A closing mark within the name is doubled.
+    A closing quotation mark within the name is doubled.
     """
     return f"“{name.replace('”', '””')}”"
 
 
 def renamed(text: str, name: Naming) -> str:
-    """A text of tables with what readers call a variant in the place of each `quoted` name."""
+    """A text of tables in which each `quoted` name is replaced by the label of the variant."""
     return _QUOTED.sub(lambda found: name(found[1].replace("””", "”")), text)
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A code, and what it is about as far as the code says: variants by canonical name, numbers as said above."""
+    """A code and its values: variants by canonical name, numbers as described above."""
 
     code: str
     variant: str | None = None
@@ -64,22 +64,22 @@ class Reason:
     needed: float | None = None
 
     def text(self, name: Naming = quoted) -> str:
-        """As a part of a sentence; `name` is what readers call a variant."""
+        """As a part of a sentence; `name` returns the label of a variant."""
         return _TEXTS[self.code](self, lambda variant: name(variant or ""))
 
 
 def columns(reasons: Sequence[Reason], column: str = "why") -> dict[str, Any]:
-    """Columns `reasons` and, of the same content, the text."""
+    """The columns `reasons` and `column`, which has the same as text."""
     return {"reasons": [asdict(each) for each in reasons], column: text(reasons)}
 
 
 def of_row(row: Mapping[str, Any]) -> list[Reason]:
-    """Those of a row of a table."""
+    """The reasons in a row of a table."""
     return [Reason(**each) for each in row["reasons"] or ()]
 
 
 def text(reasons: Iterable[Reason], name: Naming = quoted) -> str | None:
-    """All of them in one line; None without any."""
+    """All reasons in one line; None without any."""
     return "; ".join(each.text(name) for each in reasons) or None
 
 
@@ -93,7 +93,7 @@ def _one_run(reason: Reason, name: Callable[[str | None], str]) -> str:
 
 
 def assumed_spread(reason: Reason) -> str:
-    """By how much runs are assumed to differ where there is one."""
+    """Says by how much runs are assumed to differ if there is only one."""
     if not reason.value:
         return "as those of other cells here do"
     return f"by {100 * reason.value:g} % (one standard deviation)"

@@ -1,11 +1,11 @@
-"""Requests of a variant at one rate -> resampled: intervals, and replicates that are stored.
+"""Requests of a variant at one rate -> intervals and replicates, by resampling.
 
-Intervals become columns of `cells` and `comparisons`; replicates of the main stream go into the internal table
-`replicates`, from which `analysis/conclusions.py` draws conclusions without reading a request again.
+Intervals become columns of `cells` and `comparisons`. Replicates of the main stream are written to the internal table
+`replicates`, from which `analysis/conclusions.py` draws conclusions without reading the requests again.
 
-Runs are drawn with a seed of campaigns and rate, blocks with one of the variant too, and runs are sorted before: so
-replicates of two variants whose runs are paired may be subtracted one by one. Another use of a random number in between
-would break the pairs.
+Runs are sorted and then drawn with a seed of campaigns and rate, blocks with a seed that includes the variant. So the
+replicates of two variants whose runs are paired may be subtracted one by one. Drawing any other random number in
+between would break the pairs.
 """
 
 import base64
@@ -28,28 +28,28 @@ _Row = dict[str, Any]
 
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts", "offered", "limit_ns")
 _KNOWN, _FAILED, _CENSORED = 1, 2, 4
-_CLOCK_SHARE = 0.02  # of how long a run took: a coarser clock tells no throughput
+_CLOCK_SHARE = 0.02  # of the duration of a run: with a coarser clock its throughput is unknown
 
-# Of a run, by what is computed from its requests.
+# Columns of a run that figures of its requests depend on.
 RUN_COLUMNS = ("timeout_s", "load_model", "clock_set_back_s", "clock_resolution_ns")
 
-# All that replicates depend on besides requests.
+# Everything that replicates depend on, other than requests.
 CODE = (run_requests.CODE, sql.load("series_requests"), stats.CODE, PERCENTILES)
-# All that the figures of a cell depend on.
+# Everything that the figures of a cell depend on.
 CELL_CODE = (sql.load("cells"), SHOWN_PERCENTILES, CODE)
 
 
 def ordered(runs: Sequence[_Row]) -> list[_Row]:
-    """Runs in the order in which replicates draw them: equal places of two variants are of one block of a sweep."""
+    """Runs in the order in which replicates draw them: equal positions of two variants are of one block of a sweep."""
     return sorted(runs, key=lambda run: (run["host"], run["timestamp"], run["run"], run["variant_dir"]))
 
 
 def cells(
     source: Source, files: Collection[str], runs: Sequence[_Row], confidence: float, stream: str | None = None
 ) -> Iterator[_Row]:
-    """`cells.sql` over the requests of runs of one series, with intervals and, as text, replicates.
+    """Rows of `cells.sql` over the requests of the runs of a series, with intervals and (as text) replicates.
 
-    A row per stream (None), or that of one. `files` hold the requests, relative to the tables' folder.
+    There is a row per stream, or only that of `stream`. The requests are in `files`, relative to the tables' folder.
     """
     patterns = sorted(layout.pattern(source.tables / file) for file in files)
     run_requests.select(source.connection, runs)
@@ -64,14 +64,14 @@ def cells(
 
 
 def _named(prefix: str, names: Iterable[str], values_ns: Sequence[float] | None) -> _Row:
-    """Percentiles as columns, which are null without any request."""
+    """Percentiles as columns, which are null without requests."""
     return {f"{prefix}{name}_ns": value for name, value in zip(names, values_ns or repeat(None), strict=False)}
 
 
 def samples(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], runs: Sequence[_Row], stream: str
 ) -> list[Sample]:
-    """The measured requests of the runs that are selected, one sample per run that has any."""
+    """The measured requests of the selected runs, one sample per run that has any."""
     found = connection.execute(sql.load("series_requests"), {"files": files, "stream": stream}).fetchnumpy()
     series = found["series"]
     starts = np.flatnonzero(np.diff(series)) + 1
@@ -80,7 +80,7 @@ def samples(
 
 
 def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray) -> Sample:
-    paced = run["load_model"] == "open"  # whether answers come or not, so that the attack ends with the last interval
+    paced = run["load_model"] == "open"  # requests are sent at a fixed rate, so the attack ends with the last interval
     known, failed, censored = ((outcome & bit) > 0 for bit in (_KNOWN, _FAILED, _CENSORED))
     size, ends_ns, answered = sent_ns.size, sent_ns + latencies_ns, ~failed
     span_ns = 0.0
@@ -97,7 +97,7 @@ def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: n
 
 
 def replicate(runs: Sequence[_Row], sampled: Sequence[Sample]) -> Replicates:
-    """Replicates of one series. Runs are drawn alike for all variants of the same campaigns at one rate."""
+    """Replicates of one series. All variants of the same campaigns draw the same runs at one rate."""
     app, rate = runs[0]["app"], runs[0]["rate"]
     places = sorted({(run["host"], run["timestamp"]) for run in runs})
     return stats.replicate(
@@ -109,7 +109,7 @@ def replicate(runs: Sequence[_Row], sampled: Sequence[Sample]) -> Replicates:
 
 
 def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> _Row:
-    """What a row of `cells` or `comparisons` says of them besides the figures themselves."""
+    """Columns of `cells` and `comparisons`: intervals, censoring, timeouts and throughput."""
     row: _Row = {}
     requests = sum(sample.latencies_ns.size for sample in sampled)
     censored = np.concatenate([sample.censored for sample in sampled])
@@ -126,11 +126,11 @@ def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> 
     return row | {"throughput": found.values.get("throughput")}
 
 
-# --- kept ------------------------------------------------------------------------------------------------------------
+# --- stored ----------------------------------------------------------------------------------------------------------
 
 
 def to_text(found: Replicates) -> str:
-    """As one text, for the cache. Draws have seven digits."""
+    """As one text, for the cache. Draws have single precision."""
     return json.dumps(vars(found), default=lambda drawn: base64.b64encode(drawn.astype("<f4").tobytes()).decode())
 
 
@@ -144,7 +144,7 @@ def from_text(text: str) -> Replicates:
 
 
 def rows(key: Mapping[str, Any], found: Replicates) -> Iterator[_Row]:
-    """Rows of table `replicates` of one cell."""
+    """Rows of table `replicates` for one cell."""
     for name, value in found.values.items():
         yield {
             **key,

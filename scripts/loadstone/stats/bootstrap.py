@@ -1,17 +1,17 @@
-"""What the figures of some runs would have been with other runs like them. The run is the unit of replication.
+"""Standard errors and intervals of the figures of some runs by a bootstrap. The run is the unit of replication.
 
 Method: a bootstrap at two levels. A replicate draws runs with replacement and, within each drawn run, blocks of
 consecutive requests with replacement (requests that follow each other resemble each other, so they are never drawn one
 by one); Davison & Hinkley 1997, *Bootstrap Methods and their Application*, section 3.8, and Künsch 1989 for blocks,
 whose length follows from the data (`block_length`).
 
-With three to ten runs the percentiles of such replicates are far too narrow, and their variance holds what happens
-within runs twice, since runs that are drawn differ by it already (Davison & Hinkley, ibid.). Therefore replicates only
-give the standard error: their variance without that of replicates in which blocks alone are drawn, times n / (n - 1)
-for what resampling n runs loses. Runs that agree far better than their own noise lets them do so by chance: the error
-is never less than half of that within runs. The interval is that of Student's t with n - 1 degrees of freedom on a
-scale on which the figure is near symmetric: the logarithm, and of a share its logit; Hesterberg 2015, *What Teachers
-Should Know About the Bootstrap*, The American Statistician 69(4), sections 3.3 and 5.1.
+With three to ten runs the percentiles of such replicates are far too narrow, and their variance includes the variance
+within runs twice, since drawn runs differ by it already (Davison & Hinkley, ibid.). Therefore replicates only give the
+standard error: their variance less that of replicates in which only blocks are drawn, times n / (n - 1), which corrects
+for resampling n runs. Runs that agree far better than their own noise do so by chance: the error is never less than
+half of that within runs. The interval is that of Student's t with n - 1 degrees of freedom on a scale on which the
+figure is nearly symmetric: the logarithm, or the logit of a share; Hesterberg 2015, *What Teachers Should Know About
+the Bootstrap*, The American Statistician 69(4), sections 3.3 and 5.1.
 """
 
 import hashlib
@@ -27,31 +27,30 @@ Interval = tuple[float, float]
 Floats = NDArray[np.float64]
 
 _REPLICATES = 400
-_MOST_BLOCKS = 50  # per run: beyond, only the time that this takes grows
-_CENSORED_SHARE = 0.01  # of replicates; so few count as the last latency that is known
-_LEAST_SHARE = 1 / 4  # of the variance within runs, that of all is no less
-_BEYOND = 10  # requests beyond a percentile that it takes
-_ALIKE = 1.01  # rates that differ by less are one
-_FEWEST_VALUES = 10  # from which on their dependence can be estimated
+_MOST_BLOCKS = 50  # per run: more only take more time
+_CENSORED_SHARE = 0.01  # of replicates; so few are set to the last latency that is known
+_LEAST_SHARE = 1 / 4  # the least total variance, as a share of that within runs
+_BEYOND = 10  # requests needed beyond a percentile
+_ALIKE = 1.01  # rates within this ratio are equal
+_FEWEST_VALUES = 10  # needed to estimate their dependence
 
 
 def estimable(requests: int, probability: float) -> bool:
     """Whether a sample supports this percentile: at least ten requests are expected beyond it.
 
-    The number beyond it is binomial; ten expected on the rarer side is the customary condition for treating that as
-    more than chance (the success/failure condition of Moore, McCabe & Craig, *Introduction to the Practice of
-    Statistics*). p99 takes 1,000 requests, p99.9 takes 10,000.
+    The number beyond it is binomial; ten expected on the rarer side is the customary success/failure condition (Moore,
+    McCabe & Craig, *Introduction to the Practice of Statistics*). p99 needs 1,000 requests, p99.9 needs 10,000.
     """
     return requests * min(probability, 1 - probability) >= _BEYOND - 1e-9
 
 
 def requests_needed(probability: float) -> int:
-    """How many requests a percentile takes."""
+    """The number of requests that a percentile needs."""
     return int(np.ceil(_BEYOND / min(probability, 1 - probability) - 1e-9))
 
 
 def seed(*key: object) -> int:
-    """A seed that depends on the key alone, so that the same data always give the same interval."""
+    """A seed that depends only on the key, so that the same data always give the same interval."""
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big")
 
 
@@ -59,9 +58,9 @@ def seed(*key: object) -> int:
 class Sample:
     """The requests of one run in the order in which they were sent; all arrays have their number as length.
 
-    `latencies_ns` of requests that timed out (`censored`) are what they took at least. `has_outcome` marks those whose
-    outcome is known, `failed` those of them that failed, `completed` those that count for throughput, over `span_s`
-    seconds (None: not known). No request is known to take `limit_ns` or more: it would time out.
+    `latencies_ns` of requests that timed out (`censored`) are lower limits. `has_outcome` marks requests with a known
+    outcome, `failed` those of them that failed, `completed` those that count for throughput, over `span_s` seconds
+    (None: unknown). Latencies of `limit_ns` or more are never known, since such requests time out.
     """
 
     latencies_ns: NDArray[np.int64]
@@ -75,16 +74,16 @@ class Sample:
 
 @dataclass(frozen=True)
 class Replicates:
-    """Figures of some runs, and what they would have been with others: all by the name of the statistic.
+    """Figures of some runs and their bootstrap replicates, by the name of the statistic.
 
     Statistics are ``mean`` and percentiles of latency (ns), ``error_fraction`` and ``throughput`` (requests/s, both
-    means over runs). Each of `draws` has runs and blocks drawn, each of `within` blocks of the same runs alone; shape
-    (replicates,). One run has no `draws`. Replicates of equally many runs that were made with the same seed of runs
-    drew the same positions: those of two variants whose runs go by pairs may be subtracted one by one. A statistic
-    without a value cannot be estimated; one without draws neither has an interval: there is one run, or of other runs
-    like these it would fall among requests that time out. What it is at least has then a name of its own (`at_least`),
-    with all that is beyond the first timeout cut off. `offered` are requests sent per second, where runs agree
-    about that. From `limit_ns` on a latency would not be known.
+    means over runs). For `draws` runs and blocks are drawn, for `within` only blocks of the same runs; shape
+    (replicates,). One run has no `draws`. Replicates of equally many runs with the same seed of runs drew the same
+    positions: those of two variants whose runs are paired may be subtracted one by one. A statistic without a value
+    can't be estimated. One without draws has no interval: there is one run, or with other runs like these it would fall
+    among requests that time out. Its lower limit then has a name of its own (`at_least`), with everything beyond the
+    first timeout cut off. `offered` are requests sent per second, if runs agree. Latencies from `limit_ns` on are not
+    known.
     """
 
     values: Mapping[str, float]
@@ -103,10 +102,10 @@ class Replicates:
 
 
 def standard_error(draws: Floats, within: Floats, n_runs: int) -> float:
-    """The standard error of any figure from its replicates, as this module's head says; nan for fewer than two runs.
+    """The standard error of any figure from its replicates, as described above; nan for fewer than two runs.
 
-    `draws` and `within` are that figure, computed from those of `Replicates` one by one: of a ratio of two variants
-    the logarithms' differences, for instance.
+    `draws` and `within` are values of that figure for each replicate: for a ratio of two variants, for instance, the
+    differences of logarithms.
     """
     if n_runs < 2:
         return float("nan")
@@ -116,13 +115,14 @@ def standard_error(draws: Floats, within: Floats, n_runs: int) -> float:
 
 
 def at_least(statistic: str) -> str:
-    """The name of the least that a percentile is, in `Replicates`, where it falls among requests that timed out."""
+    """The name of the lower limit, in `Replicates`, of a percentile that falls among requests that timed out."""
     return f"{statistic} at least"
 
 
 def t_factor(confidence: float, freedom: float) -> float:
-    """How many standard errors an interval reaches to either side; `freedom` in degrees."""
-    # Here, since most jobs need no interval and it takes as long to import as all else; scipy.stats takes thrice that.
+    """The half width of an interval in standard errors; `freedom` in degrees."""
+    # Imported here, since most jobs need no interval and this takes as long as all other imports; scipy.stats takes
+    # three times that.
     from scipy.special import stdtrit  # noqa: PLC0415
 
     return float(stdtrit(freedom, (1 + confidence) / 2))
@@ -131,8 +131,8 @@ def t_factor(confidence: float, freedom: float) -> float:
 def interval(found: Replicates, statistic: str, confidence: float = 0.95) -> Interval | None:
     """The interval of a statistic in its unit.
 
-    None for fewer than two runs, when it is not positive, and when it would reach what times out: nobody knows then
-    where it ends.
+    None for fewer than two runs, if it is not positive, and if it would include latencies that time out: its end is
+    then unknown.
     """
     if statistic not in found.draws or found.n_runs < 2:
         return None
@@ -141,7 +141,7 @@ def interval(found: Replicates, statistic: str, confidence: float = 0.95) -> Int
     if statistic == ERRORS:
         return _share_interval(value, factor * found.error(ERRORS), found.n_blocks, confidence)
     if statistic == THROUGHPUT and found.offered:
-        # What is not answered of what is sent is as skewed as the share of failures.
+        # The share of requests without an answer is as skewed as the error fraction.
         missing, reach = max(0.0, 1 - value / found.offered), factor * found.error(THROUGHPUT) / found.offered
         low, high = _share_interval(missing, reach, found.n_blocks, confidence)
         return found.offered * (1 - high), found.offered * (1 - low)
@@ -164,11 +164,11 @@ def _share_interval(share: float, reach: float, n_blocks: int, confidence: float
 def replicate(
     runs: Sequence[Sample], probabilities: Mapping[str, float], runs_seed: int, blocks_seed: int
 ) -> Replicates:
-    """Replicates of the mean, of the named percentiles, of the share of failures and of throughput.
+    """Replicates of the mean, of the named percentiles, of the error fraction and of throughput.
 
-    `runs` without any request are not counted. Percentiles that the sample cannot support are not computed, neither
-    are those that fall among requests that timed out, nor then the mean. Those that would fall there in more than one
-    in a hundred replicates have no draws. Of both, only what they are `at_least` is computed.
+    `runs` without requests are ignored. Percentiles that the sample doesn't support are not computed. If requests timed
+    out, neither are the mean and the percentiles that fall among them; percentiles that do so in more than one in a
+    hundred replicates have no draws. Of both only the lower limit (`at_least`) is computed.
     """
     runs = [run for run in runs if run.latencies_ns.size]
     if not runs:
@@ -210,7 +210,7 @@ def replicate(
 
 
 def _limit(runs: Sequence[Sample], first_ns: float) -> float | None:
-    """From where on latencies are not known: `first_ns`, of the first that timed out, or what no answer took."""
+    """The latency from which on none is known: `first_ns`, that of the first timeout, or the declared limit."""
     declared = min((run.limit_ns for run in runs if run.limit_ns is not None), default=float("inf"))
     known = max(int(run.latencies_ns.max(initial=0, where=~run.censored)) for run in runs)
     least = min(first_ns, declared if known < declared else float("inf"))
@@ -220,9 +220,9 @@ def _limit(runs: Sequence[Sample], first_ns: float) -> float | None:
 def censoring(
     latencies_ns: NDArray[np.int64], censored: NDArray[np.bool_], probabilities: Mapping[str, float]
 ) -> dict[str, bool]:
-    """Of ``mean`` and of each percentile whether it rests on a request of which only the least latency is known.
+    """Whether only a lower limit of ``mean`` and of each percentile is known, because requests timed out.
 
-    A percentile does not where all requests up to it were answered sooner than the first of those may have been.
+    A percentile is known if all requests up to it were answered sooner than the shortest timeout.
     """
     if not censored.any():
         return dict.fromkeys((MEAN, *probabilities), False)
@@ -232,7 +232,7 @@ def censoring(
 
 
 def _number_of_blocks(runs: Sequence[Sample]) -> int:
-    """How many blocks each run is cut into, by the typical dependence within runs: of latencies and of failures."""
+    """The number of blocks of each run, from the typical dependence of latencies and of failures within runs."""
     numbers = []
     for run in runs:
         length = block_length(np.log(np.maximum(run.latencies_ns, 1)))
@@ -244,9 +244,9 @@ def _number_of_blocks(runs: Sequence[Sample]) -> int:
 
 
 def _edges(pooled: NDArray[np.int64], last_ns: float) -> Floats:
-    """Bin edges at quantiles of all requests, finer towards the tail, and at `last_ns`, the last latency that is known.
+    """Bin edges at quantiles of all requests, finer in the tail, and at `last_ns`, the last latency that is known.
 
-    The first bin begins below the least value.
+    The first bin starts below the least value.
     """
     tail = 1 - np.geomspace(0.1, 1e-5, 240)
     found = np.unique(np.quantile(pooled, np.concatenate([np.linspace(0, 0.9, 260), tail, [1.0]])))
@@ -255,7 +255,7 @@ def _edges(pooled: NDArray[np.int64], last_ns: float) -> Floats:
 
 
 class _Blocks:
-    """Runs cut into equally many blocks, and what each block counts."""
+    """Runs cut into equally many blocks, with the counts and sums of each block."""
 
     def __init__(self, runs: Sequence[Sample], number: int, edges: Floats | None) -> None:
         self.number, self.edges = number, edges
@@ -282,7 +282,7 @@ class _Blocks:
         return generator.multinomial(times * self.number, even).astype(np.float32)
 
     def offered(self) -> float | None:
-        """Requests sent per second, if that differs by no more than one per cent."""
+        """Requests sent per second, if that differs by at most one per cent between runs."""
         rates = self.rates_sent
         if rates is None or rates.max() > _ALIKE * rates.min():
             return None
@@ -304,7 +304,7 @@ class _Blocks:
         return found
 
     def rates(self, weights: NDArray[np.floating]) -> dict[str, Floats]:
-        """Means over runs: the share of failures, and of requests completed per second. Only what is known."""
+        """Means over runs of the error fraction and of requests completed per second, as far as they are known."""
         requests, _, known, failed, completed = np.einsum("rnb,snb->srn", weights, self.sums, optimize=True)
         times = requests > 0
         runs_drawn = weights.sum(axis=2) / self.number

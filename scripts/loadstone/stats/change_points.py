@@ -1,10 +1,10 @@
-"""What the level of a run does over time: nothing, a trend, a decay to a plateau, or changes from one level to another.
+"""How the level of a run changes over time: not at all, by a trend, a decay to a plateau, or steps between levels.
 
-Each is a linear model of the series of blocks with AR(1) noise, and the one with the least Bayesian
-information criterion is taken (Schwarz 1978). Noise that wanders by itself then needs no change to explain it; Shi,
-Gallagher, Lund & Killick 2022, "A comparison of single and multiple changepoint techniques for time series data",
-Computational Statistics & Data Analysis 170, show that without this, change points are found in autocorrelation.
-Candidates for changes are those of least squares (Killick, Fearnhead & Eckley 2012; `ruptures`).
+Each is a linear model of the series of blocks with AR(1) noise; the one with the least Bayesian information criterion
+is chosen (Schwarz 1978). So autocorrelated noise is not mistaken for changes: Shi, Gallagher, Lund & Killick 2022, "A
+comparison of single and multiple changepoint techniques for time series data", Computational Statistics & Data
+Analysis 170, show that change points are found in it otherwise. Candidates for changes are those of least squares
+(Killick, Fearnhead & Eckley 2012; `ruptures`).
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MOST_BLOCKS = 64
 _FEWEST_BLOCKS = 8
 _PER_BLOCK = 4  # at least
 
-# Autocorrelations from one block to the next that a fit may take its noise to have.
+# Autocorrelations of noise from one block to the next that are tried in a fit.
 CORRELATIONS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.95])
 
 # Hampel identifier, Davies & Gather 1993, "The identification of multiple outliers", JASA 88(423).
@@ -29,9 +29,9 @@ _MAD_TO_DEVIATION = 1.4826  # of a normal distribution
 
 
 def log_latencies(latencies_ns: NDArray[np.int64], resolution_ns: float, seed: int) -> Array:
-    """Natural logarithms, after each latency was moved at random within what its clock leaves open.
+    """Natural logarithms of latencies that are dithered within the resolution of the clock.
 
-    Without it, steps of the clock would be modes and ties. `resolution_ns` is that clock's; less than one is none.
+    Without that, steps of the clock would be modes and ties. A `resolution_ns` of 1 or less means no dithering.
     """
     found = latencies_ns.astype(float)
     if resolution_ns > 1:
@@ -41,12 +41,12 @@ def log_latencies(latencies_ns: NDArray[np.int64], resolution_ns: float, seed: i
 
 
 def step_ns(latencies_ns: NDArray[np.int64]) -> float:
-    """The largest unit of which all latencies are whole multiples: what their clock counts in, if nobody says."""
+    """The largest unit of which all latencies are multiples: the step of their clock, if it is not recorded."""
     return float(np.gcd.reduce(latencies_ns)) if latencies_ns.size else 1.0
 
 
 def block_bounds(n: int) -> NDArray[np.intp]:
-    """Where blocks of consecutive requests begin and end, shape (blocks + 1,)."""
+    """The bounds of blocks of consecutive requests, shape (blocks + 1,)."""
     blocks = min(max(n // _PER_BLOCK, _FEWEST_BLOCKS), MOST_BLOCKS)
     return np.arange(blocks + 1) * n // blocks
 
@@ -54,7 +54,7 @@ def block_bounds(n: int) -> NDArray[np.intp]:
 def block_levels(logs: Array, edges: NDArray[np.intp]) -> Array:
     """The level of each block: the mean of the middle half of its logarithms, shape (blocks,).
 
-    It is robust against single slow requests as a median is, and does not jump from one mode to another as that does.
+    Like a median it is robust against single slow requests, but it does not jump from one mode to another.
     """
     width = int(np.diff(edges).min())
     block = np.sort(logs[edges[:-1, None] + np.arange(width)], axis=1)
@@ -64,9 +64,9 @@ def block_levels(logs: Array, edges: NDArray[np.intp]) -> Array:
 
 
 def without_blips(series: Array) -> Array:
-    """The series with blocks that stand out from those around them put back; those at either end are left alone.
+    """The series with outlying blocks replaced by the median around them, except at both ends.
 
-    A pause of one block is no change of level. What lasts for half of a window or longer stays.
+    A pause of one block is no change of level. Changes that last for half of a window or longer remain.
     """
     if series.size < 2 * _WINDOW:
         return series
@@ -82,7 +82,7 @@ def without_blips(series: Array) -> Array:
 
 
 def whiten(columns: Array) -> Array:
-    """Columns as they would be if the noise were independent, one for each of `CORRELATIONS`.
+    """Columns transformed so that the noise is independent, once for each of `CORRELATIONS`.
 
     Prais & Winsten 1954: the shape (n, p) becomes (correlations, n, p).
     """
@@ -124,7 +124,7 @@ CONSTANT, TREND, DECAY, CHANGES = "constant", "trend", "decay", "changes"
 # Of the run: how fast a plateau is reached.
 _TIMES = np.array([1 / 40, 1 / 28, 1 / 20, 1 / 14, 1 / 10, 1 / 7, 1 / 5, 1 / 3.5])
 _MOST_CHANGES = 5
-# A level lasts for a tenth of the run, else it is no level.
+# A level lasts for a tenth of the run at least.
 _SHORTEST = 0.1
 # Kass & Raftery 1995, "Bayes factors", JASA 90(430), section 3.2: 2 ln B above 6 is strong evidence.
 _STRONG = 6.0
@@ -146,7 +146,7 @@ class LevelModel:
 
     @property
     def criterion(self) -> float:
-        """The information criterion: the less, the better explained.
+        """The information criterion: less is better.
 
         Corrected for short series: McQuarrie 1999, "A small-sample correction for the Schwarz SIC model selection
         criterion", Statistics & Probability Letters 44.
@@ -156,7 +156,7 @@ class LevelModel:
 
 
 def level_model(series: Array) -> LevelModel:
-    """The structure of a series of blocks. Changes of level, which take more words, must be far better than a curve."""
+    """The best model of a series of blocks. Changes of level, more complex, must be far better than a curve."""
     whitened = whiten(series[:, None])[:, :, 0]
     nothing = constant(series, whitened)
     curve = min((straight_line(whitened), _decay(whitened)), key=lambda each: each.criterion)
@@ -187,7 +187,7 @@ def _decay(whitened: Array) -> LevelModel:
 
 
 def _changing(series: Array, whitened: Array) -> list[LevelModel]:
-    """The best division into levels for every number of changes, each of which costs its place and its level."""
+    """The best division into levels for every number of changes; each change has two parameters, place and level."""
     import ruptures  # noqa: PLC0415 - takes long to import, and most jobs need none of it
 
     n, found = series.size, list[LevelModel]()
@@ -214,7 +214,7 @@ def _level(columns: Array, whitened: Array, correlation: int) -> Array:
 
 @cache
 def _columns(n: int) -> NDArray[np.float64]:
-    """A constant beside a line, or beside a decay of each time; shape (models, n, 2)."""
+    """A constant and a line, or a constant and a decay of each time; shape (models, n, 2)."""
     u = (np.arange(n) + 0.5) / n
     shapes = [u, *(np.exp(-u / time) for time in _TIMES)]
     return np.stack([np.column_stack([np.ones(n), shape]) for shape in shapes])

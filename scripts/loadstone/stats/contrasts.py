@@ -1,13 +1,13 @@
-"""A variant against a baseline: how far apart, how certain, and how many runs certainty takes.
+"""A variant relative to a baseline: the difference, its standard error, and the number of runs that a verdict needs.
 
-Figures that are ratios by nature (latencies, throughput) are compared on the scale of their logarithms, shares on their
-own. The error of a difference is that of `bootstrap.standard_error`, over replicates subtracted one by one where runs
-go by pairs; else both errors are added as variances, with the degrees of freedom of Welch 1947, *The Generalization of
+Figures that are compared as ratios (latencies, throughput) are on the scale of their logarithms, shares are not. The
+error of a difference is that of `bootstrap.standard_error`, over replicates subtracted one by one where runs are
+paired; else the variances of both are added, with the degrees of freedom of Welch 1947, *The Generalization of
 Student's Problem*, Biometrika 34, and Satterthwaite 1946.
 
 Equivalence is two one-sided tests: Schuirmann 1987, *A comparison of the two one-sided tests procedure and the power
 approach for assessing the equivalence of average bioavailability*, J. Pharmacokinetics and Biopharmaceutics 15(6). The
-margin of a ratio reaches from 1 / (1 + margin) to 1 + margin, the same on the logarithm's scale to both sides.
+margin of a ratio extends from 1 / (1 + margin) to 1 + margin, which is symmetric on the logarithmic scale.
 
 `holm` and `hommel` adjust the p values of many tests so that with a given confidence not one of them is wrong. They
 are those of ``statsmodels.stats.multitest``, which loads pandas (jobs do without).
@@ -31,7 +31,7 @@ _COARSE = 0.01  # of a figure: runs differ by more
 
 @dataclass(frozen=True)
 class Spread:
-    """The standard `error` of a difference, its degrees of `freedom`, and the error that `one_run` of each leaves."""
+    """The standard `error` of a difference, its degrees of `freedom`, and the error with `one_run` of each."""
 
     error: float
     freedom: float
@@ -40,13 +40,13 @@ class Spread:
 
 @dataclass(frozen=True)
 class Contrast:
-    """How a figure differs from that of the baseline: by `shift`, and by `effect` on the scale of the test.
+    """The difference of a figure from that of the baseline: `shift`, and `effect` on the scale of the test.
 
     `plain` is the spread of the shift, `scaled` that of the effect; the clock adds the variances `rounding` to both.
-    `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `n_runs` are
-    those of the side with fewer, `pooled_freedom` the degrees of freedom that pooling over cells added (`pool_errors`).
-    Where one figure falls among requests that timed out, what it is at least stands for it: `open_side` is 1 where that
-    is the other's (all differences are the least that they may be), -1 where it is the baseline's.
+    `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `n_runs` is the
+    number of the side with fewer, `pooled_freedom` the degrees of freedom that pooling over cells added
+    (`pool_errors`). A figure that falls among requests that timed out is replaced by its lower limit: `open_side` is 1
+    if that is the other's (all differences are lower limits too), -1 if it is the baseline's.
     """
 
     shift: float
@@ -93,18 +93,18 @@ class Contrast:
         return t_factor(self.confidence, self.scaled.freedom) * self.error
 
     def p_different(self) -> float:
-        """How often chance alone would give such a difference or a greater one."""
+        """The probability of such a difference or a greater one by chance."""
         return 2 * student(-abs(self.effect), self.error, self.scaled.freedom)
 
     def p_equivalent(self, margin: float) -> float:
-        """How often variants that differ by `margin` (a share) would come out this close by chance."""
+        """The probability that variants that differ by `margin` (a share) are this close by chance."""
         return student(abs(self.effect) - float(np.log1p(margin)), self.error, self.scaled.freedom)
 
 
 def pool_errors(contrasts: Sequence[Contrast], variants: Sequence[Hashable]) -> list[Contrast]:
     """Contrasts of one statistic, with spreads pooled over them (`pooled_error.pooled_variances`).
 
-    `variants` says of each what it compares. The error of a shift is lengthened or shortened by as much as that of its
+    `variants` identifies the pair of each. The error of a shift is multiplied by the same factor as that of its
     logarithm.
     """
     spreads = [each.scaled for each in contrasts]
@@ -134,10 +134,10 @@ def contrast(
 ) -> Contrast | None:
     """The contrast of one statistic of two variants with at least two runs each; None where it has none (latency 0).
 
-    Both values are known no better than to half a `step`, however many runs there are: it adds the variance of a
-    uniform distribution to each. Cut off at the first timeout, equal variants still have equal figures: so a test of
-    what one is at least holds its level, and what is longer so is longer. Shares of requests differ at least by what
-    `contrast_of_shares` says.
+    Both values are only known to half a `step`, however many runs there are: it adds the variance of a uniform
+    distribution to each. Equal variants still have equal figures if both are cut off at the first timeout: a test of
+    lower limits keeps its level, and a greater lower limit means a greater figure. The error of shares of requests is
+    no less than `contrast_of_shares` says.
     """
     both = (baseline, other)
     is_open = [at_least(statistic) in each.draws for each in both]
@@ -162,9 +162,9 @@ def contrast(
 def contrast_of_runs(
     baseline: Floats, other: Floats, *, paired: bool, confidence: float, logs: bool = True, step: float = 0.0
 ) -> Contrast | None:
-    """The same of one figure per run, where requests are not known: Welch's t, or Student's of pairs.
+    """The same from one figure per run, where requests are unknown: Welch's t, or Student's of pairs.
 
-    None also where runs agree to the last digit and no coarse `step` explains it: their spread is not known.
+    None also where runs agree to the last digit and no coarse `step` explains it: their spread is unknown.
     """
     sides = (np.asarray(baseline, np.float64), np.asarray(other, np.float64))
     if min(side.size for side in sides) < 2 or (logs and min(side.min() for side in sides) <= 0):
@@ -180,17 +180,17 @@ def contrast_of_runs(
 
 
 def agree_by_rounding(step: float, values: Sequence[float]) -> bool:
-    """Whether figures of runs may agree because of such a `step` of the clock, not of a coarser print."""
+    """Whether figures of runs may be equal because of such a `step` of the clock, not of rounding in reports."""
     return step >= _COARSE * min(values) and step > 0
 
 
 def contrast_of_shares(
     shares: Sequence[Floats], requests: Sequence[Floats], *, paired: bool, confidence: float
 ) -> Contrast | None:
-    """The same of a share of each run's `requests`, such as those that failed: of the baseline and the other variant.
+    """The same from a share of each run's `requests`, such as those that failed, of the baseline and the other variant.
 
-    Runs of n requests cannot but differ by the binomial variance p (1 - p) / n, p being the share of all requests of
-    both sides together, however well those that are there agree. None also where that is 0: all shares are 0, or 1.
+    Runs of n requests differ at least by the binomial variance p (1 - p) / n, where p is the share of all requests of
+    both sides, even if the present runs agree better. None also where that is 0: all shares are 0, or 1.
     """
     sides, numbers = ([np.asarray(side, np.float64) for side in both] for both in (shares, requests))
     sizes = [side.size for side in sides]
@@ -206,7 +206,7 @@ def contrast_of_shares(
 
 
 def _error_of_runs(sides: Sequence[Floats], least: Sequence[float] = (0.0, 0.0), *, paired: bool) -> Spread:
-    """Of the difference of two means over runs, whose variances are `least` at least."""
+    """Of the difference of two means over runs; `least` are lower limits of their variances."""
     sizes = [side.size for side in sides]
     of_sides = [side.mean() for side in sides]
     variances = [
@@ -217,12 +217,12 @@ def _error_of_runs(sides: Sequence[Floats], least: Sequence[float] = (0.0, 0.0),
 
 
 def variance_of_mean(values: Floats, scale: float) -> float:
-    """The variance of a mean; what arithmetic on figures of such a `scale` leaves is none."""
+    """The variance of a mean; 0 if values differ only by rounding errors of figures of such a `scale`."""
     return 0.0 if np.ptp(values) <= _TINY * scale else float(np.var(values, ddof=1)) / values.size
 
 
 def _of_shares(shares: Sequence[float], requests: Sequence[int]) -> list[float]:
-    """The binomial variance of each side's share, if both were alike."""
+    """The binomial variance of each side's share if both sides are equal."""
     pooled = sum(p * n for p, n in zip(shares, requests, strict=True)) / max(sum(requests), 1)
     return [pooled * (1 - pooled) / max(n, 1) for n in requests]
 
@@ -249,8 +249,8 @@ def _combined(variances: Sequence[float], of_pairs: float | None, sizes: Sequenc
 def satterthwaite(variances: Sequence[float], sizes: Sequence[int]) -> float:
     """Degrees of freedom of a sum of variances of means over so many runs each: Satterthwaite 1946.
 
-    Where a mean of few runs agrees by chance, the formula would claim the others' degrees of freedom for it too; so
-    where sizes differ it is one less than the fewest runs at most.
+    If few runs agree by chance, the formula gives the degrees of freedom of the other means; so where sizes differ it
+    is limited to one less than the fewest runs.
     """
     most = sum(sizes) - len(sizes) if len(set(sizes)) == 1 else min(sizes) - 1
     below = sum(each**2 / (n - 1) for each, n in zip(variances, sizes, strict=True))
@@ -303,15 +303,14 @@ def runs_needed(
     pooled_freedom: float = 0.0,
     rounding: float = 0.0,
 ) -> int | None:
-    """Roughly how many runs of each variant tell a difference at four in five tries; None for more than 1,000.
+    """Roughly how many runs of each variant show a difference with a power of 0.8; None for more than 1,000.
 
-    With a `margin` (a share) those that tell that variants are equivalent within it.
+    With a `margin` (a share): how many show that the variants are equivalent within it.
 
-    As if the difference were truly `effect` and runs went on to differ by `spread` (`Spread.one_run`), both of which
-    few runs tell but vaguely, pooling went on to add `pooled_freedom`, and the clock went on to
-    add the variance `rounding`. `alpha` is what this one test may err by. The usual normal-theory sum of both
-    quantiles, with Student's t in place of the normal: Chow, Shao & Wang 2008, *Sample Size Calculations in Clinical
-    Research*, chapter 3.
+    This assumes that `effect` is the true difference and that `spread` (`Spread.one_run`), `pooled_freedom` and the
+    variance `rounding` of the clock stay the same; few runs give only rough estimates of the first two. `alpha` is the
+    level of this test. The usual sum of both normal quantiles, with Student's t in place of the normal: Chow, Shao &
+    Wang 2008, *Sample Size Calculations in Clinical Research*, chapter 3.
     """
     from scipy.special import stdtrit  # noqa: PLC0415
 
@@ -327,20 +326,18 @@ def runs_needed(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P values (in the given order) adjusted so that none is wrong by chance, however the tests depend on each other.
+    """P values (in the given order) adjusted for multiple tests that depend on each other in any way.
 
     Holm 1979, *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6(2).
     """
     p = np.asarray(p_values, np.float64)
     order = np.argsort(p, kind="stable")
     stepped = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
-    adjusted = np.empty_like(stepped)
-    adjusted[order] = stepped
-    return [float(each) for each in adjusted]
+    return _unsorted(stepped, order)
 
 
 def hommel(p_values: Sequence[float]) -> list[float]:
-    """The same where tests depend on each other positively, as figures of the same runs do; more powerful than `holm`.
+    """The same for tests that depend on each other positively, as figures of the same runs do; more power than `holm`.
 
     Closed testing with the inequality of Simes 1986: Hommel 1988, *A stagewise rejective multiple test procedure based
     on a modified Bonferroni test*, Biometrika 75(2), computed as by Wright 1992, *Adjusted P-values for Simultaneous
@@ -358,8 +355,12 @@ def hommel(p_values: Sequence[float]) -> list[float]:
         least = (size * p[cut:] / np.arange(2, size + 1)).min()
         adjusted[:cut] = np.maximum(adjusted[:cut], np.minimum(least, size * p[:cut]))
         adjusted[cut:] = np.maximum(adjusted[cut:], adjusted[cut - 1])
-    found = np.empty_like(adjusted)
-    found[order] = adjusted
+    return _unsorted(adjusted, order)
+
+
+def _unsorted(values: Floats, order: NDArray[np.intp]) -> list[float]:
+    found = np.empty_like(values)
+    found[order] = values
     return [float(each) for each in found]
 
 

@@ -3,24 +3,24 @@
 `levels`, for a short series of figures, one per campaign, each with the standard error of its runs.
 
 A series is cut where two levels fit far better than one: every stretch of neighbouring campaigns is compared with all
-others of the series. A difference must be more than chance in two ways, and the larger p value counts: by Student's t
-of the scatter of campaigns about the two levels, since campaigns differ by more than their runs tell (another day,
-another state of the machine), and by Welch's t of the campaigns' own errors, since these are not alike. The best
-stretch counts, its p value multiplied by how many were tried; half of the allowance goes to stretches at an end (one
+others of the series. A difference must be significant in two tests, of which the larger p value counts: Student's t
+with the scatter of campaigns about the two levels, since campaigns differ by more than their runs show (another day,
+another state of the machine), and Welch's t with the errors of single campaigns, since these are not equal. The best
+stretch counts, its p value multiplied by how many were tried; half of the level is spent on stretches at an end (one
 step; Worsley 1979, "On the likelihood ratio test for a shift in location of normal populations", JASA 74) and half to
 those in the middle (there and back; circular binary segmentation, Olshen, Venkatraman, Lucito & Wigler 2004,
-Biostatistics 5(4)). The parts are cut again. Steps below a least size count for nothing, as in Fleming et al. 2023,
-"Hunter: Using Change Point Detection to Hunt for Performance Regressions", ICPE. Of E-divisive (Daly et al. 2020) and
-PELT (Killick et al. 2012) neither takes a known error for each point, and both want more points than archives have.
+Biostatistics 5(4)). The parts are cut again. Steps below a least size are ignored, as in Fleming et al. 2023, "Hunter:
+Using Change Point Detection to Hunt for Performance Regressions", ICPE. Neither E-divisive (Daly et al. 2020) nor PELT
+(Killick et al. 2012) uses a known error of each point, and both need more points than archives have.
 
-The scatter of few campaigns is hardly known. So it is moderated: the assumption that it
-is as large as the least size that counts, is worth three degrees of freedom, to which the series adds its own (as in
-Smyth 2004, "Linear models and empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology
-3(1), section 3). Where single runs give no errors at all, four campaigns are needed.
+The scatter of few campaigns is poorly known, so it is moderated: the prior assumption that it equals the least size of
+a step has three degrees of freedom, to which the series adds its own (as in Smyth 2004, "Linear models and empirical
+Bayes methods", Statistical Applications in Genetics and Molecular Biology 3(1), section 3). With single runs only,
+which have no errors, four campaigns are needed.
 
-`difference`, of two campaigns: runs have no partners, so the difference of two figures (of logarithms, where ratios
-count) is judged by Welch's t with Satterthwaite's degrees of freedom, as in `loadstone.stats.contrasts`; where earlier
-campaigns say by how much campaigns of one level differ beyond their runs, that variance is added for both. Two
+`difference`, of two campaigns: runs are not paired, so the difference of two figures (or of their logarithms, for
+ratios) is tested by Welch's t with Satterthwaite's degrees of freedom, as in `loadstone.stats.contrasts`. Where earlier
+campaigns show by how much campaigns of one level differ beyond their runs, that variance is added for both. Two
 one-sided tests: that the difference is above what is allowed (worse), and that it is below (no worse: non-inferiority;
 Walker & Nowacki 2011, "Understanding Equivalence and Noninferiority Testing", J. General Internal Medicine 26(2)).
 """
@@ -35,21 +35,21 @@ from numpy.typing import NDArray
 
 from loadstone.stats.bootstrap import t_factor
 
-SIGNIFICANCE = 0.01  # the share of series without any change that are cut all the same, at most
+SIGNIFICANCE = 0.01  # the largest share of series without any change that are cut
 LEAST_TO_ESTIMATE = 4  # campaigns
-_WORTH = 3.0  # degrees of freedom
+_PRIOR_FREEDOM = 3.0  # degrees of freedom
 
 _Array = NDArray[np.float64]
 _TINY_ERROR = 1e-12
-_TINY = 1e-24  # variance of a figure that came out equal in all runs of all campaigns
+_TINY = 1e-24  # variance of a figure that is equal in all runs of all campaigns
 
 
 @dataclass(frozen=True)
 class Series:
     """One figure in m campaigns, in their order: all of shape (m,).
 
-    `values` are on a scale where differences count (logarithms of latencies, shares as they are), `errors` their
-    standard errors from runs with `freedom` degrees of freedom; not a number for a single run.
+    `values` are on the scale of comparison (logarithms of latencies, shares as they are), `errors` are their standard
+    errors over runs with `freedom` degrees of freedom; nan for a single run.
     """
 
     values: _Array
@@ -61,26 +61,18 @@ class Series:
         return Series(self.values[start:stop], self.errors[start:stop], self.freedom[start:stop])
 
 
-@dataclass(frozen=True)
-class _Cut:
-    start: int
-    stop: int
-    p: float
-    scatter: tuple[float, float]  # variance of campaigns about their level, and its degrees of freedom
-
-
 def levels(series: Series, least: float, significance: float = SIGNIFICANCE) -> NDArray[np.int64]:
     """The number of the level that each campaign belongs to, from 1; neighbouring levels differ by `least` or more."""
-    cuts = _cuts(_with_errors(series), least, significance, (least**2, _WORTH))
+    cuts = _cuts(_with_errors(series), least, significance, (least**2, _PRIOR_FREEDOM))
     return _numbered(series.values, sorted({0, *cuts, len(series.values)}), least)
 
 
 def between_variance(series: Series, numbers: NDArray[np.int64] | None = None) -> tuple[float, float]:
-    """By how much campaigns of one level differ beyond their runs: a variance, and its degrees of freedom.
+    """The variance between campaigns of one level beyond that of their runs, and its degrees of freedom.
 
-    `numbers` says of which level each campaign is (`levels`; None: all of one), against whose mean it is set.
-    The estimate by moments of Hedges & Olkin 1985, *Statistical Methods for Meta-Analysis*, section 9.3. 0 and 0 where
-    fewer than three degrees of freedom tell it, which is what four campaigns of one level leave.
+    `numbers` is the level of each campaign (`levels`; None: the same for all), with whose mean it is compared. The
+    moment estimate of Hedges & Olkin 1985, *Statistical Methods for Meta-Analysis*, section 9.3. It is 0 and 0 for
+    fewer than three degrees of freedom, the number for four campaigns of one level.
     """
     count = len(series.values)
     _, of, sizes = np.unique(np.zeros(count) if numbers is None else numbers, return_inverse=True, return_counts=True)
@@ -93,7 +85,7 @@ def between_variance(series: Series, numbers: NDArray[np.int64] | None = None) -
 
 
 def _with_errors(series: Series) -> Series:
-    """The error of a campaign of one run is that of the other campaigns' runs, if any has one."""
+    """The series with the missing errors of campaigns of one run replaced by that of the other campaigns' runs."""
     known = np.isfinite(series.errors) & (series.freedom > 0)
     if known.all() or not known.any():
         return series
@@ -107,22 +99,24 @@ def _with_errors(series: Series) -> Series:
 
 def _cuts(series: Series, least: float, significance: float, known: tuple[float, float]) -> Iterator[int]:
     """Where the series is cut. `known` is the prior scatter: a variance and its degrees of freedom."""
-    found = _best(series, least, known)
-    if found is None or found.p > significance:
+    stretch, p, scatter = _best(series, least, known)
+    if p > significance:
         return
-    edges = sorted({0, found.start, found.stop, len(series.values)})
+    edges = sorted({0, *stretch, len(series.values)})
     yield from edges[1:-1]
     for start, stop in pairwise(edges):
-        yield from (start + cut for cut in _cuts(series.part(start, stop), least, significance, found.scatter))
+        yield from (start + cut for cut in _cuts(series.part(start, stop), least, significance, scatter))
 
 
-def _best(series: Series, least: float, known: tuple[float, float]) -> _Cut | None:
-    """The stretch that differs most from the rest, with its p value over all that were tried."""
+def _best(
+    series: Series, least: float, known: tuple[float, float]
+) -> tuple[tuple[int, int], float, tuple[float, float]]:
+    """The stretch that differs most from all others, its p value over all that were tried, and the scatter."""
     from scipy.special import stdtr  # noqa: PLC0415 - as in bootstrap.py
 
     count, has_errors = len(series.values), bool(np.all(np.isfinite(series.errors)))
     if count < (2 if has_errors else LEAST_TO_ESTIMATE):
-        return None
+        return (0, count), 1.0, known
     starts, stops, inside, tried = _stretches(count)
     numbers = np.stack([inside.sum(axis=1), (1 - inside).sum(axis=1)])
     values = series.values - series.values.mean()
@@ -139,12 +133,12 @@ def _best(series: Series, least: float, known: tuple[float, float]) -> _Cut | No
         p = np.maximum(p, 2 * stdtr(of_runs, -shift / np.sqrt(variance)))
     p = np.where(shift < least, 1, p * tried)
     best = int(np.argmin(p))
-    return _Cut(int(starts[best]), int(stops[best]), float(p[best]), (float(scatter[best]), float(freedom)))
+    return (int(starts[best]), int(stops[best])), float(p[best]), (float(scatter[best]), float(freedom))
 
 
 @cache
 def _stretches(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], _Array, _Array]:
-    """First and end of every stretch to be compared with the rest, which campaigns it holds, how many are tried."""
+    """Start and stop of every stretch to compare with the rest, which campaigns it has, and how many are tried."""
     ends = [(0, stop) for stop in range(1, count)]
     middle = [(start, stop) for start in range(1, count - 1) for stop in range(start + 1, count)]
     both = 2 if middle else 1
@@ -156,7 +150,7 @@ def _stretches(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], _Array
 
 
 def _numbered(values: _Array, edges: list[int], least: float) -> NDArray[np.int64]:
-    """Levels by number; cuts between parts that differ by less than `least` are taken back."""
+    """Levels by number; parts that differ by less than `least` are joined again."""
     parts = list(pairwise(edges))
     means = [float(np.mean(values[start:stop])) for start, stop in parts]
     found = np.empty(len(values), np.int64)
@@ -176,16 +170,16 @@ class Difference:
     freedom: float
 
     def bounds(self, above: float, below: float) -> tuple[float, float]:
-        """The shifts that are allowed as far as tests go: those with `p_above` and `p_below` of at least so much."""
+        """The least and the greatest shift that the tests don't reject: `p_above`, `p_below` are these levels there."""
         down, up = (t_factor(1 - 2 * level, self.freedom) * self.error for level in (above, below))
         return self.shift - down, self.shift + up
 
     def p_above(self, allowed: float) -> float:
-        """How often chance alone would give as much where the true shift is just what is allowed."""
+        """The probability of such a shift or a greater one by chance, if the true one is just what is allowed."""
         return self._student(allowed - self.shift)
 
     def p_below(self, allowed: float) -> float:
-        """How often chance alone would give as little there."""
+        """The probability of such a shift or a smaller one by chance, if the true one is just what is allowed."""
         return self._student(self.shift - allowed)
 
     def _student(self, distance: float) -> float:

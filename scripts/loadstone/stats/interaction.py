@@ -1,4 +1,4 @@
-"""Whether what two layers add to a figure adds up.
+"""Whether the overheads of two layers add up.
 
 Where two ways lead from one variant to another (bottom, either side, top), ``(top - left) - (right - bottom)`` is 0 if
 each layer adds as much above the other as without it: the interaction contrast of a 2 x 2 factorial design (Montgomery
@@ -24,10 +24,11 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Interaction:
-    """What both layers together take beyond the sum of what each takes alone, in the figure's unit.
+    """The overhead of both layers together less the sum of their overheads alone, in the figure's unit.
 
-    `variance` is that of runs, with its degrees of `freedom`; the clock adds `rounding`. `one_run` is the variance that
-    one run of each would leave, as a share of the figure's square. `n_runs` are those of the side with fewest.
+    `variance` is that between runs, with its degrees of `freedom`; the clock adds the variance `rounding`. `one_run` is
+    the variance with one run of each variant, as a share of the square of the figure. `n_runs` is the number of runs of
+    the variant with fewest.
     """
 
     value: float
@@ -44,19 +45,19 @@ class Interaction:
         return sqrt(self.variance + self.rounding)
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Where it lies with this confidence (a share), by Student's t."""
+        """Student's t-interval with this confidence (a share)."""
         reach = t_factor(confidence, self.freedom) * self.error
         return self.value - reach, self.value + reach
 
     def p_different(self) -> float:
-        """How often chance alone would give such a value or one farther from 0."""
+        """The probability of such a value, or one farther from 0, by chance."""
         return 2 * student(-abs(self.value), self.error, self.freedom)
 
 
 def pool_errors(found: Sequence[Interaction], diamonds: Sequence[Hashable]) -> list[Interaction]:
-    """Interactions of one statistic, with spreads pooled over them (`pooled_error.pooled_variances`).
+    """Interactions of one statistic, with variances pooled over them (`pooled_error.pooled_variances`).
 
-    `diamonds` says of each which four variants it is of.
+    `diamonds` identifies the four variants of each.
     """
     together = pooled_variances(
         [each.one_run for each in found],
@@ -73,9 +74,9 @@ def pool_errors(found: Sequence[Interaction], diamonds: Sequence[Hashable]) -> l
 
 
 def interaction(four: Sequence[Replicates], statistic: str, *, paired: bool, step: float = 0.0) -> Interaction | None:
-    """Of one statistic of bottom, left, right and top; None where one of them does not have it or has one run only.
+    """The interaction in one statistic of bottom, left, right and top; None if one lacks it or has only one run.
 
-    Each value is known no better than to half a `step`, which adds the variance of a uniform distribution.
+    Each value is only known to half a `step`, which adds the variance of a uniform distribution.
     """
     if any(statistic not in each.draws for each in four):
         return None
@@ -83,10 +84,10 @@ def interaction(four: Sequence[Replicates], statistic: str, *, paired: bool, ste
     sizes = [each.n_runs for each in four]
     draws, within = ([getattr(each, kind)[statistic] for each in four] for kind in ("draws", "within"))
     if paired:
-        variance = standard_error(_signed(draws), _signed(within), sizes[0]) ** 2
-        return _paired(values, variance, sizes[0], step)
-    variances = [standard_error(*each) ** 2 for each in zip(draws, within, sizes, strict=True)]
-    return _unpaired(values, variances, sizes, step)
+        variances = [standard_error(_signed(draws), _signed(within), sizes[0]) ** 2]
+    else:
+        variances = [standard_error(*each) ** 2 for each in zip(draws, within, sizes, strict=True)]
+    return _interaction(values, variances, sizes, step, paired=paired)
 
 
 def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0.0) -> Interaction | None:
@@ -99,10 +100,9 @@ def interaction_of_runs(four: Sequence[Floats], *, paired: bool, step: float = 0
     if min(sizes) < 2:
         return None
     values = [float(each.mean()) for each in runs]
-    if paired:
-        found = _paired(values, variance_of_mean(_signed(runs), max(values)), sizes[0], step)
-    else:
-        found = _unpaired(values, [variance_of_mean(each, max(values)) for each in runs], sizes, step)
+    parts = [_signed(runs)] if paired else runs
+    variances = [variance_of_mean(each, max(values)) for each in parts]
+    found = _interaction(values, variances, sizes, step, paired=paired)
     return found if found.variance > 0 or agree_by_rounding(step, values) else None
 
 
@@ -111,25 +111,17 @@ def _signed(four: Sequence[Floats]) -> Floats:
     return found
 
 
-def _paired(values: Sequence[float], variance: float, n_pairs: int, step: float) -> Interaction:
-    share = variance * n_pairs / _square(values)
-    return Interaction(_contrasted(values), variance, n_pairs - 1, _rounding(step), share, n_pairs, n_pairs)
-
-
-def _unpaired(values: Sequence[float], variances: Sequence[float], sizes: Sequence[int], step: float) -> Interaction:
-    total, freedom = sum(variances), satterthwaite(variances, sizes)
-    share = sum(each * size for each, size in zip(variances, sizes, strict=True)) / _square(values)
-    return Interaction(_contrasted(values), total, freedom, _rounding(step), share, min(sizes), None)
-
-
-def _contrasted(values: Sequence[float]) -> float:
-    return sum(sign * each for sign, each in zip(_SIGNS, values, strict=True))
-
-
-def _square(values: Sequence[float]) -> float:
-    """The square of the mean of the figures."""
-    return max((sum(values) / len(values)) ** 2, _TINY)
-
-
-def _rounding(step: float) -> float:
-    return len(_SIGNS) * step**2 / 12
+def _interaction(
+    values: Sequence[float], variances: Sequence[float], sizes: Sequence[int], step: float, *, paired: bool
+) -> Interaction:
+    """`variances` are those of the four means; of `paired` runs there is only that of their combination."""
+    mean_square = max((sum(values) / len(values)) ** 2, _TINY)
+    return Interaction(
+        value=sum(sign * each for sign, each in zip(_SIGNS, values, strict=True)),
+        variance=sum(variances),
+        freedom=sizes[0] - 1 if paired else satterthwaite(variances, sizes),
+        rounding=len(_SIGNS) * step**2 / 12,
+        one_run=sum(each * size for each, size in zip(variances, sizes, strict=not paired)) / mean_square,
+        n_runs=min(sizes),
+        n_pairs=sizes[0] if paired else None,
+    )

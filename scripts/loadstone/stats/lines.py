@@ -12,7 +12,7 @@ import numpy as np
 
 from loadstone.stats.bootstrap import t_factor
 
-LEAST_POINTS = 3  # through two a line goes exactly, and nothing tells how uncertain it is
+LEAST_POINTS = 3  # with two the line goes through both, and its error is unknown
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,25 @@
-"""The spread of runs, pooled over cells: the variance of a cell by its own runs and by those of its neighbours.
+"""Pooled standard errors: the variance between runs of a cell, estimated from its own runs and those of other cells.
 
-Three runs estimate their spread but vaguely, and Student's t pays for it: with two degrees of freedom an interval
-reaches 4.3 standard errors to either side, and one that is corrected for thirty figures 25. All cells of a page are
-of one machine, and on the scale of logarithms latencies of different loads spread alike; so their variances are drawn
-towards each other: the moderated t of Smyth 2004, *Linear Models and Empirical Bayes Methods for Assessing Differential
+Three runs give only a rough estimate of their variance, so intervals by Student's t are wide: with two degrees of
+freedom 4.3 standard errors to either side, corrected for thirty figures 25. All cells of a page are measured on one
+machine, and the logarithms of latencies vary similarly at different loads. So the variances of cells are shrunk towards
+each other: the moderated t of Smyth 2004, *Linear Models and Empirical Bayes Methods for Assessing Differential
 Expression in Microarray Experiments*, Statistical Applications in Genetics and Molecular Biology 3(1). True variances
-of cells are thought of as drawn from a scaled inverse chi-square distribution (location s0², d0 degrees of freedom), so
-that the variance s² of a cell with d degrees of freedom, and its true one given s², are
+of cells are assumed to come from a scaled inverse chi-square distribution (location s0², d0 degrees of freedom), so
+that the variance s² of a cell with d degrees of freedom, and its true variance given s², are
 
     s² ~ s0² F(d, d0)        (d0 s0² + d s²) / chi²(d0 + d)
 
-Smyth estimates s0² and d0 from thousands of genes. A page has few cells, which say little of d0, and to take them for
-alike because they seem so is what makes verdicts false. So nothing is estimated: what follows is averaged over all s0²
-and d0, each as far as the cells make it likely. As prior, log s0² is uniform, and so is the standard deviation of true
-log variances (Gelman 2006, *Prior distributions for variance parameters in hierarchical models*, Bayesian Analysis
-1(3)), which is never thought less than that of d0 = 5: spreads differ by a third, however alike they look. What comes
-out is summed up by the one scaled inverse chi-square with the same mean and variance of its logarithm.
+Smyth estimates s0² and d0 from thousands of genes. A page has few cells, from which d0 can hardly be estimated, and
+assuming that cells are equal because they look equal gives false verdicts. So neither is estimated: the result is
+averaged over all s0² and d0, weighted by their likelihood. The prior is uniform in log s0² and in the standard
+deviation of true log variances (Gelman 2006, *Prior distributions for variance parameters in hierarchical models*,
+Bayesian Analysis 1(3)), which is never less than that of d0 = 5: spreads differ by a third, however equal they look.
+The result is replaced by the scaled inverse chi-square with the same mean and variance of its logarithm.
 
-Two runs say so little of their own spread that other cells would decide alone: next to a variant ten times as
-unsteady as all others, a false verdict would stand on one page in eight. So cells of two runs are drawn only towards
-those of the same variants at other loads, and d0 is at most 2.
+Two runs say so little about their own variance that other cells would decide alone: if one variant varied ten times as
+much as all others, one page in eight would have a false verdict. So cells of two runs are pooled only with those of the
+same variants at other loads, and d0 is at most 2.
 """
 
 from collections import defaultdict
@@ -43,8 +43,8 @@ def pooled_variances(
 ) -> list[tuple[float, float]]:
     """(variance, degrees of freedom) of each cell, `moderated` over the cells that may be pooled.
 
-    All arguments have one element per cell: `runs` is the number of runs of its side with fewer, `variants` what it
-    compares. Cells of two runs each are pooled only with those of the same variants.
+    All arguments have one element per cell: `runs` is the number of runs of its side with fewer, `variants` identifies
+    what it compares. Cells of two runs are pooled only with those of the same variants.
     """
     groups: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for number, (fewest, of) in enumerate(zip(runs, variants, strict=True)):
@@ -60,10 +60,10 @@ def pooled_variances(
 def moderated(
     variances: Sequence[float], freedom: Sequence[float], most: float = MOST_PRIOR_FREEDOM
 ) -> list[tuple[float, float]]:
-    """The variance of each cell with its degrees of freedom, by all cells together; d0 is at `most` that.
+    """The variance of each cell with its degrees of freedom, estimated from all cells; d0 is at most `most`.
 
-    Variances are on one scale, of one run of each. A cell alone stays as it is, and so does one whose variance is 0,
-    which is no measured spread and says nothing about others.
+    Variances are those of single runs, on one scale. A single cell keeps its variance, and so does one whose variance
+    is 0, which was not really measured and says nothing about others.
     """
     from scipy.special import digamma, polygamma  # noqa: PLC0415 - for the reason given in bootstrap.py
 
@@ -91,7 +91,7 @@ def moderated(
 
 
 def _degrees(most: float) -> tuple[Floats, Floats]:
-    """Values of d0 and their prior weights: uniform in sqrt(trigamma(d0 / 2)), by which log variances deviate."""
+    """Values of d0 and their prior weights: uniform in sqrt(trigamma(d0 / 2)), the deviation of log variances."""
     from scipy.special import polygamma  # noqa: PLC0415
 
     widest, narrowest = np.sqrt(polygamma(1, np.array([_LEAST_PRIOR_FREEDOM, most]) / 2))

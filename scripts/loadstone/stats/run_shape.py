@@ -1,7 +1,7 @@
-"""The shape of a run: what its latency does over its time, and whether it is of one kind.
+"""The shape of a run: how its latency changes over time, and whether it has several modes.
 
-Latencies in the order of sending -> one main shape, all shapes that hold, and the evidence. What counts as a shape is
-both significant (tests of `change_points`, `strongest_period` and `dip`) and large enough to matter (`MATERIAL`).
+Latencies in the order of sending -> one main shape, all shapes that apply, and the evidence. A shape is significant
+(tests of `change_points`, `strongest_period` and `dip`) and large enough to matter (`MATERIAL`).
 """
 
 from dataclasses import dataclass
@@ -37,24 +37,24 @@ PERIODIC = "periodic"
 SEVERAL_MODES = "several modes"
 TOO_FEW = "too few"
 
-# Of these the mean over a run is no figure of a steady state.
+# The mean over a run of such a shape is not that of a steady state.
 UNSETTLED = (WARMING_UP, DRIFTING_UP, DRIFTING_DOWN, CHANGING_LEVEL, UNEVEN)
 
 _DRIFTING = (DRIFTING_UP, DRIFTING_DOWN)
 
 FEWEST_REQUESTS = 40
 # A change is material from a fifth of the latency on: over a run, from one level to another, from trough to peak. A
-# steady drift of so much moves the mean of a run by a tenth.
+# steady drift of that size changes the mean of a run by a tenth.
 MATERIAL = 1.2
-# From here on halves are uneven that no model of the level explains. A burst of slow requests makes them so; noise with
-# a memory of a tenth of the run does not (tests/stats/test_run_shape.py).
+# From this ratio on, halves are uneven even if no model of the level explains it. A burst of slow requests makes them
+# so; noise that is correlated over a tenth of the run does not (tests/stats/test_run_shape.py).
 HALVES_RATIO = 2.0
-# A slow start is, when it lengthens the mean of the whole run by this share of what it is afterwards.
+# A slow start matters if it increases the mean of the whole run by this share of the level afterwards.
 WARMUP_SHARE = 0.05
 
 _PERIOD_P = 1e-4
 _DIP_P = 0.01
-# Of the dip: what modes of a twentieth of all requests leave is less.
+# Modes of a twentieth of all requests have a smaller dip.
 _LEAST_DIP = 0.015
 
 # Schmeiser 1982, "Batch size effects in the analysis of simulation output", advises 10 to 30 batches.
@@ -65,8 +65,8 @@ _BATCH = 5
 
 # Of the search for a period.
 _MOST_BINS = 2048  # of the periodogram
-_FEWEST_CYCLES = 4  # in a run: fewer are no rule
-_FEWEST_BINS = 128  # for a background to be known
+_FEWEST_CYCLES = 4  # in a run: fewer are no period
+_FEWEST_BINS = 128  # needed to estimate the background
 _CORRELATIONS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99])
 _GROUPS = 8
 _HARMONICS = 3
@@ -77,13 +77,13 @@ _CHANCE_P = 0.01
 _FEWEST_FOR_DIP = 50
 _MOST_FOR_DIP = 10_000
 
-# All that a shape depends on besides the run.
+# Everything that a shape depends on, other than the run.
 CODE = [(Path(__file__).parent / name).read_text("utf-8") for name in ("change_points.py", "run_shape.py")]
 
 
 @dataclass(frozen=True)
 class RunShape:
-    """What was found; None where there were too few requests to ask.
+    """The shapes and the evidence; None where there are too few requests.
 
     `half_ratio` is the mean latency of the first half over that of the second, `trend_share` the change over the run by
     a straight line, as a share of the start (0.3: 30 % more), `change_share` that by the line or curve that fits a
@@ -116,8 +116,8 @@ class RunShape:
 def classify(latencies_ns: NDArray[np.int64], resolution_ns: float | None, seed: int) -> RunShape:
     """The shape of a run of these latencies, in the order of sending.
 
-    Latencies come in whole `resolution_ns`; what they count in by themselves is used where that is more, or not known.
-    `seed` chooses the dither.
+    Latencies are multiples of `resolution_ns`; their greatest common divisor is used if it is larger, or if that is
+    None. `seed` is that of the dithering.
     """
     n = latencies_ns.size
     if n < FEWEST_REQUESTS:
@@ -166,7 +166,7 @@ def classify(latencies_ns: NDArray[np.int64], resolution_ns: float | None, seed:
 
 
 def _over_time(found: LevelModel) -> str | None:
-    """What the level does, if it does something that matters."""
+    """How the level changes, if that is material."""
     first, last = found.fitted[0], found.fitted[-1]
     if found.kind == CONSTANT or np.ptp(found.fitted) < np.log(MATERIAL):
         return None
@@ -184,7 +184,7 @@ def _uneven(half_ratio: float) -> str | None:
 
 
 def _start_share(found: LevelModel) -> float:
-    """By how much a slow start lengthens the mean of the run over the level it ends at; below 0 for a fast start."""
+    """By how much a slow start increases the mean of the run over its final level; below 0 for a fast start."""
     if found.kind != DECAY:
         return 0.0
     return float(np.exp(found.fitted - found.fitted[-1]).mean() - 1)
@@ -199,12 +199,12 @@ def _noise(latencies_ns: NDArray[np.int64]) -> float | None:
 
 
 def mser(latencies_ns: NDArray[np.int64]) -> int | None:
-    """How many requests to leave out at the start, by MSER-5; None where the run does not settle in its first half.
+    """How many requests to omit at the start, by MSER-5; None where the run does not settle in its first half.
 
     White 1997, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), on means
-    of five (White, Cobb & Spratt 2000): what is left out makes the standard error of the mean of the rest least. That a
-    minimum in the second half means that no steady state was seen is of Hoad, Robinson & Davies 2010, "Automating
-    warm-up length estimation", Journal of the Operational Research Society 61.
+    of five (White, Cobb & Spratt 2000): the standard error of the mean of the other requests is least. A minimum in the
+    second half means that there was no steady state: Hoad, Robinson & Davies 2010, "Automating warm-up length
+    estimation", Journal of the Operational Research Society 61.
     """
     batches = latencies_ns.size // _BATCH
     if batches < 2 * _BATCH:
@@ -219,10 +219,10 @@ def mser(latencies_ns: NDArray[np.int64]) -> int | None:
 
 @dataclass(frozen=True)
 class Period:
-    """The strongest period: its length in requests, its p-value, and what of it the logarithms show.
+    """The strongest period: its length in requests, its p-value, and its part of the logarithms.
 
-    `profile` is that part of each request's logarithm, shape (n,); `height` goes from its trough to its peak. Where the
-    p-value leaves no doubt that it is chance, both are not worked out: None and 0.
+    `profile` is that part of the logarithm of each request, shape (n,); `height` is from its trough to its peak. Where
+    the p-value is far from significant they are not computed: None and 0.
     """
 
     requests: float
@@ -232,7 +232,7 @@ class Period:
 
 
 def strongest_period(logs: Array) -> Period | None:
-    """The strongest period in logarithms of latencies from which everything slower was taken; None for too few."""
+    """The strongest period in logarithms of latencies without slower changes; None for too few."""
     width = max(1, -(-logs.size // _MOST_BINS))
     bins = logs.size // width
     if bins < _FEWEST_BINS:
@@ -253,7 +253,7 @@ def strongest_period(logs: Array) -> Period | None:
 
 
 def _background(power: Array) -> Array:
-    """The spectrum of AR(1) noise that fits the medians of the ordinates, taken in groups of like frequency."""
+    """The spectrum of AR(1) noise fitted to the medians of the ordinates in groups of similar frequency."""
     shapes = _shapes(power.size)
     ratios = power / shapes
     middles = np.stack([_median(ratios[:, group]) for group in _groups(power.size)], axis=1)
@@ -264,7 +264,7 @@ def _background(power: Array) -> Array:
 
 
 def _median(rows: Array) -> Array:
-    """Of each row; the lower one of two (numpy's own takes several times as long)."""
+    """The median of each row, the lower one of two (numpy.median takes several times as long)."""
     middle = (rows.shape[1] - 1) // 2
     found: Array = np.partition(rows, middle, axis=1)[:, middle]
     return found
@@ -279,13 +279,13 @@ def _shapes(ordinates: int) -> Array:
 
 @cache
 def _groups(ordinates: int) -> tuple[slice, ...]:
-    """Groups of ordinates: a few of the lowest frequencies, then ever more."""
+    """Groups of ordinates, of few at the lowest frequencies and more at higher ones."""
     edges = [0, *np.unique(np.geomspace(6, ordinates, _GROUPS).astype(int)).tolist()]
     return tuple(slice(low, high) for low, high in pairwise(edges))
 
 
 def _fundamental(relative: Array, strongest: int, tried: int) -> float:
-    """The lowest frequency of which the strongest is a multiple and that stands out itself."""
+    """The lowest significant frequency of which the strongest is a multiple."""
     limit = np.log(tried) + 3
     for divisor in (4, 3, 2):
         near = round(strongest / divisor)
@@ -302,7 +302,7 @@ def _refined(binned: Array, cycles: float) -> float:
 
 
 def _profile(logs: Array, frequency: float) -> Array:
-    """The part of the logarithms that has this frequency or twice or thrice it, by least squares."""
+    """The part of the logarithms with this frequency and its second and third harmonics, by least squares."""
     angle = 2 * np.pi * frequency * np.arange(logs.size)
     harmonics = [each for each in range(1, _HARMONICS + 1) if each * frequency < 0.5]
     waves = [wave(each * angle) for each in harmonics for wave in (np.cos, np.sin)]
@@ -314,8 +314,8 @@ def _profile(logs: Array, frequency: float) -> Array:
 def dip(logs: Array) -> tuple[float, float] | None:
     """The dip of latencies (given as logarithms), and its p-value under one mode; None for too few.
 
-    Hartigan & Hartigan 1985, "The dip test of unimodality", Annals of Statistics 13(1). The test wants independent
-    values: those of an autocorrelated run are thinned to as many as their integrated autocorrelation time leaves.
+    Hartigan & Hartigan 1985, "The dip test of unimodality", Annals of Statistics 13(1). The test assumes independent
+    values: those of an autocorrelated run are thinned by their integrated autocorrelation time.
     """
     import diptest  # noqa: PLC0415 - for the reason given in bootstrap.py
 

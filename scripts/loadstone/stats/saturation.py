@@ -1,30 +1,31 @@
-"""The knee of a variant: the highest rate of requests that it carries, and between which measured rates it lies.
+"""The saturation point (knee) of a variant: the highest rate that it sustains, as an interval of measured rates.
 
-Requests come on a clock, whether answers come or not. While a rate is carried, as many are answered well as are sent,
-and latency stays near its plateau. Beyond its capacity a server answers what it can, the rest waits, and latency grows
-with every second that the attack lasts. In between lies the knee. Its interval runs from the highest rate that is
-surely carried to the lowest that is surely not, for nothing is known of rates between two measured ones.
+Requests are sent at a fixed rate, whether they are answered or not. While a rate is sustained (*carried*), as many
+requests succeed as are sent, and latency stays near its plateau. Beyond its capacity a server answers what it can, the
+other requests wait, and latency grows for as long as the attack lasts. The knee is in between. Its interval is from the
+highest rate that is certainly carried to the lowest that is certainly not: nothing is known between measured rates.
 
-Each rate is judged by the whole interval over its runs, not by the value:
+Each rate is judged by the interval over its runs, not by the value:
 
-- *beyond*: the share of the rate that was answered lies below ``1 - max(SHORTFALL, CHANCE / sqrt(n))``, n being the
-  requests of a run. The second term is what chance does: at exactly its capacity a server's queue behaves as a
-  reflected Brownian motion (Kingman 1962, *On queues in heavy traffic*, JRSS B 24) and so has ``sigma sqrt(2 n / pi)``
-  requests on average when a run of n ends (Harrison 1985, *Brownian Motion and Stochastic Flow Systems*, chapter 1),
-  though nothing is overloaded. The share of those answered is 0.8 sigma / sqrt(n) less by that, the one that the mean
-  latency tells 1.1 sigma / sqrt(n). CHANCE is the latter for Poisson arrivals and exponential service, sigma = sqrt(2).
-- *carried*: the share lies above that bound, and latency below LEAVES times its plateau, the least latency at this
-  rate or a lower one. For a single server 3 is a utilisation of two thirds (Kleinrock 1975, *Queueing Systems*, section
-  3.2: latency is service time / (1 - utilisation)), for several of more.
-- *near*: neither is certain. Such rates lie inside the interval.
+- *beyond*: the share of requests answered is below ``1 - max(SHORTFALL, CHANCE / sqrt(n))``, n being the requests of a
+  run. The second term allows for chance: at exactly its capacity a server's queue behaves as a reflected Brownian
+  motion (Kingman 1962, *On queues in heavy traffic*, JRSS B 24) and so has ``sigma sqrt(2 n / pi)`` requests on average
+  when a run of n ends (Harrison 1985, *Brownian Motion and Stochastic Flow Systems*, chapter 1), without any overload.
+  This reduces the share of requests answered by 0.8 sigma / sqrt(n), the share computed from the mean latency by 1.1
+  sigma / sqrt(n). CHANCE is the latter for Poisson arrivals and exponential service, sigma = sqrt(2).
+- *carried*: the share is above that bound, and latency below LEAVES times its plateau, the least latency at this rate
+  or a lower one. For a single server 3 is a utilisation of two thirds (Kleinrock 1975, *Queueing Systems*, section 3.2:
+  latency is service time / (1 - utilisation)), for several servers it is more.
+- *near*: neither is certain. Such rates are inside the interval.
 
-Where the throughput is not known it follows from the latency: a server of capacity C that is sent R requests/s for T
-seconds lets the one sent at t wait for ``(R / C - 1) t``, hence the mean grows by ``(R / C - 1) T / 2`` (a fluid queue;
-Newell 1982, *Applications of Queueing Theory*, chapter 2) and the share is ``1 / (1 + 2 (latency - plateau) / T)``.
+Where the throughput is unknown it is computed from the latency: of a server with capacity C that is sent R requests/s
+for T seconds, the request sent at t waits for ``(R / C - 1) t``, so the mean grows by ``(R / C - 1) T / 2`` (a fluid
+queue; Newell 1982, *Applications of Queueing Theory*, chapter 2) and the share is
+``1 / (1 + 2 (latency - plateau) / T)``.
 
-Why no curve is fitted: the place where one bends most (Kneedle, Satopaa et al. 2011; segmented regression, Muggeo 2003)
-is there for every curve, also that of a server far from its limit, and moves with the rates that were measured; the
-Universal Scalability Law (Gunther 2007, *Guerrilla Capacity Planning*, chapter 4) is about users who wait.
+Why no curve is fitted: every curve has a point where it bends most (Kneedle, Satopaa et al. 2011; segmented regression,
+Muggeo 2003), also that of a server far from its limit, and that point depends on the rates measured; the Universal
+Scalability Law (Gunther 2007, *Guerrilla Capacity Planning*, chapter 4) is about users who wait.
 """
 
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ CARRIED, NEAR, BEYOND = "carried", "near", "beyond"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the interval that its runs give it; a single run gives none."""
+    """A value with its interval over runs; a single run has none."""
 
     value: float
     low: float | None = None
@@ -60,9 +61,9 @@ class Estimate:
 class Load:
     """What was measured of a variant at one rate.
 
-    `rate` in requests/s as asked for, `requests` and `duration_s` those of one run. `share` is throughput / rate: how
-    many were answered well in the time that sending took, per request. `latency_ns` is a median or, for lack of it, a
-    mean; the same of all loads. What is not known is None.
+    `rate` is the planned rate in requests/s, `requests` and `duration_s` are those of one run. `share` is throughput /
+    rate: successful requests in the time that sending took, per request sent. `latency_ns` is the median or, where that
+    is unknown, the mean; the same for all loads. Unknown fields are None.
     """
 
     rate: float
@@ -74,12 +75,12 @@ class Load:
 
 @dataclass(frozen=True)
 class Knee:
-    """Between which rates (requests/s) the knee lies; None for an end that the measured rates do not reach.
+    """The interval of rates (requests/s) with the knee; an end that the measured rates do not reach is None.
 
-    `rate` is the most that was answered per second at the rates from `low` to `high`, which is as much as the variant
-    carries; None where the interval is open. `by` tells what ends the carried rates: ``throughput`` or
-    ``latency``. `states` has the state of each rate, in ascending order; `beyond` those rates from `high` on. `problem`
-    says why there is no knee, or what is odd about it.
+    `rate` is the highest throughput at the rates from `low` to `high`, which is the most that the variant sustains;
+    None where the interval is open. `by` says what ends the carried rates: ``throughput`` or ``latency``. `states` has
+    the state of each rate, in ascending order; `beyond` has those rates from `high` on. `problem` says why there is no
+    knee, or what is unusual about it.
     """
 
     rate: float | None
@@ -91,24 +92,27 @@ class Knee:
 
     @property
     def beyond(self) -> tuple[float, ...]:
-        """The measured rates that lie beyond the knee."""
+        """The measured rates beyond the knee."""
         return () if self.high is None else tuple(rate for rate, _ in self.states if rate >= self.high)
 
 
 @dataclass(frozen=True)
 class _Judged:
     rate: float
-    share: Estimate | None  # as measured or as the latency tells it
-    by: str  # what keeps it from being carried, if anything does
+    share: Estimate | None  # as measured, or computed from the latency
+    by: str  # why it is not carried, if it is not
     state: str
-    left: bool  # the upper end of its latency's interval left the plateau
+    left: bool  # whether the upper end of the interval of its latency is above the plateau
 
 
 def knee(loads: Sequence[Load]) -> Knee:
     """The knee of one variant from its loads, at different rates and in any order."""
     if problem := _unknown(loads):
         return Knee(None, None, None, None, tuple((load.rate, NEAR) for load in loads), problem)
-    judged = _judge_all(sorted(loads, key=lambda load: load.rate))
+    judged, plateau_ns = [], float("inf")
+    for load in sorted(loads, key=lambda load: load.rate):
+        plateau_ns = min(plateau_ns, load.latency_ns.value if load.latency_ns else plateau_ns)
+        judged.append(_judged(load, plateau_ns))
     low = max((each.rate for each in judged if each.state == CARRIED), default=None)
     above = [each for each in judged if low is None or each.rate > low]
     high = min((each.rate for each in above if each.state == BEYOND), default=None)
@@ -122,7 +126,7 @@ def knee(loads: Sequence[Load]) -> Knee:
 
 
 def _unknown(loads: Sequence[Load]) -> str | None:
-    """Why these loads can tell no knee at all."""
+    """Why these loads have no knee."""
     if not loads:
         return "no rate was measured"
     if all(load.share is None and not (load.duration_s and load.latency_ns) for load in loads):
@@ -130,14 +134,6 @@ def _unknown(loads: Sequence[Load]) -> str | None:
     if not any(each.has_interval for load in loads for each in (load.share, load.latency_ns) if each):
         return "one run at each rate does not tell how runs differ: a knee takes two, better five"
     return None
-
-
-def _judge_all(loads: Sequence[Load]) -> list[_Judged]:
-    judged, plateau_ns = [], float("inf")
-    for load in loads:
-        plateau_ns = min(plateau_ns, load.latency_ns.value if load.latency_ns else plateau_ns)
-        judged.append(_judged(load, plateau_ns))
-    return judged
 
 
 def _judged(load: Load, plateau_ns: float) -> _Judged:
@@ -155,7 +151,7 @@ def _judged(load: Load, plateau_ns: float) -> _Judged:
 
 
 def _implied(load: Load, plateau_ns: float) -> Estimate | None:
-    """The share that the latency tells of; None where it or the length of a run is not known."""
+    """The share computed from the latency; None where that or the duration of a run is unknown."""
     if not load.duration_s or not load.latency_ns:
         return None
     half_ns = load.duration_s * 1e9 / 2
@@ -167,27 +163,27 @@ def _implied(load: Load, plateau_ns: float) -> Estimate | None:
 
 
 def _problem(judged: Sequence[_Judged], low: float | None, high: float | None) -> str | None:
-    """What a reader must know of a knee: open ends, and what does not fit together."""
-    said = []
+    """What a reader must know about a knee: open ends and contradictions."""
+    found = []
     if low is None:
         first = judged[0]
         share = f", of which {first.share.value:.0%} was answered well" if first.share else ""
         beyond = f"already beyond at the lowest rate, {rate_text(first.rate)}{share}"
         sure = beyond if high == first.rate else "at no rate surely carried"
-        said.append(sure if high else f"{sure}, and at none surely not")
+        found.append(sure if high else f"{sure}, and at none surely not")
     else:
         if short := [each.rate for each in judged if each.state == BEYOND and each.rate < low]:
-            said.append(f"fell short at {_listed(short)} though {rate_text(low)} was carried")
+            found.append(f"fell short at {_listed(short)} though {rate_text(low)} was carried")
         near = [each for each in judged if each.rate > low]
         if high is None and near:
             slow = [each.rate for each in near if each.left and each.by == "latency"]
             unsure = [each.rate for each in near if each.rate not in slow]
-            found = [f"at {_listed(slow)} latency had left its plateau"] if slow else []
-            found += [f"at {_listed(unsure)} it is not sure that answers kept pace"] if unsure else []
-            said.append(f"surely carried up to {rate_text(low)} requests/s; {', '.join(found)}")
+            why = [f"at {_listed(slow)} latency had left its plateau"] if slow else []
+            why += [f"at {_listed(unsure)} it is not sure that answers kept pace"] if unsure else []
+            found.append(f"surely carried up to {rate_text(low)} requests/s; {', '.join(why)}")
         elif high is None:
-            said.append(f"carried up to {rate_text(low)} requests/s, the highest rate measured")
-    return "; ".join(said) or None
+            found.append(f"carried up to {rate_text(low)} requests/s, the highest rate measured")
+    return "; ".join(found) or None
 
 
 def _listed(rates: Sequence[float]) -> str:
@@ -196,7 +192,7 @@ def _listed(rates: Sequence[float]) -> str:
 
 @dataclass(frozen=True)
 class AtShare:
-    """`load` is the share times the knee's rate, in requests/s; without a `value`, `problem` says why."""
+    """`load` is the share times the rate of the knee, in requests/s; without a `value`, `problem` says why."""
 
     load: float | None
     value: Estimate | None
@@ -204,7 +200,7 @@ class AtShare:
 
 
 def at_share(knee: Knee, share: float, rates: Sequence[float], values: Sequence[Estimate]) -> AtShare:
-    """The value at `share` (0 to 1) of the knee. `rates` ascend and have a value each, all greater than 0."""
+    """The value at `share` (0 to 1) of the knee. `rates` are ascending, each with a value greater than 0."""
     if knee.rate is None or knee.low is None or knee.high is None:
         return AtShare(None, None, f"no knee: {knee.problem or 'its interval is open'}")
     load, least, most = share * knee.rate, share * knee.low, share * knee.high
@@ -227,7 +223,7 @@ def at_share(knee: Knee, share: float, rates: Sequence[float], values: Sequence[
 
 
 def ratio_of(of: Estimate, to: Estimate) -> Estimate:
-    """`of` over `to`, both with intervals; its own holds all that they allow (Moore 1966, interval arithmetic)."""
+    """`of` over `to`, with the interval of all ratios of values in theirs (Moore 1966, interval arithmetic)."""
     if of.low is None or of.high is None or to.low is None or to.high is None:
         return Estimate(of.value / to.value)
     return Estimate(of.value / to.value, of.low / to.high, of.high / to.low)

@@ -1,32 +1,33 @@
-"""Shares of failed requests, and whether figures of several campaigns agree.
+"""Error fractions (shares of failed requests), and whether figures of several campaigns agree.
 
-`ShareDifference`: is the share of requests that failed in a later campaign above an earlier one's by more than is
-allowed? Failures are few, so a share's error is not what its runs happen to show: where few runs agree by chance, or
-none of their requests failed, that would be far too little. The test is the score test of a difference of two shares
-with the variance that holds where the difference is just what is allowed: Farrington & Manning 1990, "Test statistics
-and sample size formulae for comparative binomial trials with null hypothesis of non-zero risk difference", Statistics
-in Medicine 9(12). Runs that differ by more than chance lets them multiply that variance, each side by what its runs
-show, by what the runs of both show together, or by 1, whichever is the most (quasi-binomial: McCullagh & Nelder 1989,
-*Generalized Linear Models*, section 4.5; of clusters Rao & Scott 1992, "A simple method for the analysis of clustered
-binary data", Biometrics 48). The quotient is taken as Student's t with the degrees of freedom of the runs of both.
+`ShareDifference` tests whether the error fraction of a later campaign is above that of an earlier one by more than is
+allowed. Failures are few, so the error of a share can't be estimated from its runs alone: if few runs agree by chance,
+or no request failed, that is far too small. The test is the score test of a difference of two shares with the variance
+under the hypothesis that the difference is just what is allowed: Farrington & Manning 1990, "Test statistics and sample
+size formulae for comparative binomial trials with null hypothesis of non-zero risk difference", Statistics in Medicine
+9(12). Where runs differ by more than chance, the variance of each side is multiplied by the dispersion of its runs,
+that of the runs of both sides, or 1, whichever is the largest (quasi-binomial: McCullagh & Nelder 1989, *Generalized
+Linear Models*, section 4.5; of clusters Rao & Scott 1992, "A simple method for the analysis of clustered binary data",
+Biometrics 48). The quotient is taken as Student's t with the degrees of freedom of the runs of both.
 
-`p_equal_means` and `p_equal_differences`: are groups of runs, made in several campaigns, of one kind? Every two groups
-are compared by Student's t, and the least p value is multiplied by their number (Bonferroni). No spread is pooled: a
-steady group says nothing of how much another varies. With the degrees of freedom of the smallest sample, the sum of
-several variances makes errors at most as often as is said (Hajek 1962, *Inequalities for the generalized Student's
-distribution and their applications*, Selected Translations in Mathematical Statistics and Probability 2), where those
-of Satterthwaite, and F tests of Welch 1951 or Brown & Forsythe 1974, make more of them once samples are many, small and
-unlike. Figures that are ratios by nature go in as logarithms. A sample of one value, or of values that all agree, does
-not show how much it varies: it is taken to vary as much as the sample that varies most, with that one's degrees of
-freedom.
+`p_equal_means` and `p_equal_differences` test whether groups of runs from several campaigns have one mean. Each pair of
+groups is compared by Student's t, and the least p value is multiplied by the number of pairs (Bonferroni). Variances
+are not pooled: a steady group says nothing about the variation of another. With the degrees of freedom of the smallest
+sample, the test with the sum of several variances keeps its level (Hajek 1962, *Inequalities for the generalized
+Student's distribution and their applications*, Selected Translations in Mathematical Statistics and Probability 2);
+with those of Satterthwaite, and with the F tests of Welch 1951 or Brown & Forsythe 1974, it does not if there are many
+small samples with different variances. Figures that are compared as ratios are passed as logarithms. A sample of one
+value, or of equal values, does not show its variation: it gets the variance and degrees of freedom of the sample that
+varies most.
 
-`p_equal_shares` and `p_equal_share_differences`: the same of shares, with the variance that holds where all campaigns
-are alike (a score test), multiplied as above.
+`p_equal_shares` and `p_equal_share_differences` do the same for shares, with the variance under the hypothesis that all
+campaigns are equal (a score test), multiplied as above.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,9 +38,21 @@ _ROUNDING = 1e-12  # of a value: what is closer differs by how logarithms were r
 _CLOSE = 1e-6  # the common difference no longer moves
 
 
+class Dispersion(NamedTuple):
+    """The variance of runs as a multiple of the binomial variance, with its degrees of freedom; 0 where unknown."""
+
+    factor: float = 0.0
+    freedom: int = 0
+
+
+def _pooled(dispersions: Sequence[Dispersion]) -> Dispersion:
+    freedom = sum(each.freedom for each in dispersions)
+    return Dispersion(sum(each.freedom * each.factor for each in dispersions) / max(freedom, 1), freedom)
+
+
 @dataclass(frozen=True)
 class Share:
-    """The mean `value` of the shares of `n_runs` runs, and their standard deviation (ddof 0); `requests` of all."""
+    """The mean `value` of the shares of `n_runs` runs, their standard deviation (ddof 0), and all their `requests`."""
 
     value: float
     deviation: float
@@ -48,11 +61,11 @@ class Share:
 
     @property
     def error(self) -> float:
-        """The standard error by itself: of the runs, but no less than requests that fail by chance leave.
+        """The standard error: that of the runs, but no less than that of requests that fail by chance.
 
-        That of the share with one failure and one success more: Agresti & Caffo 2000, "Simple and effective confidence
-        intervals for proportions and differences of proportions result from adding two successes and two failures",
-        The American Statistician 54(4). Not a number for one run.
+        The latter is that of the share with one failure and one success more: Agresti & Caffo 2000, "Simple and
+        effective confidence intervals for proportions and differences of proportions result from adding two successes
+        and two failures", The American Statistician 54(4). Not a number for one run.
         """
         if self.n_runs < 2:
             return float("nan")
@@ -61,22 +74,17 @@ class Share:
         return max(self.deviation / sqrt(self.n_runs - 1), sqrt(moved * (1 - moved) / n))
 
     @property
-    def dispersion_freedom(self) -> int:
-        """Degrees of freedom of `dispersion`: none where no request failed, or all did."""
-        return self.n_runs - 1 if 0 < self.value < 1 else 0
-
-    @property
-    def dispersion(self) -> float:
-        """The variance of runs as a multiple of the binomial's; 0 where it is unknown."""
-        if not self.dispersion_freedom:
-            return 0.0
+    def dispersion(self) -> Dispersion:
+        """Unknown where no request failed, or all did."""
+        if self.n_runs < 2 or not 0 < self.value < 1:
+            return Dispersion()
         binomial = self.value * (1 - self.value) * self.n_runs / self.requests
-        return self.deviation**2 * self.n_runs / (self.n_runs - 1) / binomial
+        return Dispersion(self.deviation**2 * self.n_runs / (self.n_runs - 1) / binomial, self.n_runs - 1)
 
 
 @dataclass(frozen=True)
 class ShareDifference:
-    """From the `earlier` share to the `later` one, of at least two runs each.
+    """The difference of the `later` share from the `earlier` one, of at least two runs each.
 
     `between` is the variance between campaigns of one level and its degrees of freedom.
     """
@@ -90,33 +98,32 @@ class ShareDifference:
         return self.later.value - self.earlier.value
 
     def bounds(self, above: float, below: float) -> tuple[float, float]:
-        """The shifts that are allowed as far as tests go: those with `p_above` and `p_below` of at least so much."""
+        """The least and the greatest shift that the tests don't reject: `p_above`, `p_below` are these levels there."""
         low = _root(lambda allowed: self.p_above(allowed) - above, -1.0, self.shift, -1.0)
         high = _root(lambda allowed: self.p_below(allowed) - below, self.shift, 1.0, 1.0)
         return low, high
 
     def p_above(self, allowed: float) -> float:
-        """How often chance alone would give as much where the true shift is just what is allowed."""
+        """The probability of such a shift or a greater one by chance, if the true one is just what is allowed."""
         return self._student(allowed, allowed - self.shift)
 
     def p_below(self, allowed: float) -> float:
-        """How often chance alone would give as little there."""
+        """The probability of such a shift or a smaller one by chance, if the true one is just what is allowed."""
         return self._student(allowed, self.shift - allowed)
 
     def _student(self, allowed: float, distance: float) -> float:
         from scipy.special import stdtr  # noqa: PLC0415 - as in bootstrap.py
 
         sides = self.earlier, self.later
-        freedom_of_both = sum(each.dispersion_freedom for each in sides)
-        together = sum(each.dispersion_freedom * each.dispersion for each in sides) / max(freedom_of_both, 1)
+        pooled = _pooled([each.dispersion for each in sides])
         apart = min(max(allowed, -1.0), 1.0)
         least = _likeliest_share(sides, apart)
         expected = least, least + apart
         variance = sum(
-            max(1.0, together, side.dispersion) * share * (1 - share) / side.requests
+            max(1.0, pooled.factor, side.dispersion.factor) * share * (1 - share) / side.requests
             for side, share in zip(sides, expected, strict=True)
         )
-        freedom = float(freedom_of_both or min(each.n_runs for each in sides) - 1)
+        freedom = float(pooled.freedom or min(each.n_runs for each in sides) - 1)
         if (between := 2 * self.between[0]) > 0:
             total = variance + between
             freedom = total**2 / (variance**2 / freedom + between**2 / self.between[1])
@@ -139,7 +146,7 @@ def _likeliest_share(sides: Sequence[Share], apart: float) -> float:
 
 
 def _root(function: Callable[[float], float], low: float, high: float, otherwise: float) -> float:
-    """Where a monotonic function is 0 between two places; `otherwise` if it is not."""
+    """The zero of a monotonic function between `low` and `high`; `otherwise` if there is none."""
     from scipy.optimize import brentq  # noqa: PLC0415 - as in bootstrap.py
 
     if low >= high or function(low) * function(high) >= 0:
@@ -149,7 +156,7 @@ def _root(function: Callable[[float], float], low: float, high: float, otherwise
 
 @dataclass(frozen=True)
 class GroupEstimate:
-    """A figure of a group, its `variance`, and the least degrees of freedom with which a part of that is estimated."""
+    """A figure of a group and its `variance`; `freedom` is the least of the parts of the variance."""
 
     value: float
     variance: float
@@ -157,24 +164,24 @@ class GroupEstimate:
 
 
 def p_equal_means(groups: Sequence[Floats]) -> float | None:
-    """The probability that means of equal groups lie so far apart or farther by chance; None if it is unknown.
+    """The probability that the means of equal groups differ so much, or more, by chance; None if it is unknown.
 
-    It is for fewer than two groups, or where no group has two values that differ. Only where all groups of two
-    or more values agree within each, and not with each other, is that no chance: 0.
+    It is unknown for fewer than two groups, or if no group has two different values. But if each group of two or more
+    values has equal values, and two such groups differ, it is 0.
     """
     return _p_of_groups([[(group, 1.0)] for group in groups])
 
 
 def p_equal_differences(groups: Sequence[tuple[Floats, Floats]]) -> float | None:
-    """The same of the difference of the means of both sides of each group.
+    """The same for the difference of the means of both sides of each group.
 
-    Sides are independent: where their values go by pairs, use `p_equal_means` of the differences of pairs.
+    Sides are independent; for paired values use `p_equal_means` of the differences of pairs.
     """
     return _p_of_groups([[(one, -1.0), (other, 1.0)] for one, other in groups])
 
 
 def p_equal_estimates(estimates: Sequence[GroupEstimate]) -> float | None:
-    """The probability that estimates of one value lie so far apart by chance; None for fewer than two."""
+    """The probability that estimates of one value differ so much by chance; None for fewer than two."""
     from scipy.special import stdtr  # noqa: PLC0415 - for the reason given in bootstrap.py
 
     if len(estimates) < 2:
@@ -189,7 +196,7 @@ def p_equal_estimates(estimates: Sequence[GroupEstimate]) -> float | None:
 
 
 def _p_of_groups(groups: Sequence[Sequence[tuple[Floats, float]]]) -> float | None:
-    """The same of groups of samples, whose means are added with signs."""
+    """The same for groups of samples, whose means are added with signs."""
     samples = [sample for group in groups for sample, _ in group]
     varying = max(samples, key=_variance, default=None)
     if varying is None or not _variance(varying):
@@ -227,7 +234,7 @@ def _noise(values: Floats) -> float:
 
 @dataclass(frozen=True)
 class Side:
-    """The runs of one variant in one campaign: the share that failed of each, and how many requests it had."""
+    """The runs of one variant in one campaign: the error fraction of each, and its number of requests."""
 
     shares: Floats
     requests: Floats
@@ -239,28 +246,20 @@ class Side:
         return Share(float(self.shares.mean()), float(self.shares.std()), size, requests)
 
 
-@dataclass(frozen=True)
-class _Dispersion:
-    """The `factor` by which runs multiply the binomial variance, and its degrees of freedom; 0 and 0 if unknown."""
-
-    factor: float
-    freedom: int
-
-
 def p_equal_shares(groups: Sequence[Side]) -> float | None:
-    """The probability that equal shares lie so far apart by chance; None if unknown (one campaign, no failure)."""
+    """The probability that equal shares differ so much by chance; None if unknown (one campaign, no failure)."""
     sides = [group.pooled for group in groups]
     if len(sides) < 2:
         return None
     share = sum(side.value * side.requests for side in sides) / sum(side.requests for side in sides)
     variances = [[share * (1 - share) / side.requests] for side in sides]
-    dispersions = [[_Dispersion(side.dispersion, side.dispersion_freedom)] for side in sides]
+    dispersions = [[side.dispersion] for side in sides]
     least = min(side.n_runs for side in sides)
     return _p_of_shares([side.value for side in sides], variances, dispersions, least)
 
 
 def p_equal_share_differences(groups: Sequence[tuple[Side, Side]], *, paired: bool) -> float | None:
-    """The same of the differences of shares between the second side and the first; `paired` where runs go by pairs."""
+    """The same for the differences of the second side's shares from the first's; `paired` if runs are paired."""
     if len(groups) < 2:
         return None
     sides = [(one.pooled, other.pooled) for one, other in groups]
@@ -270,14 +269,13 @@ def p_equal_share_differences(groups: Sequence[tuple[Side, Side]], *, paired: bo
     variances = _alike(sides, apart)
     least = min(side.n_runs for both in sides for side in both)
     if not paired:
-        dispersions = [[_Dispersion(side.dispersion, side.dispersion_freedom) for side in both] for both in sides]
-        return _p_of_shares(apart, variances, dispersions, least)
+        return _p_of_shares(apart, variances, [[side.dispersion for side in both] for both in sides], least)
     of_pairs = [[_dispersion_of_pairs(*group)] for group in groups]
     return _p_of_shares(apart, [[sum(both)] for both in variances], of_pairs, least)
 
 
 def _alike(sides: Sequence[tuple[Share, Share]], apart: Sequence[float]) -> list[list[float]]:
-    """The binomial variances of all sides where all campaigns have one difference."""
+    """The binomial variances of all sides, if all campaigns have the same difference."""
     weights = np.array([1 / sum(1 / side.requests for side in both) for both in sides])
     before, common = np.inf, float(weights @ np.asarray(apart) / weights.sum())
     while abs(common - before) > _CLOSE:
@@ -295,33 +293,31 @@ def _variances(sides: tuple[Share, Share], apart: float) -> list[float]:
     return [share * (1 - share) / side.requests for share, side in zip(shares, sides, strict=True)]
 
 
-def _dispersion_of_pairs(one: Side, other: Side) -> _Dispersion:
+def _dispersion_of_pairs(one: Side, other: Side) -> Dispersion:
     differences = other.shares - one.shares
     binomial = sum(
         side.pooled.value * (1 - side.pooled.value) * side.shares.size / float(side.requests.sum())
         for side in (one, other)
     )
     if differences.size < 2 or binomial <= 0:
-        return _Dispersion(0.0, 0)
-    return _Dispersion(float(differences.var(ddof=1)) / binomial, differences.size - 1)
+        return Dispersion()
+    return Dispersion(float(differences.var(ddof=1)) / binomial, differences.size - 1)
 
 
 def _p_of_shares(
     values: Sequence[float],
     variances: Sequence[Sequence[float]],
-    dispersions: Sequence[Sequence[_Dispersion]],
+    dispersions: Sequence[Sequence[Dispersion]],
     least_runs: int,
 ) -> float | None:
-    every = [each for group in dispersions for each in group]
-    total = sum(each.freedom for each in every)
-    together = sum(each.freedom * each.factor for each in every) / max(total, 1)
-    # Where of each side all requests failed, or none, it is unknown how much runs differ.
-    freedom = total or least_runs - 1
+    pooled = _pooled([each for group in dispersions for each in group])
+    # Where all requests of each side failed, or none, the variation between runs is unknown.
+    freedom = pooled.freedom or least_runs - 1
     if freedom < 1 or not all(sum(group) > 0 for group in variances):
         return None
     found = []
     for value, group, own in zip(values, variances, dispersions, strict=True):
-        parts = [(max(1.0, together, each.factor), variance) for each, variance in zip(own, group, strict=True)]
-        least = min(each.freedom or freedom for each in own)
-        found.append(GroupEstimate(value, sum(factor * variance for factor, variance in parts), least))
+        factors = [max(1.0, pooled.factor, each.factor) for each in own]
+        total = sum(factor * variance for factor, variance in zip(factors, group, strict=True))
+        found.append(GroupEstimate(value, total, min(each.freedom or freedom for each in own)))
     return p_equal_estimates(found)

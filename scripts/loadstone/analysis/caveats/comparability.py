@@ -1,8 +1,8 @@
-"""Caveats on comparing runs: what differed besides the variant, campaigns that disagree, and runs far from others.
+"""Caveats on comparing runs: what differed other than the variant, campaigns that disagree, and outlying runs.
 
-Campaigns are compared by the logarithms of their runs' latencies and by the shares of their requests that failed; a
-difference from the baseline by pairs of runs where its verdict is paired too. p values are adjusted over all figures of
-the scope by Hommel's method; a difference within the margin of equivalence, or of a step of the clock, is ignored.
+Campaigns are compared by the logarithms of their runs' latencies and by their error fractions; differences from the
+baseline by pairs of runs if the verdict is paired too. P values are adjusted over all figures of the scope by Hommel's
+method. Differences within the margin of equivalence, or within a step of the clock, are ignored.
 """
 
 from collections import Counter, defaultdict
@@ -38,14 +38,14 @@ _Campaign = tuple[str, str]  # host and timestamp
 _Pair = tuple[Series, Series]  # baseline and variant
 _Values = dict[tuple[int, str], float]  # by a run's number and folder
 
-# Software of clusters is renewed, and its neighbours change, from one week to the next.
+# The software of clusters and their other workloads change from one week to the next.
 FAR_APART_DAYS = 7
 _UNDATED = 1  # the year of a campaign whose name is no timestamp
 
 _ONE_CAMPAIGN = "measure all variants again in one campaign"
 
 
-# --- what differed besides the variant -------------------------------------------------------------------------------
+# --- what differed other than the variant ----------------------------------------------------------------------------
 
 
 @caveat(
@@ -92,7 +92,7 @@ def sent_by(evidence: Evidence) -> Iterator[Occurrence]:
 
 
 def _sent_differently(runs: Sequence[_Row]) -> list[_Row]:
-    """Runs of the tools whose requests were sent in more than one way."""
+    """Runs of tools that sent requests in more than one way."""
     ways = {(run["generator"], run["sent_by"]) for run in runs}
     counts = Counter(generator for generator, _ in ways)
     return [run for run in runs if counts[run["generator"]] > 1]
@@ -218,8 +218,8 @@ def other_campaigns(evidence: Evidence) -> Iterator[Occurrence]:
 class _Disagreement:
     """A figure that differs between campaigns, of one variant or (with a `baseline`) relative to another.
 
-    `by_campaign` is its value in each: ns, a ratio, a share or a difference of shares. `clock_error` is how far apart
-    they may be by the steps of the clock alone, on the scale of logarithms.
+    `by_campaign` is its value in each: ns, a ratio, a share or a difference of shares. `clock_error` is the largest
+    difference that the steps of the clock explain, on the scale of logarithms.
     """
 
     series: Series
@@ -236,7 +236,7 @@ class _Disagreement:
         return most - least if self.statistic == ERRORS else most / least
 
     def is_material(self, margin: float) -> bool:
-        """Whether it is above the margin, and more than the clock's error."""
+        """Whether it is above both the margin and the clock's error."""
         if self.statistic == ERRORS:
             return self.size > FAILURES_SHARE
         return bool(np.log(self.size) > max(np.log1p(margin), self.clock_error))
@@ -413,7 +413,7 @@ def outlying_runs(evidence: Evidence) -> Iterator[Occurrence]:
 
 
 def _n_others(series: Series, run: Mapping[str, Any]) -> int:
-    """Other runs that it was judged by: those of its campaign."""
+    """The number of other runs of its campaign, with which it was compared."""
     return Counter(map(_campaign, series.runs))[_campaign(run)] - 1
 
 

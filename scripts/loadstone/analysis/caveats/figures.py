@@ -1,4 +1,4 @@
-"""Caveats on the figures themselves: what the clock, the sample, timeouts, failures or overload make of them."""
+"""Caveats on the figures themselves: coarse clocks, few requests, timeouts, failures and overload."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,13 +17,13 @@ from loadstone.analysis.scope import Series, figure, step_ns
 from loadstone.percentiles import ERRORS, LATENCIES, PERCENTILES, SHOWN_PERCENTILES, label
 from loadstone.text import counted, listed, ms, rate_text
 
-# A value of ten steps is known to a twentieth, which is the margin of equivalence unless it is declared otherwise.
+# A value of ten steps is known to a twentieth, which is the default margin of equivalence.
 RESOLUTION_STEPS = 10
-# Finer steps are far below what anybody measures over a network.
+# Finer steps are far below latencies over a network.
 COARSE_NS = 1e5
-# One failure in a hundred: from there on p99 may be that of failures, which are often faster or slower than answers.
+# From one failure in a hundred on, p99 may be that of failures, which are often faster or slower than successes.
 FAILURES_SHARE = 0.01
-# So many that end at once make a mean shorter by the margin of equivalence, unless it is declared otherwise.
+# This share of requests that fail at once makes a mean shorter by the default margin of equivalence.
 DECIDING_SHARE = 0.05
 
 _FINER_CLOCK = "measure with a load generator whose clock is finer, such as vegeta"
@@ -185,7 +185,7 @@ def failures(evidence: Evidence) -> Iterator[Occurrence]:
 
 
 def _timeout_share(series: Series) -> float:
-    """Latencies of requests that timed out count as at least the timeout, so they make no variant seem fast."""
+    """The share of requests that timed out, whose latency is at least the timeout: they make no variant seem fast."""
     found = series.replicates
     return found.n_timeouts / found.n_requests if series.evidence == "requests" and found.n_requests else 0.0
 

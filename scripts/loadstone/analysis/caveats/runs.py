@@ -1,4 +1,4 @@
-"""Caveats on the runs that figures rest on: how many, in which order, how steady, how punctually sent."""
+"""Caveats on the runs themselves: their number, order, steadiness and send lag."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,11 +26,11 @@ _Row = dict[str, Any]
 # A mean over five runs, by Student's t with four degrees of freedom, has an interval of 1.24 standard deviations; over
 # three runs it is twice that.
 FEW_RUNS = 5
-# Exclusion of one in ten at random hardly moves a figure; of more it is a choice that readers have to know.
+# Excluding one run in ten at random hardly changes a figure; readers must know about more.
 EXCLUDED_SHARE = 0.1
-# A share of the runs of a cell from which its mean is more of an unsettled system than of a settled one.
+# From this share of a cell's runs on, its mean is that of an unsettled system rather than of a settled one.
 UNSETTLED_SHARE = 0.5
-# Shapes are recognised in 95 of 100 runs (tests/stats/test_run_shape.py): so few unsettled ones may be none.
+# Shapes are recognised in 95 of 100 runs (tests/stats/test_run_shape.py): so few unsettled runs may be errors.
 UNSURE_SHARE = 0.05
 
 _MORE_RUNS = f"measure at least {FEW_RUNS} runs of each variant at each rate"
@@ -40,7 +40,7 @@ _LONGER_WARMUP = "send a longer warm-up before the test: the one that was sent i
 
 _MAX_PARTS = 4  # of a text
 _DRIFTING = tuple(shape for shape in run_shape.UNSETTLED if shape != run_shape.WARMING_UP)
-# Reports of these sum up all phases of a run, the warm-up too, unless the test had a process of its own.
+# Reports of these tools include all phases of a run, also the warm-up, unless the test had a process of its own.
 _REPORTS_WARMUP = ("artillery",)
 
 
@@ -140,7 +140,7 @@ def excluded(evidence: Evidence) -> Iterator[Occurrence]:
 
 
 def _unequally_excluded(evidence: Evidence) -> list[_Row] | None:
-    """Cells with a clearly different share of excluded runs than their baseline, measured the same way."""
+    """Cells whose share of excluded runs differs from that of their baseline measured in the same way."""
     out = Counter((run["variant"], way(run)) for run in evidence.scope.excluded)
     valid = Counter((run["variant"], way(run)) for run in evidence.runs)
     shares = {place: out[place] / (out[place] + valid[place]) for place in out | valid}
