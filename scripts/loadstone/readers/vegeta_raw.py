@@ -15,10 +15,9 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from subprocess import PIPE
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -248,28 +247,31 @@ def read_gob(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
     A consumer that stops early ends the program too.
     """
     with tempfile.TemporaryDirectory() as folder, Minder() as minder:
-        feeder = _Feeder(path)
-        with feeder.output:
+        readable, writable = os.pipe()
+        fed = Problems()
+        feeder = threading.Thread(target=_feed, args=(path, writable, fed), daemon=True)
+        with os.fdopen(readable, "rb") as content:
             command = ["vegeta", "encode", "--to", "json"]
             log = Path(folder) / "log"
-            program = Program(command, minder, log, stdin=feeder.output, stdout=PIPE, most_bytes=MOST_BYTES)
+            program = Program(command, minder, log, stdin=content, stdout=PIPE, most_bytes=MOST_BYTES)
         feeder.start()
         try:
-            yield from parse_json(whole_lines(partial(_read_into, program.stdout), problems), problems)
+            decoded = whole_lines(lambda buffer: os.readv(program.stdout.fileno(), [buffer]), problems)
+            yield from parse_json(decoded, problems)
             code = program.wait()
             feeder.join()
-            if code and lacked_memory(_first_line(log)):
+            with log.open("rb") as printed:
+                ran_out = lacked_memory(printed.readline(1000))
+            if code and ran_out:
                 problems.damaged = f"it takes more than {MOST_BYTES / (1 << 30):g} GiB of memory to decode"
+            elif fed.texts():  # what is wrong with the compressed bytes comes first: the rest follows from it
+                problems.truncated, problems.damaged = fed.truncated, fed.damaged
             else:
-                _judge(code, program.tail(1), feeder, problems)
+                _judge(code, program.tail(1), problems)
         finally:
             program.stop(grace_s=0)
             program.stdout.close()
             feeder.join()
-
-
-def _read_into(stream: IO[bytes], buffer: memoryview) -> int:
-    return os.readv(stream.fileno(), [buffer])
 
 
 def lacked_memory(said: bytes) -> bool:
@@ -277,47 +279,30 @@ def lacked_memory(said: bytes) -> bool:
     return b"memory" in said or said.startswith(b"SIGSEGV")
 
 
-def _first_line(log: Path) -> bytes:
-    with log.open("rb") as file:
-        return file.readline(1000)
-
-
-def _judge(code: int, printed: str, feeder: "_Feeder", problems: Problems) -> None:
-    """What vegeta's end says of the file. What is wrong with the compressed bytes comes first: the rest follows."""
-    if feeder.problems.texts():
-        problems.truncated = feeder.problems.truncated
-        problems.damaged = feeder.problems.damaged
-    elif feeder.copied_bytes == 0:
-        problems.truncated = "it is empty"
-    elif "unexpected EOF" in printed:
+def _judge(code: int, printed: str, problems: Problems) -> None:
+    """What vegeta's exit code and last line say of the file."""
+    if "unexpected EOF" in printed:
         problems.truncated = "it ends in the middle of a record"
     elif code or "can't detect" in printed:
         why = _LOG_TIME.sub("", printed.strip())  # else a table would differ each time that it is made
         problems.damaged = f"vegeta can't decode it ({why or f'exit code {code}'})"
 
 
-class _Feeder(threading.Thread):
-    """Copies a file's decompressed content into a pipe and closes that, whether or not all of it was taken."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(daemon=True)
-        readable, self._pipe = os.pipe()
-        self.output = os.fdopen(readable, "rb")
-        self.problems = Problems()
-        self.copied_bytes = 0
-        self._path = path
-
-    def run(self) -> None:
-        with os.fdopen(self._pipe, "wb", buffering=0) as pipe:
-            try:
-                with open_bytes(self._path) as stream:
-                    while chunk := stream.read(_COPY_BYTES):
-                        self.copied_bytes += len(chunk)
-                        pipe.write(chunk)
-            except BrokenPipeError:
-                pass
-            except OSError as error:
-                explain(error, self.problems)
+def _feed(path: Path, writable: int, problems: Problems) -> None:
+    """Copy a file's decompressed content into a pipe and close that, whether or not all of it was taken."""
+    copied_bytes = 0
+    with os.fdopen(writable, "wb", buffering=0) as pipe:
+        try:
+            with open_bytes(path) as stream:
+                while chunk := stream.read(_COPY_BYTES):
+                    copied_bytes += len(chunk)
+                    pipe.write(chunk)
+        except BrokenPipeError:
+            pass
+        except OSError as error:
+            explain(error, problems)
+    if not copied_bytes and not problems.texts():
+        problems.truncated = "it is empty"
 
 
 # --- who answered -----------------------------------------------------------------------------------------------------

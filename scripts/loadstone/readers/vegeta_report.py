@@ -22,6 +22,7 @@ from loadstone.readers.base import (
     duration_ns,
     instant,
     json_number,
+    json_object,
     latency_column,
     number,
 )
@@ -48,7 +49,7 @@ def json_report(path: Path, problems: Problems) -> Report | None:
 
 
 def _json_summary(report: dict[str, Any]) -> dict[str, Any]:
-    codes = report.get("status_codes")
+    codes = json_object(report.get("status_codes"))
     requests = json_number(report.get("requests"))
     return {
         "requests": None if requests is None else int(requests),
@@ -59,9 +60,7 @@ def _json_summary(report: dict[str, Any]) -> dict[str, Any]:
             if (column := latency_column(name))
         },
         "throughput": json_number(report.get("throughput")),
-        "status_codes": {str(code): int(count) for code, count in codes.items() if json_number(count) is not None}
-        if isinstance(codes, dict)
-        else {},
+        "status_codes": {code: int(count) for code, count in codes.items() if json_number(count) is not None},
         "started_at": _instant(report.get("earliest")),
     }
 
@@ -91,8 +90,8 @@ def parse_text(text: str, problems: Problems) -> Report | None:
     report, or more than one.
     """
     lines = text.split("\n")
-    found = {number: match for number, line in enumerate(lines, 1) if (match := _LINE.fullmatch(line.rstrip()))}
-    found = {line: match for line, match in found.items() if match[1] in _NAMES}
+    matches = {number: _LINE.fullmatch(line.rstrip()) for number, line in enumerate(lines, 1)}
+    found = {number: match for number, match in matches.items() if match and match[1] in _NAMES}
     names = [match[1] for match in found.values()]
     if not {"Requests", "Latencies"} & set(names):
         problems.damaged = problems.damaged or "it is no text report of vegeta"

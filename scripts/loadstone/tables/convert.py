@@ -164,13 +164,11 @@ def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], t
     ]
     problems += _listing_problems(listing, records)
     parts: dict[str, list[dict[str, Any]]] = {
-        "summaries": [row for record in ordered for row in record.summaries],
-        "incidents": [row for record in ordered for row in record.incidents],
-        "planned": [row for record in ordered for row in record.planned],
-        "failures": [row for record in ordered for row in record.failures],
-        "problems": problems,
-        "facts": [row for record in ordered for row in _facts(listing.campaign, record, tables)],
+        table: [row for record in ordered for row in getattr(record, table)]
+        for table in ("summaries", "incidents", "planned", "failures")
     }
+    parts["problems"] = problems
+    parts["facts"] = [row for record in ordered for row in _facts(listing.campaign, record, tables)]
     for table, rows in parts.items():
         layout.write_rows(tables, layout.scope_file(tables, table, listing.campaign), rows, table)
 
@@ -198,8 +196,8 @@ def _listing_problems(listing: CampaignListing, records: Mapping[_Key, CellRecor
 
 
 def _cell_key(campaign: Campaign, record: CellRecord) -> dict[str, Any]:
-    named = {"variant": layout.text(record.variant), "variant_dir": layout.text(record.variant_dir)}
-    return layout.campaign_key(campaign) | named | {"rate": float(record.rate)}
+    variant, variant_dir = layout.text(record.variant), layout.text(record.variant_dir)
+    return layout.campaign_key(campaign) | {"variant": variant, "rate": float(record.rate), "variant_dir": variant_dir}
 
 
 # --- one cell ---------------------------------------------------------------------------------------------------------
@@ -226,11 +224,7 @@ class _CellReader:
         self.cell = listing.cell
         self.tables = tables
         self.record = CellRecord(self.cell.rate, self.cell.variant_dir, variant)
-        self.key = layout.campaign_key(self.cell.campaign) | {
-            "variant": layout.text(variant),
-            "rate": float(self.cell.rate),
-            "variant_dir": layout.text(self.cell.variant_dir),
-        }
+        self.key = _cell_key(self.cell.campaign, self.record)
         self.reading = Reading(listing, self.record, self.key)
         self._problem = self.reading.problem
 

@@ -32,27 +32,17 @@ def complete(
     `measured` is the tool's own name of the phase that is measured. The predecessor's serial mode (metadata 3 and 4)
     stamped a request when it had ended; `sent_at` is always the start.
     """
-    columns = {name: batch.column(name) for name in batch.schema.names}
+    columns = dict.fromkeys(("offset_ns", "answered_by", "generator"), pa.nulls(len(batch)))
+    columns |= {name: batch.column(name) for name in batch.schema.names}
     if stamps_the_end:
         latency = columns["latency_ns"].cast(pa.duration("ns"))
         columns["sent_at"] = pc.subtract(columns["sent_at"], latency)
     if "phase" in columns:
         columns["phase"] = _phases(columns["phase"], measured)
-    columns.setdefault("offset_ns", pa.nulls(len(batch), pa.int64()))
-    columns.setdefault("answered_by", pa.nulls(len(batch), pa.string()))
     columns["error_class"] = error_classes(columns["code"], columns["error"], columns["answered_by"])
-    columns.setdefault("generator", pa.nulls(len(batch), pa.int32()))
-    arrays = [
-        _of_type(columns[field.name], field.type)
-        if field.name in columns
-        else pa.repeat(pa.scalar(constant[field.name], field.type), len(batch))
-        for field in schema.TABLES["requests"]
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema.TABLES["requests"])
-
-
-def _of_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return column if column.type == wanted else column.cast(wanted)
+    for name in constant.keys() - columns.keys():
+        columns[name] = pa.repeat(constant[name], len(batch))
+    return pa.RecordBatch.from_pydict(columns, schema.TABLES["requests"])
 
 
 def _phases(named: pa.Array, measured: str | None) -> pa.Array:

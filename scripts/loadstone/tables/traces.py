@@ -62,15 +62,11 @@ def _write_shares(dump: Dump, tables: Path, spans: Path) -> None:
     with duckdb.connect(config=limits) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         shares = connection.sql(sql.load("trace_shares"), params={"files": [layout.pattern(spans)]}).to_arrow_table()
-    constant = _key(dump) | {"dump": layout.text(dump.source)}
-    columns = [
-        shares[column.name].cast(column.type)
-        if column.name in shares.column_names
-        else pa.repeat(pa.scalar(constant.get(column.name), column.type), len(shares))
-        for column in schema.TABLES["trace_shares"]
-    ]
+    for name, value in (_key(dump) | {"dump": layout.text(dump.source)}).items():
+        shares = shares.append_column(name, pa.repeat(pa.scalar(value, pa.string()), len(shares)))
+    columns = schema.TABLES["trace_shares"]
     with layout.written(tables, layout.dump_file(tables, "trace_shares", dump)) as temporary:
-        pq.write_table(pa.table(columns, schema=schema.TABLES["trace_shares"]), temporary, compression="zstd")
+        pq.write_table(shares.select(columns.names).cast(columns), temporary, compression="zstd")
 
 
 class _Reading:
