@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from loadstone.archive import FOREIGN, MAIN_STREAM, RawFile, metadata, parse_timestamp, run_records
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.run_records import RunRecord
-from loadstone.readers import FORMATS, RANKS, Problems, Reader, Report, load_generators
-from loadstone.readers.base import Figure
+from loadstone.readers import FORMATS, RANKS, Format, Problems, Reader, Report, load_generators
+from loadstone.readers.base import Figure, json_text
 from loadstone.readers.stream import read_object
 from loadstone.tables import contradictions, layout, schema
 from loadstone.tables.cell import CellTables, Reading
@@ -53,8 +53,8 @@ class _RunReader:
 
     def read(self, output: CellTables) -> None:
         for file in self.files:
-            known = FORMATS.get(file.format)
-            if file.kind in ("summary", "resources") and (known is None or not (known.reading(None) or known.samples)):
+            known = _format(file)
+            if file.kind in ("summary", "resources") and not (known.reading(None) or known.samples):
                 self._problem(file.name, _NO_FORMAT)
         faults = self._read_reports()
         for file, reader in self._choose():
@@ -81,13 +81,13 @@ class _RunReader:
         for file in self.files:
             if file.kind not in _PHASES:
                 continue
-            known = FORMATS.get(file.format)
-            if known is None or known.requests is None:
+            reader = _format(file).requests
+            if reader is None:
                 self._problem(file.name, _NO_FORMAT)
             elif (file.stream, file.kind) in best:
                 self._problem(file.name, f"is not used: {best[file.stream, file.kind][0].name} holds the same")
             else:
-                best[file.stream, file.kind] = file, known.requests
+                best[file.stream, file.kind] = file, reader
         self.main, _ = best.get((MAIN_STREAM, "results"), (None, None))
         return [best[key] for key in sorted(best)]
 
@@ -137,17 +137,16 @@ class _RunReader:
         """Read every report; what is wrong with each, by the file's name."""
         faults = {}
         for file in self.files:
-            known = FORMATS.get(file.format)
-            read = known.reading(self.reading.metadata.unit) if known else None
-            if known is None or read is None:
+            known = _format(file)
+            read = known.reading(self.reading.metadata.unit)
+            if read is None:
                 continue
             problems = Problems()
             report = read(self.reading.path(file), problems)
-            if report is not None:
-                self.reports[file.name] = report
             # What is wrong with a file of requests too is named when these are read.
             faults[file.name] = [] if known.requests else problems.texts()
             if report is not None:
+                self.reports[file.name] = report
                 faults[file.name] += contradictions.impossible(report.summary, known.resolution_ns)
         return faults
 
@@ -166,34 +165,31 @@ class _RunReader:
                 known = {name: value for name, value in report.summary.items() if name in _SUMMARY_COLUMNS}
                 chosen = {"preferred": file.name == self._preferred(file.stream), "problems": faults[file.name]}
                 row = self.key | known | of | chosen
-                if (
-                    self._batch(file, schema.TABLES["summaries"], layout.arrow_rows([row], schema.TABLES["summaries"]))
-                    is not None
-                ):
+                if self._batch(file, "summaries", layout.arrow_rows([row], schema.TABLES["summaries"])) is not None:
                     self.reading.record.summaries.append(row)
             figures = (self.key | {"source": of["source"]} | _figure(figure) for figure in report.figures)
             bins = (self.key | of | vars(each) for each in report.histogram)
             samples = (self.key | vars(sample) for sample in report.samples)
             for table, rows in (("figures", figures), ("histograms", bins), ("resources", samples)):
                 for some in _chunks(rows):
-                    if (batch := self._batch(file, schema.TABLES[table], some)) is not None:
+                    if (batch := self._batch(file, table, some)) is not None:
                         output.add(table, batch)
 
-    def _batch(self, file: RawFile, columns: pa.Schema, rows: list[dict[str, Any]]) -> pa.RecordBatch | None:
+    def _batch(self, file: RawFile, table: str, rows: list[dict[str, Any]]) -> pa.RecordBatch | None:
         """What a file says as rows of a table. None, and a problem, when no table can hold it (beyond 64 bits, say)."""
         try:
-            return pa.RecordBatch.from_pylist(rows, columns)
+            return pa.RecordBatch.from_pylist(rows, schema.TABLES[table])
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             self._problem(file.name, "holds a figure that no table can hold", fault=not self.main_rows)
             return None
 
     def _read_samples(self, output: CellTables) -> None:
         for file in self.files:
-            known = FORMATS.get(file.format)
-            if known is None or known.samples is None:
+            read = _format(file).samples
+            if read is None:
                 continue
             problems = Problems()
-            samples = known.samples(self.reading.path(file), problems, self._zone())
+            samples = read(self.reading.path(file), problems, self._zone())
             for some in _chunks(self.key | vars(sample) for sample in samples):
                 output.add("resources", pa.RecordBatch.from_pylist(some, schema.TABLES["resources"]))
             for text in problems.texts():
@@ -346,7 +342,7 @@ class _RunReader:
         described, inferred = self.reading.metadata, dict(self.reading.metadata.inferred)
         generator = described.generator
         load_model: str | None = described.load_model
-        tools = {file.name: FORMATS[file.format].generator for file in self.files if file.format in FORMATS}
+        tools = {file.name: _format(file).generator for file in self.files}
         foreign = [tool for tool in tools.values() if tool]
         if "generator" in inferred and foreign and not any(file.format.startswith("results.") for file in self.files):
             generator = foreign[0]
@@ -380,17 +376,18 @@ class _RunReader:
         return None
 
 
+def _format(file: RawFile) -> Format:
+    """What such a file holds; nothing when its name is unknown."""
+    return FORMATS.get(file.format) or Format()
+
+
 def _rank(file: RawFile) -> tuple[int, bool, RawFile]:
     """The archive's own first, then what is read fastest."""
     return RANKS.get(file.format, len(RANKS)), not file.name.endswith(".zst"), file
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
-    """A surrogate alone is no text that a table could hold."""
-    return {
-        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-        for name, value in vars(figure).items()
-    }
+    return {name: json_text(value) if isinstance(value, str) else value for name, value in vars(figure).items()}
 
 
 def _chunks(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

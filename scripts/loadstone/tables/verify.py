@@ -28,6 +28,7 @@ _ABOVE = "above"  # name of the record of files that lie above the campaigns; ca
 _UNFINISHED = "unfinished.json"
 _CONTINUED_S = 24 * 3600
 _SAY_EVERY_S = 10.0
+_KINDS = ("changed", "vanished", "unreadable", "appeared")
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
 Log = Callable[[str], None]
@@ -53,15 +54,13 @@ class Findings:
 
     def lines(self) -> Iterator[str]:
         """One line per file that is not as it was recorded."""
-        for kind in ("changed", "vanished", "unreadable", "appeared"):
+        for kind in _KINDS:
             for what in getattr(self, kind):
                 yield f"{kind}: {what}"
 
     def summary(self) -> str:
         """All in one sentence."""
-        counts = ", ".join(
-            f"{len(getattr(self, kind)):,} {kind}" for kind in ("changed", "vanished", "unreadable", "appeared")
-        )
+        counts = ", ".join(f"{len(getattr(self, kind)):,} {kind}" for kind in _KINDS)
         return (
             f"{self.checked:,} files, {self.checked_bytes / 1e6:,.1f} MB: {counts}; "
             f"{self.recorded:,} recorded for the first time"
@@ -231,11 +230,10 @@ class _Verifier:
     def _judge(self, path: str, now: str | None, recorded: tuple[str, str] | None) -> None:
         known, shown = self.known.get(path), text(path)
         if now is None:
-            if not os.path.lexists(self.root / path):
-                if not self._is_being_collected(path):
-                    self._add("vanished", shown)
-            else:
+            if os.path.lexists(self.root / path):
                 self._add("unreadable", shown)
+            elif not self._is_being_collected(path):
+                self._add("vanished", shown)
             return
         self.found.checked += 1
         self.found.checked_bytes += self._size(path)
