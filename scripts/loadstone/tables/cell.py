@@ -137,18 +137,20 @@ def _some(names: list[str]) -> str:
 # --- its tables -------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+def cell_key(campaign: Campaign, record: CellRecord) -> dict[str, Any]:
+    """The columns that all rows of a cell share."""
+    variant, variant_dir = layout.text(record.variant), layout.text(record.variant_dir)
+    return layout.campaign_key(campaign) | {"variant": variant, "rate": float(record.rate), "variant_dir": variant_dir}
+
+
 class Reading:
-    """One cell that is being read into `record`. `key` holds the columns of all its rows but for the run."""
+    """One cell that is being read into `record`; `variant` is the name of its folder's variant."""
 
-    listing: CellListing
-    record: CellRecord
-    key: dict[str, Any]
-    metadata: Metadata = field(default_factory=Metadata)
-
-    @property
-    def cell(self) -> Cell:
-        return self.listing.cell
+    def __init__(self, listing: CellListing, variant: str) -> None:
+        self.listing, self.cell = listing, listing.cell
+        self.record = CellRecord(self.cell.rate, self.cell.variant_dir, variant)
+        self.key = cell_key(self.cell.campaign, self.record)
+        self.metadata = Metadata()
 
     def path(self, file: RawFile) -> Path:
         return self.cell.path / file.name

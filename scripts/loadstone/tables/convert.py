@@ -35,6 +35,7 @@ from loadstone.tables.cell import (
     CellRecord,
     Reading,
     Source,
+    cell_key,
     cell_tables,
     change,
     load_records,
@@ -158,7 +159,7 @@ def _without_main_module() -> Iterator[None]:
 def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], tables: Path) -> None:
     ordered = [records[cell.cell.rate, cell.cell.variant_dir] for cell in listing.cells]
     problems = [
-        _cell_key(listing.campaign, record) | {"run": each.run, "source": each.source, "problem": each.problem}
+        cell_key(listing.campaign, record) | {"run": each.run, "source": each.source, "problem": each.problem}
         for record in ordered
         for each in record.problems
     ]
@@ -191,13 +192,8 @@ def _listing_problems(listing: CampaignListing, records: Mapping[_Key, CellRecor
     for source, problem in listing.problems:
         parts = source.split("/")[prefix:]
         record = records.get((parts[0], parts[1])) if len(parts) > 1 and parse_rate(parts[0]) is not None else None
-        key = layout.campaign_key(listing.campaign) if record is None else _cell_key(listing.campaign, record)
+        key = layout.campaign_key(listing.campaign) if record is None else cell_key(listing.campaign, record)
         yield key | {"source": layout.text(source), "problem": problem}
-
-
-def _cell_key(campaign: Campaign, record: CellRecord) -> dict[str, Any]:
-    variant, variant_dir = layout.text(record.variant), layout.text(record.variant_dir)
-    return layout.campaign_key(campaign) | {"variant": variant, "rate": float(record.rate), "variant_dir": variant_dir}
 
 
 # --- one cell ---------------------------------------------------------------------------------------------------------
@@ -210,43 +206,34 @@ def read_cell(listing: CellListing, variant: str, tables: Path) -> CellRecord:
     program is missing.
     """
     try:
-        return _CellReader(listing, variant, tables).read()
+        return _CellReader(listing, variant).read(tables)
     except (LoadstoneError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - a reader's mistake about one cell must not hide all the others
         why = f"could not be converted: {type(error).__name__}: {error}"
-        return _CellReader(listing, variant, tables).refuse(why[:500])
+        return _CellReader(listing, variant).refuse(why[:500], tables)
 
 
-class _CellReader:
-    def __init__(self, listing: CellListing, variant: str, tables: Path) -> None:
-        self.listing = listing
-        self.cell = listing.cell
-        self.tables = tables
-        self.record = CellRecord(self.cell.rate, self.cell.variant_dir, variant)
-        self.key = _cell_key(self.cell.campaign, self.record)
-        self.reading = Reading(listing, self.record, self.key)
-        self._problem = self.reading.problem
-
-    def read(self) -> CellRecord:
+class _CellReader(Reading):
+    def read(self, tables: Path) -> CellRecord:
         self._hash()
         self._read_metadata()
         self._check_sums()
-        with cell_tables(self.tables, self.reading) as output:
+        with cell_tables(tables, self) as output:
             runs = set(self.listing.runs())
             for run, files in groupby(self.listing.files, key=lambda file: file.run):
                 if run in runs:
-                    read_run(self.reading, run, list(files), output)
+                    read_run(self, run, list(files), output)
         self._plan()
         self._read_failures()
         return self.record
 
-    def refuse(self, why: str) -> CellRecord:
-        """Describe the cell without reading it: all its runs are there, and left out."""
+    def refuse(self, why: str, tables: Path) -> CellRecord:
+        """Describe the cell without reading it: all its runs are there, and excluded."""
         for table in schema.OF_CELLS:
-            layout.cell_file(self.tables, table, self.cell).unlink(missing_ok=True)
-        self._problem(None, "", layout.text(why), fault=True)
-        self.record.runs += [describe(self.reading, run) for run in self.listing.runs()]
+            layout.cell_file(tables, table, self.cell).unlink(missing_ok=True)
+        self.problem(None, "", layout.text(why), fault=True)
+        self.record.runs += [describe(self, run) for run in self.listing.runs()]
         return self.record
 
     def _hash(self) -> None:
@@ -260,23 +247,23 @@ class _CellReader:
         path = self.cell.path / METADATA
         try:
             open_raw(path).close()
-            self.reading.metadata = metadata.read(path)
+            self.metadata = metadata.read(path)
         except FileNotFoundError:
-            self.reading.metadata = metadata.nothing("metadata.json is missing")
+            self.metadata = metadata.nothing("metadata.json is missing")
         except OSError as error:
-            self.reading.metadata = metadata.nothing(f"metadata.json cannot be read: {error.strerror or error}")
-        for problem in self.reading.metadata.problems:
+            self.metadata = metadata.nothing(f"metadata.json cannot be read: {error.strerror or error}")
+        for problem in self.metadata.problems:
             # "metadata.json: <key> ..." is one value that was not understood; all others mean that nothing was read.
             known = problem.startswith(f"{METADATA}: ")
-            self._problem(None, METADATA, problem.removeprefix(METADATA).removeprefix(":").strip(), fault=not known)
+            self.problem(None, METADATA, problem.removeprefix(METADATA).removeprefix(":").strip(), fault=not known)
         for what, said, is_so in self._contradictions():
-            self._problem(None, METADATA, f"says that the {what} is {said!r}, its folder says {is_so!r}", fault=True)
-        if self.reading.metadata.variant not in (None, self.cell.variant_dir):
-            text = f"was collected as {self.reading.metadata.variant!r} and lies in {self.cell.variant_dir!r}"
-            self._problem(None, METADATA, layout.text(text))
+            self.problem(None, METADATA, f"says that the {what} is {said!r}, its folder says {is_so!r}", fault=True)
+        if self.metadata.variant not in (None, self.cell.variant_dir):
+            text = f"was collected as {self.metadata.variant!r} and lies in {self.cell.variant_dir!r}"
+            self.problem(None, METADATA, layout.text(text))
 
     def _contradictions(self) -> Iterator[tuple[str, object, object]]:
-        described, campaign = self.reading.metadata, self.cell.campaign
+        described, campaign = self.metadata, self.cell.campaign
         if described.load_model == "closed" and described.users is not None:
             if described.users != float(self.cell.rate):
                 yield "number of users", described.users, self.cell.rate
@@ -295,24 +282,24 @@ class _CellReader:
             try:
                 sums = read_checksums(self.cell.path / file.name)
             except OSError as error:
-                self._problem(file.run, file.name, f"cannot be read: {error.strerror or error}")
+                self.problem(file.run, file.name, f"cannot be read: {error.strerror or error}")
                 continue
             for line in sums:
                 if line is None:
-                    self._problem(file.run, file.name, "holds a line that is no checksum")
+                    self.problem(file.run, file.name, "holds a line that is no checksum")
                     continue
                 name, digest = line
                 if (source := self.record.sources.get(name)) is None or source.sha256 is None:
-                    self._problem(file.run, file.name, f"names {layout.text(name)}, which is not there")
+                    self.problem(file.run, file.name, f"names {layout.text(name)}, which is not there")
                 elif source.sha256 != digest:
                     text = f"has changed since it was collected (its checksum differs from {file.name})"
-                    self._problem(file.run, name, text, fault=True)
+                    self.problem(file.run, name, text, fault=True)
 
     # --- all the rest -------------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        positions, collected = self.reading.metadata.positions, self.listing.collected()
-        for run in range(1, min(self.reading.metadata.runs or len(positions), metadata.MOST_RUNS) + 1):
+        positions, collected = self.metadata.positions, self.listing.collected()
+        for run in range(1, min(self.metadata.runs or len(positions), metadata.MOST_RUNS) + 1):
             position = positions[run - 1] if run <= len(positions) else None
             self.record.planned.append(self.key | {"run": run, "position": position, "collected": run in collected})
 
@@ -324,7 +311,7 @@ class _CellReader:
             for file in files:
                 found = run_records.read_failure(self.cell.path / file.name)
                 if isinstance(found, str):
-                    self._problem(run, file.name, found)
+                    self.problem(run, file.name, found)
                     continue
                 reason = found.reason
                 self.record.failures.append(
@@ -337,10 +324,10 @@ class _CellReader:
                         "error": found.error,
                         "evidence": list(found.evidence),
                         "collected": run in collected,
-                        "source": self.reading.source(file.name),
+                        "source": self.source(file.name),
                     }
                 )
             if run not in collected:
-                load = load_text(self.cell.rate, self.reading.metadata.load_model)
+                load = load_text(self.cell.rate, self.metadata.load_model)
                 text = f"run {run} of {self.cell.variant_dir} at {load} failed {times(len(files))}"
-                self._problem(run, files[-1].name, layout.text(f"{text} and has no result: {reason}"))
+                self.problem(run, files[-1].name, layout.text(f"{text} and has no result: {reason}"))
