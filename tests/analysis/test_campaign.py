@@ -176,7 +176,7 @@ def test_the_same_instant_in_other_words_is_no_contradiction(project):
 def test_a_renamed_folder_is_a_problem_only(project):
     write_cell(project.archive, {"1.results.json.zst": RUN}, workloadInfo={"variant": "filter", "hostname": "here"})
     assert reasons(project) == {1: None}
-    assert "was collected as 'filter' and lies in 'plain'" in project.row("SELECT problems[1] p FROM runs")["p"]
+    assert "was collected as 'filter' and is stored in 'plain'" in project.row("SELECT problems[1] p FROM runs")["p"]
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_what_no_entry_takes_of_a_document_is_said(imports, entry):
     assert "'Load tests > 60s 100rps with the observer #1'" in subjects
     imports.declare(entry(files="old/results.md", match="no such heading"))
     (line,) = imports.refused()
-    assert "match fits none of 3 (it is applied to 'Load tests > " in line
+    assert "match matches none of 3 (it is applied to 'Load tests > " in line
 
 
 # --- again, and interrupted ------------------------------------------------------------------------------------------

@@ -57,9 +57,9 @@ def test_groups_lead_nowhere_either(imports, entry, name):
         ({"run": "two"}, "not a whole number of at least 1"),
         ({"run": 1.5}, "not a whole number of at least 1"),
         ({"run": 10**12}, "not a whole number of at least 1"),
-        ({"duration": "five minutes"}, "the duration 'five minutes' is none; write it like 60s"),
+        ({"duration": "five minutes"}, "the duration 'five minutes' is not valid; write it like 60s"),
         ({"started": "15:46"}, "started: '15:46' is not a time with an offset"),
-        ({"zone": "CET"}, "the zone 'CET' is none; write the offset"),
+        ({"zone": "CET"}, "the zone 'CET' is not valid; write the offset"),
         ({"generator": "k6"}, "the generator is 'k6', but the file is one of vegeta"),
         ({"variant": "{who}"}, "variant names {who}, which is not a group of match; its groups: none"),
         (
@@ -68,7 +68,10 @@ def test_groups_lead_nowhere_either(imports, entry, name):
         ),
         ({"match": "(?P<a>a)", "labels": {"pods": "{pods}"}}, "labels.pods names {pods}, which is not a group of"),
         ({"load_model": "closed"}, "vegeta sends open load, but load_model is closed"),
-        ({"measured_phase": "steady"}, "measured_phase is 'steady', but such a file (vegeta.txt) knows no phases"),
+        (
+            {"measured_phase": "steady"},
+            "measured_phase is 'steady', but files of this format (vegeta.txt) have no phases",
+        ),
     ],
 )
 def test_what_is_declared_must_mean_something(one, changes, said):
@@ -95,7 +98,7 @@ def test_phases_of_which_nobody_says_which_counts_are_told_before_anything_is_co
     imports.declare(entry(files="old/a.json"))
     (told,) = [line for line in imports.plan().lines() if "phases" in line]
     assert told == (
-        "old/a.json: of its phases 'Warm up', 'Sustained' the last counts; if another does, say it: measured_phase"
+        "old/a.json: of its phases 'Warm up', 'Sustained' the last one is used; declare measured_phase to use another"
     )
     imports.declare(entry(files="old/a.json", measured_phase="Sustained"))
     assert not [line for line in imports.plan().lines() if "phases" in line]
@@ -119,15 +122,15 @@ def test_files_that_can_not_be_read(imports, entry):
         "entry 2: old/link.txt: it cannot be read: No such file or directory",
         "entry 3: old/gone.txt: it cannot be read: No such file or directory",
         "entry 4: old: it cannot be read: it is not a regular file",
-        "entry 5: older/*.txt: no file fits this pattern",
-        "entry 6: old/a.txt: match fits none of 1 (it is applied to 'old/a.txt'); nothing would be imported",
+        "entry 5: older/*.txt: no file matches this pattern",
+        "entry 6: old/a.txt: match matches none of 1 (it is applied to 'old/a.txt'); nothing would be imported",
     ]
 
 
 @pytest.mark.parametrize("content", ["", "hello", "\0" * 100, '{"a": 1}', "a,b\n1,2\n", b"\xff\xfe\x00"])
 def test_a_format_that_is_not_known(one, content):
     (line,) = one(content)
-    assert "old/a.txt: its format is not known; say which it is: format: vegeta.txt" in line
+    assert "old/a.txt: its format is not known; declare it: format: vegeta.txt" in line
 
 
 def test_a_document_without_results(imports, entry):
@@ -192,7 +195,7 @@ def test_what_nobody_says_is_not_guessed(imports, entry):
         entry(files="old/k6.txt"), entry(files="old/*.csv", variant="b"), entry(files="old/*.log", variant="c")
     )
     lines = sorted(imports.refused())
-    assert "k6 knows several load models; say which it was" in lines[0]
+    assert "k6 supports several load models; declare which it was" in lines[0]
     assert "it is not known which load generator sent the requests" in lines[1]
     assert "no results of this run are imported; only samples" in lines[2] and len(lines) == 3
 

@@ -67,7 +67,7 @@ def test_two_rows_for_one_place_are_refused(imports, entry):
 def test_a_unit_that_is_none_is_refused(imports, entry):
     imports.write("old/a.txt", CSV)
     imports.declare(rows(entry, unit="{tag}", variant="{cluster}-{tag}"))
-    assert any("the unit 'base' is none of latencies" in line for line in imports.refused())
+    assert any("the unit 'base' is not valid" in line for line in imports.refused())
 
 
 @pytest.mark.parametrize("cell", ["../../evil", "/etc", ".hidden", "a/b"])

@@ -268,11 +268,11 @@ def test_a_file_cut_anywhere_keeps_what_came_before_and_says_so(tmp_path, name):
         path = written(tmp_path, cut)
         table, problems = read(path)
         if name.startswith("one"):
-            assert problems.texts() == ["is truncated: it ends in the middle of the report of Artillery"]
+            assert problems.texts() == ["is truncated: it ends in the middle of the Artillery report"]
         counts.append(len(table))
         assert table["latency_ns"].to_pylist() == whole["latency_ns"].to_pylist()[: len(table)]
         artillery.report(path, problems := Problems())
-        assert problems.texts() == ["is truncated: it ends in the middle of the report of Artillery"]
+        assert problems.texts() == ["is truncated: it ends in the middle of the Artillery report"]
     assert counts == sorted(counts)
 
 
@@ -293,13 +293,13 @@ def test_other_content_under_the_suffix_is_told(tmp_path, name):
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (b"NaN", "is damaged: it is not JSON all through"),
-        (b"Infinity", "is damaged: it is not JSON all through"),
+        (b"NaN", "is damaged: it is not valid JSON"),
+        (b"Infinity", "is damaged: it is not valid JSON"),
         (b"1,5", None),
-        (b"1e400", "is damaged: it is not JSON all through"),
-        (b"1e99999999999999999999", "is damaged: it is not JSON all through"),
-        (b"9" * 30, "is damaged: it is not JSON all through"),
-        (b"9" * 5000, "is damaged: it is not JSON all through"),
+        (b"1e400", "is damaged: it is not valid JSON"),
+        (b"1e99999999999999999999", "is damaged: it is not valid JSON"),
+        (b"9" * 30, "is damaged: it is not valid JSON"),
+        (b"9" * 5000, "is damaged: it is not valid JSON"),
         (b"-1", "holds 1 corrupt record"),
         (b"null", "holds 1 corrupt record"),
         (b'"2000000"', "holds 1 corrupt record"),
@@ -363,4 +363,4 @@ def test_figures_of_very_many_periods_are_bounded_and_that_is_said(tmp_path, mon
     problems = Problems()
     said = artillery.FORMATS["artillery.json"].report(written(tmp_path, periods(*([[1000000]] * 20))), problems)
     assert len([figure for figure in said.figures if figure.section]) == 10
-    assert problems.texts() == ["is damaged: it has more than 10 figures, and the rest is left out"]
+    assert problems.texts() == ["is damaged: it has more than 10 figures; the rest is ignored"]

@@ -247,7 +247,7 @@ def test_cut_anywhere_it_is_noticed_or_whole(text) -> None:
     ],
 )
 def test_what_is_no_table(text) -> None:
-    assert parsed(text) == (None, ["is damaged: it is no percentile table of HdrHistogram (Value, Percentile, ...)"])
+    assert parsed(text) == (None, ["is damaged: it is not an HdrHistogram percentile table (Value, Percentile, ...)"])
 
 
 def test_a_table_without_lines() -> None:

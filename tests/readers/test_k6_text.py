@@ -294,7 +294,7 @@ def test_an_empty_file(tmp_path):
 @pytest.mark.parametrize("name", HOSTILE)
 def test_other_content_under_the_suffix_is_told(tmp_path, name):
     assert k6_text.report(written(tmp_path, HOSTILE[name]), problems := Problems()) is None
-    assert problems.texts() == ["is damaged: it is no end-of-test text of k6"]
+    assert problems.texts() == ["is damaged: it is not k6's end-of-test text"]
 
 
 def test_a_run_that_was_ended_before_its_figures(tmp_path):

@@ -204,7 +204,7 @@ def test_a_total_may_differ_by_what_was_rounded() -> None:
     ],
 )
 def test_what_is_no_table(text) -> None:
-    assert parsed(text) == (None, ["is damaged: it is no table of namespaces (Namespace, CPU_min, ...)"])
+    assert parsed(text) == (None, ["is damaged: it is not a table of namespaces (Namespace, CPU_min, ...)"])
 
 
 def test_a_table_cut_anywhere_is_noticed() -> None:

@@ -68,7 +68,7 @@ def test_a_unit_stands_behind_the_figure_in_its_column_or_in_the_declaration():
     assert parse("min,max\n588.001µs,1m0.5s\n")[0].summary == {"min_ns": 588_001, "max_ns": 60_500_000_000}
     assert parse("min_us,max\n5,7\n", "ms")[0].summary == {"min_ns": 5000, "max_ns": 7e6}
     report, problems = parse("min,max\n5,7\n")
-    assert report is None and "nobody says the unit" in problems.damaged
+    assert report is None and "its latencies have no unit" in problems.damaged
 
 
 @pytest.mark.parametrize(

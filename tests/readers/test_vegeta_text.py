@@ -238,7 +238,7 @@ def test_a_wrong_line_is_told_and_the_others_are_read(old, new, problem) -> None
     "text", ["", "hello\n", "{}", "\x00" * 99, "Bucket  #  %  Histogram\n[0s,  5ms]  10  100.00%  ###\n"]
 )
 def test_what_is_no_report(text) -> None:
-    assert parsed(text) == (None, ["is damaged: it is no text report of vegeta"])
+    assert parsed(text) == (None, ["is damaged: it is not a vegeta text report"])
 
 
 def test_two_reports_in_one_file_are_not_one() -> None:

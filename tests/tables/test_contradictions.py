@@ -82,7 +82,7 @@ def test_one_request_a_second_lasts_one_interval_less(project):
         (
             "2",
             "10s",
-            "1.artillery.json says that 1 users came a second in 'Sustained', the metadata say that the rate is 2",
+            "1.artillery.json says that 1 users arrived per second in 'Sustained', the metadata say that the rate is 2",
         ),
     ],
 )

@@ -170,7 +170,7 @@ def test_what_a_file_lacks_is_named(project):
         (2, "2.results.json", "holds 1 corrupt record (line 101)"),
         (3, "3.results.json.zst", "is truncated: it is empty"),
         (4, "plain", "has no results"),
-        (5, "5.summary.json", "is damaged: it is no report of vegeta"),
+        (5, "5.summary.json", "is damaged: it is not a valid vegeta report"),
         (5, "5.warmups.json.zst", "is truncated: the compressed data end early"),
     ]
     assert [row["excluded"] for row in project.rows("SELECT excluded FROM runs ORDER BY run")] == [True] * 4 + [False]

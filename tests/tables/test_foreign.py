@@ -169,8 +169,8 @@ def test_files_of_another_tool_than_the_metadata_name_are_a_fault(project):
     project.make()
     runs = project.rows("SELECT excluded, exclusion_reason FROM runs ORDER BY run")
     assert all(run["excluded"] for run in runs)
-    assert "1.hey.csv is of hey, the run is one of vegeta" in runs[0]["exclusion_reason"]
-    assert "2.k6.summary.json is of k6, the run is one of vegeta" in runs[1]["exclusion_reason"]
+    assert "1.hey.csv is a file of hey, but the run is of vegeta" in runs[0]["exclusion_reason"]
+    assert "2.k6.summary.json is a file of k6, but the run is of vegeta" in runs[1]["exclusion_reason"]
 
 
 def test_users_are_what_the_folder_says(project):

@@ -186,7 +186,7 @@ def test_what_is_odd_is_named(traced) -> None:
             f"_trace_dumps/{NAME}",
             "holds 1 spans outside their parent's time (clocks that differ, or work not waited for)",
         ),
-        ("_trace_dumps/traces-1.json", "is truncated: it ends in the middle of the dump of Jaeger"),
+        ("_trace_dumps/traces-1.json", "is truncated: it ends in the middle of the Jaeger dump"),
     }
     assert len(traced.rows("FROM spans")) == 7 + 3
 

@@ -1,7 +1,7 @@
-"""Doing what a plan says. Every file appears complete or not at all; what was interrupted is finished by the next call.
+"""Carries a plan out. Every file appears complete or not at all; the next call finishes what was interrupted.
 
-A run's files are copied into a hidden folder next to their final names, flushed to the disk and given these; its record
-comes before its checksums, which come last and say that all of it is there. What has a name keeps it.
+A run's files are copied into a hidden folder, flushed to the disk and linked to their final names. Then come its record
+and, last, its checksums, which show that the run is complete. No existing file is replaced.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def carry_out(plan: Plan, log: Log) -> None:
     except OSError as error:
         raise LoadstoneError(
             f"the import stopped at {error.filename or 'a file'}: {error.strerror or error}. {copied} files were "
-            "imported before, whole; the next import goes on"
+            "imported completely before that; run the import again to continue"
         ) from None
     campaigns, runs = len({cell.cell.campaign for cell in plan.cells}), len(plan.runs())
     log(f"{copied} files imported, {there} were in the archive already: {runs} runs of {campaigns} campaigns")
@@ -68,7 +68,7 @@ class _Run:
         self.documents: dict[str, str] = {}  # below the campaign, by the file that is a block of it
 
     def write(self, log: Log) -> int:
-        """Bring a run into the archive; how many of its files were not there."""
+        """Write a run into the archive; returns how many of its files were missing there."""
         self.staging.prepare()
         try:
             missing = [file for file in self.planned.files if not file.is_there]
@@ -88,7 +88,7 @@ class _Run:
         return len(missing)
 
     def _keep_documents(self) -> None:
-        """The whole document of which a block is a run."""
+        """Keep the whole document that a block comes from."""
         for file in self.planned.files:
             if (block := file.source.block) is None:
                 continue

@@ -1,4 +1,4 @@
-"""What config/imports.yaml declares, entry by entry, and the files and blocks of Markdown documents that it means.
+"""What config/imports.yaml declares, entry by entry, and the files and Markdown blocks that it refers to.
 
 In: the declaration. Out: every `Source`, with the name of its format in the archive: as declared, or as detected by the
 file's name or else by how it begins.
@@ -120,7 +120,7 @@ def detect(path: Path) -> str | None:
     return None
 
 
-# --- the files that entries mean --------------------------------------------------------------------------------------
+# --- the files that entries match -------------------------------------------------------------------------------------
 
 ROWS = "summary.csv"  # each row of such a table is a run; only where the entry says so
 _SHOWN, _LONGEST = 5, 300  # texts that are shown, and characters of each
@@ -152,7 +152,7 @@ class Source:
 
 @dataclass
 class Found:
-    """`left` are notices of what no entry takes; `refusals` name what can't be taken."""
+    """`left` are notices about results that no entry matches; `refusals` say what can't be imported, and why."""
 
     sources: list[Source]
     refusals: list[str]
@@ -160,7 +160,7 @@ class Found:
 
 
 def refusal(entry: Entry, place: object, why: object) -> str:
-    """One line for people: where it is declared, what it is about, and what is wrong."""
+    """One line of the error: where it is declared, what it is about, and what is wrong."""
     return f"{DECLARATION}, entry {entry.number}: {_shown(place)}: {why}"
 
 
@@ -170,7 +170,7 @@ def _shown(place: object) -> str:
 
 
 def find(entries: list[Entry]) -> Found:
-    """Everything that the entries mean, in their order. Opens files only as far as their format asks for it."""
+    """All sources that the entries match, in their order. Opens files only as far as their format needs it."""
     found = Found([], [], [])
     documents: dict[Path, list[Block]] = {}
     taken: set[tuple[Path, int]] = set()
@@ -187,7 +187,7 @@ def find(entries: list[Entry]) -> Found:
                     else:
                         passed.append(source)
         if (len(found.sources), len(found.refusals)) == before:
-            what = f"match fits none of {len(passed)}" if passed else "none of them holds a result of that format"
+            what = f"match matches none of {len(passed)}" if passed else "none of them holds a result of that format"
             what += f" (it is applied to {_some(passed)})" if passed else ""
             found.refusals.append(refusal(entry, ", ".join(entry.files), f"{what}; nothing would be imported"))
     for path, blocks in documents.items():
@@ -196,7 +196,7 @@ def find(entries: list[Entry]) -> Found:
             lines = ", ".join(str(block.line) for block in left)
             subjects = _some(dict.fromkeys(map(_subject, left)))
             found.left.append(
-                f"{_shown(path)}: no entry takes the results at line {lines}; match is applied to {subjects}"
+                f"{_shown(path)}: no entry matches the results at line {lines}; match is applied to {subjects}"
             )
     return found
 
@@ -217,7 +217,7 @@ def _matching(entry: Entry, pattern: str, refusals: list[str]) -> Iterator[Path]
         names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no pattern from the root on
         paths = [Path(name) for name in names if not Path(name).is_dir()]
         if not paths:
-            refusals.append(refusal(entry, pattern, "no file fits this pattern"))
+            refusals.append(refusal(entry, pattern, "no file matches this pattern"))
         yield from paths
     else:
         yield Path(pattern)
@@ -226,13 +226,13 @@ def _matching(entry: Entry, pattern: str, refusals: list[str]) -> Iterator[Path]
 def _sources(
     entry: Entry, path: Path, documents: dict[Path, list[Block]], refusals: list[str]
 ) -> Iterator[Source | str]:
-    """What an entry takes of one file; of each that its `match` does not fit, the text it was applied to."""
+    """The sources that an entry finds in one file; of each that `match` rejects, the text it was applied to."""
     try:
         open_raw(path).close()
         kind = detect(path)
         kind = kind if entry.format is None or kind == MARKDOWN else entry.format
         if kind is None:
-            raise Refusal("its format is not known; say which it is: format: vegeta.txt (see docs/importing.md)")
+            raise Refusal("its format is not known; declare it: format: vegeta.txt (see docs/importing.md)")
         if entry.format == ROWS:
             yield from _rows(entry, path, kind == MARKDOWN)
             return
@@ -256,7 +256,7 @@ def _sources(
 
 
 def _rows(entry: Entry, path: Path, in_markdown: bool) -> Iterator[Source | str]:
-    """Every row of a table that fits; its columns that are no figures are groups too, under names of letters."""
+    """Every row of a table that `match` accepts; columns that are no figures are groups too."""
     content = read_bytes(path, problems := Problems())
     if content is None or problems.texts():
         raise Refusal("; ".join(problems.texts()))
@@ -269,7 +269,7 @@ def _rows(entry: Entry, path: Path, in_markdown: bool) -> Iterator[Source | str]
 
 
 def _groups(entry: Entry, subject: str) -> dict[str, str | None] | None:
-    """Every named group of `match`; None when it does not fit. Without `match` all fits."""
+    """Every named group of `match`; None when it does not match. An entry without `match` matches everything."""
     if entry.match is None:
         return {}
     found = entry.match.search(subject)

@@ -1,10 +1,10 @@
-"""Every source in its place in the archive. All that does not fit is refused here, before anything is written.
+"""The place of every source in the archive. What does not fit is refused here, before anything is written.
 
 Metadata are written once: a cell's `metadata.json` holds what all of its runs share and `<run>.run.json` the rest, so
 that a later run changes no file. `<run>.sha256` is written last and completes the run.
 
-In: the declaration and the archive. Out: a `Plan`: cells with their metadata, runs and files, names that can't lead
-elsewhere, and what the archive holds of them already.
+In: the declaration and the archive. Out: a `Plan`: cells with their metadata, runs and files, and what the
+archive holds of them already. No name leads to another folder.
 """
 
 import hashlib
@@ -61,7 +61,7 @@ class PlannedCell:
 
 @dataclass
 class Plan:
-    """What an import does. `notices` are for people; nothing depends on them."""
+    """What an import does. `notices` are only logged."""
 
     cells: list[PlannedCell]
     notices: list[str]
@@ -70,7 +70,7 @@ class Plan:
         return [run for cell in self.cells for run in cell.runs]
 
     def lines(self) -> list[str]:
-        """One line per file that would be copied, and what is to be said besides."""
+        """One line per file that would be copied, then the notices."""
         lines = [
             f"{run.cell}/{file.name} from {file.source}"
             for run in self.runs()
@@ -111,7 +111,7 @@ _LARGEST_RUN = 10**9
 
 @dataclass(frozen=True)
 class _Placed:
-    """One source with its place. `facts` are its declared keys besides those of the place and the labels."""
+    """One source with its place. `facts` are its declared keys other than those of the place and the labels."""
 
     source: Source
     cell: Cell
@@ -148,7 +148,7 @@ def _place(source: Source, root: Path) -> _Placed:
 
 
 def _name(key: str, text: str) -> str:
-    """A folder's name in the archive: one that can't lead elsewhere, and that nobody has to fear."""
+    """A folder's name in the archive, checked: it can't lead to another folder and is printable."""
     why = ""
     if not text or text.strip() != text:
         why = "is empty, or begins or ends with a space"
@@ -180,13 +180,13 @@ def _run(text: str) -> int:
 
 def _check_facts(facts: Mapping[str, str]) -> None:
     if "duration" in facts and not metadata.parse_duration(facts["duration"]):
-        raise Refusal(f"the duration {facts['duration']!r} is none; write it like 60s, 5m or 1m30s")
+        raise Refusal(f"the duration {facts['duration']!r} is not valid; write it like 60s, 5m or 1m30s")
     if "started" in facts and archive.parse_timestamp(facts["started"]) is None:
         raise Refusal(f"started: {facts['started']!r} is not a time with an offset, like 2023-09-27T14:43:27-07:00")
     if "unit" in facts and facts["unit"] not in UNITS_NS:
-        raise Refusal(f"the unit {facts['unit']!r} is none of latencies; it is one of s, ms, us, ns")
+        raise Refusal(f"the unit {facts['unit']!r} is not valid; it must be s, ms, us or ns")
     if "zone" in facts and archive.parse_timestamp(f"2000-01-01T00:00:00{facts['zone']}") is None:
-        raise Refusal(f"the zone {facts['zone']!r} is none; write the offset, like -07:00")
+        raise Refusal(f"the zone {facts['zone']!r} is not valid; write the offset, like -07:00")
 
 
 def _is_of_resources(source: Source) -> bool:
@@ -194,17 +194,17 @@ def _is_of_resources(source: Source) -> bool:
     return archive.FOREIGN.get(source.format) == "resources"
 
 
-# --- which phase counts -----------------------------------------------------------------------------------------------
+# --- which phase is used ----------------------------------------------------------------------------------------------
 
 _NAMES_PHASES = "artillery.json"  # before its requests are read
 
 
 def _phase_notice(placed: _Placed) -> str | None:
-    """A sentence for people where the last of several phases will count because none was declared. Raises Refusal."""
+    """A notice when several phases are possible, none is declared, and so the last one is used. Raises Refusal."""
     declared, kind = placed.facts.get("measured_phase"), placed.source.format
     may_have = FORMATS[kind].phases or FORMATS[kind].samples or _is_of_resources(placed.source)
     if declared is not None and not may_have:
-        raise Refusal(f"measured_phase is {declared!r}, but such a file ({kind}) knows no phases; leave it out")
+        raise Refusal(f"measured_phase is {declared!r}, but files of this format ({kind}) have no phases; remove it")
     report = FORMATS[kind].report if kind == _NAMES_PHASES else None
     read = report(placed.source.path, Problems()) if report else None
     names = [phase.name for phase in read.phases] if read else []
@@ -212,7 +212,7 @@ def _phase_notice(placed: _Placed) -> str | None:
     if declared is not None and names and declared not in names:
         raise Refusal(f"measured_phase is {declared!r}, but its phases are {listed}")
     if declared is None and len(names) > 1:
-        return f"{placed.source}: of its phases {listed} the last counts; if another does, say it: measured_phase"
+        return f"{placed.source}: of its phases {listed} the last one is used; declare measured_phase to use another"
     return None
 
 
@@ -230,7 +230,7 @@ class _Planner:
         self.refusals.append(refusal(source.entry, source, why))
 
     def place(self, source: Source) -> None:
-        """Find a source's place by what its entry says."""
+        """Give a source the place that its entry declares."""
         try:
             placed = _place(source, self.root)
         except Refusal as why:
@@ -310,7 +310,7 @@ class _Planner:
                 )
 
 
-# --- one cell --------------------------------------------------------------------------------------------------------
+# --- one cell ---------------------------------------------------------------------------------------------------------
 
 
 def _metadata(cell: Cell, placed: Iterable[_Placed]) -> dict[str, Any]:
@@ -318,11 +318,11 @@ def _metadata(cell: Cell, placed: Iterable[_Placed]) -> dict[str, Any]:
     facts: dict[str, str] = {}
     labels: dict[str, str] = {}
     for each in placed:
-        for known, said in (
+        for known, declared in (
             (facts, {key: each.facts[key] for key in _FACTS if key in each.facts}),
             (labels, each.labels),
         ):
-            for key, value in said.items():
+            for key, value in declared.items():
                 if known.setdefault(key, value) != value:
                     raise Refusal(
                         f"{key} is {known[key]!r} of one file of {cell} and {value!r} of {each.source}; what differs "
@@ -360,7 +360,9 @@ def _load_model(cell: Cell, generator: str, declared: str | None) -> str:
     if declared is not None and known and declared not in known:
         raise Refusal(f"{cell}: {generator} sends {' or '.join(known)} load, but load_model is {declared}")
     if (found := declared or load_generators.only_load_model(generator)) is None:
-        raise Refusal(f"{cell}: {generator} knows several load models; say which it was: load_model: open, or closed")
+        raise Refusal(
+            f"{cell}: {generator} supports several load models; declare which it was: load_model: open, or closed"
+        )
     return found
 
 
@@ -370,11 +372,11 @@ def _check_metadata(cell: Cell, content: Mapping[str, Any]) -> None:
     if there is None:
         return
     if different := sorted(key for key in {*content, *there} if content.get(key) != there.get(key)):
-        said = "; ".join(
+        differences = "; ".join(
             f"{key} is {json.dumps(there.get(key))} there and {json.dumps(content.get(key))} here" for key in different
         )
         raise Refusal(
-            f"{path} was imported from another declaration: {said}. Declare it as it was, or give it a "
+            f"{path} was imported from another declaration: {differences}. Declare it as it was, or give it a "
             "variant, rate or timestamp of its own"
         )
 
@@ -387,7 +389,7 @@ def _check_folders(cell: Cell) -> None:
         if folder.is_symlink():
             raise Refusal(f"{folder} is a link, which may lead out of the archive; imports go into folders only")
         if os.path.lexists(folder) and not folder.is_dir():
-            raise Refusal(f"{folder} is no folder")
+            raise Refusal(f"{folder} is not a folder")
 
 
 def _siblings(campaign: Campaign) -> list[Campaign]:
@@ -416,7 +418,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise Refusal(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
-        raise Refusal(f"{path} holds no object")
+        raise Refusal(f"{path} is not a JSON object")
     return content
 
 

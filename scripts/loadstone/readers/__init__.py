@@ -1,15 +1,15 @@
 """Raw files of load generators and samplers -> record batches of requests, reports and samples.
 
-In: a path, compressed by zstd when it is named ``.zst``, and a `Problems` to fill in. Out: what `Format` says. A
-reader raises LoadstoneError only for what the user has to mend on the machine (a missing program), never for what a
-file holds.
+In: a path, compressed by zstd when it is named ``.zst``, and a `Problems` to fill in. Out: see `Format`. A reader
+raises LoadstoneError only for what the user has to fix on the machine (a missing program), never for the content of a
+file.
 
-To read the files of a further tool, as `ab_tsv` does those of ``ab -g``:
+To read the files of another tool, as `ab_tsv` does for ``ab -g``:
 
 1. Write a module here with a function that yields batches of `base.SCHEMA` (`base.batches`, `stream.csv_records` and
    `stream.text_lines` do the common part) and, at its end, ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``.
-2. Add the module to `MODULES` below. Its place is its rank: when a run holds the same twice, the first counts.
-3. Add the name to `FOREIGN` in `loadstone.archive`, with what such a file is of a run.
+2. Add the module to `MODULES` below. Its place is its rank: when a run has the same results twice, the first is used.
+3. Add the name to `FOREIGN` in `loadstone.archive`, with the kind of file that it is.
 4. Add a row to the list of formats in `docs/importing.md`.
 
 The module's ``GENERATORS`` says what the latency of the tool means. `tests/readers/test_every_format.py` damages a file

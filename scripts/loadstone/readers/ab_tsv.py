@@ -2,16 +2,16 @@
 
 ``ttime`` is the latency, in whole milliseconds (`RESOLUTION_NS`): from before the connection is opened, or, when one is
 kept alive, before the request is written, to the last byte. ``seconds`` is the start in whole seconds since 1970;
-``starttime`` is the same in the zone of a machine that nobody knows. (httpd's source, support/ab.c.)
+``starttime`` is the same in the unknown time zone of the machine. (httpd's source, support/ab.c.)
 
 What is not in the file:
 
 - status codes: `code` is null, and ab counts answers that are not 2xx, or of another length, among the others.
 - requests that failed without an answer. ab writes no file when none completed.
 - the order in which requests were sent within a second. The file's own is that of latency: a run would seem to slow
-  down in every second, or all the time. So `seq` counts from second to second, and by lot, the same each time, within
+  down in every second, or all the time. So `seq` follows the seconds, in a random but reproducible order within
   one; a corrupt line has no number.
-- how long the run took, but for a second more or less. A run shorter than `LEAST_SECONDS` gets no `sent_at`: its
+- how long the run took, more exactly than to a second. A run shorter than `LEAST_SECONDS` gets no `sent_at`: its
   throughput, and its course over time, would be those of the clock.
 """
 
@@ -54,7 +54,7 @@ def _rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
 
 
 def _numbers(counts: Counter[int]) -> dict[int, Iterator[int]]:
-    """For each second the numbers of its requests, by lot."""
+    """For each second the numbers of its requests, in a random but reproducible order."""
     numbers, first = {}, 0
     for second in sorted(counts):
         drawn = np.random.default_rng(second).permutation(counts[second])

@@ -4,8 +4,8 @@ Both are one JSON object: ``aggregate`` of the whole run and ``intermediate``, o
 default). 1.x keeps the latency of every response in ``intermediate[].latencies``, 2.x only summaries per period.
 
 Latency is the time from the request's last byte sent to the response's first byte, without connecting (``firstByte`` of
-the HTTP library's timings, since 1.7); that library's clock has whole milliseconds (`RESOLUTION_NS`). Requests that
-got no response are in the counts of errors alone: they have no latency, and no row.
+the HTTP library's timings, since 1.7); that library's clock has whole milliseconds (`RESOLUTION_NS`). Requests without
+a response are only in the counts of errors: they have no latency, and no row.
 
 Artillery dates periods, not requests, so phases are uncertain: a period on the border of a phase counts in neither.
 Such a run has no number of expected requests, and the declared number must lie between the two counts.
@@ -91,7 +91,7 @@ def read(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
         if kind == "period":
             period += 1
         elif kind == "latencies":
-            # The last period of a file that was cut off is one of which nothing else is known.
+            # Of the last period of a truncated file nothing else is known.
             code, phase = (outline.codes[period], phases[period]) if period < len(phases) else (-1, None)
             batch = _batch(content, code, seq, phase)
             problems.corrupt_records += len(content) - batch.num_rows
@@ -112,7 +112,7 @@ def report(path: Path, problems: Problems) -> Report | None:
     outline = _outline(path, problems)
     if outline.is_second is None:
         if not problems.truncated:
-            problems.damaged = problems.damaged or "it is no report of Artillery"
+            problems.damaged = problems.damaged or "it is not a valid Artillery report"
         return None
     found = _second_report(outline.aggregate) if outline.is_second else _first_report(outline)
     found.figures += bounded(outline.figures, MOST_FIGURES, problems)
@@ -157,7 +157,7 @@ _Part = tuple[str, Any]
 
 def _parts(path: Path, problems: Problems) -> Iterator[_Part]:
     """The parts of a report, in its order, up to where it can be read; `problems` then say why."""
-    return read_document(path, problems, "report of Artillery", _MOST_BYTES, _parts_of)
+    return read_document(path, problems, "Artillery report", _MOST_BYTES, _parts_of)
 
 
 def _parts_of(document: Document) -> Iterator[_Part]:
@@ -203,7 +203,7 @@ def _latencies(document: Document) -> Iterator[_Part]:
             if len(entries) == _CHUNK_ENTRIES:
                 yield "latencies", entries
                 entries = []
-    except Exception:  # whatever it is, after what could be read
+    except Exception:  # whatever went wrong, the entries before it are kept
         yield "latencies", entries[: -1 if document.has_ended else None]
         raise
     yield "latencies", entries
@@ -414,7 +414,7 @@ def _started_s(ended_s: Sequence[float]) -> float | None:
 
 
 def _instant_s(value: object) -> float:
-    """A time of the report as seconds since 1970, not a number when it is none."""
+    """A time of the report as seconds since 1970; NaN when it is not a time."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
         return math.nan if moment is None or moment.tzinfo is None else moment.timestamp()

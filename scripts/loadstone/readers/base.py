@@ -1,4 +1,4 @@
-"""What every reader has in common: the columns and figures it yields, how it says what it could not read, numbers."""
+"""What all readers share: columns of requests, figures, problems, and the parsing of numbers and times."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-# A row is one request. `seq` counts in the order of sending, as far as the tool tells it: latency over time and send
-# lag rest on it. `sent_at` is as the tool stamped it, in UTC, and null where it is not known or too coarse for the run.
-# `code` 0 means that no complete response came, null that the tool does not say.
+# A row is one request. `seq` counts in the order of sending, as far as the tool records it: latency over time and send
+# lag depend on it. `sent_at` is the tool's time stamp in UTC, null where it is not known or too coarse for the run.
+# `code` 0 means that no complete response came, null that the tool does not record it.
 SCHEMA = pa.schema(
     [
         ("seq", pa.int64()),
@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-# The same of tools that keep responses: who gave an answer that is no success, see `vegeta_raw.answered_by`.
+# The same for tools that keep responses: who sent an unsuccessful one, see `vegeta_raw.answered_by`.
 ANSWERED_SCHEMA = SCHEMA.append(pa.field("answered_by", pa.string()))
 
 _NAMED_LINES = 5
@@ -36,7 +36,7 @@ _NAMED_LINES = 5
 class Problems:
     """What was wrong with one raw file. Filled in while its reader is consumed; complete when that has ended.
 
-    `truncated` and `damaged` say why the rest of the file could not be read; the rows before that were kept.
+    `truncated` and `damaged` say why the rest of the file could not be read; the rows before are kept.
     """
 
     truncated: str = ""
@@ -50,12 +50,12 @@ class Problems:
         if len(self.corrupt_lines) < _NAMED_LINES:
             self.corrupt_lines.append(line)
 
-    def is_no(self, what: str) -> None:
-        """The file is none of its format, unless it is known already that it could not be read."""
+    def invalid(self, what: str) -> None:
+        """Report that the file is not of its format, unless it is reported already that it could not be read."""
         self.corrupt_records = 0
         self.corrupt_lines.clear()
         if not self.texts():
-            self.damaged = f"it is no {what}"
+            self.damaged = f"it is not a valid {what}"
 
     def texts(self) -> list[str]:
         """One sentence part per problem, to stand behind the file's name; empty when all was read."""
@@ -74,9 +74,9 @@ class Problems:
 
 
 def bounded(figures: list[Any], most: int, problems: Problems) -> list[Any]:
-    """The first `most` figures of a report; that there are more is a problem."""
+    """The first `most` figures of a report; more of them are a problem."""
     if len(figures) > most:
-        problems.damaged = problems.damaged or f"it has more than {most:,} figures, and the rest is left out"
+        problems.damaged = problems.damaged or f"it has more than {most:,} figures; the rest is ignored"
     return figures[:most]
 
 
@@ -191,9 +191,9 @@ class Phase:
 
 @dataclass
 class Report:
-    """What one file of a tool says of a run besides single requests.
+    """What one file of a tool reports about a run, without single requests.
 
-    `summary` holds columns of table ``summaries`` behind its key; what the tool does not say is absent.
+    `summary` has columns of table ``summaries`` behind its key; what the tool does not report is absent.
     `facts` is what else the tables and checks need, by name: ``load_model``, ``started_at`` (ISO 8601 with offset),
     ``duration_s``, ``users``, ``clock_resolution_ns``, ``across_phases`` (see `artillery.report`).
     """
@@ -206,17 +206,17 @@ class Report:
     facts: dict[str, str] = field(default_factory=dict)
 
 
-# None when the file can't be read at all; `Problems` then says why.
+# None when the file can't be read at all; `Problems` then has the reason.
 ReportReader = Callable[[Path, Problems], Report | None]
-# The unit is that of latencies which were written without one; None: nobody says it.
+# The unit is that of latencies without a unit of their own; None: not known.
 UnitReader = Callable[[Path, Problems, str | None], Report | None]
-# The zone is that of times that a tool wrote without one; None: nobody says it.
+# The zone is that of times without a zone of their own; None: not known.
 SampleReader = Callable[[Path, Problems, timezone | None], Iterator[Sample]]
 
 
 @dataclass(frozen=True)
 class Format:
-    """What files of one name hold, how they are known, and who reads it.
+    """What files of one name hold, how imports recognize them, and which functions read them.
 
     `generator` is the tool that leaves such files; None: the metadata say. `requests` gives batches of `SCHEMA` within
     bounded memory, which may have any of the further columns ``phase``, ``stream``, ``offset_ns``, ``answered_by`` and
@@ -224,9 +224,9 @@ class Format:
     of resources one by one. A file may hold several of these. Latencies are given in whole `resolution_ns`; None: not
     known.
 
-    An import knows a file by a regular expression: `begins` fits where the file begins, `contains` anywhere in it (text
-    that may stand behind something else, as in a terminal or a Markdown document; ``^`` is any line's start).
-    `phases`: what it holds may be of a named phase of the run.
+    An import recognizes a file by a regular expression: `begins` matches at its beginning, `contains` anywhere (text
+    that may come after other text, as in a terminal or a Markdown document; ``^`` is the start of any line).
+    `phases`: its requests may be of named phases of the run.
     """
 
     generator: str | None = None
@@ -240,7 +240,7 @@ class Format:
     phases: bool = False
 
     def reading(self, unit: str | None) -> ReportReader | None:
-        """What reads such a file's report, if it has one; `unit` is that of latencies which were written without."""
+        """The function that reads such a file's report, if it has one; `unit` is that of latencies without a unit."""
         read = self.unit_report
         return self.report if read is None else lambda path, problems: read(path, problems, unit)
 
@@ -257,7 +257,7 @@ _PART = re.compile("([0-9]{1,19})(?:[.]([0-9]{0,18}))?(h|ms|us|\u00b5s|\u03bcs|n
 
 
 def number(text: str, unit: str = "") -> Fraction | None:
-    """Exactly the number printed, without a sign and with `unit` right behind it; None when it is none."""
+    """The exact value of a number without a sign that ends with `unit`; None when the text is anything else."""
     figure = text.removesuffix(unit)
     if (unit and figure == text) or _NUMBER.fullmatch(figure) is None:
         return None
@@ -270,9 +270,9 @@ def ms_to_ns(text: str) -> float:
 
 
 def duration_ns(text: str) -> Fraction | None:
-    """Exactly the nanoseconds of a duration as Go prints it (``1m0.043536637s``, ``588.001µs``); None when it is none.
+    """The exact nanoseconds of a duration as Go prints it (``1m0.043536637s``); None when the text is anything else.
 
-    Parts may repeat and be in any order, as Go's ParseDuration has it.
+    Parts may repeat and be in any order, as in Go's ParseDuration.
     """
     position, total = 0, Fraction(0)
     while part := _PART.match(text, position):
@@ -322,12 +322,12 @@ def json_number(value: object) -> int | float | None:
 
 
 def json_object(value: object) -> dict[str, Any]:
-    """A value of a JSON document where an object is expected; empty when it is none."""
+    """A value of a JSON document where an object is expected; empty when it is something else."""
     return value if isinstance(value, dict) else {}
 
 
 def json_text(value: str) -> str:
-    """A text of a JSON document as tables can hold it: half of a surrogate pair is no text."""
+    """A text of a JSON document, with lone surrogates escaped: tables can't hold them."""
     return value.encode("utf-8", "backslashreplace").decode()
 
 
@@ -339,14 +339,14 @@ def instant(text: str) -> datetime:
     return found.astimezone(UTC)
 
 
-# --- what latencies mean ---------------------------------------------------------------------------------------------
+# --- what latencies mean ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Generator:
-    """One tool as it measures by default. `source` says how that is known.
+    """How one tool measures by default. `source` says how that is known.
 
-    `starts_at` and `ends_at` bound its latency; `connecting`: whether that holds what a new connection costs.
+    `starts_at` and `ends_at` bound its latency; `connecting`: whether that includes a new connection.
     `stamp` is what its time of a request marks, ``start`` or ``end`` (readers always give the start), ``offset`` when
     it counts from the start of the run, or ``none``. Latencies come in whole `resolution_ns`.
     """

@@ -39,11 +39,11 @@ class Line:
 
 
 def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
-    """The table in a text, whatever stands before it. `unit` is that of values when the header has none: ms.
+    """The table in a text; other text may precede it. `unit` is that of values when the header has none; default: ms.
 
-    The summary has the percentiles that the table settles (see `bounds`); a table with a footer also has mean and
-    deviation. A line that
-    can't be understood, or is below the one before, is corrupt; a table that does not reach percentile 1 is truncated.
+    The summary has the percentiles that the table determines (see `bounds`), and mean and deviation if there is a
+    footer. A line that can't be parsed, or is below the one before, is corrupt; a table that does not reach percentile
+    1 is truncated.
     """
     lines, unit = text.split("\n"), unit or DEFAULT_UNIT
     headers = ((number, header) for number, header in enumerate(map(_header, lines), 1) if header)
@@ -51,7 +51,7 @@ def parse(text: str, problems: Problems, unit: str | None = None) -> Report | No
     named_unit, separator = header or ("", None)
     unit_ns = UNITS_NS.get(named_unit or unit) if header else None
     if unit_ns is None:
-        problems.damaged = problems.damaged or "it is no percentile table of HdrHistogram (Value, Percentile, ...)"
+        problems.damaged = problems.damaged or "it is not an HdrHistogram percentile table (Value, Percentile, ...)"
         return None
     table, footer = _table(lines, first, separator, unit_ns, problems)
     if not table:
@@ -79,7 +79,7 @@ def _header(line: str) -> tuple[str, str | None] | None:
 def _table(
     lines: list[str], start: int, separator: str | None, unit_ns: int, problems: Problems
 ) -> tuple[list[Line], dict[str, str]]:
-    """The lines behind the header, and the footer's figures by name. What follows them is no concern of theirs."""
+    """The lines behind the header, and the footer's figures by name. Text after them is ignored."""
     table: list[Line] = []
     footer: dict[str, str] = {}
     for line, content in enumerate(lines[start:], start + 1):
@@ -141,8 +141,8 @@ def _histogram(table: list[Line]) -> list[Bin]:
 def bounds(table: list[Line], share: Fraction, *, counted: bool) -> tuple[Fraction, Fraction] | None:
     """Between which values (in ns, each possible) the percentile at a share lies; None beyond the table's ends.
 
-    Both are the same where the table settles it: at a line's own percentile; between two lines of the same value; and,
-    when counts were counted, up to the share of requests that are at most the line's value.
+    Both are the same where the table determines it: at a line's own percentile; between two lines of the same value;
+    and, when counts were counted, up to the share of requests that are at most the line's value.
     """
     above = next((line for line in table if line.percentile >= share), None)
     below = [line for line in table if line.percentile <= share]

@@ -105,9 +105,9 @@ def read(path: Path, problems: Problems) -> Iterator[Trace]:
                 else:
                     yield trace
         if not is_dump:
-            raise Refusal("it is no dump of Jaeger (a JSON object with a list named data)")
+            raise Refusal("it is not a valid Jaeger dump (a JSON object with a list named data)")
 
-    return read_document(path, problems, "dump of Jaeger", LONGEST_TRACE_BYTES, traces)
+    return read_document(path, problems, "Jaeger dump", LONGEST_TRACE_BYTES, traces)
 
 
 def _trace(content: Any) -> Trace | None:

@@ -18,23 +18,23 @@ class Refusal(Exception):  # noqa: N818 - it becomes a problem of the file
 
 
 class Document:
-    """The events of a JSON document, as ijson has them: each once, in its order.
+    """The events of a JSON document, as ijson gives them, in order.
 
-    Whoever has taken a part sets `part_bytes` to 0. Reading ends where that passes `most_bytes`, so that no text, list
-    or object can fill the memory.
+    The reader of a part sets `part_bytes` to 0 after it. Reading ends when that passes `most_bytes`, so that no text,
+    list or object can fill the memory.
     """
 
     def __init__(self, stream: RawIOBase, most_bytes: int) -> None:
         self.has_ended = False  # a number that came last may then lack digits
         self.part_bytes = 0
         self._most_bytes = most_bytes
-        # The parser gets UTF-8 as Python has it, and makes floats, no decimals: an exception of Python's own within it
-        # could crash it. What is no UTF-8 becomes U+FFFD.
+        # The parser gets valid UTF-8 and returns floats, not decimals: a Python exception within it could crash it.
+        # Invalid bytes become U+FFFD.
         self._content = codecs.EncodedFile(stream, "utf-8", errors="replace")
         self.events: Iterator[tuple[str, Any]] = ijson.basic_parse(self, use_float=True)
 
     def read(self, size: int) -> bytes:
-        """What the parser asks for."""
+        """Called by the parser."""
         content: bytes = self._content.read(size)
         self.part_bytes += len(content)
         self.has_ended = size > 0 and not content  # it asks for nothing to see what type it gets
@@ -83,14 +83,14 @@ def read_document(
 ) -> Iterator[_Part]:
     """The `parts` of a file's one JSON object, whose brace has been read; `problems` say what ends the reading early.
 
-    `what` the file is to be, as in "it ends in the middle of the report of Artillery".
+    `what` the file is to be, as in "it ends in the middle of the Artillery report".
     """
     document: Document | None = None
     try:
         with open_bytes(path) as stream:
             document = Document(stream, most_bytes)
             if next(document.events)[0] != "start_map":
-                raise Refusal(f"it is no {what}")
+                raise Refusal(f"it is not a valid {what}")
             yield from parts(document)
             for _ in document.events:  # what follows is for the parser to refuse
                 pass
@@ -98,7 +98,7 @@ def read_document(
         explain(error, problems)
     except ijson.JSONError:
         if document is None or not document.has_ended:
-            problems.damaged = "it is not JSON all through"
+            problems.damaged = "it is not valid JSON"
         elif path.stat().st_size == 0:
             problems.truncated = "it is empty"
         else:

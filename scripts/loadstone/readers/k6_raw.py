@@ -5,9 +5,9 @@ request when it has ended (EndTime, lib/netext/httpext/tracer.go), so `sent_at` 
 latency is k6's own: sending, waiting and receiving the whole body, without waiting for a connection, connecting and TLS
 handshake. k6 counts bytes per iteration only; per request they are null.
 
-Of the JSON only the lines that name `DURATION` are decoded; all others are looked at from outside, which is many times
-faster. In the CSV times are in whole seconds unless K6_CSV_TIME_FORMAT asked for more. A request's start is then known
-to the second only: `sent_at` may be up to `csv_report`'s ``clock_resolution_ns`` earlier than it was.
+Only JSON lines that name `DURATION` are decoded; of all others only the first and last characters are checked, which
+is many times faster. In the CSV times are in whole seconds unless K6_CSV_TIME_FORMAT asked for more. A request's start
+is then known to the second only: `sent_at` may be up to `csv_report`'s ``clock_resolution_ns`` earlier than it was.
 """
 
 import math
@@ -72,8 +72,8 @@ def _phase(tags: _Tags) -> str | None:
     return name if name in _OUTSIDE else None
 
 
-def _compare(counted: int, measured: int, problems: Problems) -> None:
-    """Every request is counted by one point and measured by another: say when one of them was lost."""
+def _check_counts(counted: int, measured: int, problems: Problems) -> None:
+    """Every request is counted by one point and measured by another: report when points are missing."""
     if counted and counted != measured and not problems.texts():
         problems.damaged = f"it counts {counted} requests and holds the durations of {measured}"
 
@@ -154,8 +154,8 @@ def _json_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
         points += buffer.count(_POINT, 0, end)
         counted += buffer.count(_COUNTED, 0, end)
     if lines and not points and not seq:
-        problems.damaged = problems.damaged or "it is no JSON output of k6"
-    _compare(counted, seq, problems)
+        problems.damaged = problems.damaged or "it is not valid k6 JSON output"
+    _check_counts(counted, seq, problems)
 
 
 def _outline(buffer: bytearray, end: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
@@ -170,7 +170,7 @@ def _outline(buffer: bytearray, end: int) -> tuple[np.ndarray, list[tuple[int, i
 
 
 def _is_object(line: bytes) -> bool:
-    """Whether a line that looks odd is fine, or empty."""
+    """Whether a line that does not begin and end with a brace is an object all the same, or blank."""
     try:
         return not line.strip() or isinstance(_decode_any(line), dict)
     except _CORRUPT:
@@ -191,7 +191,7 @@ def _json_row(line: bytes, seq: int) -> tuple[Any, ...] | None:
 
 _BEGIN = ["metric_name", "timestamp", "metric_value"]
 _VALUE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
-_SOUGHT = 10_000  # lines in which a time is looked for
+_LINES_WITH_TIME = 10_000  # lines in which a time is looked for
 
 # The digits of a Unix time show what it counts; these ranges are of 1973 to 2262.
 _UNITS_NS = {9: 10**9, 10: 10**9, 12: 10**6, 13: 10**6, 15: 1000, 16: 1000, 18: 1, 19: 1}
@@ -215,12 +215,12 @@ def _csv_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
             else:
                 yield row
                 seq += 1
-    _compare(counted, seq, problems)
+    _check_counts(counted, seq, problems)
 
 
 def csv_report(path: Path, problems: Problems) -> Report | None:
     """Nothing but `facts`: ``clock_resolution_ns``, how finely the file gives times."""
-    for _, record, _ in islice(_records(path, problems), _SOUGHT):
+    for _, record, _ in islice(_records(path, problems), _LINES_WITH_TIME):
         if (known := _time(record[1])) is not None:
             return Report(facts={"clock_resolution_ns": str(known[1])})
     return None
@@ -232,7 +232,7 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[int, list[str], d
     _, header = next(records, (0, [""]))
     header[0] = header[0].removeprefix("\ufeff")
     if problems.corrupt_records or header[:3] != _BEGIN:
-        problems.is_no("CSV output of k6")
+        problems.invalid("k6 CSV output")
         return
     columns = {name: index for index, name in enumerate(header) if name in _Tags.__struct_fields__}
     for line, record in records:

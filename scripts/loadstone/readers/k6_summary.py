@@ -5,8 +5,8 @@
   contain, groups and checks as lists.
 - ``--summary-export`` with ``--new-machine-readable-summary``: ``results`` of lists, and the duration.
 
-Trends are in milliseconds where they are times, counters of data in bytes. The script that the last form repeats is
-never looked at: it may hold what nobody else should see.
+Trends are in milliseconds where they are times, counters of data in bytes. The script that the last form
+repeats is never read: it may contain secrets.
 """
 
 import json
@@ -48,13 +48,13 @@ _COUNTS = ("count", "passes", "fails", "matches", "total")
 
 
 def report(path: Path, problems: Problems) -> Report | None:
-    """Every figure of the file; ``facts`` may hold ``duration_s``. None when it is none of k6's."""
-    content = read_object(path, problems, "summary of k6")
+    """Every figure of the file; ``facts`` may hold ``duration_s``. None when it is not a k6 summary."""
+    content = read_object(path, problems, "k6 summary")
     if content is None:
         return None
     figures = bounded(list(_figures(content)), _MOST_FIGURES, problems)
     if not figures:
-        problems.damaged = "it is no summary of k6"
+        problems.damaged = "it is not a valid k6 summary"
         return None
     duration_s = _number(json_object(content.get("config")).get("duration"))
     duration_ms = _number(json_object(content.get("state")).get("testRunDurationMs"))

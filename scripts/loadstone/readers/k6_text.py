@@ -1,4 +1,4 @@
-"""k6's end-of-test text, as it stands in a terminal: with the progress lines around it, in colours or not.
+"""k6's end-of-test text as a terminal shows it: with the progress lines around it, in colours or not.
 
 Two layouts are read: that of k6 before 1.0 (and ``--summary-mode=legacy``), one list of metrics below the checks by
 group, and that since 1.0, in which titles (``TOTAL RESULTS``, ``SCENARIO: x``, ``GROUP: y``) part several lists.
@@ -80,26 +80,26 @@ class _Scenario:
 
 @dataclass
 class _Execution:
-    """What the lines around the figures say; `read` takes them one by one."""
+    """What the lines around the figures say, read one by one."""
 
     _scenarios: dict[str, _Scenario] = field(default_factory=dict)
     _duration_s: float | None = None
 
     def read(self, line: str) -> None:
-        """Take what a line says; most say nothing."""
+        """Read one line; most say nothing."""
         if match := _RUNNING.fullmatch(line):
             self._duration_s = _seconds(match[1]) or self._duration_s
         elif match := _SCENARIO_LINE.fullmatch(line):
-            self._declared(match[1], match[2])
+            self._read_declaration(match[1], match[2])
         elif match := _PROGRESS.fullmatch(line):
-            self._progress(match)
+            self._read_progress(match)
 
     def _scenario(self, name: str) -> _Scenario:
         if len(self._scenarios) >= _MOST_SCENARIOS:
             return self._scenarios.get(name) or _Scenario()
         return self._scenarios.setdefault(name, _Scenario())
 
-    def _declared(self, name: str, text: str) -> None:
+    def _read_declaration(self, name: str, text: str) -> None:
         scenario = self._scenario(name)
         scenario.model, scenario.users, scenario.phase = "unknown", None, None
         for model, form in _DECLARED:
@@ -110,7 +110,7 @@ class _Execution:
                 scenario.users = int(declared["users"]) if "users" in declared else None
                 scenario.phase = Phase(name, _seconds(declared.get("time", "")), float(amount) if amount else None)
 
-    def _progress(self, match: re.Match[str]) -> None:
+    def _read_progress(self, match: re.Match[str]) -> None:
         name, now, most, rest = match.groups()
         if _PROGRESS_OPEN.fullmatch(rest):
             self._scenario(name).model = "open"
@@ -184,7 +184,7 @@ class _Text:
     trend: tuple[str, ...] = ()
     known: dict[tuple[str, str, str], Figure] = field(default_factory=dict)
     totalled: bool = False
-    repeated: bool = False  # another run begins: nothing of it is taken
+    repeated: bool = False  # another run begins: it is not read
 
     def section(self) -> str:
         """Where a metric or check belongs."""
@@ -228,7 +228,7 @@ def report(path: Path, problems: Problems) -> Report | None:
     phases, facts = found.execution.phases(), found.execution.facts()
     if not (found.figures or phases or facts):
         if not problems.truncated:
-            problems.damaged = problems.damaged or "it is no end-of-test text of k6"
+            problems.damaged = problems.damaged or "it is not k6's end-of-test text"
         return None
     if not metrics:
         problems.truncated = problems.truncated or "it ends before the figures of the whole run"

@@ -1,6 +1,6 @@
-"""Results that people pasted into a Markdown document: its code blocks and tables, and the headings they stand under.
+"""Results that were pasted into a Markdown document: its code blocks and tables, with their headings.
 
-Whether a block of code is a result, its text says. What is within a quotation (``>``) is not looked at.
+A block of code is recognized by its text. Quotations (``>``) are ignored.
 """
 
 import re
@@ -17,7 +17,7 @@ from loadstone.readers.base import Block, Problems
 from loadstone.readers.stream import read_bytes
 
 _LARGEST_BYTES = 4 << 20
-# What stands within a line does not matter.
+# Inline markup does not matter.
 _MARKDOWN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
 
 # By the name that such a file has in the archive behind its run.

@@ -6,11 +6,11 @@ of a moment before, by the cluster's clock.
 
 ``resource-usage.log`` has a header and a line per sample: local time, namespace, and the sums over its pods of CPU
 (millicores) and memory (MiB). Some of its rows also have the largest pod's CPU behind the sum, and memory likewise: six
-fields, whatever the header says. A time has no zone there, so it has to come from outside. The table that the script
+fields, whatever the header says. A time has no zone there; it has to be declared. The table that the script
 prints (``resource-summary.txt``) has least, most and mean of each. Its ``TOTAL`` is the sum of each column: of the
 means before they were rounded.
 
-``figures.csv``: CPU and memory before and after a run, or at any named moment, as people note them down. A header, then
+``figures.csv``: CPU and memory before and after a run, or at any named moment, noted by hand. A header, then
 a line per figure or pair of figures:
 
     label,scope,name,cpu_millicores,memory_mib,cpu_percent,sampled_at
@@ -92,7 +92,7 @@ def read_log(path: Path, problems: Problems, zone: timezone | None = None) -> It
     """Every sample of the script's log, of scope ``namespace``.
 
     `zone` is the offset of times that have none; without it a file of such times is damaged and gives no sample. A
-    last line without its end may lack digits: it is left out, and the file is truncated.
+    last line without a line feed may lack digits: it is ignored, and the file is truncated.
     """
     text = read_text(path, problems)
     if text is None:
@@ -100,7 +100,7 @@ def read_log(path: Path, problems: Problems, zone: timezone | None = None) -> It
     lines = io.StringIO(text, newline="\n")
     for line, row in enumerate(lines, 1):
         if not row.endswith("\n"):
-            problems.truncated = problems.truncated or "its last line has no end"
+            problems.truncated = problems.truncated or "its last line is incomplete"
             return
         if line == 1 and not row.startswith("Timestamp, Namespace,"):
             problems.damaged = problems.damaged or "its first line does not begin with Timestamp, Namespace"
@@ -136,7 +136,7 @@ def _logged(fields: list[str], zone: timezone | None) -> Sample | None:
 
 
 def parse_table(text: str, problems: Problems) -> Report | None:
-    """The table in a text, whatever stands before it: a figure per cell, with its namespace (or ``TOTAL``) as section.
+    """The table in a text; other text may precede it. A figure per cell, with its namespace (or ``TOTAL``) as section.
 
     A table in which TOTAL is not the sum of a column to the last digit printed, or a least, mean and most are not in
     this order, is damaged; one without a TOTAL is truncated.
@@ -146,7 +146,7 @@ def parse_table(text: str, problems: Problems) -> Report | None:
     separator = "," if first is not None and "," in lines[first] else None
     columns = [] if first is None else _table_fields(lines[first], separator)[1:]
     if first is None or not set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
-        problems.damaged = problems.damaged or "it is no table of namespaces (Namespace, CPU_min, ...)"
+        problems.damaged = problems.damaged or "it is not a table of namespaces (Namespace, CPU_min, ...)"
         return None
     rows: dict[str, list[Figure]] = {}
     for line, content in enumerate(lines[first + 1 :], first + 2):
@@ -219,10 +219,9 @@ _SCOPES = ("node", "namespace", "pod", "process")
 
 
 def parse_notes(text: str, problems: Problems) -> Report | None:
-    """Every figure, with the label as section and ``<scope> <name>`` as statistic.
+    """Every figure, with the label as section and ``<scope> <name>`` as statistic; those with a time are samples too.
 
-    Those with a time are samples too. A line that can't be
-    understood is corrupt; None when the header does not name the columns.
+    A line that can't be parsed is corrupt; None when the header does not name the columns.
     """
     records = csv_records(io.StringIO(text, newline="\n"), problems)
     _, names = next(records, (0, None))
@@ -241,7 +240,7 @@ def parse_notes(text: str, problems: Problems) -> Report | None:
 
 
 def _add(given: dict[str, str], found: Report) -> bool:
-    """Whether the record was understood."""
+    """Add a record to the report; returns whether it was valid."""
     if given["scope"] not in _SCOPES or not given["name"]:
         return False
     figures = []

@@ -1,4 +1,4 @@
-"""Raw bytes as whole lines within bounded memory, compressed or not, with every way in which a file can end early."""
+"""Reading of files, compressed or not, within bounded memory; files that end early become problems."""
 
 import csv
 import json
@@ -23,7 +23,7 @@ ReadInto = Callable[[memoryview], int | None]
 
 
 def open_bytes(path: Path) -> RawIOBase:
-    """The same decompressed when the file is named ``.zst``. Raises OSError, also when it is read from."""
+    """A file's content, decompressed when it is named ``.zst``. Raises OSError, also when it is read from."""
     return _Decompressed(path) if path.name.endswith(".zst") else open_raw(path)
 
 
@@ -138,7 +138,7 @@ def matched_lines(
 ) -> Iterator[re.Match[str] | None]:
     """Every line behind the header as its pattern matches it; None for one that it does not match, which is corrupt.
 
-    `patterns` has the pattern of lines by the file's first line, which `header` describes. Blank lines are left out.
+    `patterns` has the pattern of lines by the file's first line, which `header` describes. Blank lines are skipped.
     """
     lines = text_lines(path, problems)
     pattern = patterns.get(next(lines, "").removeprefix("\ufeff").rstrip())
@@ -157,7 +157,7 @@ def matched_lines(
 def csv_records(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """Every record of separated values that is not empty, with the line in which it ends (from 1).
 
-    What is no record is corrupt; reading goes on behind it.
+    An invalid record is corrupt, and reading continues after it.
     """
     csv.field_size_limit(LONGEST_LINE_BYTES)
     records = csv.reader(lines, strict=True)
@@ -177,7 +177,7 @@ def csv_records(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int,
 
 
 def read_bytes(path: Path, problems: Problems, largest_bytes: int = LARGEST_BYTES) -> bytes | None:
-    """A file's bytes, decompressed, up to where they can be read. None when there is nothing to look at."""
+    """A file's bytes, decompressed, up to where they can be read. None when there are none."""
     content = bytearray()
     try:
         with open_bytes(path) as stream:
@@ -195,13 +195,13 @@ def read_bytes(path: Path, problems: Problems, largest_bytes: int = LARGEST_BYTE
 
 
 def read_text(path: Path, problems: Problems) -> str | None:
-    """The same as text with line feeds only: UTF-8, or UTF-16 with its mark. What is neither becomes U+FFFD."""
+    """The same as text with line feeds only: UTF-8, or UTF-16 with its mark. Invalid bytes become U+FFFD."""
     content = read_bytes(path, problems)
     return None if content is None else decode(content)
 
 
 def text_reader(parse: Callable[..., Report | None]) -> Callable[..., Report | None]:
-    """What reads a report out of a small text file, by what reads it out of the text; both may be given a unit."""
+    """A function that reads a report from a small text file, from one that parses the text; both may get a unit."""
 
     def report(path: Path, problems: Problems, *unit: str | None) -> Report | None:
         text = read_text(path, problems)
@@ -217,7 +217,7 @@ def decode(content: bytes) -> str:
 
 
 def read_object(path: Path, problems: Problems, what: str) -> dict[str, Any] | None:
-    """A file that holds one JSON object, `what` it is to be; None, with the reason in `problems`, when it does not."""
+    """A file's one JSON object; None, with the reason in `problems`, when there is none. `what` is its format."""
     content = read_bytes(path, problems)
     if content is None:
         return None
@@ -227,6 +227,6 @@ def read_object(path: Path, problems: Problems, what: str) -> dict[str, Any] | N
         problems.damaged = problems.damaged or ("" if problems.truncated else "it is not JSON")
         return None
     if not isinstance(found, dict):
-        problems.damaged = f"it is no {what}"
+        problems.damaged = f"it is not a valid {what}"
         return None
     return found

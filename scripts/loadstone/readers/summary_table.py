@@ -3,7 +3,7 @@
 Comma-separated values or a Markdown table. A column is known by its name, whatever its case: ``min``, ``mean`` or
 ``avg``, ``median``, ``med`` or ``p50``, ``p90``, ``p(90)`` or ``90p``, ``max``, ``std``, ``count`` or ``requests``; a
 unit may stand behind it (``p99 (ms)``, ``p99_ms``). Of two columns of one name the last is meant. All other columns
-say which run a row is. What stands before the line of names is no part of the table.
+say which run a row is. Text before the header is not part of the table.
 
 In the archive a run is its row behind the line of names (``<run>.summary.csv``), bytes unchanged; see `rows`.
 """
@@ -46,7 +46,7 @@ class Column:
 
 
 def columns(names: Sequence[str]) -> dict[int, Column]:
-    """Which of the columns with these names are statistics, by position; empty when it is no line of such names."""
+    """Which of the columns with these names are statistics, by position; empty when it is no header line."""
     found: dict[str, tuple[int, Column]] = {}
     for position, name in enumerate(names):
         if column := _column(name):
@@ -88,7 +88,7 @@ def rows(content: bytes) -> Iterator[Block]:
 
 
 def _fields(line: str) -> list[str]:
-    """The texts of one line; none when it is no line of a table."""
+    """The fields of one line; none when it is not a line of a table."""
     line = line.strip()
     if line.startswith("|"):
         return [field.strip() for field in line.strip("|").split("|")]
@@ -105,13 +105,13 @@ def _is_rule(line: str) -> bool:
 def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
     """The one row of a text. `unit` is that of latencies which have none, neither behind them nor in their column.
 
-    A figure that can't be understood makes the row corrupt, and is absent. None when there is no row, more than one,
+    A figure that can't be parsed makes the row corrupt, and is absent. None when there is no row, more than one,
     or a latency without a unit.
     """
     content = text.encode()
     found = list(rows(content))
     if len(found) != 1:
-        what = "it holds more than one row, of which each is a run" if found else "it is no row of a table of latencies"
+        what = "it has more than one row, and each row is a run" if found else "it is not a row of a latency table"
         problems.damaged = problems.damaged or what
         return None
     (row,) = found
@@ -125,7 +125,7 @@ def parse(text: str, problems: Problems, unit: str | None = None) -> Report | No
         is_count = column.statistic == "requests"
         value = number(printed) if is_count else _latency(printed, column.unit or unit)
         if value is None and not is_count and number(printed) is not None:
-            problems.damaged = "nobody says the unit of its latencies (unit: ms in config/imports.yaml)"
+            problems.damaged = "its latencies have no unit (declare it in config/imports.yaml: unit: ms)"
             return None
         if value is None or (is_count and value.denominator != 1):
             problems.corrupt(row.line)

@@ -2,8 +2,8 @@
 
 The only module that knows vegeta's line format. Nearly every JSON line is read by a regular expression over the fields
 before ``body``, in the order in which vegeta writes them, and a look at what follows the body; any line of another form
-is decoded as JSON. That is several times faster than decoding megabytes of bodies that nobody needs. Binary results are
-decoded by vegeta itself, then read as its JSON lines.
+is decoded as JSON. That is several times faster than decoding megabytes of bodies that are not needed. Binary results
+are decoded by vegeta itself, then read as its JSON lines.
 """
 
 import base64
@@ -158,7 +158,7 @@ def _decode_line(line: bytes) -> _Fields | None:
 
 
 def _answered(row: _Fields, line: bytes) -> _Fields:
-    """A row with who gave the answer, when that is no success and the line says it."""
+    """A row with who sent an unsuccessful response, where the line shows it."""
     answered = _answered_in_line(line) if int(row[_CODE_GROUP] or 0) >= _FAILED else None
     return (*row[:-1], answered.encode()) if answered else row
 
@@ -181,7 +181,7 @@ _COLUMNS = (9, 12)
 _SENT_AT, _CODE, _LATENCY, _BYTES_OUT, _BYTES_IN, _ERROR, _BODY, _SEQ, _HEADERS = 0, 1, 2, 3, 4, 5, 6, 8, 11
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _UNIX_NS = re.compile(r"[0-9]{1,19}")
-_BYTES = "surrogateescape"  # what is no UTF-8 comes through as it is
+_BYTES = "surrogateescape"  # bytes that are not UTF-8 pass unchanged
 
 
 def read_csv(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
@@ -237,12 +237,12 @@ def _is_text(text: str) -> bool:
 _COPY_BYTES = 1 << 18
 _LOG_TIME = re.compile(r"[0-9/]{10} [0-9:]{8} ")
 
-# A message of gob is at most 1 GiB. What is none, vegeta tries as lines of any length: that must end somewhere.
+# A message of gob is at most 1 GiB. Vegeta reads anything else as lines of any length, which needs a limit.
 MOST_BYTES = 3 << 30
 
 
 def read_gob(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
-    """Batches of `SCHEMA` from ``.bin`` or ``.bin.zst``. Raises LoadstoneError when there is no vegeta.
+    """Batches of `SCHEMA` from ``.bin`` or ``.bin.zst``. Raises LoadstoneError when vegeta is missing.
 
     A consumer that stops early ends the program too.
     """
@@ -274,9 +274,9 @@ def read_gob(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
             feeder.join()
 
 
-def lacked_memory(said: bytes) -> bool:
-    """By the first line of a Go program's last words; one in a hundred uses what it was refused and crashes."""
-    return b"memory" in said or said.startswith(b"SIGSEGV")
+def lacked_memory(first_line: bytes) -> bool:
+    """By the first line of a Go program's crash; one in a hundred uses the memory it was refused and gets SIGSEGV."""
+    return b"memory" in first_line or first_line.startswith(b"SIGSEGV")
 
 
 def _judge(code: int, printed: str, problems: Problems) -> None:
@@ -356,7 +356,7 @@ def _answered_in_line(line: bytes) -> str | None:
 
 
 def _decoded(encoded: bytes, *, whole: bool = False) -> bytes:
-    """The start of what base64 holds, or the `whole`; empty when that is none."""
+    """The beginning of decoded base64, or the `whole`; empty when it is invalid."""
     try:
         return base64.b64decode(encoded if whole else encoded[:_BODY_START], validate=True)
     except (binascii.Error, ValueError):

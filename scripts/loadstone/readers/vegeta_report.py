@@ -37,11 +37,11 @@ def json_report(path: Path, problems: Problems) -> Report | None:
     Latencies in ns as estimated by vegeta, `throughput` in successes/s, `success` as a share. What is absent is None.
     `facts` may hold ``duration_s``, from the first request's start to the last's.
     """
-    found = read_object(path, problems, "report of vegeta")
+    found = read_object(path, problems, "vegeta report")
     if found is None:
         return None
     if not isinstance(found.get("latencies"), dict):
-        problems.damaged = "it is no report of vegeta"
+        problems.damaged = "it is not a valid vegeta report"
         return None
     duration_ns = json_number(found.get("duration"))
     facts = {} if duration_ns is None else {"duration_s": repr(duration_ns / 1e9)}
@@ -83,9 +83,9 @@ _NAMES = ("Requests", "Duration", "Latencies", "Bytes In", "Bytes Out", "Success
 
 
 def parse_text(text: str, problems: Problems) -> Report | None:
-    """The one report in a text, whatever stands before it; lines may be indented.
+    """The one report in a text; other text may precede it, and lines may be indented.
 
-    `Report.facts` has ``duration_s`` (from the first request's start to the last's). A line that can't be understood is
+    `Report.facts` has ``duration_s`` (from the first request's start to the last's). A line that can't be parsed is
     corrupt; its figures are absent. A report whose lines contradict each other is damaged. None when there is no
     report, or more than one.
     """
@@ -94,7 +94,7 @@ def parse_text(text: str, problems: Problems) -> Report | None:
     found = {number: match for number, match in matches.items() if match and match[1] in _NAMES}
     names = [match[1] for match in found.values()]
     if not {"Requests", "Latencies"} & set(names):
-        problems.damaged = problems.damaged or "it is no text report of vegeta"
+        problems.damaged = problems.damaged or "it is not a vegeta text report"
         return None
     if len(set(names)) < len(names):
         problems.damaged = "it holds more than one report"

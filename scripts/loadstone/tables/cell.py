@@ -1,4 +1,4 @@
-"""One cell as conversion sees it: the record of what its tables were made from, and its own Parquet files.
+"""One cell during conversion: the record of what its tables were made from, and its own Parquet files.
 
 Records are kept per campaign below ``<tables>/.manifest``: the raw files by size, mtime and hash, and the rows that are
 no requests. So a cell is read again only when its content changed.
@@ -48,13 +48,13 @@ class Problem:
 
 @dataclass
 class CellRecord:
-    """What reading one cell gave besides its requests. Rows are dictionaries of the tables' own columns."""
+    """All rows of one cell but its requests, and the files they come from. Rows are dictionaries by column."""
 
     rate: str
     variant_dir: str
     variant: str
     sources: dict[str, Source] = field(default_factory=dict)
-    tables: dict[str, int] = field(default_factory=dict)  # those of which the cell has a file of its own: its size
+    tables: dict[str, int] = field(default_factory=dict)  # size of the cell's own file, by table
     runs: list[dict[str, Any]] = field(default_factory=list)
     summaries: list[dict[str, Any]] = field(default_factory=list)
     incidents: list[dict[str, Any]] = field(default_factory=list)
@@ -69,7 +69,7 @@ class CellRecord:
 
 
 def load_records(tables: Path, campaign: Campaign) -> dict[tuple[str, str], CellRecord]:
-    """Records by rate and variant folder. Empty when there are none, or none of this version of the tables."""
+    """Records by rate and variant folder; empty when there are none of this version of the tables."""
     try:
         content = json.loads(layout.manifest_file(tables, campaign).read_bytes())
         if content["version"] != VERSION:
@@ -95,16 +95,16 @@ def _record(content: dict[str, Any]) -> CellRecord:
 
 
 def present(listing: CellListing) -> dict[str, tuple[int, int]]:
-    """Size and mtime of each file of a cell that counts, by name."""
+    """Size and mtime of each file of a cell, by name."""
     found = {file.name: (file.size, file.mtime_ns) for file in listing.files}
     return found if listing.metadata is None else found | {METADATA: listing.metadata}
 
 
 def change(record: CellRecord, listing: CellListing) -> str:
-    """Why a cell has to be read again, in words; empty when its content is what was read.
+    """Why a cell has to be read again; empty when its content has not changed.
 
-    A file with another mtime alone, or that could not be read, is hashed; when its content is the same, `record` takes
-    the new mtime over.
+    A file of which only the mtime changed, or that could not be read, is hashed; when its content is the same, `record`
+    gets the new mtime.
     """
     now = present(listing)
     if new := sorted(now.keys() - record.sources.keys()):
@@ -186,7 +186,7 @@ class CellTables:
             self._flush(table)
 
     def flush(self) -> list[str]:
-        """Write what is still pending; the tables that have rows."""
+        """Write what is still pending; returns the tables that have rows."""
         for table in self._pending:
             self._flush(table)
         return [table for table in schema.OF_CELLS if table in self._writers]
@@ -208,7 +208,7 @@ class CellTables:
 
 @contextmanager
 def cell_tables(tables: Path, reading: Reading) -> Iterator[CellTables]:
-    """The cell's files, replacing what was there when the block ends well; those without rows are removed."""
+    """The cell's files, which replace the old ones when the block ends without an error; empty ones are removed."""
     with ExitStack() as stack:
         output = CellTables(tables, reading.cell, stack)
         yield output

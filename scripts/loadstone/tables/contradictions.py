@@ -1,4 +1,4 @@
-"""What a tool's report says, compared with itself, the run's requests, and what was declared."""
+"""Checks of a tool's report against itself, the run's requests, and what was declared."""
 
 import math
 import re
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"[0-9]+(?:\.([0-9]+))?")
 
 
 class Tally:
-    """What all requests of a run come to, in memory that does not grow with them. `bins` are of 1 % each."""
+    """Statistics of all requests of a run, in memory that does not grow with them; latencies are in bins of 1 %."""
 
     def __init__(self) -> None:
         self.count, self.sum_ns, self.min_ns, self.max_ns = 0, 0, math.inf, 0
@@ -53,7 +53,7 @@ class Tally:
             self.codes[each["values"]] += each["counts"]
 
     def around(self, share: float) -> tuple[float, float, float]:
-        """Near which latency (ns) the quantile lies, and between which by any definition or estimate from clusters.
+        """The quantile's approximate latency (ns), and its bounds for any definition or estimate from clusters.
 
         Where latencies have a gap, as before those that timed out, vegeta's estimate lies in it even though the
         quantile is as much as a quarter of the requests beyond it away (`test_an_estimate_within_a_gap`).
@@ -67,7 +67,7 @@ class Tally:
 
 
 def impossible(summary: Mapping[str, Any], resolution_ns: float | None) -> Iterator[str]:
-    """Figures that no requests can have: a percentile above a higher one, a mean outside all latencies."""
+    """Impossible figures: a percentile above a higher one, a mean below the minimum or above the maximum."""
     given = [name for name in _RISING if summary.get(name) is not None]
     pairs = list(pairwise(given))
     if summary.get("mean_ns") is not None:
@@ -123,11 +123,11 @@ def _codes(summary: Mapping[str, Any], rows: Tally) -> Iterator[str]:
         yield f"says that {success:.2%} succeeded, by the results {good / rows.count:.2%}"
 
 
-# --- what was declared -----------------------------------------------------------------------------------------------
+# --- what was declared ------------------------------------------------------------------------------------------------
 
 
 def lasted(described: Metadata, said_s: float) -> Iterator[str]:
-    """How long an attack of vegeta took, first request to last, against what was declared: one interval less."""
+    """Vegeta's duration of the attack, first request to last, against the declared one, which is an interval longer."""
     if described.duration_s is None:
         return
     interval_s = 1 / described.rate if described.rate else 0.0
@@ -136,7 +136,7 @@ def lasted(described: Metadata, said_s: float) -> Iterator[str]:
 
 
 def expected_by(described: Metadata, said_s: float) -> int | None:
-    """Requests that an attack of vegeta holds which took so long from its first request to its last."""
+    """How many requests an attack of vegeta has that took `said_s` from its first request to its last."""
     return None if described.rate is None else planned_requests(described.rate, said_s) + 1
 
 
@@ -149,7 +149,7 @@ def of_phase(described: Metadata, report: Report, measured: str | None, certain:
     if described.rate is not None and phase is not None and phase.rate is not None and phase.to_rate is None:
         rates = phase.rate, phase.rate * _requests_per_user(report)
         if not any(abs(rate - described.rate) <= TOLERANCE * described.rate for rate in rates):
-            came = f"says that {phase.rate:g} users came a second in {phase.name!r}"
+            came = f"says that {phase.rate:g} users arrived per second in {phase.name!r}"
             yield f"{came}, the metadata say that the rate is {described.rate:g}"
     expected = described.expected_requests
     if report.facts.get("across_phases", "0") == "0" or expected is None:  # else its requests are simply counted
@@ -165,7 +165,7 @@ def _requests_per_user(report: Report) -> float:
 
 
 def number(text: str | None) -> float | None:
-    """A positive number that a tool said."""
+    """A positive number that a tool reported; None for anything else."""
     try:
         found = float(text or "")
     except ValueError:

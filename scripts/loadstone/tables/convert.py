@@ -46,7 +46,7 @@ from loadstone.tables.cell import (
 from loadstone.tables.run_files import describe, read_run
 from loadstone.text import times
 
-# Below this much remaining work, worker processes cost more than they bring: each imports for half a second or more.
+# Below this much remaining work, worker processes cost more than they save: each imports for half a second or more.
 _WORTH_WORKERS_S = 3.0
 
 _Key = tuple[str, str]
@@ -60,10 +60,10 @@ def convert_campaign(
     workers: int,
     log: Callable[[str], None],
 ) -> None:
-    """Bring one campaign's tables up to date, all but those that `analyse_campaign` makes of them.
+    """Bring one campaign's tables up to date, all but those that `analyse_campaign` writes.
 
     `canonical(app, variant_dir)` names the variant of a folder. Only `tables` is written to. Raises LoadstoneError when
-    that fails, or a program is missing; whatever is wrong in the archive becomes rows of `problems`.
+    that fails, or a program is missing; problems of the archive become rows of `problems`.
     """
     listing = scan_campaign(campaign)
     before = load_records(tables, campaign)
@@ -78,7 +78,7 @@ def convert_campaign(
         elif record is not None:
             records[record.key] = record
     _remove_vanished(listing, tables, log)
-    # What an interruption leaves half done must not count as read.
+    # After an interruption, cells that were being read must not count as read.
     save_records(tables, campaign, records)
     for record in _read(work, tables, workers):
         records[record.key] = record
@@ -111,7 +111,7 @@ def _remove_vanished(listing: CampaignListing, tables: Path, log: Callable[[str]
                 path.unlink()
 
 
-# --- reading, in one process or several ------------------------------------------------------------------------------
+# --- reading, in one process or several -------------------------------------------------------------------------------
 
 
 def _read(work: _Work, tables: Path, workers: int) -> Iterator[CellRecord]:
@@ -153,7 +153,7 @@ def _without_main_module() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-# --- the campaign's own parts ----------------------------------------------------------------------------------------
+# --- the campaign's own parts -----------------------------------------------------------------------------------------
 
 
 def _write_parts(listing: CampaignListing, records: Mapping[_Key, CellRecord], tables: Path) -> None:
@@ -187,7 +187,7 @@ def _facts(campaign: Campaign, record: CellRecord, tables: Path) -> Iterator[dic
 
 
 def _listing_problems(listing: CampaignListing, records: Mapping[_Key, CellRecord]) -> Iterator[dict[str, Any]]:
-    """What could not be understood by its name; inside a cell it carries the cell's key."""
+    """Files and folders with unknown names; those inside a cell have the cell's key."""
     prefix = len(listing.campaign.path.relative_to(listing.campaign.root).parts)
     for source, problem in listing.problems:
         parts = source.split("/")[prefix:]
@@ -202,7 +202,7 @@ def _listing_problems(listing: CampaignListing, records: Mapping[_Key, CellRecor
 def read_cell(listing: CellListing, variant: str, tables: Path) -> CellRecord:
     """Read a cell's raw files and write its own tables below `tables`, replacing what was there.
 
-    Whatever the files hold becomes rows or problems. Raises LoadstoneError only when `tables` can't be written or a
+    All content becomes rows or problems. Raises LoadstoneError only when `tables` can't be written or a
     program is missing.
     """
     try:
@@ -256,10 +256,10 @@ class _CellReader(Reading):
             # "metadata.json: <key> ..." is one value that was not understood; all others mean that nothing was read.
             known = problem.startswith(f"{METADATA}: ")
             self.problem(None, METADATA, problem.removeprefix(METADATA).removeprefix(":").strip(), fault=not known)
-        for what, said, is_so in self._contradictions():
-            self.problem(None, METADATA, f"says that the {what} is {said!r}, its folder says {is_so!r}", fault=True)
+        for what, named, actual in self._contradictions():
+            self.problem(None, METADATA, f"says that the {what} is {named!r}, its folder says {actual!r}", fault=True)
         if self.metadata.variant not in (None, self.cell.variant_dir):
-            text = f"was collected as {self.metadata.variant!r} and lies in {self.cell.variant_dir!r}"
+            text = f"was collected as {self.metadata.variant!r} and is stored in {self.cell.variant_dir!r}"
             self.problem(None, METADATA, layout.text(text))
 
     def _contradictions(self) -> Iterator[tuple[str, object, object]]:
@@ -286,7 +286,7 @@ class _CellReader(Reading):
                 continue
             for line in sums:
                 if line is None:
-                    self.problem(file.run, file.name, "holds a line that is no checksum")
+                    self.problem(file.run, file.name, "has a line that is not a checksum")
                     continue
                 name, digest = line
                 if (source := self.record.sources.get(name)) is None or source.sha256 is None:
@@ -304,7 +304,7 @@ class _CellReader(Reading):
             self.record.planned.append(self.key | {"run": run, "position": position, "collected": run in collected})
 
     def _read_failures(self) -> None:
-        """Tries that gave no result. They are no runs; a run that has no result after them is a problem."""
+        """Attempts without a result. They are not runs; a run that has no result after them is a problem."""
         collected = self.listing.collected()
         for run, files in self.listing.failures().items():
             reason = "see its record"

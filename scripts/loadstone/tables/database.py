@@ -23,7 +23,7 @@ _OF_DUMPS = "traces-*~*.parquet"
 def connect(tables: Path, campaigns: Sequence[Campaign] | None = None) -> duckdb.DuckDBPyConnection:
     """A connection in memory with a view per table, limited to `campaigns` unless that is None; times are UTC.
 
-    A table without rows has its columns all the same.
+    A table without rows still has its columns.
     """
     connection = open_memory()
     for table in TABLES:
@@ -55,10 +55,10 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str, **values: Any) -> li
 
 
 def damaged(error: duckdb.Error) -> LoadstoneError:
-    """The error for a table's file that can't be read any more; none is ever removed by itself."""
-    said = str(error).partition(" Error: ")[2] or str(error)
+    """The error for a table's file that can't be read any more; such files are never removed automatically."""
+    text = str(error).partition(" Error: ")[2] or str(error)
     return LoadstoneError(
-        f"a table cannot be read: {said.splitlines()[0]}. Remove that file, and the next command makes it again "
+        f"a table cannot be read: {text.splitlines()[0]}. Remove that file; the next command creates it again "
         "from the archive"
     )
 
@@ -72,7 +72,7 @@ def open_memory() -> duckdb.DuckDBPyConnection:
 
 
 def excluded_runs(tables: Path, campaigns: Sequence[Campaign]) -> list[str]:
-    """A sentence for every campaign some of whose runs no statistic counts."""
+    """A sentence for every campaign that has excluded runs."""
     with connect(tables, campaigns) as connection:
         rows = connection.execute(sql.load("excluded_runs")).fetchall()
     return [f"{app}/{host}/{time}: {out} of {runs} runs excluded ({why})" for app, host, time, out, runs, why in rows]
@@ -81,7 +81,7 @@ def excluded_runs(tables: Path, campaigns: Sequence[Campaign]) -> list[str]:
 def build_database(tables: Path, database: Path, project_root: Path) -> None:
     """Write the DuckDB file with one view per table, replacing it in one step. It opens read-only.
 
-    Views name the tables relative to `project_root` when they lie below it (then the file opens from there, and the
+    Views name the tables relative to `project_root` when they are below it (then the file opens from there, and the
     project can be moved), else by absolute path.
     """
     below = tables.resolve().is_relative_to(project_root.resolve())
@@ -113,7 +113,7 @@ def build_database(tables: Path, database: Path, project_root: Path) -> None:
 
 
 def prune_comparisons(tables: Path, comparisons: Collection[str]) -> None:
-    """Remove the rows of comparisons that are no longer made; `comparisons` are the ids of those that are."""
+    """Remove the rows of comparisons that are no longer declared; `comparisons` are the ids of those that are."""
     found = {*(tables / layout.ANSWERS).glob("*.json")}
     kept = {layout.cache_file(tables, comparison) for comparison in comparisons}
     for table in COMPARED:
@@ -145,7 +145,7 @@ def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
 
 
 def _remove_partition(folder: Path) -> None:
-    """Remove a folder of Parquet files but for those of trace dumps, which may lie above all campaigns."""
+    """Remove a folder of Parquet files except those of trace dumps, which may belong to no campaign."""
     if of_dumps := set(folder.glob(_OF_DUMPS)):  # see `prune_dumps`
         for path in set(folder.iterdir()) - of_dumps:
             path.unlink()

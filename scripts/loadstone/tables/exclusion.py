@@ -1,6 +1,6 @@
-"""Which runs are left out of statistics, and why. The one place that decides; everything obeys `runs.excluded`.
+"""Decides which runs are excluded from statistics, and why. Nothing else decides it: all use `runs.excluded`.
 
-Also which incidents of a run put its figures in doubt: they exclude nothing by themselves, but a tag is proposed.
+Also which incidents make a run doubtful: they do not exclude it, but a tag is suggested.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,16 +16,16 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of one run. `complete` is None when nobody knows how many requests it should hold."""
+    """The judgement of one run. `complete` is None when it is not known how many requests it should have."""
 
     complete: bool | None
     tags: list[str]
     reasons: list[str]
-    unfit: bool  # by the data themselves, whatever people say
+    unfit: bool  # because of the data, not of tags
 
     @property
     def excluded(self) -> bool:
-        """Whether statistics leave the run out."""
+        """Whether statistics exclude the run."""
         return bool(self.reasons)
 
 
@@ -40,7 +40,7 @@ def judge(
     linked_to: str | None = None,
     loads: Collection[str] = (),
 ) -> Verdict:
-    """Judge one run by a row of `facts` and by what its requests say; reasons are texts for people.
+    """Judge one run by a row of `facts` and by its requests; reasons are texts to show.
 
     `tags` are rows that `matches` understands, with ``tag`` and ``reason``; tags named in `excluding` exclude.
     `repeated` counts requests whose number another has too; `ambiguous`: another folder holds the same run; `linked_to`
@@ -56,7 +56,7 @@ def judge(
     if ambiguous:
         reasons.append("another folder of the same rate and variant holds a run of this number")
     if linked_to is not None:
-        reasons.append(f"is a link to {linked_to}, which is a run of its own")
+        reasons.append(f"is a link to {linked_to}, which is another run")
     if len(loads) > 1:
         ways = " and ".join(sorted(loads))
         reasons.append(f"there are runs of {ways} under this rate and variant, which are never pooled")
@@ -102,8 +102,7 @@ def _paths(fact: Mapping[str, Any]) -> Iterator[str]:
 
 # --- incidents --------------------------------------------------------------------------------------------------------
 
-# Kinds of incidents, the worst first; other kinds (warnings, pods that were added) say nothing against a run by
-# themselves.
+# Kinds of incidents that make a run doubtful, the worst first; others (warnings, pods that were added) do not.
 DOUBTFUL = {
     "oom": "containers killed for lack of memory",
     "restart": "containers restarted",
@@ -129,7 +128,7 @@ def target_problem(incidents: Sequence[Incident]) -> str | None:
 
 
 def unknown(incidents: Sequence[Incident]) -> list[str]:
-    """What could not be found out."""
+    """Texts about incidents that could not be determined."""
     texts = [incident.text for incident in incidents if incident.kind == "unknown"]
     return [text or "it is not known what happened" for text in texts]
 

@@ -1,4 +1,4 @@
-"""Where derived files lie: the only module that builds a path below the tables' folder, or writes one.
+"""Paths of derived files: the only module that builds a path below the tables' folder, or writes one.
 
 ``<tables>/<table>/app=<app>/host=<host>/timestamp=<timestamp>/<file>.parquet``, every part percent-encoded.
 """
@@ -29,7 +29,7 @@ _UNKNOWN = "__HIVE_DEFAULT_PARTITION__"  # how partitioned tables write NULL
 
 
 def text(name: str) -> str:
-    """A file or folder name as text for tables. A byte that is no UTF-8 is shown by a backslash, x and its number."""
+    """A file or folder name as text for tables. Bytes that are not UTF-8 are escaped by a backslash."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -39,7 +39,7 @@ def campaign_key(campaign: Campaign) -> dict[str, str]:
 
 
 def partition(tables: Path, table: str, of: Campaign | Dump) -> Path:
-    """The folder of one table's files of a campaign, or of a dump's: what is not known of that is NULL in the table."""
+    """The folder of one table's files of a campaign or a dump; parts of a dump's campaign that are unknown are NULL."""
     named = {"app": of.app, "host": of.host, "timestamp": of.timestamp}
     parts = (f"{name}={encode(text(value)) or _UNKNOWN}" for name, value in named.items())
     return tables.joinpath(table, *parts)
@@ -56,7 +56,7 @@ def cell_file(tables: Path, table: str, cell: Cell) -> Path:
 
 
 def dump_file(tables: Path, table: str, dump: Dump) -> Path:
-    """Where the rows of one dump lie."""
+    """The file of one dump's rows of a table."""
     return partition(tables, table, dump) / f"{dump.key}.parquet"
 
 
@@ -66,17 +66,17 @@ def comparison_file(tables: Path, comparison: str, table: str = "comparisons") -
 
 
 def pattern(path: Path) -> str:
-    """A path as DuckDB's functions take it, with nothing in it that stands for other names."""
+    """A path for DuckDB's functions, with glob characters escaped."""
     return escape(str(path))
 
 
 def manifest_file(tables: Path, campaign: Campaign) -> Path:
-    """Where it is remembered what a campaign's tables were made from."""
+    """The record of what a campaign's tables were made from."""
     return tables / MANIFESTS / _record_name(campaign)
 
 
 def cache_file(tables: Path, of: Campaign | str) -> Path:
-    """Where the last analysis of a campaign, or of a comparison by its id, keeps what it computed per cell."""
+    """The cache of what the last analysis of a campaign, or of a comparison by its id, computed per cell."""
     return tables / ANSWERS / (f"{of}.json" if isinstance(of, str) else _record_name(of))
 
 
@@ -94,14 +94,14 @@ def prepare_folder(tables: Path, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LoadstoneError(f"the folder {folder} cannot be made: {error.strerror}") from None
+        raise LoadstoneError(f"the folder {folder} cannot be created: {error.strerror}") from None
     if not folder.resolve().is_relative_to(tables.resolve()):
         raise LoadstoneError(f"{folder} leads out of {tables}: remove the link and run again")
 
 
 @contextmanager
 def written(tables: Path, path: Path) -> Iterator[Path]:
-    """A temporary path that becomes `path` when the block ends well, and vanishes otherwise."""
+    """A temporary path that becomes `path` when the block ends without an error, and is removed otherwise."""
     prepare_folder(tables, path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -139,16 +139,16 @@ def write_rows(
 
 
 def write_tables(tables: Path, of: Campaign | str, content: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Write the rows of several tables that are about one scope (see `scope_file`), also where there are none."""
+    """Write the rows of several tables that are about one scope (see `scope_file`), even when there are no rows."""
     for table, rows in content.items():
         write_rows(tables, scope_file(tables, table, of), rows, table, keep_empty=True)
 
 
-# --- what lies there --------------------------------------------------------------------------------------------------
+# --- digests of tables ------------------------------------------------------------------------------------------------
 
 
 def converted_digest(tables: Path, campaign: Campaign) -> str:
-    """A digest of what conversion made of a campaign; a file that goes away or is cut short changes it."""
+    """A digest of a campaign's converted files by name and size; a missing or truncated file changes it."""
     files = [scope_file(tables, table, campaign) for table in OF_LISTINGS]
     for table in OF_CELLS:
         files += partition(tables, table, campaign).glob("*.parquet")
@@ -156,7 +156,7 @@ def converted_digest(tables: Path, campaign: Campaign) -> str:
 
 
 def dump_digest(tables: Path, dump: Dump) -> str:
-    """The same of what was made of a dump."""
+    """The same for a trace dump's files."""
     return _digest_of_sizes(tables, (dump_file(tables, table, dump) for table in OF_DUMPS))
 
 
@@ -168,7 +168,7 @@ def _digest_of_sizes(tables: Path, files: Iterable[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-# --- the database beside a folder of tables ---------------------------------------------------------------------------
+# --- the database of a folder of tables -------------------------------------------------------------------------------
 
 DATABASE = "loadstone.duckdb"
 

@@ -1,4 +1,4 @@
-"""A raw file's requests with all columns of table `requests`: each in its phase, failures with their class.
+"""A raw file's requests with all columns of table `requests`, among them the phase and the class of a failure.
 
 Success is what vegeta counts as success: codes 200 to 399. Code 0 means that no complete response came; its kinds are
 known by the texts of Go's standard library, which vegeta passes on. A status that a proxy gave by itself is a class of
@@ -20,7 +20,7 @@ from loadstone.readers import Problems, Reader
 from loadstone.tables import schema
 
 TEST, WARMUP = "test", "warmup"
-_OUTSIDE = "outside"  # of all phases that the tool names
+_OUTSIDE = "outside"  # outside all phases that the tool names
 _NEVER_MEASURED = ("setup", "teardown")  # unless asked for by name
 
 
@@ -73,7 +73,7 @@ def in_stages(batch: pa.RecordBatch, stages: Sequence[Stage]) -> pa.RecordBatch:
 
 
 def last_phase(reader: Reader, path: Path) -> str | None:
-    """The phase of a file's last request that is in one that can be meant; None when no request is."""
+    """The phase of the last request that is not of setup or teardown; None when there is none."""
     last = None
     for batch in reader(path, Problems()):
         if "phase" not in batch.schema.names:
@@ -101,7 +101,7 @@ _TEXTS = (
     ),
 )
 
-# A 4xx is the service's where the answer names nobody.
+# A 4xx is the service's unless the answer names a proxy.
 _BY = ("_by_proxy", "_by_service")
 _CLASSES_BY_SENDER = {"http_503": _BY, "http_5xx": _BY, "http_4xx": _BY[:1]}
 

@@ -1,4 +1,4 @@
-"""The files of one run -> its rows of every table. One of them counts; what the others say is compared with it."""
+"""The files of one run -> its rows of every table. One file is used; what the others report is compared with it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, timezone
@@ -24,12 +24,12 @@ _PHASES = {"results": TEST, "warmups": WARMUP}
 _ROWS = 100_000
 _MOST_DIGITS = 9
 _SUMMARY_COLUMNS = set(schema.TABLES["summaries"].names)
-_OWN_REPORT = "summary.json"  # beside results: two runs with equal ones are no copies by that
+_OWN_REPORT = "summary.json"  # two runs with equal ones need not be copies
 _NO_FORMAT = "is in a format that can't be read"
 
 
 def read_run(reading: Reading, run: int, files: Sequence[RawFile], output: CellTables) -> None:
-    """Read all files of a run into `output` and the cell's record. Whatever they hold becomes rows or problems."""
+    """Read all files of a run into `output` and the cell's record: everything becomes rows or problems."""
     _RunReader(reading, run, files).read(output)
 
 
@@ -131,7 +131,7 @@ class _RunReader:
             return report.phases[-1].name
         return last_phase(reader, self.reading.path(file))
 
-    # --- what tools say -----------------------------------------------------------------------------------------------
+    # --- reports of tools ---------------------------------------------------------------------------------------------
 
     def _read_reports(self) -> dict[str, list[str]]:
         """Read every report; what is wrong with each, by the file's name."""
@@ -176,7 +176,7 @@ class _RunReader:
                         output.add(table, batch)
 
     def _batch(self, file: RawFile, table: str, rows: list[dict[str, Any]]) -> pa.RecordBatch | None:
-        """What a file says as rows of a table. None, and a problem, when no table can hold it (beyond 64 bits, say)."""
+        """Figures of a file as rows of a table. None, and a problem, when it can't hold them (those beyond 64 bits)."""
         try:
             return pa.RecordBatch.from_pylist(rows, schema.TABLES[table])
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
@@ -218,7 +218,7 @@ class _RunReader:
                 yield file.name, text
 
     def _check_declared(self) -> None:
-        """The load that the primary file names against the one that was declared."""
+        """Compare the load that the primary file reports with the declared one."""
         name = self.main.name if self.main else self._preferred(MAIN_STREAM)
         report = self.reports.get(name or "")
         described, texts = self.reading.metadata, list[str]()
@@ -231,7 +231,7 @@ class _RunReader:
             self._problem(name or "", text, fault=True)
 
     def _lasted_s(self) -> float | None:
-        """How long an attack of vegeta took, of which there is but a report from elsewhere."""
+        """How long an attack of vegeta took of which there is only an imported report."""
         summary = self._file(self._preferred(MAIN_STREAM))
         if self.main is not None or summary is None or not self._is_foreign(summary):
             return None
@@ -254,7 +254,7 @@ class _RunReader:
             if file.kind != "run":
                 continue
             problems = Problems()
-            content = read_object(self.reading.path(file), problems, "record of a run")
+            content = read_object(self.reading.path(file), problems, "run record")
             if content is not None:
                 self.record = run_records.parse(content)
                 incidents = self.record.incidents
@@ -268,7 +268,7 @@ class _RunReader:
     # --- the run ------------------------------------------------------------------------------------------------------
 
     def description(self) -> dict[str, Any]:
-        """The run's row of `facts`, but for what is found wrong."""
+        """The run's row of `facts`, without the problems."""
         described, facts = self.reading.metadata, self._facts()
         generator, load_model, inferred = self._generator(facts)
         summary = self._preferred(MAIN_STREAM)
@@ -314,7 +314,7 @@ class _RunReader:
         return described.expected_requests
 
     def _evidence(self) -> str:
-        """What the run's figures rest on. A broken file of requests is no reason to take another's word instead."""
+        """What the run's figures are computed from. A report never replaces a damaged file of requests."""
         if self.main_rows or (self.main is not None and FORMATS[self.main.format].report is None):
             return "raw"
         reports = self._main_reports().values()
@@ -331,14 +331,14 @@ class _RunReader:
         return next((file for file in self.files if file.name == name), None)
 
     def _facts(self) -> dict[str, str]:
-        """What else the tools report; the preferred report's word goes first."""
+        """What else the tools report; the preferred report has precedence."""
         facts: dict[str, str] = {}
         for report in reversed(self._main_reports().values()):
             facts |= report.facts
         return facts
 
     def _generator(self, facts: Mapping[str, str]) -> tuple[str | None, str | None, dict[str, str]]:
-        """Load generator and load model, and why, where the metadata do not name them."""
+        """Load generator, load model, and how these were inferred where the metadata do not name them."""
         described, inferred = self.reading.metadata, dict(self.reading.metadata.inferred)
         generator = described.generator
         load_model: str | None = described.load_model
@@ -349,11 +349,11 @@ class _RunReader:
             inferred["generator"] = f"no metadata name the load generator; the files are of {generator}"
         for name, tool in tools.items():
             if tool not in (None, generator):
-                self._problem(name, f"is of {tool}, the run is one of {generator}", fault=True)
+                self._problem(name, f"is a file of {tool}, but the run is of {generator}", fault=True)
         named = facts.get("load_model")
         if "load_model" in inferred and generator != described.generator:
             load_model = named or load_generators.only_load_model(generator)
-            why = "the tool says so" if named else "the tool knows no other" if load_model else "nobody says it"
+            why = "the tool says so" if named else "the tool supports no other" if load_model else "it is not known"
             inferred["load_model"] = f"no metadata name a load model; {why}"
         elif named and named != load_model:
             name = next(name for name, report in self._main_reports().items() if "load_model" in report.facts)

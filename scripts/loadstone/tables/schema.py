@@ -67,17 +67,17 @@ TABLES = {table: SCHEMAS[table] for table in _DECLARED["tables"]}
 # Views over these, each made by the SQL file of its name.
 VIEWS = {table: SCHEMAS[table] for table in _DECLARED["views"]}
 
-# Those of which a cell has a file of its own.
+# Tables of which every cell has its own file.
 OF_CELLS = ("requests", "figures", "histograms", "resources")
 
-# Those that conversion writes besides, one file of each campaign; and those of a trace dump.
+# Further tables of conversion, with one file per campaign; and those of a trace dump.
 OF_LISTINGS = ("summaries", "incidents", "planned", "failures", "problems", "facts")
 OF_DUMPS = ("spans", "trace_shares", "problems")
 
-# Those that are not parted by campaign: a comparison has a file of each, generators and history have one.
+# Tables that are not partitioned by campaign: a comparison has a file of each, generators and history have one.
 PLAIN = ("comparisons", "fits", "generators", "history")
 
-# Those about a scope, which is a campaign (a file in its folder) or a comparison (a file of its own).
+# Tables about a scope: a campaign (a file in its folder) or a comparison (its own file).
 SCOPED = (
     "effects",
     "knees",
@@ -89,7 +89,7 @@ SCOPED = (
     "percentile_curves",
 )
 
-# What is written of every campaign that is analysed, and of every comparison that is made: the workflow waits for them.
+# What analysis writes for every campaign, and for every comparison: the workflow waits for these.
 OF_RUNS = ("run_shapes", "sending", "senders", "run_figures")
 ANALYSED = ("runs", "cells", "cells_all", "suggestions", "error_causes", *OF_RUNS, "replicates", *SCOPED)
 COMPARED = ("comparisons", "fits", *SCOPED)

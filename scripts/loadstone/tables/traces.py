@@ -26,7 +26,7 @@ _MEMORY = "200MB"
 def convert_dump(dump: Dump, tables: Path, log: Callable[[str], None]) -> None:
     """Read one dump and write what it holds, replacing what was there, one trace at a time.
 
-    What can't be read, and what is odd about the traces, becomes rows of `problems`. Raises LoadstoneError when
+    What can't be read, and anomalies of the traces, become rows of `problems`. Raises LoadstoneError when
     `tables` can't be written.
     """
     reading = _Reading(dump)
@@ -70,7 +70,7 @@ def _write_shares(dump: Dump, tables: Path, spans: Path) -> None:
 
 
 class _Reading:
-    """One dump while it is read, with what is counted on the way."""
+    """One dump while it is read, with counts of its anomalies."""
 
     def __init__(self, dump: Dump) -> None:
         self.dump = dump
@@ -136,7 +136,7 @@ class SpanTimes:
 
     `depth` is 0 for the trace's root and None for a span that no path of parents connects to it. `self_us` is the part
     of its duration in which none of the children that it waited for ran. `critical_us` is its part of the trace's
-    critical path. `outside`: it is not within its parent's time (clock skew, or work that nobody waited for).
+    critical path. `outside`: it is not within its parent's time (clock skew, or work that was not awaited).
     """
 
     depth: int | None

@@ -1,8 +1,8 @@
-"""Is the archive still what was collected? Every file is hashed again and compared with what was recorded of it.
+"""Checks that the archive is still what was collected: every file is hashed and compared with its recorded checksums.
 
-Recorded are: the checksums beside a run (``<run>.sha256``, written when it was collected), and for every file what its
-content was when it was first seen. The archive is never written to, so the latter lies below the tables, one JSON
-file per campaign and one for what lies above the campaigns: ``<tables>/.checksums/<app>/<host>/<timestamp>.json``.
+Recorded are the checksums of a run (``<run>.sha256``, written when it was collected) and, for every file, the checksum
+of when it was first seen. The archive is never written to, so the latter are below the tables, in one JSON file per
+campaign and one for the files above the campaigns: ``<tables>/.checksums/<app>/<host>/<timestamp>.json``.
 Removing such a file accepts the campaign as it is now. A verification that is interrupted is continued by the next one
 within a day.
 """
@@ -24,7 +24,7 @@ from loadstone.tables.cell import load_records, sha256_or_none
 from loadstone.tables.layout import prepare_folder, text
 
 RECORDS = ".checksums"
-_ABOVE = "above"  # name of the record of files that lie above the campaigns; campaigns lie in folders
+_ABOVE = "above"  # name of the record of files above the campaigns; records of campaigns are in folders
 _UNFINISHED = "unfinished.json"
 _CONTINUED_S = 24 * 3600
 _SAY_EVERY_S = 10.0
@@ -32,7 +32,7 @@ _KINDS = ("changed", "vanished", "unreadable", "appeared")
 _SUMS = re.compile(r"([1-9][0-9]*)\.sha256")
 
 Log = Callable[[str], None]
-Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for what lies above
+Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for the files above the campaigns
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Findings:
                 yield f"{kind}: {what}"
 
     def summary(self) -> str:
-        """All in one sentence."""
+        """The counts in one sentence."""
         counts = ", ".join(f"{len(getattr(self, kind)):,} {kind}" for kind in _KINDS)
         return (
             f"{self.checked:,} files, {self.checked_bytes / 1e6:,.1f} MB: {counts}; "
@@ -115,11 +115,11 @@ def _continued(progress: Path) -> tuple[Findings, list[str]]:
             content = json.loads(progress.read_bytes())
             return Findings(**content["found"]), content["done"]
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # it begins anew
+        pass  # start again
     return Findings(), []
 
 
-# --- what there is ---------------------------------------------------------------------------------------------------
+# --- the archive's files ----------------------------------------------------------------------------------------------
 
 
 def _grouped(root: Path) -> dict[Group, dict[str, Path]]:
@@ -150,7 +150,7 @@ def files(root: Path) -> Iterator[str]:
         yield Path(error.filename).relative_to(root).as_posix()  # shows up as a file that can't be read
 
 
-# --- what was recorded -----------------------------------------------------------------------------------------------
+# --- recorded checksums -----------------------------------------------------------------------------------------------
 
 
 def _record_file(tables: Path, group: Group) -> Path:
@@ -168,23 +168,23 @@ def _recorded_groups(tables: Path) -> Iterator[Group]:
 def _read(path: Path) -> dict[str, str] | None:
     """First-seen hashes by path; None where there is no record.
 
-    One that is no record any more would hide what changed: LoadstoneError.
+    Raises LoadstoneError for a damaged record, because ignoring it would hide what changed.
     """
     try:
         digests: dict[str, str] = json.loads(path.read_bytes())["files"]
         if not all(isinstance(digest, str) for digest in digests.values()):
-            raise ValueError("it is no record of files")
+            raise ValueError("it is not a record of files")
         return digests
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise LoadstoneError(
-            f"{path} cannot be read ({error}); it holds what the archive's files were when they were first seen. "
-            "Restore it, or remove it to record them anew"
+            f"{path} cannot be read ({error}); it has the checksums of the archive's files from when they were first "
+            "seen. Restore it, or remove it to record them again"
         ) from None
 
 
-# --- one campaign ----------------------------------------------------------------------------------------------------
+# --- one campaign -----------------------------------------------------------------------------------------------------
 
 
 class _Verifier:
