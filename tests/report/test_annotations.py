@@ -79,7 +79,7 @@ def test_what_the_catalogue_says_is_on_the_page_as_text(known):
         "_trace_dumps/&lt;x&gt;.json.zst",
         "100, 300",
         "“Direct” was called “Envoy” when this was measured;",
-        "today this label means another variant, <code>envoy</code>",
+        "that label now belongs to another variant, <code>envoy</code>",
     ):
         assert text in page, text
     assert SCRIPT not in page

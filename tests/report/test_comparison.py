@@ -72,7 +72,7 @@ def test_the_page_says_what_it_rests_on_and_what_was_left_out(site):
     assert "The figures rest on 22 runs; 2 excluded." in text
     assert "200 requests instead of 400" in text
     assert "9 runs of these campaigns not asked for" not in text
-    assert "3 runs of these campaigns not in the comparison" in text and "<code>*/10/*/3.*</code>: 3 runs" in text
+    assert "3 runs of these campaigns not compared" in text and "<code>*/10/*/3.*</code>: 3 runs" in text
     assert text.count("not in the archive") == 1
     assert text.count('href="../campaigns/') == 2
     assert "2 of 3 named" in text
@@ -143,7 +143,7 @@ def test_runs_of_which_only_the_report_is_left_are_said_to_be_in_comparisons_alo
         comparison(), [campaign], project.tables, tmp_path / "reports", VARIANTS, options={}
     ).read_text()
     assert "The figures rest on 2 runs; 0 excluded; 1 run has only the load generator&#39;s report." in page
-    assert "the methods rest on different numbers of runs" in page and "of 1 run</span>" in page
+    assert "the two averages are over different numbers of runs" in page and "of 1 run</span>" in page
 
 
 def test_reports_that_contradict_their_requests_are_counted_and_named(tmp_path):
@@ -160,4 +160,4 @@ def test_reports_that_contradict_their_requests_are_counted_and_named(tmp_path):
     ).read_text()
     assert "on 2 runs; 0 excluded; the report of 1 run contradicts itself or the requests." in page
     assert "With a mesh, run 2 (shiver, 2025-01-02 11:48 UTC-05:00): its report says that the mean is 5e-06 ms" in page
-    assert "Of 1 run the load generator's own report contradicts itself or the run's requests" in page
+    assert "1 run has a report that contradicts itself or the run's requests" in page

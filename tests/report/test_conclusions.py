@@ -74,7 +74,7 @@ def test_the_verdict_comes_first_and_what_weakens_it_before_how_to_reproduce_it(
     told = table(made, "effects", kind)
     tested = [row for row in told if row["p_adjusted"] is not None]
     assert f"{len(tested)} of {len(told)} figures tested at 95 % confidence, corrected for multiple comparisons" in said
-    page.locator("section[aria-labelledby=verdict] a", has_text="How verdicts are found").focus()
+    page.locator("section[aria-labelledby=verdict] a", has_text="How verdicts are computed").focus()
     assert page.evaluate("document.activeElement.getAttribute('href')") == "../methods.html#comparison"
 
 
@@ -100,7 +100,7 @@ def test_the_forest_is_the_table_of_effects(made, watched, kind):
 
 def test_a_verdict_is_told_by_words_and_shapes_and_the_margin_is_drawn(made, watched):
     watched.open(made[1]["comparison"].as_uri())
-    assert "each verdict is corrected for all figures of the page" in watched.page.locator("#effects").inner_text()
+    assert "verdicts are corrected for all figures of the page" in watched.page.locator("#effects").inner_text()
     svg = watched.page.locator("#effects .plot svg")
     drawn = rows(watched, "effects")
     said = [row["verdict"] for row in drawn]

@@ -107,7 +107,7 @@ def test_where_there_was_no_cluster_nothing_is_said(project: Project, records: l
 def test_none_were_seen_only_where_somebody_looked(project: Project) -> None:
     write(project, record([]), record([]), record(), record([UNKNOWN]))
     said = section(build(project))
-    assert "None: no pod of 2 runs died" in said
+    assert "None: in 2 runs, no pod died" in said
     assert "Unknown for 1 run: the cluster did not answer." in said
     assert "Not recorded for 1 run." in said
     assert "the cluster did not answer" in said
@@ -116,7 +116,7 @@ def test_none_were_seen_only_where_somebody_looked(project: Project) -> None:
 def test_where_nobody_looked_none_is_not_said(project: Project) -> None:
     write(project, record(), record([UNKNOWN]))
     said = section(build(project))
-    assert "None: no pod" not in said and "Not recorded" in said
+    assert "no pod died" not in said and "Not recorded" in said
 
 
 def test_hostile_incidents_are_text_and_short(project: Project, watched) -> None:
@@ -140,7 +140,7 @@ def test_thousands_stay_a_readable_page(project: Project, watched) -> None:
     assert len(page.read_text()) < 2_000_000
     said = section(page)
     assert "Warnings 392,000 280 280" in said
-    assert "In 280 runs there were more incidents than are recorded one by one." in said
+    assert "280 runs had more incidents than are recorded individually." in said
     # What matters most is never cut.
     assert said.index("run 141") < said.index("run 1 warnings: 1,400, more than was recorded")
     assert "… and 189 more: all are in table incidents" in said and "… and 82 more runs" in said

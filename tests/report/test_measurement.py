@@ -88,7 +88,7 @@ def test_generator_machine_request_and_commands_are_named_and_no_credential_is(t
         assert expected in said, expected
     assert "open-sesame" not in text and "Bearer" not in text
     assert "Not recorded" not in said
-    assert "In the worst run, 99 % of requests left the load generator within 0 ms" in said
+    assert "In the worst run, 99 % of requests were sent within 0 ms" in said
     assert "<b>c</b>" not in text
 
 
@@ -127,7 +127,7 @@ def test_an_old_archive_says_once_what_was_not_recorded_and_has_no_empty_table(t
     assert "GET https://10.0.0.9/page?u=test" in said and "Highest load" not in said and "CPUs" not in said
     # The requests themselves tell how late they were sent.
     assert "within 0 ms of when they were due" in said
-    assert "1 run has no report from the load generator" in said
+    assert "1 run has no report by the load generator" in said
     assert "found in the archive" not in said
 
 
@@ -158,7 +158,7 @@ def test_successes_that_are_not_200_are_named(tmp_path, project):
     rawfiles.write_cell(project.archive, {"1.results.json.zst": run(), "2.results.json.zst": run(code=204)})
     rawfiles.write_cell(project.archive, {"1.results.json.zst": run(code=201)}, variant="envoy")
     said = words(page(tmp_path, project))
-    assert "A code from 200 to 399 is a success" in said
+    assert "Codes from 200 to 399 are successes" in said
     assert "Other successful codes: 201 (100 requests in 1 cell), 204 (100 requests in 1 cell)." in said
     assert "No request failed" in said
 

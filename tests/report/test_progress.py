@@ -135,7 +135,7 @@ def test_a_page_that_nobody_writes_any_more_says_so(swept, watched) -> None:
     assert "Under way" not in shown and "Time left" not in shown and "Envoy at 300 requests/s, run 4" in shown
     assert watched.page.title().startswith("Dead? 12 of 45")
     assert re.search(
-        r"If it is not written again before \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
+        r"If this page is not updated before \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
     )  # without script
     assert watched.complaints == []
 

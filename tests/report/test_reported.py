@@ -163,7 +163,7 @@ def test_requests_alone_are_not_called_a_report_and_support_no_rare_percentile(p
     html = only(make(tmp_path))
     section = html.partition('id="reported-runs"')[2].partition("</section>")[0]
     assert section.startswith(">Run by run<")
-    assert "since its load generator left no report" in section and "as its load generator" not in section
+    assert "because there is no report by the load generator" in section and "as reported by its load generator" not in section
     assert "p99.9" not in section and "p99" not in section and "Max" in section
     assert "ten of them or more are expected on either side" in section and "only one run" not in section
     assert "FROM cells')" in html
@@ -282,7 +282,7 @@ def test_tools_are_compared_only_when_asked_by_name_and_with_what_they_mean(proj
     for words in ("the first byte of the response has come", "the last byte of the body has been read", "1 ms", "1 ns"):
         assert words in meanings
     assert "by-k6 (k6, closed: users)" in html and "by-artillery (artillery, open: requests/s)" in html
-    assert "points of the two kinds at one position of a chart are not of the same load" in html
+    assert "Points of the two kinds at the same position of a chart do not have the same load" in html
     assert "requests/s or users" in html
     watched.open((reports / "comparisons/allowed.html").as_uri())
     rows = watched.view("latency", "view.data('rows')")
@@ -299,7 +299,7 @@ def test_one_variant_by_two_tools_is_two_series(project, tmp_path):
     timestamps = tuple(campaign.timestamp for campaign in campaigns)
     both = Comparison("both", "Both", "demo", ("here",), timestamps, allow=frozenset({"generators"}))
     html = (make(tmp_path, comparisons=(both,)) / "comparisons/both.html").read_text()
-    assert len(timestamps) == 2 and "No figure on this page combines two of them" in html
+    assert len(timestamps) == 2 and "No figure on this page combines two load generators" in html
     rows = html.partition('id="rows-table"')[2]
     assert "plain (artillery)" in rows and "plain (vegeta)" in rows
 

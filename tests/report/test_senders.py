@@ -58,7 +58,7 @@ def test_it_tells_which_share_a_process(project: Project, page_of, second: int, 
     project.make()
     text = page_of(project)
     assert "process 0 on processor 1" in text
-    assert ("Generators of one process" in text) == share
+    assert ("Generators that share a process" in text) == share
 
 
 def test_the_page_has_it_and_escapes_what_a_record_says(project: Project, page_of) -> None:

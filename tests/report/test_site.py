@@ -111,7 +111,7 @@ def test_the_index_lists_campaigns_newest_first_with_what_they_hold(made_site):
     assert text.index(hostile.app) < text.index("demo on myhost") < text.index("demo on other")
     assert "18 of 18 planned" in text and "18 of 27 planned" not in text
     assert re.search("24 of 27 planned runs ?, 3 excluded ?, 3 missing", text)
-    assert "Nothing of this campaign is in the tables yet" in text
+    assert "This campaign is not in the tables yet" in text
     assert re.search(r"Campaigns 3 .* Valid runs 39 Excluded runs 3 Missing runs 3", text)
 
 

@@ -89,7 +89,7 @@ def test_the_plan_beside_a_sweep_and_after_it_was_killed_says_whose_the_cluster_
     assert "for the whole sweep" not in plan
     # Neither the sweep nor its page heeds that: it is interrupted by its user alone.
     assert process.poll() is None
-    assert "under way" in (declared.path / "reports/progress.html").read_text()
+    assert "while the sweep is running" in (declared.path / "reports/progress.html").read_text()
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=300)
     declared.wait_idle(60)
