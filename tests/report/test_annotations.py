@@ -97,7 +97,7 @@ def test_suggested_tags_are_shown_with_their_line_and_capped(known):
 def test_the_start_page_names_purposes_and_ten_thousand_strays_are_listed_shortly(known):
     index, quality = ((known.reports / f"{name}.html").read_text() for name in ("index", "quality"))
     assert "To see &lt;script&gt;" in index
-    assert "10,000 things in the archive or the catalogue that belong to no campaign" in quality
+    assert "10,000 items in the archive or the catalogue that belong to no campaign" in quality
     assert quality.count("file ") < 200
     assert "… and 9,950 more" in quality
     assert "250 suggested tags" in index

@@ -51,4 +51,4 @@ def test_the_page_says_by_how_much_two_layers_take_more_together(tmp_path):
     # In the verdict, and where layers are.
     assert said.count(sentence) == 2 and "Are the overheads additive?" in said
     # The confidence is that of the configuration, everywhere.
-    assert "at 90 % confidence" in said and "With its 90 % interval" in said and "95 %" not in said
+    assert "at 90 % confidence" in said and "with its 90 % interval" in said and "95 %" not in said
