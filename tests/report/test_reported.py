@@ -163,7 +163,10 @@ def test_requests_alone_are_not_called_a_report_and_support_no_rare_percentile(p
     html = only(make(tmp_path))
     section = html.partition('id="reported-runs"')[2].partition("</section>")[0]
     assert section.startswith(">Run by run<")
-    assert "because there is no report by the load generator" in section and "as reported by its load generator" not in section
+    assert (
+        "because there is no report by the load generator" in section
+        and "as reported by its load generator" not in section
+    )
     assert "p99.9" not in section and "p99" not in section and "Max" in section
     assert "ten of them or more are expected on either side" in section and "only one run" not in section
     assert "FROM cells')" in html
