@@ -32,7 +32,7 @@ onerror:
 
 
 rule all:
-    """Collect what open campaigns of this host lack, then analyse and report."""
+    """Collect the missing runs of open campaigns of this host, then analyse and report."""
     default_target: True
     input:
         cluster_to_put_back,

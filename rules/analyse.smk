@@ -1,8 +1,8 @@
 """Converted tables -> which runs are valid, statistics and conclusions; the database over all tables; the gate.
 
 in:  the converted tables of a campaign; cells and runs of a comparison's campaigns, or of all
-out: runs, cells, conclusions and suggested tags of each campaign; one table per comparison; the history of cells and the
-     DuckDB database over all campaigns; gate.json beside the pages
+out: runs, cells, conclusions and suggested tags of each campaign; one table per comparison; the history of cells and
+     the DuckDB database over all campaigns; gate.json next to the pages
 """
 
 
@@ -13,7 +13,7 @@ rule tables:
 
 
 rule analyse:
-    """Exclusion happens here and nowhere else; then what may be concluded. Reads no raw file."""
+    """Decide which runs are excluded (only here), then draw the conclusions. Reads no raw file."""
     input:
         converted,
     output:
@@ -33,7 +33,7 @@ rule analyse:
 
 
 rule compare:
-    """The table of one comparison, by both of the predecessor's averages and by ours. Reads no raw file."""
+    """The table of one comparison, with the predecessor's two averages and with ours. Reads no raw file."""
     input:
         tables_compared,
     output:
@@ -55,7 +55,7 @@ rule compare:
 
 
 rule inventory:
-    """Which campaigns, comparisons and trace dumps there are: Snakemake's own records don't survive to tell that one went."""
+    """The campaigns, comparisons and trace dumps, to notice without Snakemake's records when one is removed."""
     output:
         "<tables>/.inventory/{nth}",
     log:
@@ -70,7 +70,7 @@ rule inventory:
 
 
 rule database:
-    """The history of every cell, and views of every table, over exactly the campaigns that the archive holds."""
+    """The history of every cell, and views of every table, of exactly the campaigns in the archive."""
     input:
         inventory,
         analysed,
@@ -99,7 +99,7 @@ rule database:
 rule gate:
     """Judge the newest complete campaign of each app and host against earlier ones. Never attacks.
 
-    gate.json is no output: Snakemake would remove it when the gate says no.
+    gate.json is not an output: Snakemake would remove it when the gate fails.
     """
     input:
         every_table,

@@ -1,7 +1,7 @@
-"""Open sweeps and collect their missing runs; a Kubernetes target is shown, given rights in, and put back.
+"""Open sweeps and collect their missing runs; show what a sweep changes and needs in a cluster, and put it back.
 
 in:  config/config.yaml, the plans in the archive, the cluster
-out: runs, or records of why they failed, in the archive; markers below results/.collected; <reports>/progress.html
+out: runs, or records of their failures, in the archive; markers below results/.collected; <reports>/progress.html
 """
 
 
@@ -26,9 +26,9 @@ rule open:
 
 
 rule collect:
-    """One missing run, by attacking the target. Alone on the machine; an existing run is never touched.
+    """Attack the target for one missing run. Alone on the machine; an existing run is never touched.
 
-    The marker means that it was tried: whether it has a result, the archive says.
+    The marker means that the run was tried: only the archive shows whether it has a result.
     """
     output:
         f"results/.collected/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}",
@@ -52,9 +52,9 @@ rule collect:
 
 
 rule complete:
-    """All planned runs of a campaign were tried: try again those that failed, then write its completion_time.txt.
+    """After all planned runs of a campaign were tried: retry those that failed, then write its completion_time.txt.
 
-    After that, and also when it fails, the campaign needs the target no more: a cluster is given back after the last one.
+    Afterwards, even if this fails, the campaign no longer needs the target: a cluster is put back after the last one.
     """
     input:
         missing_runs,
@@ -67,7 +67,7 @@ rule complete:
     conda:
         "../envs/collect.yaml"
     threads: every_core
-    # `sweep.retries` says how often it tries; once it has ended, the cluster may be gone.
+    # `sweep.retries` is how often it retries runs; after it has ended, the cluster may be gone.
     retries: 0
     resources:
         attack=1,
@@ -80,7 +80,7 @@ rule complete:
 
 
 rule plan:
-    """Say what a sweep would change in the cluster, in what order, and how long it will take. Changes nothing."""
+    """Show what a sweep would change in the cluster, in what order, and how long it will take. Changes nothing."""
     log:
         "logs/plan.log",
     localrule: True
@@ -119,7 +119,7 @@ rule restore:
 
 
 rule put_back:
-    """Put back what an earlier sweep of this folder left changed, which the keeper of this command does."""
+    """Put back what an earlier sweep of this folder left changed; the keeper of this command does it."""
     output:
         "results/.collected/put_back.{nth}",
     log:

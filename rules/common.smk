@@ -1,9 +1,9 @@
-"""What the rules share: the checked configuration, what the archive holds, and functions that name inputs and parameters.
+"""What the rules share: the checked configuration, a snapshot of the archive, functions for inputs and parameters.
 
-No rule is defined here, and functions are in no other rule file. What computes something is in loadstone.workflow; here is
-only what needs wildcards or the workflow itself. No function has a side effect, but for the preview in a dry run, of which
-loadstone/workflow/transfers.py says why. No file of the archive is ever an input or output of a rule: Snakemake removes
-outputs before jobs and after failures. loadstone/workflow/markers.py has the names under which work is asked for.
+No rule is defined here, and no other rule file has functions. Here is only what needs wildcards or the workflow object;
+everything else is in loadstone.workflow. No function has a side effect, except for the preview in a dry run (why, is
+explained in loadstone/workflow/transfers.py). No file of the archive is ever an input or output of a rule: Snakemake
+removes outputs before jobs and after failures. loadstone/workflow/markers.py explains the names that request work.
 """
 
 import os
@@ -24,7 +24,7 @@ from loadstone.workflow.command import Command, check_folder, clamp_mtimes, is_c
 from loadstone.workflow.declarations import Declarations
 from snakemake.io import is_flagged
 
-# Snakemake would load it, if it can, only to see whether a parameter is a data frame: about a tenth of a small command's time.
+# Snakemake would import it only to see whether a parameter is a data frame: a tenth of a small command's time.
 sys.modules.setdefault("pandas", None)
 
 REQUESTED = Path(".snakemake/loadstone.plan.json")
@@ -36,7 +36,7 @@ PAGES_OVER_ALL = [f"<reports>/{name}" for name in site_layout.OVER_ALL]
 
 
 def load(config):
-    """Everything that is declared, and a snapshot of what is there; or one clear error."""
+    """The declarations and the snapshot of the archive; or one clear error."""
     try:
         check_folder()
         if workflow.remote_exec:
@@ -54,7 +54,7 @@ FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 CAMPAIGNS = [list(key) for key in SNAPSHOT.listings]
 DUMPS = {dump.slug: dump for dump in SNAPSHOT.dumps.values()}
 SITE = SiteSnapshot(Path(config["reports"]))
-# Of parts that are more than one page: the outputs of their rules, whose absence Snakemake notices itself.
+# Parts of more than one page -> the outputs of their rules, whose absence Snakemake notices itself.
 OUTPUTS = {
     "assets": ["assets/site.css"],
     "variants": ["variants.html", *(f"variants/{slug}.html" for slug in DECLARED.variant_pages)],
@@ -106,7 +106,7 @@ def start_command():
 
 
 def requested_markers():
-    """The markers that this command asks for, for its jobs on other machines."""
+    """The markers that this command requests, for its jobs on other machines."""
     tables = {"/".join(key): tables_marker(key) for key in SNAPSHOT.listings}
     traces = {name: SNAPSHOT.traces_marker(dump) for name, dump in SNAPSHOT.dumps.items()}
     return markers.Requested(os.environ[markers.VARIABLE], tables, traces, inventory(None), SITE.requested)
@@ -121,7 +121,7 @@ def end_command(success):
 
 
 def preview_of(target):
-    """In a dry run of an import or transfer: what it would bring where."""
+    """In a dry run of an import or transfer: show what would be transferred."""
 
     def preview(wildcards):
         if workflow.dryrun:
@@ -134,7 +134,7 @@ def preview_of(target):
 
 
 def every_core(wildcards):
-    """All that there are; `--report` is given without a number of cores."""
+    """The number of cores; `--report` is given without one."""
     return workflow.resource_settings.cores or 1
 
 
@@ -143,7 +143,7 @@ def attacking():
 
 
 def refuse_remote():
-    """Rules that attack are local; a group that a user puts them into would take them along to other machines."""
+    """Rules that attack are local, but in a group of the user's they would run on other machines."""
     if workflow.remote_exec:
         raise WorkflowError("only the machine on which the command was given may attack: put its rules into no group")
 
@@ -153,12 +153,12 @@ def key_of(wildcards):
 
 
 def cluster_to_put_back(wildcards):
-    """The marker under which a cluster that an earlier command left changed is put back; runs wait for that anyway."""
+    """The marker that requests to put back a cluster left changed by an earlier command; runs wait for that anyway."""
     return [SNAPSHOT.put_back_marker()] if is_cluster_to_put_back(DECLARED) else []
 
 
 def completions(wildcards):
-    """Every open campaign of this host, completed."""
+    """The completion of every open campaign of this host."""
     return [SNAPSHOT.completion_marker(key) for key in SNAPSHOT.missing]
 
 
@@ -169,7 +169,7 @@ def missing_runs(wildcards):
 
 
 def rank(wildcards):
-    """The plan's order; before the ends of campaigns (1) and all that only looks at what was collected (0)."""
+    """The plan's order; before completions of campaigns (1) and all rules that do not collect (0)."""
     refuse_remote()
     run = (*key_of(wildcards), wildcards.rate, wildcards.variant, int(wildcards.run))
     return 1 + SNAPSHOT.ranks.get(run, 0)
@@ -179,18 +179,18 @@ def rank(wildcards):
 
 
 def tables_marker(key):
-    """The marker of a campaign's tables, as it is or as it will be."""
+    """The marker of a campaign's tables, existing or requested."""
     return SNAPSHOT.tables_marker(key, pending=attacking() and key in SNAPSHOT.missing)
 
 
 def collected_first(wildcards):
-    """What must be collected before a campaign's tables are made, if anything may be."""
+    """The completion that comes before a campaign's tables, if this command may attack."""
     key = key_of(wildcards)
     return [SNAPSHOT.completion_marker(key)] if attacking() and key in SNAPSHOT.missing else []
 
 
 def collected_before(wildcards):
-    """The same once it was: a rule whose inputs become fewer is run again."""
+    """The same after it was collected: a rule with fewer inputs than before would run again."""
     if workflow.remote_exec or collected_first(wildcards):
         return []
     return [marker for marker in [SNAPSHOT.last_completion(key_of(wildcards))] if marker]
@@ -205,7 +205,7 @@ def converted_dumps(wildcards):
 
 
 def inventory(wildcards):
-    """The record of what the database shows, as it is or as it will be."""
+    """The marker of what the database shows, existing or requested."""
     return SNAPSHOT.inventory_marker(list(DECLARED.compared))
 
 
@@ -215,24 +215,24 @@ def analysed_tables(keys, tables=ANALYSED):
 
 
 def analysed(wildcards):
-    """What `analyse` writes of every campaign."""
+    """The outputs of `analyse` for every campaign."""
     return analysed_tables(SNAPSHOT.listings)
 
 
 def compared(wildcards):
-    """What `compare` writes of every comparison of any campaign that the archive holds."""
+    """The outputs of `compare` for every comparison of any campaign in the archive."""
     return [f"<tables>/{table}/{name}.parquet" for name in DECLARED.compared for table in COMPARED]
 
 
 def every_table(wildcards):
-    """All that stands for tables, and what they were made from. Targets name it, since Snakemake looks only there for
-    what is missing."""
+    """All outputs of tables, and their sources. Targets list them all, because Snakemake notices only there that one is
+    missing."""
     sources = [*map(tables_marker, SNAPSHOT.listings), *converted_dumps(wildcards), inventory(wildcards)]
     return [*sources, *analysed(wildcards), *compared(wildcards), HISTORY, "<database>"]
 
 
 def tables_to_push(wildcards):
-    """The tables, unless the configuration keeps them here."""
+    """The tables, unless the configuration does not push them."""
     return every_table(wildcards) if config.get("storage", {}).get("tables", True) else []
 
 
@@ -264,7 +264,7 @@ def campaigns_compared(wildcards):
 
 
 def tables_compared(wildcards):
-    """The runs and cells behind one comparison."""
+    """The runs and cells of one comparison."""
     return analysed_tables(campaigns_compared(wildcards), ["runs", "cells"])
 
 
@@ -290,7 +290,7 @@ def key_of_page(wildcards):
 
 
 def tables_of_page(wildcards):
-    """The runs and cells behind one page."""
+    """The runs and cells of one page."""
     return analysed_tables([campaign_of_page(wildcards)], ["runs", "cells"])
 
 
@@ -326,24 +326,24 @@ def variant_pages(wildcards):
 
 
 def site(wildcards):
-    """Every page, and what all of them share. Targets name it as they name every table."""
+    """Every page and shared file. Targets list them all, as for tables."""
     pages = [*result_pages(wildcards), *variant_pages(wildcards), *PAGES_OVER_ALL, "<reports>/ask.html"]
     return [*pages, *ASSETS, *lost_of_site(wildcards)]
 
 
 def figures_of_pages(wildcards):
-    """The figures of every page that has charts."""
+    """The figures of every page with charts."""
     return [f"<reports>/figures/{page}" for page in DECLARED.pages_with_charts]
 
 
 def figures_drawn(wildcards):
-    """Those of them that are there: what leaves this folder goes with the pages that it was drawn from."""
+    """Those of them that exist, up to date with their pages, to be published or bundled."""
     parts = [f"figures/{page}" for page in DECLARED.pages_drawn]
     return [*(f"<reports>/{part}" for part in parts), *(name for part in parts for name in part_markers(part))]
 
 
 def figures_reported(wildcards):
-    """For Snakemake's own report: the figures that are there, since it runs no job; all of them where it comes after a run."""
+    """For Snakemake's own report: the figures that exist, since it runs no job; all of them if it follows a run."""
     if not any(argument == "--report" or argument.startswith("--report=") for argument in sys.argv):
         return []
     pages = DECLARED.pages_with_charts if "--report-after-run" in sys.argv else DECLARED.pages_drawn
@@ -351,7 +351,7 @@ def figures_reported(wildcards):
 
 
 def packages(wildcards):
-    """Where `make ask` has put DuckDB for browsers; None where it did not. Its checksum is part of the path."""
+    """The folder where `make ask` has put DuckDB for browsers, or None. Its checksum is part of the path."""
     installed = Path(workflow.basedir, ".tools/duckdb-wasm")
     return str(installed.resolve()) if installed.is_dir() else None
 
@@ -360,14 +360,14 @@ def packages(wildcards):
 
 
 def part_markers(part):
-    """Nothing as long as a part has never lost a file; a name that does not exist yet when it has."""
+    """Nothing while a part has never lost a file; a name that does not exist yet when it has."""
     if SNAPSHOT.requested:
         return SNAPSHOT.requested.lost.get(part, [])
     return SITE.markers(part, *OUTPUTS.get(part, [part if part.startswith("figures/") else f"{part}.html"]))
 
 
 def lost(part):
-    """What makes this part has as an input, so that neither mtimes nor Snakemake's records decide about it."""
+    """An input of the rule that makes this part, so that neither mtimes nor Snakemake's records affect it."""
 
     def names(wildcards):
         return part_markers(part.format(**dict(wildcards.items())))
@@ -376,11 +376,11 @@ def lost(part):
 
 
 def lost_of_site(wildcards):
-    """The same of all parts. Targets name them as they name every page."""
+    """The same for all parts. Targets list them all, as for pages."""
     parts = [page.removeprefix("<reports>/").removesuffix(".html") for page in result_pages(wildcards)]
     return [name for part in (*parts, *OUTPUTS, "ask") for name in part_markers(part)]
 
 
 def lost_figures(wildcards):
-    """The same of the figures of pages."""
+    """The same for the figures of pages."""
     return [name for page in DECLARED.pages_with_charts for name in part_markers(f"figures/{page}")]

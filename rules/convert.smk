@@ -2,7 +2,7 @@
 
 in:  the campaign's folder in the archive; _trace_dumps/traces-*.json.zst
 out: requests, summaries, resources, planned, failures, problems and the facts about its runs; spans, trace_shares and
-     problems of each dump; a marker that holds what they were made from
+     problems of each dump; a marker with the fingerprint of their inputs
 """
 
 
@@ -10,7 +10,7 @@ rule convert:
     """Re-reads only the cells whose files changed since the last time."""
     input:
         collected_first,
-        before_update(collected_before),  # it stays as it is: nothing is to make it
+        before_update(collected_before),  # no job makes it
     output:
         f"<tables>/.done/{KEY}/{{nth}}",
     log:

@@ -1,12 +1,12 @@
 """Tables -> one page per campaign, comparison and trace dump.
 
 in:  runs and cells of a campaign or of a comparison's campaigns; spans of a dump
-out: the page; beside those of campaigns and comparisons data that they load, checksums and an RO-Crate
+out: the page; for campaigns and comparisons also the data that it loads, checksums and an RO-Crate
 """
 
 
 rule campaign_page:
-    """Runs and cells of one campaign -> its page, with data of each load that the page asks for."""
+    """Runs and cells of one campaign -> its page, with the data of each load that the page fetches."""
     input:
         tables_of_page,
         lost("campaigns/{slug}"),

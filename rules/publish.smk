@@ -1,13 +1,13 @@
-"""Site, archive and tables -> where others read or check them.
+"""Site, archive and tables -> publication, bucket or bundle.
 
 in:  raw results; tables and site, up to date
-out: none here: a publication, objects of a bucket or a bundle, where config/config.yaml says. What pull brings lies in
+out: none here: a publication, objects of a bucket or a bundle, as declared in config/config.yaml. Pulled files are in
      the archive
 """
 
 
 rule publish:
-    """Whole or not at all, only what changed, and nothing when nothing did. Never attacks."""
+    """Publish the site, complete or not at all; only what changed is transferred. Never attacks."""
     input:
         every_table,
         site,
@@ -26,7 +26,7 @@ rule publish:
 
 
 rule push:
-    """Bring to the bucket what it lacks; nothing of the archive there is replaced or removed. Never attacks."""
+    """Upload what the bucket does not have; nothing of the archive there is replaced or removed. Never attacks."""
     input:
         tables_to_push,
     log:
@@ -43,7 +43,7 @@ rule push:
 
 
 rule pull:
-    """Bring here what the bucket holds and the archive lacks; nothing here is replaced or removed. Never attacks."""
+    """Download what the archive does not have from the bucket; nothing here is replaced or removed. Never attacks."""
     log:
         "logs/pull.log",
     localrule: True
@@ -58,7 +58,7 @@ rule pull:
 
 
 rule bundle:
-    """Complete or not at all, and the same to the byte wherever it is made. Never attacks."""
+    """Write everything into one file, complete or not at all, with the same bytes on every machine. Never attacks."""
     input:
         every_table,
         site,

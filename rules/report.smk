@@ -1,13 +1,13 @@
 """Tables -> the site.
 
 in:  the history and the database of all campaigns; the pages of pages.smk
-out: the pages of variants through time, the page on which readers ask in SQL, the start page and the lists, and what
-     all pages load
+out: the pages of variants through time, the page for SQL queries, the start page and the lists, and shared files of all
+     pages
 """
 
 
 rule report:
-    """Analysis and report of what is there; never attacks."""
+    """Analyse and report the results so far; never attacks."""
     input:
         every_table,
         site,
@@ -15,14 +15,14 @@ rule report:
 
 
 rule page_lost:
-    """A marker by which a part of the site that has lost a file is asked for again (loadstone/report/site_layout.py)."""
+    """A marker that requests a part of the site again which has lost a file (loadstone/report/site_layout.py)."""
     output:
         touch("<reports>/.made/{part}/{nth}"),
     localrule: True
 
 
 rule shared_assets:
-    """What all pages load: the library that draws, which is not made again where it is, and the site's own files."""
+    """The shared files of all pages: the chart library, which is not written again if it exists, and the site's own."""
     input:
         lost("assets"),
     output:
@@ -41,10 +41,10 @@ rule shared_assets:
 
 
 rule variant_pages:
-    """The history of cells -> the page of every variant, in one job, for each takes less than starting one does.
+    """The history of cells -> the page of every variant, in one job, because each takes less time than starting a job.
 
-    Its outputs are known from the archive's folders before any job runs: a variant without figures has a page that says
-    so. It reads the history alone, so a new campaign costs these pages one look at it.
+    Its outputs follow from the archive's folders before any job runs: a variant without figures has a page that says
+    so. It reads only the history, so that a new campaign costs little here.
     """
     input:
         HISTORY,
@@ -70,7 +70,7 @@ rule variant_pages:
 
 
 rule ask_page:
-    """Small tables -> the page for SQL. Without DuckDB for browsers (`make ask`) it only says what can be queried."""
+    """Small tables -> the page for SQL. Without DuckDB for browsers (`make ask`) it only lists what can be queried."""
     input:
         "<database>",
         lost("ask"),
@@ -93,7 +93,7 @@ rule ask_page:
 
 
 rule index:
-    """All tables -> the start page and the lists, last, for they lead to every other page."""
+    """All tables -> the start page and the lists; last, because they link to every other page."""
     input:
         analysed,
         result_pages,

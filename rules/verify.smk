@@ -1,7 +1,7 @@
-"""Is the archive still what was collected, or a bundle what it says?
+"""Check the archive, or a bundle, against its checksums.
 
-in:  every file of the archive, the checksums beside its runs; or the bundle that `verify` of the configuration names
-out: none; what is seen for the first time is recorded below <tables>/.checksums
+in:  every file of the archive, the checksums of its runs; or the bundle that `verify` of the configuration names
+out: none; the checksums of files that have none are recorded below <tables>/.checksums
 """
 
 

@@ -1,8 +1,8 @@
-"""Ends the process groups of a job that died. Run by `loadstone.process` as a program of its own.
+"""Ends the process groups of a job that died. Run by `loadstone.process` as a separate program.
 
-Reads ``+<pgid>`` and ``-<pgid>`` lines from standard input. At its end (the job has finished or was killed, even by
-SIGKILL) every group still listed gets SIGTERM and, if it is still there after a grace time, SIGKILL. Descriptors
-handed down stay open until then, so that a lock is held as long as anything of the job still runs.
+Reads ``+<pgid>`` and ``-<pgid>`` lines from standard input. At the end of input (the job has finished or was killed,
+even by SIGKILL) every group still listed gets SIGTERM and, if it is still there after a grace time, SIGKILL. Inherited
+descriptors stay open until then, so that a lock is held as long as any process of the job runs.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def _signal(group: int, number: int) -> None:
 
 
 def main() -> None:
-    """Read until the job is gone, then end what it left."""
+    """Read until the job is gone, then end its process groups."""
     groups = set()
     for line in sys.stdin:
         group = int(line[1:])

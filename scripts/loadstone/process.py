@@ -1,6 +1,6 @@
-"""Starting other programs, so that none of them outlives the job that needed it. The only module that does so.
+"""Starting other programs, so that none of them outlives its job. The only module that does so.
 
-A program is never given to a shell: commands are lists of arguments.
+No shell is involved: commands are lists of arguments.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ import psutil
 
 from loadstone.errors import LoadstoneError
 
-# Programs that `make setup` leaves to those who use them.
+# Programs that `make setup` does not install.
 OPTIONAL = ("k6", "artillery")
 
 _PROJECT_TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "bin"
@@ -31,7 +31,7 @@ _PROJECT_TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "bin"
 def find(program: str) -> str:
     """The path of a program: a path as given, else from the project's tools, this Python's folder or PATH.
 
-    Raises LoadstoneError when it is nowhere.
+    Raises LoadstoneError when it is not found.
     """
     if os.sep in program:
         found = shutil.which(program)
@@ -39,18 +39,15 @@ def find(program: str) -> str:
         folders = [str(_PROJECT_TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         found = shutil.which(program, path=os.pathsep.join(folders))
     if found is None:
-        made = (
-            f"`make {program}` installs it"
-            if program in OPTIONAL
-            else "`make setup` installs what Loadstone brings along"
-        )
-        brought = "" if os.sep in program else f"; {made}"
-        raise LoadstoneError(f"the program {program!r} was not found{brought}")
+        remedy = "" if os.sep in program else "; `make setup` installs Loadstone's own programs"
+        if program in OPTIONAL:
+            remedy = f"; `make {program}` installs it"
+        raise LoadstoneError(f"the program {program!r} was not found{remedy}")
     return found
 
 
 class Minder:
-    """Sees to it that process groups end when this process does, however it ends. One per job, closed with it."""
+    """Ends process groups when this process ends, however it ends. One per job, closed with it."""
 
     def __init__(self, keep_open: Sequence[int] = ()) -> None:
         program = Path(__file__).with_name("minder.py")
@@ -64,7 +61,7 @@ class Minder:
         self._descriptor = self._process.stdin.fileno()
 
     def register_self(self) -> None:
-        """Called in the child between fork and exec, so that there is no moment at which it is not minded."""
+        """Called in the child between fork and exec, so that it is registered before it runs."""
         os.setsid()
         os.write(self._descriptor, b"+%d\n" % os.getpid())
 
@@ -72,7 +69,7 @@ class Minder:
         os.write(self._descriptor, b"-%d\n" % group)
 
     def close(self) -> None:
-        """End what is still running and wait until it is gone."""
+        """End all groups that are still registered, and wait until they are gone."""
         self._process.communicate()
 
     def __enter__(self) -> "Minder":
@@ -83,7 +80,7 @@ class Minder:
 
 
 class Sending(Protocol):
-    """A load generator at work: a `Program`, or several that are one. `started_s` may lie ahead."""
+    """A running load generator: a `Program`, or several that act as one. `started_s` may be in the future."""
 
     @property
     def started_s(self) -> float: ...
@@ -91,20 +88,20 @@ class Sending(Protocol):
     def command(self) -> list[str]: ...
     @property
     def pids(self) -> tuple[int, ...]:
-        """Of this machine."""
+        """Process ids on this machine."""
 
     def exit_code(self) -> int | None:
         """None while it runs. Raises RunFailedError when one of several has failed."""
 
     def stop(self) -> None:
-        """End it, if it has not ended; nothing of it runs any more then."""
+        """End it, if it is running; afterwards none of its processes runs."""
 
     def tail(self) -> str:
         """The last lines it printed."""
 
 
 class Program:
-    """A running program with its process group. `log` receives what it prints."""
+    """A running program with its process group. `log` receives its output."""
 
     def __init__(
         self,
@@ -118,9 +115,9 @@ class Program:
         core: int | None = None,
         most_bytes: int | None = None,
     ) -> None:
-        """Start it; `environment` sets variables besides this process' own, and unsets those that are None.
+        """Start it; `environment` is added to this process' variables, where None removes a variable.
 
-        It runs on the processor `core` alone, if one is given, and may take `most_bytes` of memory.
+        It runs only on the processor `core`, if one is given, and may use `most_bytes` of memory.
         """
 
         def prepare() -> None:
@@ -169,7 +166,7 @@ class Program:
         return self._process.poll()
 
     def wait(self) -> int:
-        """Wait for the end of the program; what it left running in its group is ended too."""
+        """Wait for the end of the program; other processes of its group are ended too."""
         code = self._process.wait()
         self._end_group()
         return code
@@ -195,9 +192,9 @@ class Program:
 
 
 class Detached:
-    """A Python module that runs as a process of its own, and learns by the end of its input that this one is gone.
+    """A Python module in a separate process, which notices the end of this one by the end of its input.
 
-    `order` is its first line of input, as JSON. Neither a Ctrl-C nor the death of this process ends it.
+    `order` is its first line of input, as JSON. It survives Ctrl-C and the death of this process.
     """
 
     def __init__(self, module: str, order: Mapping[str, Any], keep_open: Sequence[int] = ()) -> None:
@@ -213,14 +210,14 @@ class Detached:
         self._order = json.dumps(order).encode() + b"\n"
 
     def begin(self) -> None:
-        """Give it its order; until then it waits."""
+        """Send its order, for which it waits."""
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it died; `finish` says how
+        with contextlib.suppress(BrokenPipeError):  # it died; `finish` returns its exit code
             self._process.stdin.write(self._order)
             self._process.stdin.flush()
 
     def finish(self) -> int:
-        """Tell it that all is over, and wait for its end; its exit code."""
+        """Close its input and wait for its end; returns its exit code."""
         self._process.communicate()
         return self._process.returncode
 
@@ -237,7 +234,7 @@ def tail(log: Path, lines: int, longest: int = 4000) -> str:
 
 
 def run(command: Sequence[str], minder: Minder, log: Path, **options: Any) -> None:
-    """Run a program to its end. Raises LoadstoneError with what it printed when it fails."""
+    """Run a program to its end. Raises LoadstoneError with its output when it fails."""
     program = Program(command, minder, log, **options)
     try:
         code = program.wait()
@@ -248,7 +245,7 @@ def run(command: Sequence[str], minder: Minder, log: Path, **options: Any) -> No
 
 
 def output_of(command: Sequence[str]) -> str:
-    """What a short command prints; empty when it fails or takes over ten seconds."""
+    """The output of a short command; empty when it fails or takes over ten seconds."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -259,7 +256,7 @@ def output_of(command: Sequence[str]) -> str:
 def ask(
     command: Sequence[str], *, stdin: IO[bytes] | None = None, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program to its end and take what it prints; `environment` is added to this process' own."""
+    """Run a program to its end and capture its output; `environment` is added to this process' variables."""
     return subprocess.run(
         [find(command[0]), *command[1:]],
         stdin=subprocess.DEVNULL if stdin is None else stdin,
@@ -282,16 +279,14 @@ def end_with_parents() -> None:
 
     Watches all ancestors up to the topmost one that is Snakemake; without any, the direct parent.
     """
-    me = psutil.Process()
-    ancestors = me.parents()
-    names = [any("snakemake" in part for part in _cmdline(process)) for process in ancestors]
-    last = max((index for index, found in enumerate(names) if found), default=0)
+    ancestors = psutil.Process().parents()
+    last = max((index for index, process in enumerate(ancestors) if _is_snakemake(process)), default=0)
     watched = ancestors[: last + 1]
 
     def watch() -> None:
-        while all(process.is_running() and _status(process) != psutil.STATUS_ZOMBIE for process in watched):
+        while all(map(_is_running, watched)):
             time.sleep(0.2)
-        os.kill(me.pid, signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()
 
@@ -308,7 +303,7 @@ def exit_on_sigterm() -> None:
 
 
 def note_signals() -> list[int]:
-    """The signals that ask this process to end, noted as they come; what they do stays as it is."""
+    """A list to which SIGINT and SIGTERM are added when they arrive; their effects stay as they are."""
     noted: list[int] = []
 
     def keep(number: int, handler: Callable[[int, FrameType | None], Any]) -> None:
@@ -329,15 +324,13 @@ def _signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _cmdline(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+def _is_snakemake(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return any("snakemake" in part for part in process.cmdline())
+    return False
 
 
-def _status(process: psutil.Process) -> str:
-    try:
-        return process.status()
-    except psutil.Error:
-        return psutil.STATUS_ZOMBIE
+def _is_running(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    return False

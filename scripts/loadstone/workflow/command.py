@@ -1,7 +1,7 @@
 """One command of Snakemake in this folder, from before its first job until after its last.
 
-In: what is declared and there (`Declarations`), the targets that the user named. Out: the folder's lock, the cluster's
-keeper, the progress page. Nothing here knows Snakemake: rules/common.smk shows a LoadstoneError in its way.
+In: `Declarations`, and the targets that the user named. Out: the folder's lock, the cluster's keeper, the progress
+page. Nothing here depends on Snakemake: rules/common.smk converts a LoadstoneError.
 """
 
 import contextlib
@@ -31,22 +31,22 @@ _SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "w
 
 
 def may_attack(targets: Set[str]) -> bool:
-    """Only these targets, named by the user or the default, may attack; everything else analyses what is there."""
+    """Whether these targets, named by the user or the default, may attack; all others only analyse."""
     return not targets or bool(_ATTACKING & targets)
 
 
 def check_folder() -> None:
-    """Raise LoadstoneError where this user may not work; Snakemake would say it by a traceback."""
+    """Raise LoadstoneError where this user may not write; Snakemake would show a traceback."""
     for folder in (Path(), _LOCK.parent, _LOCK.parent / "metadata"):
         if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
             raise LoadstoneError(
                 f"you may not write in {folder.resolve()}, where somebody else works: use a checkout of your own; "
-                "`archive` of its configuration may name an archive that others fill"
+                "`archive` in its configuration may be an archive that others write"
             )
 
 
 def is_cluster_to_put_back(declared: Declarations) -> bool:
-    """Whether an earlier command left a cluster changed, and no run of this one puts it back."""
+    """Whether an earlier command left a cluster changed, and no run of this command puts it back."""
     return _has_cluster(declared.config) and not any(declared.snapshot.missing.values()) and session.has_records()
 
 
@@ -55,19 +55,19 @@ def _has_cluster(config: Mapping[str, Any]) -> bool:
 
 
 def clamp_mtimes(files: Iterable[str]) -> None:
-    """Files that were made before the clock was set back become of now.
+    """Set mtimes in the future, from before the clock was set back, to now.
 
-    Else all that is made from them would be older, which Snakemake refuses until the clock has caught up.
+    Otherwise new outputs would be older than their inputs, which Snakemake refuses until the clock has caught up.
     """
     now = time.time()
     for file in files:
-        with contextlib.suppress(OSError):  # not there yet, or somebody else's: Snakemake says what is wrong
+        with contextlib.suppress(OSError):  # not there yet, or somebody else's: Snakemake reports what is wrong
             if Path(file).stat().st_mtime > now:
                 os.utime(file, (now, now))
 
 
 class Command:
-    """`targets` are those that the user named; `touch`: nothing is really made, so the cluster is not needed.
+    """`targets` are those that the user named; `touch`: no job runs, so the cluster is not needed.
 
     Its methods raise LoadstoneError.
     """
@@ -91,9 +91,9 @@ class Command:
         self._signals: list[int] = []
 
     def start(self) -> None:
-        """Before the first job. One workflow at a time in a folder, but for those that change nothing.
+        """Before the first job. Only one command at a time in a folder, except for those that change nothing.
 
-        Unlike Snakemake's own lock this one ends with its holder.
+        Unlike Snakemake's own lock, this one ends with its holder.
         """
         if not self._touch:
             transfers.check(self._targets, self._config)
@@ -106,23 +106,23 @@ class Command:
         try:
             self._note_start()
         except (OSError, LoadstoneError) as error:
-            self._refuse(f"how this command goes on can't be written down: {error}")
-        if "gate" in self._targets and not self._touch:  # nobody may take an earlier outcome for this one's
+            self._refuse(f"the progress of this command can't be recorded: {error}")
+        if "gate" in self._targets and not self._touch:  # an earlier outcome must not be taken for this one's
             Path(self._config["reports"], GATE_FILE).unlink(missing_ok=True)
 
     def end(self, *, success: bool) -> None:
-        """After the last job: the progress page says how the command ended, and the cluster is waited for."""
+        """After the last job: write on the progress page how the command ended, and wait for the cluster."""
         if not self._read_only:
             how = next((_SIGNALS[number] for number in self._signals), "ended with an error")
             try:
                 journal = Journal(Path(JOURNAL))
                 progress_page.ended(journal, self._page, f"the command {'has ended' if success else how}")
-            except (OSError, LoadstoneError) as error:  # the cluster is still to be waited for
-                self._complain(printable(f"how this command ended can't be written down: {error}"))
+            except (OSError, LoadstoneError) as error:  # goes on, to wait for the cluster
+                self._complain(printable(f"the end of this command can't be recorded: {error}"))
         self._close_session()
 
     def _note_start(self) -> None:
-        """Say on the progress page that this command collects, or that an earlier one was killed."""
+        """Write on the progress page that this command collects, or that an earlier one was killed."""
         journal, snapshot = Journal(Path(JOURNAL)), self._snapshot
         progress_page.ended(journal, self._page)
         if self._attacks and snapshot.missing:
@@ -131,9 +131,9 @@ class Command:
             progress_page.begun(journal, self._page, snapshot.archive)
 
     def _open_session(self) -> None:
-        """A keeper for the cluster, when this command may attack one or has one to put back.
+        """Start a keeper for the cluster when this command may attack it or has to put it back.
 
-        Variants that are declared otherwise than they were planned are refused before anything is held.
+        Variants whose declaration has changed since they were planned are refused before the cluster is taken.
         """
         if not _has_cluster(self._config) or not self._attacks or self._touch:
             return
@@ -155,7 +155,7 @@ class Command:
             raise LoadstoneError(said)
 
     def _refuse(self, text: str) -> None:
-        """End before the first job, once the cluster is as it was."""
+        """End before the first job, after the cluster has been put back."""
         try:
             self._close_session()
         except LoadstoneError as error:

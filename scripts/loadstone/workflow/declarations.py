@@ -1,7 +1,7 @@
-"""What config/*.yaml declares about the campaigns of a snapshot, cut into parameters of jobs.
+"""What config/*.yaml declares about the campaigns of a snapshot, as parameters of jobs.
 
-In: the checked configuration, variants, catalogue and comparisons; a `Snapshot`. Out: plain values. Each concerns
-only what its job is about, so that a word about one campaign makes nothing of another one again.
+In: the checked configuration, variants, catalogue and comparisons; a `Snapshot`. Out: plain values. Each has only
+what its job depends on, so that a change about one campaign does not rerun jobs of another.
 """
 
 from collections import UserDict
@@ -26,9 +26,9 @@ Names = tuple[str, str, str]  # app, host and timestamp, as tables and catalogue
 
 
 class Declarations:
-    """Everything that is declared, and the snapshot of what is there. Raises LoadstoneError for what is wrong.
+    """Everything that is declared, and the snapshot of archive and tables. Raises LoadstoneError for faults.
 
-    In a job on another machine `requested` is what its command asked for.
+    In a job on another machine, `requested` are the markers of its command.
     """
 
     def __init__(self, config: Mapping[str, Any], requested: Requested | None = None) -> None:
@@ -47,20 +47,20 @@ class Declarations:
         return app, host, timestamp
 
     def of_campaign(self, key: Key) -> dict[str, Any]:
-        """All that judging a campaign's runs depends on."""
+        """Everything that decides which runs of a campaign are valid."""
         names = self._names(key)
         about = {"folders": self.variants.folders(names[0]), "lag_limit": configuration.lag_limit(self.config)}
         return self._catalogue.about(names, self._excluding) | about
 
     def settings_of_campaign(self, key: Key) -> dict[str, Any]:
-        """How its conclusions are drawn."""
+        """The settings of its conclusions."""
         return self.settings(self._names(key)[0])
 
     def catalogue_entry(self, key: Key) -> dict[str, Any]:
         return self._catalogue.entry(self._names(key))
 
     def settings(self, app: str) -> dict[str, Any]:
-        """What conclusions about an app's variants depend on besides its tables."""
+        """The settings of conclusions about an app's variants."""
         return self.history_settings | {
             "order": list(self.variants.declared.get(app, {})),
             "over": {name: list(over) for name, over in self.variants.over(app).items()},
@@ -70,7 +70,7 @@ class Declarations:
 
     @property
     def history_settings(self) -> dict[str, Any]:
-        """How changes from one campaign to the next are judged."""
+        """The settings of verdicts between campaigns."""
         analysis = self.config["analysis"]
         return {"margin": configuration.share(analysis["margin"]), "confidence": analysis["confidence"]}
 
@@ -79,7 +79,7 @@ class Declarations:
         return ((name, entry) for name in names if (entry := self._catalogue.entry(name)))
 
     def purposes(self) -> list[list[str]]:
-        """App, host and timestamp of each campaign that the catalogue describes, then what it was for."""
+        """App, host, timestamp and purpose of each campaign in the catalogue."""
         return [[*name, entry["purpose"]] for name, entry in self._entries()]
 
     def notes(self) -> list[list[str]]:
@@ -87,11 +87,11 @@ class Declarations:
         return [[*name, " ".join([entry["purpose"], *entry.get("notes", ())])] for name, entry in self._entries()]
 
     def not_in_archive(self) -> list[str]:
-        """What the catalogue says of campaigns that the archive does not hold."""
+        """A sentence for each entry of the catalogue whose campaign the archive does not hold."""
         return self._catalogue.absent([self._names(key) for key in self.snapshot.listings])
 
     def gate_candidates(self) -> list[list[str]]:
-        """The complete campaigns, of which the gate judges one of each app and host."""
+        """The complete campaigns, of which the gate judges one per app and host."""
         return [
             list(key)
             for key, listing in self.snapshot.listings.items()
@@ -114,7 +114,7 @@ class Declarations:
 
     @cached_property
     def compared(self) -> dict[str, list[list[str]]]:
-        """Every comparison of campaigns that the archive holds, with these."""
+        """Every comparison -> those of its campaigns that the archive holds, without comparisons that have none."""
         found = {name: [list(key) for key in self.campaigns_of(name)] for name in self.comparisons}
         return {name: keys for name, keys in found.items() if keys}
 
@@ -125,18 +125,15 @@ class Declarations:
         return first_seen(self.variants, self.snapshot.listings.values())
 
     def appearance(self, keys: Iterable[Key] | None = None) -> dict[str, Any]:
-        """How variants look on a page of these campaigns, or of all: the fields of `Variants`."""
-        if keys is None:
-            return {"declared": self.variants.declared, "seen": self._undeclared}
-        listings = [self.snapshot.listings[key] for key in keys]
-        return {
-            "declared": self.variants.declared,
-            "seen": undeclared_in(self.variants, self._undeclared, listings),
-        }
+        """The fields of `Variants` for a page of these campaigns, or of all."""
+        seen = self._undeclared
+        if keys is not None:
+            seen = undeclared_in(self.variants, seen, [self.snapshot.listings[key] for key in keys])
+        return {"declared": self.variants.declared, "seen": seen}
 
     @cached_property
     def variant_pages(self) -> dict[str, tuple[str, str]]:
-        """App and variant of everything that the archive holds, by the name of its page; in declared order."""
+        """Name of a variant's page -> app and variant, for all in the archive, in declared order."""
         listings = self.snapshot.listings.values()
         cells = {(item.campaign.app, cell.cell.variant_dir) for item in listings for cell in item.cells}
         names = {(text(app), text(self.variants.canonical(app, folder))) for app, folder in cells}
@@ -149,12 +146,12 @@ class Declarations:
 
     @property
     def page_options(self) -> dict[str, Any]:
-        """Of pages of campaigns and comparisons."""
+        """Options of pages of campaigns and comparisons."""
         return {**self.config.get("report", {}), "confidence": self.config["analysis"]["confidence"]}
 
     @property
     def progress_options(self) -> dict[str, Any]:
-        """Of the page that shows how far a sweep is."""
+        """Options of the progress page."""
         return {
             "variants": self.variants.declared,
             "options": self.config.get("report", {}),
@@ -163,7 +160,7 @@ class Declarations:
 
     @property
     def pages_with_charts(self) -> list[str]:
-        """``<kind>/<name>`` of every page whose charts can be drawn for papers."""
+        """``<kind>/<name>`` of every page with charts."""
         return [
             *(f"campaigns/{slug}" for slug in self.snapshot.slugs),
             *(f"comparisons/{name}" for name in self.compared),
@@ -172,7 +169,7 @@ class Declarations:
 
     @property
     def pages_drawn(self) -> list[str]:
-        """Those of them whose charts were drawn before."""
+        """Those of them whose charts were drawn as figures before."""
         figures = Path(self.config["reports"], "figures")
         return [page for page in self.pages_with_charts if (figures / page).is_dir()]
 
@@ -180,7 +177,7 @@ class Declarations:
 
     @property
     def sweep_options(self) -> UserDict[str, Any]:
-        """How runs are tried. It holds credentials: Snakemake keeps a dict in .snakemake, but no UserDict."""
+        """Arguments of `Attempts`. They hold credentials: Snakemake writes a dict to .snakemake, but no UserDict."""
         return UserDict(
             target=self.config.get("target", {}),
             host=self.config["host"],
@@ -191,11 +188,11 @@ class Declarations:
 
 
 def first_seen(variants: Variants, listings: Iterable[CampaignListing]) -> dict[str, list[str]]:
-    """The undeclared variants of each app, in the order of the times at which campaigns that hold them began.
+    """The undeclared variants of each app, in the order of the first campaigns that have them.
 
-    So one that a newer campaign brings changes the looks of none before it. Older results that are imported later do
-    change looks, where they bring undeclared variants: an archive does not know when a campaign came into it, for times
-    of files do not survive a copy. Variants that are declared keep theirs whatever comes.
+    So a new undeclared variant of a newer campaign does not change the styles of others. If older results are imported
+    later, their undeclared variants do: an archive does not record when a campaign was added, since mtimes do not
+    survive a copy. Declared variants always keep their styles.
     """
     found: dict[str, dict[str, None]] = {}
     for listing in sorted(listings, key=lambda each: (each.campaign.instant, str(each.campaign))):
@@ -209,6 +206,6 @@ def first_seen(variants: Variants, listings: Iterable[CampaignListing]) -> dict[
 def undeclared_in(
     variants: Variants, undeclared: Mapping[str, Sequence[str]], listings: Iterable[CampaignListing]
 ) -> dict[str, list[str]]:
-    """The `undeclared` variants up to the last one of these campaigns, which decide the style of theirs."""
+    """The `undeclared` variants up to the last one in these campaigns, which determine its style."""
     held = first_seen(variants, listings)
     return {app: list(undeclared[app][: 1 + max(map(undeclared[app].index, names))]) for app, names in held.items()}

@@ -1,8 +1,8 @@
-"""`job` for jobs that compute: in their process the same numbers give the same figures to the last digit everywhere.
+"""`job` for jobs that compute: the same input gives the same figures to the last digit on every machine.
 
-numpy and OpenBLAS choose their code by the processor, and it differs in the last digit: sums go in another
-order, logarithms round differently. Import this before numpy. It is for jobs alone: what a sweep measures would inherit
-the variables, and be slower for it.
+numpy and OpenBLAS choose their code by the processor, with differences in the last digit: sums in another order,
+logarithms rounded differently. Import this before numpy. It is for jobs only: processes that a sweep measures would
+inherit the variables and be slower.
 """
 
 import os
@@ -12,7 +12,7 @@ from loadstone.workflow.job import Folders, job
 
 __all__ = ["VARIABLES", "Folders", "job"]
 
-# What every x86-64 processor of the last fifteen years can do. OpenBLAS splits sums among its threads.
+# For every x86-64 processor of the last fifteen years. OpenBLAS splits sums among its threads.
 VARIABLES = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Nehalem",

@@ -1,7 +1,7 @@
-"""What every entry point of a rule has around its one call: a log, errors for people instead of tracebacks, folders.
+"""What every script of a rule shares: a log, errors for people instead of tracebacks, folders.
 
-For the sake of a job's start pandas is hidden, set-up compiles all modules, and scipy is imported where an interval is
-computed.
+To make jobs start faster, pandas is hidden, set-up compiles all modules, and scipy is imported only where an interval
+is computed.
 """
 
 import signal
@@ -19,31 +19,31 @@ from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import end_with_parents, exit_on_sigterm
 
-_INTERRUPTED = 128 + signal.SIGINT  # as shells have it
+_INTERRUPTED = 128 + signal.SIGINT  # as in shells
 
 Log = Callable[[str], None]
 
 
 class Folders:
-    """Archive, tables and reports of a job, from the parameter `folders` of its rule, and what is named in them."""
+    """Archive, tables and reports of a job, from the parameter `folders` of its rule."""
 
     def __init__(self, folders: Mapping[str, str]) -> None:
         self.archive, self.tables, self.reports = (Path(folders[name]) for name in ("archive", "tables", "reports"))
 
     def campaign(self, key: Sequence[str]) -> Campaign:
-        """By app, host and timestamp as wildcards have them."""
+        """The campaign of a key as in wildcards."""
         return Campaign(self.archive, *map(decode, key))
 
     def campaigns(self, keys: Iterable[Sequence[str]]) -> list[Campaign]:
         return [self.campaign(key) for key in keys]
 
     def dump(self, fields: Mapping[str, Any]) -> Dump:
-        """By the fields of a trace dump."""
+        """The trace dump with these fields."""
         return Dump(self.archive, **fields)
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Nothing here uses pandas, but pyarrow and DuckDB import it where they find it: a third of a second per job."""
+    """Hides pandas, which no job uses, but which pyarrow and DuckDB import if they can: a third of a second per job."""
 
     def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == "pandas":
@@ -51,12 +51,11 @@ class _WithoutPandas(MetaPathFinder):
 
 
 @contextmanager
-def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
-    """A log function that writes to the rule's log file and, if `show`, to the terminal.
+def job(log_file: str) -> Iterator[Log]:
+    """A log function that writes to the rule's log file and to the terminal.
 
-    A LoadstoneError ends the program with exit code 1 and its text, Ctrl-C without one; anything else leaves its
-    traceback in the log as well. SIGTERM, or the death of the Snakemake that started it, ends it with all clean-up
-    done.
+    A LoadstoneError ends the program with exit code 1 and its text, Ctrl-C without a text; any other error is logged
+    with its traceback. SIGTERM, or the death of the Snakemake that started it, ends it after all clean-up.
     """
     exit_on_sigterm()
     end_with_parents()
@@ -67,8 +66,7 @@ def job(log_file: str, *, show: bool = True) -> Iterator[Log]:
 
         def log(text: str) -> None:
             file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
-            if show:
-                print(printable(text), file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
         try:
             yield log

@@ -1,23 +1,23 @@
-"""Markers: files that ask for work under names that do not exist yet.
+"""Markers: files that request work under names that do not exist yet.
 
-Neither mtimes nor Snakemake's own records decide about such a name, and nothing is removed before the work is done
-again. A marker is ``<folder>/<prefix><nth>``; the next one is asked for as long as there is work to do. A marker of
-tables holds the fingerprint of what they were made from; one of a run says only that the run was tried.
+Neither mtimes nor Snakemake's own records affect such a name, and nothing is removed before the work is done again. A
+marker is ``<folder>/<prefix><nth>``; while there is work to do, the next one is requested. A marker of tables holds the
+fingerprint of what they were made from; one of a run says only that the run was tried.
 
-Where they are used, and why Snakemake's own means don't do:
+They are used where Snakemake's own means are not enough:
 
 - runs: no file of the archive may be an output, which Snakemake removes before a job and after a failed one;
-- tables of a campaign or a trace dump: which files they are depends on what was converted, and an archive from a
-  backup or from git has other mtimes;
-- the inventory: that a campaign went away has to be noticed without Snakemake's records of inputs and parameters;
+- tables of a campaign or a trace dump: their files depend on what was converted, and an archive from a backup or from
+  git has other mtimes;
+- the inventory: the removal of a campaign must be noticed without Snakemake's records of inputs and parameters;
 - parts of the site that lost a file: `loadstone.report.site_layout`;
 - a cluster to put back: a command without a job would not even call ``onstart``.
 
-All else (statistics, database, pages) is left to Snakemake: mtimes, the set of inputs, parameters. Versions of tables,
-pages and assets are among the parameters.
+Everything else (statistics, database, pages) is left to Snakemake: mtimes, the set of inputs, parameters. Versions of
+tables, pages and assets are parameters.
 
-A job on another machine would look at an archive that has changed since, and ask for other names: it takes those of
-its command from a file (`Requested`).
+A job on another machine would see an archive that has changed in the meantime, and request other names: it takes those
+of its command from a file (`Requested`).
 """
 
 import json
@@ -28,16 +28,16 @@ from pathlib import Path
 from loadstone.archive.durable import replace
 from loadstone.errors import LoadstoneError
 
-VARIABLE = "LOADSTONE_COMMAND"  # by which a job is told whose it is
+VARIABLE = "LOADSTONE_COMMAND"  # environment variable with the id of a job's command
 
 
 def next_marker(folder: Path, prefix: str = "") -> str:
-    """The first name that was not used yet."""
+    """The first name that has not been used."""
     return str(folder / f"{prefix}{_last_number(folder, prefix) + 1}")
 
 
 def last_marker(folder: Path, prefix: str = "") -> str | None:
-    """The newest marker that is there, if any."""
+    """The newest marker, if there is any."""
     last = _last_number(folder, prefix)
     return str(folder / f"{prefix}{last}") if last else None
 
@@ -49,7 +49,7 @@ def up_to_date_or_next(folder: Path, fingerprint: str) -> str:
 
 
 def write_marker(marker: Path, fingerprint: str) -> None:
-    """Record what finished work was made from; older markers go."""
+    """Record the fingerprint of finished work and remove older markers."""
     replace(marker, fingerprint.encode())
     for older in marker.parent.iterdir():
         if older.name.isdigit() and int(older.name) < int(marker.name):
@@ -66,9 +66,9 @@ def _last_number(folder: Path, prefix: str) -> int:
 
 @dataclass(frozen=True)
 class Requested:
-    """The markers that a command asks for: of the tables of campaigns (app/host/timestamp) and of trace dumps.
+    """The markers that a command requests: of the tables of campaigns (app/host/timestamp) and of trace dumps.
 
-    `lost` has those of parts of the site that had lost something, ever.
+    `lost` are those of parts of the site that have ever lost a file.
     """
 
     command: str
@@ -82,14 +82,14 @@ class Requested:
 
 
 def read_requested(path: Path, command: str | None) -> Requested:
-    """What the command whose job this is asked for. Raises LoadstoneError when only a later one's file is there."""
+    """The markers that this job's command requested. Raises LoadstoneError when a later command has replaced them."""
     try:
         requested = Requested(**json.loads(path.read_bytes().decode("utf-8", "surrogateescape")))
     except FileNotFoundError:
         raise LoadstoneError(
             f"this job cannot find {path.absolute()}, which its command has written: machines of a "
-            "scheduler must see this folder, the archive, tables and reports under the same names"
+            "scheduler must see this folder, the archive, tables and reports at the same paths"
         ) from None
     if requested.command != command:
-        raise LoadstoneError("the command that asked for this job has ended, and another one has begun")
+        raise LoadstoneError("the command that requested this job has ended, and another one has begun")
     return requested

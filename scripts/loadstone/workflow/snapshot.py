@@ -1,6 +1,6 @@
 """A snapshot of archive and tables: what the archive holds, which runs are missing, which tables are up to date.
 
-In: the checked configuration and both folders. Out: campaigns, missing runs and the markers that Snakemake is asked for
+In: the checked configuration and both folders. Out: campaigns, missing runs and the markers to request from Snakemake
 (`loadstone.workflow.markers`). Nothing here writes.
 
 The tables of a campaign are ``<tables>/.done/<campaign>/<nth>``, the rows of a trace dump ``<tables>/.dumps/<dump>/
@@ -24,17 +24,17 @@ from loadstone.report.site_layout import slug
 from loadstone.tables import VERSION, layout
 from loadstone.workflow.markers import Requested, last_marker, next_marker, up_to_date_or_next
 
-MARKERS = Path("results/.collected")  # of runs, of ends of campaigns, and of clusters that were put back
+MARKERS = Path("results/.collected")  # of runs, of completed campaigns, and of clusters that were put back
 _COMPLETE = "complete."
 
-Key = tuple[str, str, str]  # encoded app, host and timestamp, as wildcards carry them
+Key = tuple[str, str, str]  # encoded app, host and timestamp, as in wildcards
 
 
 class Snapshot:
     """Taken once per command. `config` is the checked configuration.
 
-    `dump_owners` names the campaigns of trace dumps that lie above one. In a job on another machine, `requested` is
-    what the command asked for; anything added since is ignored.
+    `dump_owners` are the campaigns of trace dumps outside a campaign's folder. In a job on another machine, `requested`
+    are the markers of its command; anything added since is ignored.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Snapshot:
 
     @cached_property
     def dumps(self) -> dict[str, Dump]:
-        """Every trace dump by its name among derived files."""
+        """Every trace dump by its `key`."""
         campaigns = (listing.campaign for listing in self.listings.values())
         found = {dump.key: dump for dump in trace_dumps.find(self.archive, campaigns, self._dump_owners)}
         return {key: dump for key, dump in found.items() if not self.requested or key in self.requested.traces}
@@ -95,7 +95,7 @@ class Snapshot:
 
     @cached_property
     def missing_cells(self) -> list[Cell]:
-        """The cells that lack runs, each once."""
+        """The cells with missing runs, each once."""
         return list(dict.fromkeys(run.cell for runs in self.missing.values() for run in runs))
 
     @cached_property
@@ -114,22 +114,22 @@ class Snapshot:
     # --- markers of what changes archive or cluster ---
 
     def run_markers(self, key: Key) -> list[str]:
-        """The markers under which the collection of a campaign's missing runs is asked for."""
+        """The markers that request a campaign's missing runs."""
         return [
             next_marker(self._folder(key) / run.cell.rate / encode(run.cell.variant_dir), f"{run.run}.")
             for run in self.missing.get(key, ())
         ]
 
     def completion_marker(self, key: Key) -> str:
-        """The marker under which the end of an open campaign is asked for."""
+        """The marker that requests the completion of an open campaign."""
         return next_marker(self._folder(key), _COMPLETE)
 
     def last_completion(self, key: Key) -> str | None:
-        """The marker of the last time a campaign ended here, if any."""
+        """The marker of a campaign's last completion here, if any."""
         return last_marker(self._folder(key), _COMPLETE)
 
     def put_back_marker(self) -> str:
-        """The marker under which a cluster that was left changed is put back."""
+        """The marker that requests to put back a cluster that was left changed."""
         return next_marker(self._markers, "put_back.")
 
     def _folder(self, key: Key) -> Path:
@@ -156,7 +156,7 @@ class Snapshot:
         return up_to_date_or_next(self.tables / ".dumps" / dump.key, traces_fingerprint(self.tables, dump))
 
     def inventory_marker(self, *more: object) -> str:
-        """The same for what the database shows: campaigns and trace dumps, and whatever `more` names."""
+        """The same for what the database shows: campaigns, trace dumps and `more`."""
         if self.requested:
             return self.requested.inventory
         return up_to_date_or_next(self.tables / ".inventory", self.inventory_fingerprint(*more))
@@ -168,7 +168,7 @@ class Snapshot:
 
 
 def key_of(campaign: Campaign) -> Key:
-    """A campaign as wildcards carry it."""
+    """The key of a campaign as in wildcards."""
     return encode(campaign.app), encode(campaign.host), encode(campaign.timestamp)
 
 

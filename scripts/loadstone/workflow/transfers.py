@@ -1,7 +1,7 @@
-"""Commands that bring something elsewhere or from there: import, publish, push and pull.
+"""Commands that transfer files: import, publish, push and pull.
 
-What is wrong with a destination is said before anything is made for it (`check`); a dry run says what would be
-transferred (`show_preview`).
+Faults of a destination are reported before the first job (`check`); a dry run shows what would be transferred
+(`show_preview`).
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -22,7 +22,7 @@ _TITLES = {
 def check(targets: Set[str], config: Mapping[str, Any]) -> None:
     """Before the first job. Raises LoadstoneError when the destination can't be used."""
     if "pull" in targets and targets != {"pull"}:
-        # They were planned from what is here, and might collect again what comes.
+        # They were planned before the transfer, and might collect runs that are pulled.
         raise LoadstoneError("`pull` is a command of its own: give other targets after it")
     if "publish" in targets:
         configured_destination(config.get("publish"))
@@ -34,12 +34,12 @@ def check(targets: Set[str], config: Mapping[str, Any]) -> None:
 
 
 def preview(target: str, config: Mapping[str, Any]) -> list[str]:
-    """What a command would transfer now, for people. Reads archive, site and destination, and changes nothing.
+    """The lines of a preview: what a command would transfer now. Reads archive, site and destination only.
 
     Raises LoadstoneError.
     """
     archive, tables, reports = (Path(config[name]) for name in ("archive", "tables", "reports"))
-    # What they load takes longer than most commands.
+    # These modules take longer to load than most commands.
     if target == "import":
         from loadstone.importing import plan  # noqa: PLC0415
 
@@ -63,9 +63,9 @@ def show_preview(
 ) -> None:
     """Show the preview of a command in a dry run; end the program with exit code 1 when it would be refused.
 
-    The one place where a function of a rule shows something or ends the program: in a dry run Snakemake calls none of
-    a workflow's hooks and runs no job, while the Snakefile is read it does not know yet that the run is dry, and an
-    exception of a function of a rule is shown as a traceback.
+    The one place where a function of a rule shows something or ends the program: in a dry run Snakemake calls no hooks
+    and runs no job, while it reads the Snakefile it does not know yet that the run is dry, and it shows an exception of
+    a function of a rule as a traceback.
     """
     try:
         check(targets, config)
