@@ -1,8 +1,8 @@
-"""The rows of every chart of a page, made once: its script, the figure files and the downloads take them from here.
+"""The rows of every chart of a page: its script, the figure files and the downloads all use these.
 
 A page holds rows as columns. A column is a list with a value per row, one value that all rows share, or an object of
 such columns by what the reader chooses (a statistic, ratio or shift, CPU or memory). Variants are their places in the
-page's list. A value that is itself a list is as many rows. Latencies are in the page's unit, loads in the
+page's list. A value that is itself a list stands for as many rows. Latencies are in the page's unit, loads in the
 unit of the load, shares in percent.
 """
 
@@ -22,7 +22,7 @@ from loadstone.report.queries import Distributions, Row
 Columns = dict[str, Any]
 Means = Mapping[str, tuple[float | None, float | None]]
 
-_ENDS = {"value": "", "low": "_low", "high": "_high"}  # what ends the names of their columns
+_ENDS = {"value": "", "low": "_low", "high": "_high"}  # endings of the names of columns
 _WIDEST = 100
 _DECADES = 1.5
 
@@ -37,7 +37,7 @@ def columns(rows: Sequence[Row]) -> Columns:
 
 
 def _columns_by(name: str, rows: Iterable[Row]) -> dict[str, Columns]:
-    """Rows as columns, by what they have in the column `name`."""
+    """Rows grouped by their column `name`, each group as columns."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row[name], []).append({key: value for key, value in row.items() if key != name})
@@ -95,14 +95,14 @@ def _places(styles: Sequence[Style]) -> dict[str, int]:
 
 
 def _in_order(rows: Iterable[Row], styles: Sequence[Style], *by: str) -> list[Row]:
-    """Rows of the page's variants with these as their places, in the order of the columns `by`."""
+    """Rows of the page's variants, which become their places, sorted by the columns `by`."""
     places = _places(styles)
     known = [row | {"variant": places[row["variant"]]} for row in rows if row["variant"] in places]
     return sorted(known, key=itemgetter(*by))
 
 
 def spans_decades(values: Iterable[float | None]) -> bool:
-    """Whether a linear axis would show the highest of these alone: one variant that saturates presses all others."""
+    """Whether on a linear axis the highest of these would flatten all others, as one variant that saturates does."""
     known = [value for value in values if value]
     return bool(known) and max(known) / min(known) > 10**_DECADES
 
@@ -172,14 +172,14 @@ def _band(mean: float | None, std: float | None) -> tuple[float | None, float | 
 
 
 def _by_end(values: Mapping[str, Sequence[Any]], *ends: str) -> dict[str, dict[str, Any]]:
-    """Values of each figure -> of each end the figures."""
+    """From values by figure, in the order of `ends`, to figures by end."""
     return {end: {name: own[at] for name, own in values.items()} for at, end in enumerate(ends)}
 
 
 def interval(row: Row, name: str, unit: Unit) -> tuple[float | None, float | None]:
     """The interval of one percentile; (None, None) where there is none, or the runs are too few for it.
 
-    No reader could do anything with the interval of a few runs that differ wildly, in numbers as in a picture.
+    The interval of a few runs that differ wildly is of no use, as numbers or in a chart.
     """
     low, high = unit.of(row[f"{name}_low_ns"]), unit.of(row[f"{name}_high_ns"])
     return (None, None) if low is None or high is None or high > _WIDEST * low else (low, high)
@@ -199,7 +199,7 @@ def _failures(cells: Sequence[Row], styles: Sequence[Style]) -> Columns:
 
 
 def _errors(cells: Sequence[Row], found: Iterable[Row], styles: Sequence[Style]) -> dict[str, Columns]:
-    """The same by class of error; a cell that never saw a class has a share of zero."""
+    """The same by class of error; a cell without errors of a class has a share of zero."""
     seen = {(row["error_class"], row["rate"], row["variant"]): (row["share"], row["share_std"]) for row in found}
     counted = [cell for cell in cells if cell["n_requests"]]
 
@@ -261,7 +261,7 @@ def _run_names(found: Sequence[Row]) -> Callable[[Row], str]:
 
 
 def _time_bins(found: Distributions, styles: Sequence[Style], unit: Unit) -> Columns:
-    """Latency by time within runs and by load: each row here is a load and variant, its lists have its bins."""
+    """Latency by time within runs and by load: a row per load and variant, with lists over its bins."""
     groups: dict[tuple[float, str], list[Row]] = {}
     for row in found.bins:
         groups.setdefault((row["rate"], row["variant"]), []).append(row)
@@ -282,7 +282,7 @@ def _time_bins(found: Distributions, styles: Sequence[Style], unit: Unit) -> Col
 
 
 def _at_least(bins: Sequence[Row], name: str) -> list[bool] | bool:
-    """Whether a bin's value is the least that it may be, for requests timed out."""
+    """Whether a bin's value is a lower bound, because requests timed out."""
     values = [bool(row["n_timeouts"] if name == "mean" else row[f"{name}_censored"]) for row in bins]
     return values if any(values) else False
 
@@ -290,7 +290,7 @@ def _at_least(bins: Sequence[Row], name: str) -> list[bool] | bool:
 def _percentile_curves(found: Distributions, styles: Sequence[Style], unit: Unit) -> dict[str, dict[str, Any]]:
     """By load: latency by percentile of all requests of a variant (``rows``), and of each run (``runs``).
 
-    Each row here is a whole curve; ``place`` is that of its first share among all.
+    A row per curve; ``place`` is the position of its first share among all shares.
     """
     name, places = _run_names(found.runs), _places(styles)
 
@@ -393,7 +393,7 @@ def _latency_effect(row: Row, unit: Unit, *, beyond: bool) -> Row:
         **ends,
         "margin_low": {"ratio": rounded(1 / (1 + margin), 5), "shift": rounded(before / (1 + margin) - before, 5)},
         "margin_high": {"ratio": rounded(1 + margin, 5), "shift": rounded(before * margin, 5)},
-        # Latency beyond a knee grows as long as the attack lasts, and would press all others flat.
+        # Latency beyond a knee grows as long as the attack lasts, and would flatten all others.
         "scaled": ends["value"] | ({"shift": None} if beyond else {}),
     }
 
@@ -444,7 +444,7 @@ def reported(rows: Iterable[Row], styles: Sequence[Style], *then: str) -> Column
 
 
 def fit(line: Sequence[Row], points: Iterable[Row], styles: Sequence[Style]) -> dict[str, Columns]:
-    """A line over runs with the band of its mean, and the runs; the line stays whichever variants are hidden."""
+    """A line over runs with the band of its mean, and the runs; the line stays when variants are hidden."""
     return {"line": columns(line), "runs": columns(_in_order(points, styles, "variant"))}
 
 

@@ -40,7 +40,7 @@ class Conclusions:
 
     @property
     def loads(self) -> list[float]:
-        """Those with anything to conclude."""
+        """Loads with an effect or an overhead of a layer."""
         return sorted({row["rate"] for row in (*self.effects, *self.layers)})
 
 
@@ -146,7 +146,7 @@ def choices(found: Conclusions) -> dict[str, Any]:
 
 
 def layers_in_order(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
-    """Layers in the order of the lattice at each load; a variant is below those that are built upon it."""
+    """Layers by load, a variant before those that are built upon it."""
     rows = [row for row in found.layers if row["variant"] in labels]
     below: dict[str, set[str]] = {}
     for row in rows:
@@ -161,28 +161,28 @@ def layers_in_order(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
 
 # --- caveats -------------------------------------------------------------------------------------------------
 
-# Of the course of runs, and of failures: caveats of latencies, not of how many requests failed.
+# Caveats of latencies, not of how many requests failed.
 _OF_LATENCIES = ("warmup_inside", "unsettled", "failures")
 
 
 def with_caveats(effects: Iterable[Row], claims: Iterable[Row]) -> list[Row]:
     """The same rows of `effects`, each with the kinds of claims that concern one of its two cells (`caveats`)."""
-    heavy = [row for row in claims if _is_heavy(row)]
-    cells = [{_cell(cell, "variant") for cell in row["cells"]} for row in heavy]
+    relevant = [row for row in claims if _weakens_verdicts(row)]
+    cells = [{_cell(cell, "variant") for cell in row["cells"]} for row in relevant]
     found = []
     for effect in effects:
         own = {_cell(effect, side) for side in ("variant", "baseline")}
-        concerning = (row for row, concerned in zip(heavy, cells, strict=True) if own & concerned)
+        concerning = (row for row, concerned in zip(relevant, cells, strict=True) if own & concerned)
         found.append(effect | {"caveats": _caveats(effect, concerning)})
     return found
 
 
-def _is_heavy(claim: Row) -> bool:
+def _weakens_verdicts(claim: Row) -> bool:
     return (claim["weight"] == SERIOUS or claim["claim"] in CONFOUNDING) and claim["claim"] not in ACCOUNTED_FOR
 
 
 def _cell(row: Row, side: str) -> tuple[Any, ...]:
-    """A cell, and how it was measured: of tools side by side, each has its own."""
+    """A cell, and how it was measured: with several tools, each has its own cell."""
     tool = row["generator"].partition(", ")[0]  # of several that measure alike
     return row["rate"], row[side], row["load_model"], *load_generators.meaning(tool)
 
@@ -284,7 +284,7 @@ def _layer_warning(group: Sequence[tuple[str, Row]], labels: Mapping[str, str]) 
     }
 
 
-_NAMED = 2  # steps one by one
+_NAMED = 2  # steps named one by one
 
 
 def _interaction(
@@ -301,7 +301,7 @@ def _interaction(
 
 
 def _knee(row: Row) -> Row:
-    """A row of the table of knees, as text; an end of the interval that no measured load reaches is left open."""
+    """A row of the table of knees, as text; an interval is open at an end that no measured load bounds."""
     low, high = row["low"], row["high"]
     if low is None or high is None:
         interval = f"above {rate_text(low)}" if low is not None else "–" if high is None else f"below {rate_text(high)}"
@@ -311,7 +311,7 @@ def _knee(row: Row) -> Row:
 
 
 def _share(row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str]) -> Row:
-    problem = row["baseline_problem"]  # it has a value of its own
+    problem = row["baseline_problem"]  # the row itself has a value
     return row | {
         "value_text": latency(row["value_ns"]),
         "value_interval": _range(row["low_ns"], row["high_ns"], latency),

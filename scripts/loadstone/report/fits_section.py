@@ -19,11 +19,11 @@ def context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: st
     """
     return [
         {
-            "title": _first(f"{_what(each)} by {_across(each, load_unit)}"),
+            "title": _capitalized(f"{_what(each)} by {_across(each, load_unit)}"),
             "says": _sentence(each, load_unit) if each.line else "",
             "problem": each.problem,
-            "rests": _rests(each, load_unit),
-            "axes": (_first(_across(each, load_unit)), f"{_first(_what(each))} ({each.fit.unit})"),
+            "rests": _evidence(each, load_unit),
+            "axes": (_capitalized(_across(each, load_unit)), f"{_capitalized(_what(each))} ({each.fit.unit})"),
             "line": list(_band(each)),
             "runs": [
                 {
@@ -57,8 +57,8 @@ def _what(each: Fitted) -> str:
     return f"{what} of {part}" if part else what
 
 
-def _first(text: str) -> str:
-    """The text with its first letter in upper case."""
+def _capitalized(text: str) -> str:
+    """With its first letter in upper case, the others as they are."""
     return text[:1].upper() + text[1:]
 
 
@@ -77,8 +77,8 @@ def _one(each: Fitted, load_unit: str) -> str:
 def _sentence(each: Fitted, load_unit: str) -> str:
     line, unit, one = each.line, each.fit.unit, _one(each, load_unit)
     assert line is not None
-    sure, span = share(line.confidence), _span(line.slope_low, line.slope_high)
-    slope = f"{_number(line.slope)} {unit} per {one}, {sure} interval {span}"
+    interval = f"{share(line.confidence)} interval {_span(line.slope_low, line.slope_high)}"
+    slope = f"{_number(line.slope)} {unit} per {one}, {interval}"
     base = f"{_number(line.intercept)} {unit} intercept ({_span(line.intercept_low, line.intercept_high)})"
     zero = " The interval contains zero, so the slope is not significant."
     return f"{slope}; {base}.{zero if line.slope_low <= 0 <= line.slope_high else ''}"
@@ -92,7 +92,7 @@ def _span(low: float, high: float) -> str:
     return f"{_number(low)} to {_number(high)}"
 
 
-def _rests(each: Fitted, load_unit: str) -> str:
+def _evidence(each: Fitted, load_unit: str) -> str:
     xs = sorted({point.x for point in each.points})
     if not xs:
         return ""

@@ -14,10 +14,10 @@ from loadstone.text import rate_text
 # --- incidents of pods ------------------------------------------------------------------------------------------------
 
 
-_EACH = 12  # incidents of a run
-_LONGEST = 300  # characters of a text from the cluster
+_EACH = 12  # incidents shown of a run
+_LONGEST = 300  # characters shown of a text from the cluster
 
-# Kinds of incidents in words; the plain plural follows a number. Kinds of later versions keep their own name.
+# Kinds of incidents in words. Kinds of later versions keep their own name.
 WORDS = DOUBTFUL | {"warning": "warnings", "added": "pods created"}
 # Not incidents: it is unknown what happened, or the rest was not recorded.
 _UNKNOWN, _MORE = "unknown", "more"
@@ -36,7 +36,7 @@ def context(
     kinds = questions.rows("page_incident_kinds", doubtful=doubtful, shown=SHOWN)
     first = rows[0] if rows else {"n_runs": 0, "n_doubtful": 0, "n_doubtful_valid": 0}
     in_cluster = [record for record in recorded if record.in_cluster]
-    aside = {kind["kind"]: kind["n_runs"] for kind in kinds}
+    n_runs_of = {kind["kind"]: kind["n_runs"] for kind in kinds}
     return {
         "incidents_notice": _notice(first["n_doubtful"], first["n_doubtful_valid"], n_runs),
         "incident_runs": [_run(row, labels) for row in sorted(in_order(rows, labels), key=lambda row: row["worst"])],
@@ -48,8 +48,8 @@ def context(
         "n_incident_runs": first["n_runs"],
         "n_cluster_runs": len(in_cluster),
         "n_unwatched": sum(not record.watched for record in in_cluster),
-        "n_incidents_unknown": aside.get(_UNKNOWN, 0),
-        "n_incidents_more": aside.get(_MORE, 0),
+        "n_incidents_unknown": n_runs_of.get(_UNKNOWN, 0),
+        "n_incidents_more": n_runs_of.get(_MORE, 0),
     }
 
 
@@ -76,7 +76,7 @@ def _words(kind: str) -> str:
 
 
 def _described(incident: Row) -> tuple[str, str]:
-    """What it was about, and what happened."""
+    """The object of an incident, and what happened to it."""
     about = incident["object"] or ""
     if incident["container"]:
         about += f", container {incident['container']}"
@@ -88,7 +88,7 @@ def _described(incident: Row) -> tuple[str, str]:
 
 
 def _meaning(row: Row) -> str:
-    """Whether the run is valid, and why not."""
+    """Whether the run is valid, or why it is not."""
     if row["excluded"] is None:
         return "has no result"
     if row["excluded"]:
@@ -103,7 +103,7 @@ def _cut(text: str) -> str:
 
 
 def _notice(doubtful: int, counting: int, n_runs: int) -> str:
-    """When figures of `doubtful` runs are in doubt, `counting` of them valid; else nothing."""
+    """Notice about `doubtful` runs whose figures are in doubt, of which `counting` are valid; empty without any."""
     if not doubtful:
         return ""
     valid = f"{counting:,} of these runs are valid" if counting else "none of these runs is valid"

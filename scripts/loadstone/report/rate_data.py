@@ -23,7 +23,7 @@ REQUESTS_PER_BIN = 20
 POINTS = 2000
 SEQUENCE_BINS = 150
 HISTOGRAM_BINS = 40
-# Hundredths, then finer where a tail is looked at.
+# Hundredths, then finer steps in the tail.
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 
 _FIGURES = ("mean", "min", *PERCENTILES, "max")
@@ -49,9 +49,9 @@ def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit, styles: Seq
     """
     modules = (__file__, *(module.__file__ for module in _MADE_BY))
     code = [Path(str(module)).read_text("utf-8") for module in modules]
-    stated = [(file.name, sha256_of(file)) for file in sorted(files)]
+    digests = [(file.name, sha256_of(file)) for file in sorted(files)]
     findings = sorted(repr(sorted(row.items())) for row in runs)
-    made_of = (code, [sql.load(name) for name in _QUERIES], stated, findings, unit, [style.name for style in styles])
+    made_of = (code, [sql.load(name) for name in _QUERIES], digests, findings, unit, [style.name for style in styles])
     return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 

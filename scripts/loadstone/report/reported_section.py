@@ -1,7 +1,6 @@
-"""Section on single runs as reported by the tool, with what each figure rests on.
+"""Section on single runs as reported by the tool, with the source of each figure.
 
-Never averaged over runs, and never in one row with figures computed from requests: of a run of a foreign tool that left
-single requests too, these have rows of their own.
+These figures are never averaged over runs. Figures computed from the requests of the same run have rows of their own.
 """
 
 import math
@@ -17,8 +16,8 @@ from loadstone.report.numbers import COARSE_NS, Unit, counted, duration, in_step
 from loadstone.report.queries import Questions, Row, run_key
 from loadstone.text import rate_text
 
-_BOUNDS = 400  # of a histogram that a chart shows
-_SHOWN = 300  # lines of the table; beyond that their number is given
+_BOUNDS = 400  # points shown of a histogram
+_SHOWN = 300  # lines of the table; of more, the number is given
 
 FIGURES = {
     "min_ns": "Min",
@@ -32,7 +31,7 @@ FIGURES = {
     "max_ns": "Max",
 }
 _PERCENTILES = {"p50_ns": 0.5, "p75_ns": 0.75, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
-# What the chart across load offers: its names are those of the page's other charts.
+# Figures of the chart across load, by the names that the page's other charts use.
 CHARTED = {"summaries": "mean_ns"} | {name: f"{name}_ns" for name in LATENCIES}
 
 _STAMPS = {
@@ -47,7 +46,7 @@ _STAMPS = {
 class Reported:
     """`rows` are those of ``page_reported.sql`` to show, `raw` those of ``page_reported_raw.sql`` by run.
 
-    `n_runs` counts all runs that the page is about, by load and variant, those too that are not shown here.
+    `n_runs` counts all runs of the page by load and variant, whether shown here or not.
     """
 
     rows: list[Row]
@@ -59,7 +58,7 @@ class Reported:
 def gather(
     questions: Questions, takes: Callable[[Row], bool] = lambda _: True, named: Callable[[Row], Row] = lambda row: row
 ) -> Reported:
-    """Ask for everything; `takes` says of a run whether the page is about it, `named` gives it the variant's name."""
+    """Query everything; `takes` says whether a run is of the page, `named` gives a row the name of its series."""
     runs = [named(row) for row in questions.rows("page_reported") if takes(row)]
     rows = [row for row in runs if row["shown"]]
     raw: dict[tuple[Any, ...], list[Row]] = {}
@@ -74,7 +73,7 @@ def gather(
 
 
 def context(reported: Reported, labels: Mapping[str, str], unit: Unit, *, campaigns: bool = False) -> dict[str, Any]:
-    """The variables of ``reported.html``; `campaigns`: rows are of several, and say of which."""
+    """The variables of ``reported.html``; `campaigns`: rows are of several campaigns, which they name."""
     order = list(labels)
     rows = sorted(
         (row for row in reported.rows if row["variant"] in labels),
@@ -147,7 +146,7 @@ def _source_text(row: Row) -> str:
 
 
 def exact(latency_ns: float | None, unit: Unit, resolution_ns: float | None) -> str:
-    """A latency without rounding to fewer digits than the tool has, nor to more: whole multiples of its resolution."""
+    """A latency with exactly the digits that the tool has: whole multiples of its resolution."""
     if latency_ns is None or math.isnan(latency_ns):
         return "–"
     text = in_steps(latency_ns, unit, max(resolution_ns or 1, 1))

@@ -1,4 +1,4 @@
-"""What it takes to make a page again and to cite it: versions, seeds, checksums, code behind tables, and an RO-Crate.
+"""What is needed to reproduce and to cite a page: versions, seeds, checksums, code behind tables, and an RO-Crate.
 
 RO-Crate 1.2 (https://w3id.org/ro/crate/1.2): ``<page>-ro-crate-metadata.json`` describes a page,
 ``ro-crate-metadata.json`` the site. License, authors and identifiers come from the configuration, or are missing.
@@ -25,7 +25,7 @@ from loadstone.report.site_layout import CRATE, content_type
 # --- checksums and versions -------------------------------------------------------------------------------------------
 
 CHECKSUMS_SUFFIX = ".sha256"
-# First line of a list of checksums; sha256sum takes it for a comment.
+# First line of a list of checksums; for sha256sum, it is a comment.
 MADE_HERE = "# Made by Loadstone: SHA-256 of the results behind a page, to be checked in the archive's folder"
 _LIBRARIES = ("duckdb", "pyarrow", "numpy", "scipy", "altair")
 
@@ -48,12 +48,12 @@ class Evidence:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of that content: one number for all inputs."""
+        """SHA-256 of that content: one checksum of all inputs."""
         return hashlib.sha256(self.checksums.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def inputs(questions: Questions, takes: Callable[[Row], bool]) -> list[tuple[str, str]]:
-    """The raw results behind a page; `takes` selects the page's runs. Table ``facts`` is queried too."""
+    """The raw results behind a page; `takes` selects the page's runs. Needs a view of table ``facts``."""
     rows = filter(takes, questions.rows("page_inputs"))
     return list(dict.fromkeys((row["results_sha256"], row["source"]) for row in rows))
 

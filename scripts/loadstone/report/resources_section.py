@@ -1,4 +1,4 @@
-"""What the target and the load generator used: CPU and memory of a campaign, across load and over time."""
+"""Section on resource usage: CPU and memory of the target and the load generator, across load and over time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from loadstone.report.numbers import counted, rounded, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.text import rate_text
 
-# From this share on, a load generator used nearly all its CPUs, and latencies may include waiting for it.
+# A load generator that used this share of its CPUs or more: latencies may include waiting for it.
 NEARLY = 0.9
 TIME_BINS = 60
 
@@ -115,8 +115,8 @@ def _label(part: tuple[str, str], parts: Any) -> str:
     if part in _NAMES:
         return _NAMES[part]
     scope, name = part
-    twins = [other for other in parts if other[1] == name]
-    return f"{name} ({scope})" if len(twins) > 1 or not name else name
+    same_name = [other for other in parts if other[1] == name]
+    return f"{name} ({scope})" if len(same_name) > 1 or not name else name
 
 
 def _warnings(rows: Sequence[Row], labels: Mapping[str, str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Section on single runs: the shape of each run's latency over time, and how punctually its requests were sent."""
+"""Section on single runs: the shape of each run's latency over time, and how late its requests were sent."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,17 +27,17 @@ class RunFindings:
     sending: Sequence[Row]
 
     def at(self, rate: float) -> list[Row]:
-        """Those of the runs at one rate."""
+        """The rows of runs at one rate."""
         return [row for row in (*self.shapes, *self.sending) if row["rate"] == rate]
 
 
 def gather(questions: Questions) -> RunFindings:
-    """What the tables hold of the campaigns that `questions` are about."""
+    """Query the findings on the campaigns of `questions`."""
     return RunFindings(questions.rows("page_run_shapes"), questions.rows("page_sending"))
 
 
 def of_rate(findings: RunFindings, rate: float, unit: Unit) -> dict[_Run, dict[str, Any]]:
-    """What the run inspector says of each run at a rate, latencies in `unit`: `shape` and `sending`."""
+    """What the run inspector shows of each run at a rate: ``shape`` and ``sending``, latencies in `unit`."""
     found: dict[_Run, dict[str, Any]] = {}
     for row in findings.shapes:
         if row["rate"] == rate:
@@ -131,26 +131,26 @@ def _key(row: Row) -> _Run:
 
 
 def shape_text(row: Row, unit: Unit) -> str:
-    """``drifting up: 31 % over the run, p < 0.001``; of several shapes all, the main one first."""
+    """``drifting up: 31 % over the run, p < 0.001``; a run with several shapes has all of them, the main one first."""
     names = dict.fromkeys((row["shape"], *(row["shapes"] or ())))
     return "; also ".join(_shape_text(name, row, unit) for name in names)
 
 
 def late_text(row: Row, unit: Unit) -> str:
-    """That a run was sent late: its send lag and the limit."""
+    """The send lag of a run that was sent late, and the limit."""
     lag, limit = (f"{significant(unit.of(row[name]))} {unit.symbol}" for name in ("judged_lag_ns", "lag_limit_ns"))
     return f"sent late: {PERCENTILE_NAMES[row['judged_by']].removeprefix('the ')} of the send lag {lag}, limit {limit}"
 
 
 def busy_text(record: RunRecord) -> Iterator[str]:
-    """That the machine had more to do than processors for it, where that was recorded: it may be the reason."""
+    """That the load average was above the number of CPUs, if recorded: it may be the reason."""
     if record.cpus and record.load_1min is not None and record.load_1min > record.cpus:
         cpus = counted(int(record.cpus), "CPU")
         yield f"the machine was busy: a load average of {record.load_1min:.1f} with {cpus}, right after the run"
 
 
 def p_text(p: float | None) -> str:
-    """``p < 0.001``, ``p = 0.012``; nothing where there is none."""
+    """``p < 0.001``, ``p = 0.012``; nothing without a p value."""
     if p is None:
         return ""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
@@ -171,7 +171,7 @@ def _warming_up(row: Row, _: Unit) -> str:
 
 def _drifting(row: Row, _: Unit) -> str:
     change = f"{_percent(abs(row['change_share']))} over the run"
-    # The probability is that of a straight line: it is nothing about a curve.
+    # The p value is that of a straight line; it says nothing about a curve.
     if isclose(row["change_share"], row["trend_share"], rel_tol=1e-6):
         return joined((change, p_text(row["trend_p"])))
     return f"{change}, most of it at the start"

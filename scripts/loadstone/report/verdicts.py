@@ -1,6 +1,6 @@
 """What may be concluded, in sentences: rows of `effects`, `interactions` and `knees` of one scope -> plain texts.
 
-Whoever puts them on a page escapes them. A variant has one sentence; what it rests on is in the table of all verdicts.
+Pages have to escape them. A variant has one sentence; the table of all verdicts has the details.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,13 +17,14 @@ from loadstone.text import at, listed, load_unit, rate_text
 
 _MIXED = "slower and faster"  # in different figures of one load
 STATISTICS = {name: label(name).lower() for name in percentiles.STATISTICS}
-_LEADING = ("p50", *(name for name in LATENCIES if name != "p50"))  # which figure stands for all, if it can
+# A sentence is about the first of these that has a figure.
+_LEADING = ("p50", *(name for name in LATENCIES if name != "p50"))
 DIAMOND = ("bottom", "left", "right", "top")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A kind of caveat of a verdict, with the loads that it concerns, if these are not all."""
+    """A kind of caveat of a verdict, with the loads that it concerns, unless it concerns all."""
 
     claim: str
     text: str
@@ -44,9 +45,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Group:
-    """Rows that one sentence is about: of one variant, among all its `rates`.
+    """The rows behind one sentence: those of one variant, of all its `rates`.
 
-    `measured` says how, where a scope holds several ways of measuring. `labels` are by canonical names.
+    `measured` says how they were measured, if a scope has several ways of measuring. `labels` are by canonical names.
     """
 
     rows: Sequence[Row]
@@ -75,7 +76,7 @@ def verdicts(rows: Iterable[Row], labels: Mapping[str, str]) -> list[Verdict]:
 
 
 def correction(rows: Sequence[Row]) -> str:
-    """What all verdicts of a scope have in common; nothing where none was tested."""
+    """How many figures of a scope were tested, and how; nothing where none was."""
     tested = max((row["n_compared"] or 0 for row in rows), default=0)
     if not tested:
         return ""
@@ -138,7 +139,7 @@ def _verdict_of_load(kinds: set[str | None]) -> str:
 
 
 def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
-    """By how much, in the first figure with this verdict at all these loads; else in which figures it has it."""
+    """By how much, in the first figure with this verdict at all these loads; else the figures that have it."""
     if kind not in (SLOWER, FASTER, EQUIVALENT):
         return ""
     own = [row for row in group.rows if row["verdict"] == kind and row["rate"] in rates]
@@ -169,7 +170,7 @@ def _failures(kind: str, group: _Group) -> str | None:
 def _short_reason(group: _Group) -> str:
     """The reason that most figures share, and the runs that would be needed."""
     rows = [row for row in group.rows if row["verdict"] == INCONCLUSIVE and row["statistic"] != ERRORS]
-    # Where more runs would help goes before what one side has no figure of.
+    # Rows where more runs would help come before rows without a figure on one side.
     rows = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None] or rows
     if not rows:
         return ""
@@ -186,13 +187,13 @@ def _short_reason(group: _Group) -> str:
 
 
 def _codes(row: Row) -> tuple[Any, ...]:
-    """Equal for reasons that differ in their numbers alone; that one variant has one run is not that both have."""
+    """Equal for reasons that differ only in their numbers; one run of one variant differs from one run of each."""
     found = reasons.of_row(row)
     return tuple((each.code, each.variant if each.code == reasons.ONE_RUN else None) for each in found)
 
 
 def _reason(rows: Sequence[Row], name: reasons.Naming) -> str:
-    """That of rows of equal codes."""
+    """The common reason of rows with equal codes."""
     found = reasons.of_row(rows[0])
     if found and found[0].code == reasons.ONE_RUN:
         each, rest = found[0], reasons.text(found[1:], name)
@@ -239,7 +240,7 @@ def interactions(
 ) -> list[Verdict]:
     """Whether overheads are additive, a verdict per diamond of variants, from rows of `interactions`.
 
-    Latencies are whole steps of a coarse `resolution_ns`.
+    With a coarse `resolution_ns`, latencies are whole steps of it.
     """
 
     def latencies(values_ns: Iterable[float]) -> str:
@@ -250,13 +251,13 @@ def interactions(
     for diamond in dict.fromkeys(tuple(row[name] for name in DIAMOND) for row in known):
         own = [row for row in known if tuple(row[name] for name in DIAMOND) == diamond]
         group = _Group(own, sorted({row["rate"] for row in own}), "", labels)
-        sure = [row for row in own if row["reasons"]]
+        certain = [row for row in own if row["reasons"]]
         bottom, left, right, top = map(group.name, diamond)
         head = f"{top} over {bottom}: the overheads of {left} and {right}"
-        if not sure:
+        if not certain:
             kind, text = "note", f"{head} may be additive; no figure contradicts it."
         else:
-            by = " ".join(_interaction(group, _leading(sure), latencies))
+            by = " ".join(_interaction(group, _leading(certain), latencies))
             kind, text = "warning", f"{head} are not additive. {by}"
         found.append(Verdict(kind, text))
     return found
@@ -310,13 +311,13 @@ def _knee(row: Row, variant: str) -> str | None:
 
 
 def _range(values: Iterable[float], text: Callable[[float], str]) -> str:
-    """From the least to the greatest; one text where both read alike."""
+    """From the least to the greatest; one text if both have the same."""
     known = sorted(values)
     return " to ".join(dict.fromkeys((text(known[0]), text(known[-1]))))
 
 
 def _leading(rows: Sequence[Row]) -> list[Row]:
-    """Those of the figure that stands for all."""
+    """The rows of the first statistic that any of them has."""
     first = min((row["statistic"] for row in rows), key=_LEADING.index)
     return [row for row in rows if row["statistic"] == first]
 

@@ -411,7 +411,7 @@ window.loadstone.figures = function figures(page, reader) {
       spec: () => (isShare() ? "history-share" : "history"), empty: "No campaign on this host has this figure at this load.",
       columns: () => [
         ["when", "Campaign"], ["text", levelHeading(), undefined, ["value", levelHeading()]], ["interval", "Interval"],
-        ["runs", "Runs", count], ["level", "Level", count], ["label", "Measured by"], ["differs", "Otherwise than before"], ["note", "Note"],
+        ["runs", "Runs", count], ["level", "Level", count], ["label", "Measured by"], ["differs", "Differs from before"], ["note", "Note"],
       ],
       extra: () => [...endsIn(levelUnit()), ["at_least", "At least so much"]],
     },

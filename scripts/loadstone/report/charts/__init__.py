@@ -70,7 +70,7 @@ def fit_specification(styles: Sequence[Style], across: str, up: str) -> dict[str
 
 
 def trace_specifications() -> dict[str, Any]:
-    """Those of a page of traces."""
+    """Those of the page of a trace dump."""
     return _specifications({"shares": run.share_of_response()})
 
 

@@ -21,7 +21,7 @@ _TICKS = 10
 FAR = 3  # times the highest value, and a third of the lowest: an interval that reaches further is cut
 SHAPES = ("circle", "square", "triangle-up", "diamond")  # as parts.swatch has them
 _DASHES = ([1, 0], [6, 3], [2, 3], [9, 3, 2, 3])
-_LETTERS = 32  # of a title that take no more than the height of a small chart
+_LETTERS = 32  # of a title that fit along the height of a small chart
 
 # How tooltips show numbers, by field; all other fields are texts.
 _FORMATS = {
@@ -75,7 +75,7 @@ class Load:
 
     @property
     def title(self) -> str:
-        """What an axis over it is called."""
+        """The title of an axis of loads."""
         return f"Load ({self.unit})"
 
 
@@ -125,12 +125,12 @@ def log_axis(channel: str) -> dict[str, Any]:
 
 
 def parameters(found: Sequence[dict[str, Any]]) -> list[alt.VariableParameter]:
-    """The same as Altair wants them."""
+    """Parameters as objects of Altair."""
     return [alt.VariableParameter(**each) for each in found]
 
 
 def within(low: str, high: str) -> list[dict[str, Any]]:
-    """Parameters ``lowest`` and ``highest``: what reaches beyond them is cut, or omitted from the picture."""
+    """Parameters ``lowest`` and ``highest``: what reaches beyond them is cut or not drawn."""
     return [{"name": "lowest", "expr": low}, {"name": "highest", "expr": high}]
 
 
@@ -181,7 +181,7 @@ def _patterns(styles: Sequence[Style], name: str, channel: Any, kinds: Sequence[
 
 
 def direct_labels(styles: Sequence[Style]) -> list[alt.Chart]:
-    """A dot and the variant's name at the right edge; where they would overlap, the script has moved them apart."""
+    """A dot and the variant's name at the right edge; the page's script moves names apart that would overlap."""
     place = alt.Chart(LABELS).encode(y=alt.Y("y:Q", scale=None, title=None))
     dots = place.mark_point(filled=True, size=46, opacity=1, xOffset=10, clip=False).encode(
         x=alt.value("width"), color=colour(styles), **shapes(styles)

@@ -26,8 +26,8 @@ _BEYOND = "100 / (100 - datum.share)"  # of how many requests one took longer
 _NINES = [2, 10, 100, 1000, 10_000, 100_000, 1_000_000]
 
 
-# What the colours' legend names: round values, as many as can stand apart, or else the ends of its gradient. A gradient
-# shows at its ends what lies beyond them, so the lists begin and end within.
+# The values in the legend of colours: round ones, as many as fit, or else the ends of its gradient. A gradient draws
+# values beyond its ends at its ends, so that the lists hold only values within.
 _LOW, _HIGH = "domain('color')[0]", "domain('color')[1]"
 _FINE = [f"{digit}e{power} * decade" for power in range(12) for digit in (1, 2, 5)]
 _LEGEND_PARAMETERS = [
@@ -48,7 +48,7 @@ _LEGEND = f"length(fine) < 2 ? [{_LOW}, {_HIGH}] : length(fine) <= 5 || length(c
 def latency_by_time_and_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.FacetChart:
     """A panel per variant: the time within runs across, loads upwards, latency as a colour, the same in all panels.
 
-    Rows: variant, label, load, from, to (s), value (null: not estimable, drawn as a dot on grey), text, requests, runs.
+    Rows: variant, label, load, from, to (s), value (null if not estimable: a dot on grey), text, requests, runs.
     The script gives the panels their size.
     """
     least, most = (f"extent(pluck(data('rows'), 'value'))[{end}]" for end in (0, 1))
@@ -100,10 +100,10 @@ def latency_by_time_and_load(styles: Sequence[Style], unit: Unit, load: Load) ->
             data=ROWS,
             columns=3,
         )
-        .resolve_axis(x="independent")  # a last row may have fewer panels
+        .resolve_axis(x="independent")  # the last row may have fewer panels
         .properties(usermeta={"axes": {"x": "fixed", "y": "fixed"}}, params=parameters(_LEGEND_PARAMETERS))
     )
-    # A bin reaches a little under the next one, or light would show between them.
+    # A bin reaches a little under the next one: otherwise there would be a gap between them.
     end = "extent(pluck(data('rows'), 'to'))[1]"
     return panels.transform_calculate(
         middle="(datum.from + datum.to) / 2", edge=f"min(1.05 * datum.to - 0.05 * datum.from, {end})"
@@ -120,10 +120,10 @@ def _time(field: str) -> alt.X:
 
 
 def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
-    """Latency by percentile at one load: a line per variant over the requests of all runs, each run faint behind.
+    """Latency by percentile at one load: a line per variant over all its requests, and behind it a faint line per run.
 
-    The axis has nines at equal distances. Rows: variant, label, share (%), value, text, requests, runs; in `RUNS` the
-    same of single runs: variant, series, share, value, run.
+    On the axis, each further nine has the same width. Rows: variant, label, share (%), value, text, requests, runs; in
+    `RUNS` the same of single runs: variant, series, share, value, run.
     """
     nines = _nines("Requests that took at most so long", _NINES, "format({}, '.6~r') + ' %'", grid=True)
     latency = latency_y(unit)
@@ -150,7 +150,7 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
 
 
 def percentile_curves(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
-    """Latency by percentile, a line per run. The axis of percentiles has nines at equal distances.
+    """Latency by percentile, a line per run. On the axis of percentiles, each further nine has the same width.
 
     Rows: variant, label, series (one run), beyond (1 / the share of requests that took longer), share (%), value.
     """

@@ -20,7 +20,7 @@ from loadstone.report.charts.base import (
 )
 from loadstone.report.numbers import Unit
 
-# Behind what makes a row's name its own, the name as it is read, in one line or two.
+# The key of a row ends with its name as it is shown, in one line or two.
 _NAME = "split(slice(datum.value, indexof(datum.value, ':') + 1), '\\n')"
 _SHAPES = {
     "slower": "triangle-right",
@@ -31,7 +31,7 @@ _SHAPES = {
     "inconclusive": "circle",
 }
 
-# Where labels would overlap, the baseline's stays.
+# Of labels that would overlap, the baseline's stays.
 _BASELINE_NAMED = "datum.value !== 1 && abs(scale('x', datum.value) - scale('x', 1)) < 24 ? '' : datum.label"
 
 _SCALED = "extent(pluck(data('rows'), isValid(extent(pluck(data('rows'), 'scaled'))[0]) ? 'scaled' : 'value'))"
@@ -40,11 +40,10 @@ _AROUND_ZERO = within(f"-{FAR} * {_FARTHEST}", f"{FAR} * {_FARTHEST}")
 
 
 def ratio_to_baseline(styles: Sequence[Style], load: Load) -> alt.LayerChart:
-    """A forest plot of ratios to the baseline, with the margin as a band; hollow where it is inconclusive.
+    """A forest plot of ratios to the baseline, with the margin as a band; points are hollow if inconclusive.
 
-    Rows, in order of load: variant, label, load, baseline, value, low, high, scaled (the value, null where it is no
-    part of what the axis has to show), interval, margin_low, margin_high, verdict, shown (the verdict as people read
-    it), why, needs, p.
+    Rows, in order of load: variant, label, load, baseline, value, low, high, scaled (the value, null where the
+    axis need not show it), interval, margin_low, margin_high, verdict, shown (the verdict as text), why, needs, p.
     """
     ticks = log_axis("x")
     x = alt.X(
@@ -64,7 +63,7 @@ def shift_to_baseline(styles: Sequence[Style], load: Load, unit: Unit) -> alt.La
 
 
 def errors_to_baseline(styles: Sequence[Style], load: Load) -> alt.LayerChart:
-    """The same of shares of failed requests, in percentage points. There is no margin of these."""
+    """The same of shares of failed requests, in percentage points. These have no margin."""
     x = _added("Failed requests added (% points)")
     return _to_baseline(styles, load, x, 0.0, params=within("-MAX_VALUE", "MAX_VALUE"), banded=False)
 
@@ -93,7 +92,7 @@ def _to_baseline(
     styles: Sequence[Style],
     load: Load,
     x: alt.X,
-    nothing: float,
+    no_difference: float,
     *,
     params: list[dict[str, Any]],
     banded: bool = True,
@@ -119,7 +118,7 @@ def _to_baseline(
         styles,
         load,
         x,
-        nothing,
+        no_difference,
         params=params,
         tooltip=tooltip,
         hollow=hollow,
@@ -137,7 +136,7 @@ def _place(load: Load, *, above: bool = False) -> alt.Y:
         labelOverlap=False,
         labelOffset={"expr": f"-6.5 * (length({_NAME}) - 1)"},
         grid=False,
-        # Above the names: beside them, it would lie upon long ones.
+        # Above the names: next to them, it would cover long ones.
         titleAngle=0,
         titleAlign="right",
         titleAnchor="end",
@@ -152,7 +151,7 @@ def _rows(
     styles: Sequence[Style],
     load: Load,
     x: alt.X,
-    nothing: float,
+    no_difference: float,
     *,
     params: list[dict[str, Any]],
     tooltip: list[alt.Tooltip],
@@ -161,10 +160,10 @@ def _rows(
     shaped: bool = False,
 ) -> alt.LayerChart:
     base = alt.Chart().encode(y=_place(load))
-    # Every layer is over all rows, so that they keep their order: what a row lacks is not drawn.
+    # Every layer has all rows, so that they keep their order; values that a row does not have are not drawn.
     between = alt.Chart().mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True))
-    # Once, not once for each row; inline data would not do, for the page's script puts its own in place of them.
-    none = alt.Chart().transform_aggregate(n="count()").mark_rule(stroke="var(--ink-soft)", strokeDash=[3, 3])
+    # Drawn once and not once per row. Inline data would not work: the page's script replaces it.
+    reference = alt.Chart().transform_aggregate(n="count()").mark_rule(stroke="var(--ink-soft)", strokeDash=[3, 3])
     interval = base.mark_rule(strokeWidth=2.2).encode(
         x=alt.X("start:Q", title=x["title"]), x2="end:Q", color=colour(styles)
     )
@@ -185,15 +184,15 @@ def _rows(
     if shaped:
         scale = alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
         points = points.encode(shape=alt.Shape("verdict:N", scale=scale, legend=None))
-    said = base.mark_text(align="left", baseline="middle", dx=10).encode(x=alt.value("width"), text="shown:N")
+    verdicts = base.mark_text(align="left", baseline="middle", dx=10).encode(x=alt.value("width"), text="shown:N")
     chart = layered(
         *below,
         between.encode(opacity=alt.condition("datum.first", alt.value(1), alt.value(0))),
-        none.encode(x=alt.datum(nothing, title=x["title"])),
+        reference.encode(x=alt.datum(no_difference, title=x["title"])),
         interval,
         *arrows,
         points,
-        said,
+        verdicts,
         height=SMALL_HEIGHT,
         x="fixed",
         y="fixed",

@@ -11,12 +11,12 @@ from loadstone.report.numbers import Unit
 _ROOM = 56  # above the figures, for the texts of changes
 _BELOW = 0.1  # of what the figures span
 
-# An axis is no finer than this around any figure: one figure, or equal ones, would leave it a single number.
+# An axis shows at least this range around each figure: with equal figures alone it would have a single label.
 _LATENCY_ROOM = ("0.98 * datum.value", "1.02 * datum.value")
 _SHARE_ROOM = ("max(0, datum.value - 0.5)", "datum.value + 0.5")  # percentage points
 
 # Around a single campaign the axis would show fractions of a second.
-_FINE = "^([.]|[A-Z][a-z][a-z] [0-9])"  # those; days of a week
+_FINE = "^([.]|[A-Z][a-z][a-z] [0-9])"  # fractions of a second, or days of a week
 _SECONDS = "^:"
 _HOURS = "^[0-9][0-9](:[0-9][0-9]| [AP]M)$"
 _DATED = (
@@ -63,7 +63,7 @@ def _through_time(styles: Sequence[Style], title: str, y: str, room: tuple[str, 
         runs=("Runs", None),
         level="Level",
         label="Measured by",
-        differs="Otherwise than before",
+        differs="Differs from before",
         note="Note",
     )
     marked = points.encode(y=value, tooltip=tooltip)
@@ -88,9 +88,9 @@ def _through_time(styles: Sequence[Style], title: str, y: str, room: tuple[str, 
 
 
 def _least(room: tuple[str, str]) -> str:
-    """Where a linear axis begins before its padding, so that it then does a little below all figures, never below zero.
+    """The start of a linear axis before padding; with padding it is a little below all figures, but not below zero.
 
-    Vega pads both ends by as many pixels, which are `_ROOM / (height - 2 * _ROOM)` of what the axis spans before.
+    Vega pads both ends by as many pixels, which are `_ROOM / (height - 2 * _ROOM)` of the axis's range without padding.
     """
     ends = [f"extent(pluck(data('rows'), '{name}'))[{end}]" for end, name in enumerate(("low", "high"))]
     values = [f"extent(pluck(data('rows'), 'value'))[{end}]" for end in (0, 1)]
@@ -104,7 +104,7 @@ def _least(room: tuple[str, str]) -> str:
 
 
 def _changes(at: alt.X) -> list[alt.Chart]:
-    """A line where a level begins, and at its upper end the annotations of that campaign."""
+    """A vertical line where a level begins, and at its upper end the annotations of that campaign."""
     base = alt.Chart(ROWS).transform_filter("datum.kind == 'change'").encode(x=at)
     change = tooltips(said="Change")
     rule = base.mark_rule(stroke="var(--axis)", strokeDash=[3, 3], strokeWidth=1.25)

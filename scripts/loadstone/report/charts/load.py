@@ -33,7 +33,7 @@ _CROSS: dict[str, Any] = {"shape": "cross", "angle": 45, "filled": True, "size":
 
 
 def latency_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
-    """Latency across load: a line per variant, its spread or interval as a band; hollow where it has none.
+    """Latency across load: a line per variant, its spread or interval as a band; points without one are hollow.
 
     Rows: variant, label, load, value, low, high, estimable, interval, requests, runs, beyond and place (in words). A
     point beyond the knee is a cross; the knee is a dashed rule, its interval a band, both of rows in `KNEES`: variant,
@@ -48,13 +48,13 @@ def latency_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.
 
 def _at(x: alt.X, field: str) -> alt.X:
     """The same axis for another field."""
-    found = x.copy()
-    found.shorthand = f"{field}:Q"
-    return found
+    axis = x.copy()
+    axis.shorthand = f"{field}:Q"
+    return axis
 
 
 def success_latency_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
-    """Latency of those answered with 200, across load; rows as for `latency_across_load`, hollow if not estimable."""
+    """Latency of requests answered with 200; rows as for `latency_across_load`, hollow points are not estimable."""
     return _across_load(styles, unit, load, height=SMALL_HEIGHT, title="Latency of code 200")
 
 
@@ -67,7 +67,7 @@ def _across_load(
     title: str,
     below: Sequence[alt.Chart] = (),
 ) -> alt.LayerChart:
-    # Percentiles of successes alone have no interval at all.
+    # Percentiles of successful requests have no interval.
     solid = _HAS_SPREAD if below else "datum.estimable"
     title = f"{title} ({unit.symbol})"
     latency = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"))
@@ -135,7 +135,7 @@ def share_across_load(styles: Sequence[Style], load: Load, title: str) -> alt.La
 
 
 def reported_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
-    """A latency of single runs across load as their tool reported it, a point per run. No line joins runs.
+    """A latency of single runs across load as their tool reported it, a point per run; runs are not joined.
 
     Rows: variant, label, load, value, run, evidence.
     """

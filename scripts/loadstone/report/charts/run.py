@@ -49,7 +49,7 @@ def latency_over_time(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
     shade = warmup.transform_filter("isValid(datum.first)").encode(x=alt.X("first:Q", title=title))
     return layered(
         shade.mark_rect(fill="var(--shade)", opacity=1).encode(x2="last:Q"),
-        # Above the plot, where no line crosses it.
+        # Above the plot, where it crosses no line.
         shade.mark_text(align="left", baseline="bottom", dy=-4, fill="var(--ink-soft)", fontSize=11).encode(
             text=alt.value("warm-up"), y=alt.value(0)
         ),
@@ -152,9 +152,9 @@ def _request_number() -> alt.X:
 
 
 def share_of_response() -> alt.LayerChart:
-    """How much of the response's time services and operations took, spread over traces: one line of the picture each.
+    """How much of the response's time services and operations took, spread over traces: one line each.
 
-    Rows: name, p5, p25, p50, p75, p95 (shares in percent), traces. The page's script makes it as high as they need.
+    Rows: name, p5, p25, p50, p75, p95 (shares in percent), traces. The page's script sets the height.
     """
     title = "Share of the response's time (%)"
     name = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=300, labelColor="var(--ink)"))
