@@ -27,8 +27,9 @@ def shown(
     made: Mapping[str, Any], chart: str, statistic: str, means: tuple[float | None, float | None] = (None, None)
 ) -> list[Any]:
     """Value, low, high and whether it is estimable of the one row that a cell gives."""
-    each = lambda _: {"mean": means}  # noqa: E731
-    charts = chart_rows.across_load([made], [], STYLES, MILLISECONDS, NOTHING, means=each, ok_means=each)
+    row = {**made, "run_mean_ns": means[0], "run_std_ns": means[1]}
+    prefix = {"mean": "run_"}
+    charts = chart_rows.across_load([row], [], STYLES, MILLISECONDS, NOTHING, means=prefix, ok_means=prefix)
     (row,) = chart_rows.rows_of(charts[chart], chart_rows.variants(STYLES), statistic)
     assert (row["label"], row["load"]) == ("Direct", 10)
     return [row[name] for name in ("value", "low", "high", "estimable")]

@@ -237,8 +237,8 @@ def _across_load(page: CampaignPage, cells: Sequence[Row], errors: Sequence[Row]
         page.styles,
         page.unit,
         page.concluded,
-        means=lambda cell: {"mean": (cell["run_mean_ns"], cell["run_std_ns"])},
-        ok_means=lambda cell: {"mean": (cell["ok_run_mean_ns"], cell["ok_run_std_ns"])},
+        means={"mean": "run_"},
+        ok_means={"mean": "ok_run_"},
     )
 
 

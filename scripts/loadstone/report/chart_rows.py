@@ -20,7 +20,6 @@ from loadstone.report.numbers import Unit, rate_name, rounded, significant
 from loadstone.report.queries import Distributions, Row
 
 Columns = dict[str, Any]
-Means = Mapping[str, tuple[float | None, float | None]]
 
 _ENDS = {"value": "", "low": "_low", "high": "_high"}  # endings of the names of columns
 _WIDEST = 100
@@ -117,10 +116,13 @@ def across_load(
     unit: Unit,
     found: Conclusions,
     *,
-    means: Callable[[Row], Means],
-    ok_means: Callable[[Row], Means],
+    means: Mapping[str, str],
+    ok_means: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The charts across load; `means` and `ok_means` (of code 200) give a cell's (mean, standard deviation) in ns."""
+    """The charts across load.
+
+    `means` and `ok_means` (of code 200) are, by name, the beginnings of the columns ``mean_ns`` and ``std_ns``.
+    """
     return {
         "latency": _latency(cells, styles, unit, means, found),
         "success": _latency(cells, styles, unit, ok_means, found, prefix="ok_"),
@@ -133,7 +135,7 @@ def _latency(
     cells: Sequence[Row],
     styles: Sequence[Style],
     unit: Unit,
-    means: Callable[[Row], Means],
+    means: Mapping[str, str],
     found: Conclusions,
     *,
     prefix: str = "",
@@ -149,7 +151,8 @@ def _latency(
                 own[name] = value, None, None, stats.estimable(requests, probability)
             else:
                 own[name] = value, *interval(cell, name, unit), bool(cell[f"{name}_estimable"])
-        for name, (mean_ns, std_ns) in means(cell).items():
+        for name, start in means.items():
+            mean_ns, std_ns = cell[f"{start}mean_ns"], cell[f"{start}std_ns"]
             own[name] = *map(unit.of, _band(mean_ns, std_ns or 0.0)), mean_ns is not None
         rows.append(
             {

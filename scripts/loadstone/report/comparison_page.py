@@ -292,7 +292,13 @@ def script_data(page: ComparisonPage) -> dict[str, Any]:
     """What the page's script reads; ``charts`` has the rows of each chart."""
     fits, named = page.sections["fits"], statistics(page)
     across_load = chart_rows.across_load(
-        page.drawn, _errors(page), page.styles, page.unit, page.concluded, means=_means, ok_means=_ok_means
+        page.drawn,
+        _errors(page),
+        page.styles,
+        page.unit,
+        page.concluded,
+        means={"summaries": "vegeta_summaries_", "raw": "all_raw_data_"},
+        ok_means={"summaries": "ok_run_", "raw": "all_raw_data_ok_"},
     )
     data = page.shared_data(page.comparison.id, page.distributions.rates, across_load)
     data["charts"]["fit"] = [chart_rows.fit(fit["line"], fit["runs"], page.styles) for fit in fits]
@@ -319,20 +325,6 @@ def _errors(page: ComparisonPage) -> list[Row]:
         for name in ERRORS
         if row[_fraction(name)]
     ]
-
-
-def _means(row: Row) -> chart_rows.Means:
-    return {
-        "summaries": (row["vegeta_summaries_mean_ns"], row["vegeta_summaries_std_ns"]),
-        "raw": (row["all_raw_data_mean_ns"], row["all_raw_data_std_ns"]),
-    }
-
-
-def _ok_means(row: Row) -> chart_rows.Means:
-    return {
-        "summaries": (row["ok_run_mean_ns"], row["ok_run_std_ns"]),
-        "raw": (row["all_raw_data_ok_mean_ns"], row["all_raw_data_ok_std_ns"]),
-    }
 
 
 _MEASURED_IN_STEPS = {"all_raw_data_mean_ns": "mean"}

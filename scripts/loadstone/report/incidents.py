@@ -19,8 +19,7 @@ _LONGEST = 300  # characters shown of a text from the cluster
 
 # Kinds of incidents in words. Kinds of later versions keep their own name.
 WORDS = DOUBTFUL | {"warning": "warnings", "added": "pods created"}
-# Not incidents: it is unknown what happened, or the rest was not recorded.
-_UNKNOWN, _MORE = "unknown", "more"
+_NOT_INCIDENTS = {"unknown": "not known", "more": "more than was recorded"}
 
 
 def context(
@@ -43,13 +42,13 @@ def context(
         "incident_kinds": [
             kind | {"words": _words(kind["kind"]).capitalize(), "is_doubtful": kind["kind"] in DOUBTFUL}
             for kind in kinds
-            if kind["kind"] not in (_UNKNOWN, _MORE)
+            if kind["kind"] not in _NOT_INCIDENTS
         ],
         "n_incident_runs": first["n_runs"],
         "n_cluster_runs": len(in_cluster),
         "n_unwatched": sum(not record.watched for record in in_cluster),
-        "n_incidents_unknown": n_runs_of.get(_UNKNOWN, 0),
-        "n_incidents_more": n_runs_of.get(_MORE, 0),
+        "n_incidents_unknown": n_runs_of.get("unknown", 0),
+        "n_incidents_more": n_runs_of.get("more", 0),
     }
 
 
@@ -64,11 +63,7 @@ def _run(row: Row, labels: Mapping[str, str]) -> Row:
 
 
 def _counted(kind: Row) -> str:
-    if kind["kind"] == _UNKNOWN:
-        return "not known"
-    if kind["kind"] == _MORE:
-        return "more than was recorded"
-    return f"{_words(kind['kind'])}: {kind['n']:,}"
+    return _NOT_INCIDENTS.get(kind["kind"]) or f"{_words(kind['kind'])}: {kind['n']:,}"
 
 
 def _words(kind: str) -> str:
