@@ -256,6 +256,7 @@ MUTANTS = (
         "    autoescape=True,\n",
         "    autoescape=False,\n",
         ("report/test_site.py::test_hostile_names_are_text",),
+        where="scripts/loadstone/report/output.py",
     ),
     Mutant(
         "control characters are visible",
@@ -317,8 +318,8 @@ MUTANTS = (
     ),
     Mutant(
         "a site that has lost files is not published",
-        "    files.check_complete(site)\n    try:\n        with destination.opened(dry_run=False) as place:\n",
-        "    try:\n        with destination.opened(dry_run=False) as place:\n",
+        "    files.check_complete(site)\n    try:\n",
+        "    try:\n",
         ("publish/site/test_publish.py::test_a_site_that_has_lost_a_file_is_not_published",),
     ),
 )
