@@ -150,7 +150,7 @@ def test_what_no_entry_takes_of_a_document_is_said(imports, entry):
     imports.declare(entry(files="old/results.md", match="baseline"))
     (notice,) = imports.plan().notices
     lines, _, subjects = notice.partition("; match is applied to ")
-    assert lines == "old/results.md: no entry takes the results at line 19, 30"
+    assert lines == "old/results.md: no entry matches the results at line 19, 30"
     assert "'Load tests > 60s 100rps with the observer #1'" in subjects
     imports.declare(entry(files="old/results.md", match="no such heading"))
     (line,) = imports.refused()
@@ -255,7 +255,7 @@ def test_a_full_disk_leaves_nothing_half_made(imports, entry):
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))  # noqa: E731
     running = child(imports.folder, preexec_fn=limit)
     _, errors = running.communicate()
-    assert running.returncode and "the import stopped" in errors and "1 files were imported before, whole" in errors
+    assert running.returncode and "the import stopped" in errors and "1 files were imported completely" in errors
     assert {path.name for path in (imports.archive / CELL).iterdir()} == {
         "metadata.json",
         "1.vegeta.txt",

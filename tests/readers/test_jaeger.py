@@ -104,7 +104,7 @@ def test_what_is_no_dump_is_damaged(tmp_path, content) -> None:
     found, problems = read(written(tmp_path / "traces-1.json", content))
     assert found == []
     is_json = content not in (b"not JSON", b"}")
-    said = "is damaged: it is not a Jaeger dump" if is_json else "is damaged: it is not valid JSON"
+    said = "is damaged: it is not a valid Jaeger dump" if is_json else "is damaged: it is not valid JSON"
     assert len(problems) == 1 and problems[0].startswith(said)
 
 
@@ -130,7 +130,7 @@ def test_a_dump_cut_anywhere_keeps_whole_traces_and_says_so(tmp_path, compressed
         kept.append(len(found))
         assert len(problems) == 1, (end, problems)
         assert problems[0].startswith(
-            ("is truncated", "is damaged: it is not a Jaeger dump" if end < 9 or compressed else "?")
+            ("is truncated", "is damaged: it is not a valid Jaeger dump" if end < 9 or compressed else "?")
         )
         assert [each.trace_id for each in found] == [f"t{number}" for number in range(len(found))]
     assert kept == sorted(kept)

@@ -75,8 +75,8 @@ def test_a_unit_stands_behind_the_figure_in_its_column_or_in_the_declaration():
     ("text", "why"),
     [
         ("min,max\n1,2\n3,4\n", "more than one row"),
-        ("", "no row"),
-        ("name,age\nx,3\n", "no row"),
+        ("", "not a row"),
+        ("name,age\nx,3\n", "not a row"),
     ],
 )
 def test_what_is_no_row(text, why):
