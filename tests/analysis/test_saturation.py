@@ -103,7 +103,7 @@ def test_a_campaign_tells_the_knee_of_each_variant(layered):
     for variant in ("plain", "cache", "both"):
         row = found[variant]
         assert (row["knee_rate"], row["high"], row["beyond"]) == (None, None, [])
-        assert row["low"] == 120 and row["problem"] == "carried up to 120 requests/s, the highest rate measured"
+        assert row["low"] == 120 and row["problem"] == "sustained up to 120 requests/s, the highest rate measured"
 
 
 def test_shares_of_the_knee_are_interpolated_or_refused(layered):
@@ -122,7 +122,9 @@ def test_shares_of_the_knee_are_interpolated_or_refused(layered):
         assert row["low_ns"] < row["value_ns"] < row["high_ns"]
         # Plain has no knee, so there is nothing to compare with.
         assert row["baseline"] == "plain" and row["ratio"] is None
-        assert row["problem"] == "“plain”: no knee: carried up to 120 requests/s, the highest rate measured"
+        assert (
+            row["problem"] == "“plain”: no saturation point: sustained up to 120 requests/s, the highest rate measured"
+        )
 
 
 def test_a_comparison_tells_the_same_of_the_same_runs(layered, project):
@@ -156,7 +158,7 @@ def test_users_who_wait_have_no_knee(project):
     project.make()
     row = project.row("SELECT * FROM knees")
     assert (row["knee_rate"], row["low"], row["high"]) == (None, None, None)
-    assert row["problem"] == "serial load waits for answers, so it has no knee"
+    assert row["problem"] == "serial load waits for answers: no saturation point"
     assert all(row["value_ns"] is None for row in project.rows("SELECT * FROM knee_shares"))
 
 
@@ -204,7 +206,7 @@ def test_layers_that_take_latency_away_are_pointed_out(layered):
     row = layered.row("SELECT * FROM layers WHERE rate = 80 AND statistic = 'p50' AND below = 'mesh'")
     assert row["added_high_ns"] < 0
     assert "negative overhead: “both” is faster than “mesh”" in row["warning"]
-    assert "“mesh” is beyond its knee" in row["warning"]
+    assert "“mesh” is beyond its saturation point" in row["warning"]
     calm = layered.row("SELECT * FROM layers WHERE rate = 20 AND statistic = 'p50' AND variant = 'cache'")
     assert calm["warning"] is None
 

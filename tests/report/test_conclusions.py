@@ -250,7 +250,7 @@ def test_layers_are_in_the_order_of_the_lattice_and_warn_in_words(made, watched,
         # What grows as long as the attack lasts would press all others flat.
         assert (row["point"] is None) == (row["load"] == 400 and row["label"] != steps[0])
     section = watched.page.locator("section[aria-labelledby=layer-by-layer]").inner_text()
-    assert f"Filter over Mesh, {LABEL} over Filter: Filter is beyond its knee" in section
+    assert f"Filter over Mesh, {LABEL} over Filter: Filter is beyond its saturation point" in section
     assert "Are the overheads additive?" not in section  # without a square there is nothing to say
     assert "A row without a point is far beyond the others" in section
     watched.do(lambda: watched.page.locator("select[name=at]").select_option("400"))

@@ -74,7 +74,7 @@ def test_the_interval_covers_the_capacity_of_simulated_servers():
 def test_a_server_within_its_capacity_has_no_knee():
     found = [knee([load_of(each) for each in measured]) for _, measured in sweeps(2, 0.05, 0.5, 0.97)]
     assert np.mean([each.high is None for each in found]) >= 0.98
-    assert all("carried up to" in (each.problem or "") for each in found if each.high is None and each.low)
+    assert all("sustained up to" in (each.problem or "") for each in found if each.high is None and each.low)
 
 
 @pytest.mark.slow
@@ -127,26 +127,28 @@ def test_a_plateau_that_sinks_first_is_none_that_was_left():
 def test_what_was_not_reached_is_open():
     found = knee(loads([1, 1, 1], [10, 11, 12]))
     assert (found.rate, found.low, found.high, found.by, found.beyond) == (None, 300, None, None, ())
-    assert found.problem == "carried up to 300 requests/s, the highest rate measured"
+    assert found.problem == "sustained up to 300 requests/s, the highest rate measured"
     left = knee(loads([1, 1, 1], [10, 11, 60]))
     assert (left.rate, left.low, left.high, left.by) == (None, 200, None, "latency")
-    assert left.problem == "surely carried up to 200 requests/s; at 300 latency had left its plateau"
+    assert left.problem == "certainly sustained up to 200 requests/s; at 300 latency left its plateau"
     unsure = Load(300, 3000, Estimate(10e6, 9e6, 11e6), Estimate(0.93, 0.85, 0.99), 10)
     short = knee([*loads([1, 1], [10, 11]), unsure])
     assert short.by == "throughput"
-    assert short.problem == "surely carried up to 200 requests/s; at 300 it is not sure that answers kept pace"
+    assert short.problem == "certainly sustained up to 200 requests/s; at 300 throughput may have fallen short"
 
 
 def test_a_variant_that_is_overloaded_from_the_start_is_open_below():
     found = knee(loads([0.6, 0.3], [900, 3000]))
     assert (found.rate, found.low, found.high) == (None, None, 100)
-    assert found.problem == "already beyond at the lowest rate, 100, of which 60% was answered well"
+    assert (
+        found.problem == "already beyond saturation at the lowest rate, 100 requests/s, where 60% of requests succeeded"
+    )
 
 
 def test_a_rate_that_fell_short_below_one_that_was_carried_is_odd():
     found = knee(loads([1, 0.8, 1, 0.7], [10, 10, 10, 2000]))
     assert (found.low, found.high) == (300, 400)
-    assert found.problem == "fell short at 200 though 300 was carried"
+    assert found.problem == "throughput fell short at 200, although 300 requests/s were sustained"
 
 
 def test_a_few_requests_tell_less():
@@ -170,7 +172,7 @@ def test_single_runs_are_refused():
 def test_without_throughput_and_duration_nothing_is_told():
     found = knee([Load(rate, 1000, Estimate(1e7, 9e6, 1.1e7)) for rate in (100, 200)])
     assert (found.rate, found.low, found.high) == (None, None, None)
-    assert found.problem == "neither is known how much was answered, nor how long runs took"
+    assert found.problem == "neither the throughput nor the duration of runs is known"
 
 
 # --- measured ---------------------------------------------------------------------------------------------------------
@@ -239,19 +241,19 @@ def test_the_interval_spans_what_lies_between_the_ends_of_the_knee():
 def test_nothing_is_extrapolated():
     found = at_share(KNEE, 0.2, RATES, values(float))
     assert found.value is None
-    assert found.problem == "20% of the knee is 40 to 80 requests/s, measured is 50 to 400"
+    assert found.problem == "20% of the saturation point is 40 to 80 requests/s, but measured rates are 50 to 400"
 
 
 @pytest.mark.parametrize("ends", [(None, 400), (200, None)])
 def test_without_a_knee_there_is_no_share(ends):
     found = at_share(Knee(None, *ends, None, (), "not reached up to 400"), 0.5, RATES, values(float))
     assert (found.load, found.value) == (None, None)
-    assert found.problem == "no knee: not reached up to 400"
+    assert found.problem == "no saturation point: not reached up to 400"
 
 
 def test_single_runs_have_no_latency_at_a_share():
     found = at_share(KNEE, 0.5, RATES, [Estimate(rate) for rate in RATES])
-    assert (found.value, found.problem) == (None, "one run at a rate gives no interval")
+    assert (found.value, found.problem) == (None, "there is no interval with one run at a rate")
 
 
 def test_a_ratio_holds_all_that_its_parts_allow():

@@ -133,7 +133,7 @@ def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
         yield (
             f"its runs are of different load generators ({', '.join(tools)}), whose latencies do not mean the same. "
             f"Name campaigns of one alone, or add `allow: [generators]` to {comparison.id} in config/comparisons.yaml, "
-            "and each stands beside the others with what its latencies mean"
+            "and each is shown with the meaning of its latencies"
         )
 
 

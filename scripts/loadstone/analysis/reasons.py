@@ -146,6 +146,6 @@ _TEXTS: Mapping[str, Callable[[Reason, Callable[[str | None], str]], str]] = {
     ),
     NOT_ADDITIVE: _not_additive,
     BEYOND_KNEE: lambda reason, name: (
-        f"{name(reason.variant)} is beyond its knee: its latency grows for as long as the attack lasts"
+        f"{name(reason.variant)} is beyond its saturation point: its latency grows for as long as the attack lasts"
     ),
 }

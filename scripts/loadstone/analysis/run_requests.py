@@ -30,7 +30,7 @@ _SELECTED = pa.schema(
     ]
 )
 
-# What every figure of requests depends on besides its own query.
+# What every figure of requests depends on, other than its own query.
 CODE = sql.load("measured_requests")
 
 

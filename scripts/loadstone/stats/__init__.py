@@ -31,5 +31,5 @@ __all__ = [
     "t_factor",
 ]
 
-# All that a figure depends on besides its data.
+# Everything that a figure depends on, other than its data.
 CODE = [module.read_text("utf-8") for module in sorted(Path(__file__).parent.glob("*.py"))]

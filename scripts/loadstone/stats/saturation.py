@@ -130,9 +130,9 @@ def _unknown(loads: Sequence[Load]) -> str | None:
     if not loads:
         return "no rate was measured"
     if all(load.share is None and not (load.duration_s and load.latency_ns) for load in loads):
-        return "neither is known how much was answered, nor how long runs took"
+        return "neither the throughput nor the duration of runs is known"
     if not any(each.has_interval for load in loads for each in (load.share, load.latency_ns) if each):
-        return "one run at each rate does not tell how runs differ: a knee takes two, better five"
+        return "one run at each rate: the variation between runs is unknown; at least 2 runs are needed, better 5"
     return None
 
 
@@ -167,22 +167,24 @@ def _problem(judged: Sequence[_Judged], low: float | None, high: float | None) -
     found = []
     if low is None:
         first = judged[0]
-        share = f", of which {first.share.value:.0%} was answered well" if first.share else ""
-        beyond = f"already beyond at the lowest rate, {rate_text(first.rate)}{share}"
-        sure = beyond if high == first.rate else "at no rate surely carried"
-        found.append(sure if high else f"{sure}, and at none surely not")
+        share = f", where {first.share.value:.0%} of requests succeeded" if first.share else ""
+        beyond = f"already beyond saturation at the lowest rate, {rate_text(first.rate)} requests/s{share}"
+        certain = beyond if high == first.rate else "no rate is certainly below saturation"
+        found.append(certain if high else f"{certain}, and none certainly beyond it")
     else:
         if short := [each.rate for each in judged if each.state == BEYOND and each.rate < low]:
-            found.append(f"fell short at {_listed(short)} though {rate_text(low)} was carried")
+            found.append(
+                f"throughput fell short at {_listed(short)}, although {rate_text(low)} requests/s were sustained"
+            )
         near = [each for each in judged if each.rate > low]
         if high is None and near:
             slow = [each.rate for each in near if each.left and each.by == "latency"]
             unsure = [each.rate for each in near if each.rate not in slow]
-            why = [f"at {_listed(slow)} latency had left its plateau"] if slow else []
-            why += [f"at {_listed(unsure)} it is not sure that answers kept pace"] if unsure else []
-            found.append(f"surely carried up to {rate_text(low)} requests/s; {', '.join(why)}")
+            why = [f"at {_listed(slow)} latency left its plateau"] if slow else []
+            why += [f"at {_listed(unsure)} throughput may have fallen short"] if unsure else []
+            found.append(f"certainly sustained up to {rate_text(low)} requests/s; {', '.join(why)}")
         elif high is None:
-            found.append(f"carried up to {rate_text(low)} requests/s, the highest rate measured")
+            found.append(f"sustained up to {rate_text(low)} requests/s, the highest rate measured")
     return "; ".join(found) or None
 
 
@@ -202,15 +204,18 @@ class AtShare:
 def at_share(knee: Knee, share: float, rates: Sequence[float], values: Sequence[Estimate]) -> AtShare:
     """The value at `share` (0 to 1) of the knee. `rates` are ascending, each with a value greater than 0."""
     if knee.rate is None or knee.low is None or knee.high is None:
-        return AtShare(None, None, f"no knee: {knee.problem or 'its interval is open'}")
+        return AtShare(None, None, f"no saturation point: {knee.problem or 'its interval is open'}")
     load, least, most = share * knee.rate, share * knee.low, share * knee.high
     if not rates or least < rates[0] or most > rates[-1]:
         measured = f"{rates[0]:g} to {rates[-1]:g}" if rates else "nothing"
         return AtShare(
-            load, None, f"{share:.0%} of the knee is {least:.4g} to {most:.4g} requests/s, measured is {measured}"
+            load,
+            None,
+            f"{share:.0%} of the saturation point is {least:.4g} to {most:.4g} requests/s, but measured rates are "
+            f"{measured}",
         )
     if not all(value.has_interval for value in values):
-        return AtShare(load, None, "one run at a rate gives no interval")
+        return AtShare(load, None, "there is no interval with one run at a rate")
     stretch = [least, *(rate for rate in rates if least < rate < most), most]
     return AtShare(
         load,
