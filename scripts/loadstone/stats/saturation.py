@@ -207,12 +207,11 @@ def at_share(knee: Knee, share: float, rates: Sequence[float], values: Sequence[
         return AtShare(None, None, f"no saturation point: {knee.problem or 'its interval is open'}")
     load, least, most = share * knee.rate, share * knee.low, share * knee.high
     if not rates or least < rates[0] or most > rates[-1]:
-        measured = f"{rates[0]:g} to {rates[-1]:g}" if rates else "nothing"
+        measured = f"measured rates are {rates[0]:g} to {rates[-1]:g}" if rates else "no rate has this figure"
         return AtShare(
             load,
             None,
-            f"{share:.0%} of the saturation point is {least:.4g} to {most:.4g} requests/s, but measured rates are "
-            f"{measured}",
+            f"{share:.0%} of the saturation point is {least:.4g} to {most:.4g} requests/s, but {measured}",
         )
     if not all(value.has_interval for value in values):
         return AtShare(load, None, "there is no interval with one run at a rate")
