@@ -113,7 +113,7 @@ def test_shares_of_the_knee_are_interpolated_or_refused(layered):
     assert [row["share"] for row in rows] == [0.25, 0.5, 0.75]
     refused, *told = rows
     # Most requests at 120 timed out: their median is not known.
-    assert refused["value_ns"] is None and "measured is 10 to 80" in refused["problem"]
+    assert refused["value_ns"] is None and "measured rates are 10 to 80" in refused["problem"]
     for row in told:
         assert row["load"] == pytest.approx(row["share"] * knee["knee_rate"])
         lower = max(rate for rate in RATES if rate <= row["load"])
