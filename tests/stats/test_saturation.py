@@ -210,7 +210,7 @@ def test_published_means_of_unknown_length_tell_no_knee(published):
     for loads in published.values():
         found = knee([replace(load, duration_s=None) for load in loads])
         assert (found.rate, found.low, found.high) == (None, None, None)
-        assert "nor how long" in str(found.problem)
+        assert "nor the duration of runs" in str(found.problem)
 
 
 RATES = [50.0, 100.0, 200.0, 400.0]
