@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Object = dict[str, Any]
+TOO_MANY_REQUESTS = 429
 
 # kind -> API version and name in paths
 KINDS = {
@@ -49,7 +50,7 @@ class ApiError(Exception):
 
 
 class Api:
-    """Nothing is tried again: a test that stops the API server sees what happens."""
+    """Only answers that ask for it are tried again (429): a test that stops the API server sees what happens."""
 
     def __init__(self, address: str, token: str, certificate: Path | None) -> None:
         self.address, self.token = address, token
@@ -61,7 +62,9 @@ class Api:
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         )
 
-    def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+    def call(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json", tries: int = 30
+    ) -> Any:
         """The decoded answer, as text where it is not JSON. Raises ApiError, or OSError without an answer."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
         data = None if body is None else json.dumps(body).encode()
@@ -70,6 +73,10 @@ class Api:
             with self._opener.open(request, timeout=60) as answer:
                 text = answer.read().decode()
         except urllib.error.HTTPError as error:
+            # A server that has just started answers so until its caches are filled.
+            if error.code == TOO_MANY_REQUESTS and tries > 1:
+                time.sleep(1)
+                return self.call(method, path, body, content_type, tries - 1)
             raise ApiError(error.code, error.read().decode()) from None
         try:
             return json.loads(text)
