@@ -1,6 +1,7 @@
 """Vegeta's CSV and binary formats, and that all three give the same rows."""
 
 import os
+import time
 
 import psutil
 import pytest
@@ -134,8 +135,15 @@ def test_without_vegeta_the_remedy_is_named(tmp_path, monkeypatch, attack):
     path.write_bytes(attack.binary)
     monkeypatch.setattr(process, "_PROJECT_TOOLS", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
+    descriptors = len(os.listdir("/proc/self/fd"))
     with pytest.raises(LoadstoneError, match=r"vegeta.*make setup"):
         read(path)
+    for _ in range(100):  # the feeding thread ends on its own
+        if len(os.listdir("/proc/self/fd")) == descriptors:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("a pipe was left open")
 
 
 def test_a_consumer_that_stops_leaves_no_process(tmp_path, attack):

@@ -250,11 +250,11 @@ def read_gob(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
         readable, writable = os.pipe()
         fed = Problems()
         feeder = threading.Thread(target=_feed, args=(path, writable, fed), daemon=True)
-        with os.fdopen(readable, "rb") as content:
+        with os.fdopen(readable, "rb") as content:  # closing it ends the feeder, also when there is no program
+            feeder.start()
             command = ["vegeta", "encode", "--to", "json"]
             log = Path(folder) / "log"
             program = Program(command, minder, log, stdin=content, stdout=PIPE, most_bytes=MOST_BYTES)
-        feeder.start()
         try:
             decoded = whole_lines(lambda buffer: os.readv(program.stdout.fileno(), [buffer]), problems)
             yield from parse_json(decoded, problems)

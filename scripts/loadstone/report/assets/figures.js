@@ -100,7 +100,7 @@ window.loadstone.figures = function figures(page, reader) {
     rows.some((row) => row.low !== null && (row.low < limits.lowest || row.high > limits.highest))
       ? "An interval that reaches beyond 3 times the highest value, or below the lowest by as much, is cut in the picture; the table has all of it." : "",
     farNote("latency", limits),
-    knees().length || rows.some((row) => row.beyond) ? "A dashed rule is a variant's knee, its band the interval; crosses are beyond it." : "",
+    knees().length || rows.some((row) => row.beyond) ? "A dashed rule is a variant's saturation point, its band the interval; crosses are beyond it." : "",
   ].join(" ").trim();
 
   const ACROSS = [VARIANT, LOAD, ["run", "Run"], ["value", LATENCY, latencyText], ["interval", "Interval"], ["requests", "Requests", count], ["runs", "Runs", count]];
@@ -113,7 +113,7 @@ window.loadstone.figures = function figures(page, reader) {
   }
 
   const across = {
-    latency: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("latency"), runs: () => runPoints("latency"), more: () => runPoints("latency"), knees, note: latencyNote, columns: ACROSS, extra: [...ENDS, ["beyond", "Beyond its knee"]], words: lines("value", latency), empty: "No requests to draw." },
+    latency: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("latency"), runs: () => runPoints("latency"), more: () => runPoints("latency"), knees, note: latencyNote, columns: ACROSS, extra: [...ENDS, ["beyond", "Beyond saturation"]], words: lines("value", latency), empty: "No requests to draw." },
     success: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("success"), runs: () => runPoints("success"), more: () => runPoints("success"), note: (rows, limits) => farNote("success", limits), columns: ACROSS, extra: ENDS, words: lines("value", latency), empty: "No request was answered with code 200." },
     failed: { uses: ["axes", "hide", "of"], rows: () => shares(source().charts.failed), columns: SHARES, extra: endsIn("%"), words: lines("share", percent), empty: "No request failed at any load." },
     errors: { uses: ["axes", "hide", "of"], rows: ({ class: name }) => shares(source().charts.errors[name]), columns: SHARES, extra: endsIn("%"), words: lines("share", percent), empty: "No variant that is shown had errors of this class." },

@@ -81,7 +81,7 @@ def _across_load(
         requests="Requests",
         runs="Runs",
     )
-    marked = base.encode(y=latency, tooltip=tooltip + (tooltips(place="Its knee") if below else []))
+    marked = base.encode(y=latency, tooltip=tooltip + (tooltips(place="Saturation point") if below else []))
     drawn_runs = alt.Chart(RUNS).transform_filter("datum.value >= lowest && datum.value <= highest")
     single = drawn_runs.encode(
         x=load_axis(load),
