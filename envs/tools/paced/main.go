@@ -1,7 +1,7 @@
 // Paced sends requests on a clock whose rate changes in stages, and writes them in the format of "vegeta attack", so
 // that "vegeta encode" and "vegeta report" read the result. Headers may be drawn at random for each request.
 //
-//	paced -measured test.bin -others warmups.bin < plan.json
+//	paced -measured test.bin -others warmups.bin -negotiated negotiated.json < plan.json
 //	paced -agree -measured test.bin -others warmups.bin
 //	LOADSTONE_TOKEN=... paced -listen :8900 -folder /tmp
 //
@@ -36,6 +36,7 @@ func main() {
 	timeout := flag.Duration("timeout", vegeta.DefaultTimeout, "how long to wait for one response")
 	measured := flag.String("measured", "", "the file for requests of the measured stage")
 	others := flag.String("others", "", "the file for requests of all other stages")
+	negotiated := flag.String("negotiated", "", "the file for what TLS negotiated")
 	agree := flag.Bool("agree", false, "say when the plan is read, and read when to start")
 	listen := flag.String("listen", "", "the address at which to be told over HTTP what to do")
 	folder := flag.String("folder", os.TempDir(), "with -listen: where results are kept")
@@ -51,7 +52,7 @@ func main() {
 	case *listen != "":
 		err = serve(*listen, *folder, *patience, signals)
 	default:
-		err = run(*timeout, *measured, *others, *agree, signals)
+		err = run(*timeout, *measured, *others, *negotiated, *agree, signals)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "paced:", err)
@@ -59,7 +60,7 @@ func main() {
 	}
 }
 
-func run(timeout time.Duration, measured, others string, agree bool, signals <-chan os.Signal) (err error) {
+func run(timeout time.Duration, measured, others, negotiated string, agree bool, signals <-chan os.Signal) (err error) {
 	input := json.NewDecoder(os.Stdin)
 	var planned plan
 	if err = input.Decode(&planned); err != nil {
@@ -84,5 +85,5 @@ func run(timeout time.Duration, measured, others string, agree bool, signals <-c
 			return err
 		}
 	}
-	return it.send(timeout, signals)
+	return errors.Join(it.send(timeout, signals), it.log.Write(negotiated))
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
+
+	"loadstone/tools/connection"
 )
 
 // most generators of a plan, and connections of each.
@@ -32,6 +34,7 @@ type plan struct {
 	Of          uint64              `json:"of"`
 	Step        uint64              `json:"step"`
 	Connections uint64              `json:"connections"`
+	Connection  connection.Settings `json:"connection"`
 }
 
 // attack is a plan whose files are open. Each generator has a clock of its own, and so has each of its connections, as
@@ -41,6 +44,8 @@ type attack struct {
 	clocks  []*schedule
 	begin   time.Time  // when it was agreed to start; zero: when it is told to send
 	files   [2]*output // 0: of all other stages, 1: of the measured one
+	options []func(*vegeta.Attacker)
+	log     *connection.Log
 }
 
 func newAttack(planned plan, measured, others string) (*attack, error) {
@@ -56,7 +61,11 @@ func newAttack(planned plan, measured, others string) (*attack, error) {
 	if planned.Part >= of {
 		return nil, fmt.Errorf("there is no generator %d of %d: they count from 0", planned.Part, of)
 	}
-	it := &attack{planned: planned}
+	options, log, err := planned.Connection.Options(planned.URL)
+	if err != nil {
+		return nil, err
+	}
+	it := &attack{planned: planned, options: options, log: log}
 	step := planned.Step
 	if step == 0 {
 		step = of
@@ -143,9 +152,10 @@ func (a *attack) start(timeout time.Duration) <-chan sent {
 	results, senders := make(chan sent), sync.WaitGroup{}
 	workers := vegeta.Workers(uint64(max(1, vegeta.DefaultWorkers/len(a.clocks))))
 	redirects := vegeta.Redirects(vegeta.DefaultRedirects)
+	options := append([]func(*vegeta.Attacker){vegeta.Timeout(timeout), redirects, workers}, a.options...)
 	for _, clock := range a.clocks {
 		clock.begin = a.begin
-		attacker := vegeta.NewAttacker(vegeta.Timeout(timeout), vegeta.HTTP2(true), redirects, workers)
+		attacker := vegeta.NewAttacker(options...)
 		senders.Add(1)
 		go func() {
 			defer senders.Done()

@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"loadstone/tools/connection"
 )
 
 // What a generator that listens does now.
@@ -40,6 +42,8 @@ type status struct {
 	State string          `json:"state"`
 	Error string          `json:"error,omitempty"`
 	Files map[string]held `json:"files,omitempty"`
+
+	Negotiated []connection.Entry `json:"negotiated,omitempty"`
 }
 
 // order is what POST /plan brings.
@@ -210,7 +214,7 @@ func (a *agent) send() {
 		a.status.State, a.status.Error = failed, err.Error()
 		return
 	}
-	a.status.State, a.status.Files = done, files
+	a.status.State, a.status.Files, a.status.Negotiated = done, files, a.attack.log.Entries()
 }
 
 func (a *agent) end(w http.ResponseWriter, _ *http.Request) {

@@ -3,44 +3,57 @@
 //
 //	serial -requests 100 -output run.bin < target.json
 //
-// The one target is read from standard input in vegeta's JSON format. As with vegeta, a request's timestamp is its
-// start. The exit status is zero only if every request was sent and written.
+// The request is read from standard input. As with vegeta, its timestamp is its start. The exit status is zero only if
+// every request was sent and written.
 package main
 
 import (
 	"bufio"
-	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
+
+	"loadstone/tools/connection"
 )
+
+// request is what is sent each time, and how it is sent.
+type request struct {
+	vegeta.Target
+	Connection connection.Settings `json:"connection"`
+}
 
 func main() {
 	requests := flag.Uint64("requests", 0, "how many requests to send")
 	timeout := flag.Duration("timeout", vegeta.DefaultTimeout, "how long to wait for one response")
-	insecure := flag.Bool("insecure", false, "accept any TLS certificate")
 	output := flag.String("output", "stdout", "the file to write")
+	negotiated := flag.String("negotiated", "", "the file for what TLS negotiated")
 	flag.Parse()
 
-	if err := run(*requests, *timeout, *insecure, *output); err != nil {
+	if err := run(*requests, *timeout, *output, *negotiated); err != nil {
 		fmt.Fprintln(os.Stderr, "serial:", err)
 		os.Exit(1)
 	}
 }
 
-func run(requests uint64, timeout time.Duration, insecure bool, output string) (err error) {
+func run(requests uint64, timeout time.Duration, output, negotiated string) (err error) {
 	if requests == 0 || flag.NArg() != 0 {
-		return errors.New("usage: serial -requests N [-timeout 30s] [-insecure] [-output FILE] < target.json")
+		return errors.New("usage: serial -requests N [-timeout 30s] [-output FILE] [-negotiated FILE] < target.json")
 	}
-	target, err := readTarget(os.Stdin)
+	var given request
+	if err = json.NewDecoder(os.Stdin).Decode(&given); err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	if given.URL == "" {
+		return errors.New("standard input: no url")
+	}
+	options, log, err := given.Connection.Options(given.URL)
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
@@ -59,15 +72,9 @@ func run(requests uint64, timeout time.Duration, insecure bool, output string) (
 		}
 	}()
 
-	attacker := vegeta.NewAttacker(
-		vegeta.Workers(1),
-		vegeta.MaxWorkers(1),
-		vegeta.Timeout(timeout),
-		vegeta.TLSConfig(&tls.Config{InsecureSkipVerify: insecure}),
-		vegeta.HTTP2(true),
-	)
-	results := attacker.Attack(vegeta.NewStaticTargeter(target), pacer(requests), 0, "")
-	return write(results, vegeta.NewEncoder(buffered), requests)
+	options = append(options, vegeta.Workers(1), vegeta.MaxWorkers(1), vegeta.Timeout(timeout))
+	results := vegeta.NewAttacker(options...).Attack(vegeta.NewStaticTargeter(given.Target), pacer(requests), 0, "")
+	return errors.Join(write(results, vegeta.NewEncoder(buffered), requests), log.Write(negotiated))
 }
 
 // pacer never waits and stops after so many hits. With one worker a hit begins when the one before it has ended.
@@ -76,18 +83,6 @@ type pacer uint64
 func (p pacer) Pace(_ time.Duration, hits uint64) (time.Duration, bool) { return 0, hits >= uint64(p) }
 
 func (p pacer) Rate(time.Duration) float64 { return 0 }
-
-// readTarget reads exactly one target. Vegeta's reader wants a line feed behind it.
-func readTarget(src io.Reader) (target vegeta.Target, err error) {
-	targeter := vegeta.NewJSONTargeter(io.MultiReader(src, strings.NewReader("\n")), nil, nil)
-	if err = targeter(&target); err != nil {
-		return target, err
-	}
-	if err = targeter(&vegeta.Target{}); err != vegeta.ErrNoTargets {
-		return target, errors.New("more than one target")
-	}
-	return target, nil
-}
 
 // write encodes results until all have come or a signal asks to stop, which leaves the request under way out.
 func write(results <-chan *vegeta.Result, encode vegeta.Encoder, requests uint64) error {

@@ -28,6 +28,7 @@ from loadstone.collect.targets import local
 from loadstone.collect.targets.base import Job, OnPhase, RunFailedError, Target, Up, ignore
 from loadstone.collect.targets.kubernetes import session
 from loadstone.config import target as declared_target
+from loadstone.config.connection import Connection
 from loadstone.config.target import drawn_values, recorded_script, script_changes
 from loadstone.errors import LoadstoneError
 from loadstone.process import Minder, Sending, check
@@ -72,6 +73,7 @@ def collect_run(
     declared = target["variants"][cell.variant_dir]
     planned.request = declared_target.sent(declared)  # the archive's has no credentials
     draws = drawn_values(declared)
+    connection = Connection.of(declared, f"target.variants.{cell.variant_dir}")
     on_phase("waiting")
     if target["kind"] == "kubernetes":  # before the machine's lock, which the cluster's holder may still need
         session.join(while_waiting)
@@ -91,7 +93,8 @@ def collect_run(
             try:
                 staging.prepare()
                 _set_aside(logs)
-                _attack(Job(cell, run, planned, target, minder, logs, log, on_phase, draws, script or {}), staging)
+                job = Job(cell, run, planned, target, minder, logs, log, on_phase, connection, draws, script or {})
+                _attack(job, staging)
             except BaseException as error:
                 staging.discard()
                 if isinstance(error, OSError):

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from loadstone.archive import parse_timestamp
-from loadstone.config import load_shapes, redact
+from loadstone.config import connection, load_shapes, redact
 from loadstone.config.variants import Variants, cycle
 from loadstone.config.yaml_files import fill_defaults, read_yaml, validate
 from loadstone.errors import LoadstoneError
@@ -139,6 +139,10 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
             for header in variant.get("headers", {})
             if header.lower() in drawn
         ]
+    for name in sweep["variants"]:
+        if name in target["variants"]:
+            where, variant = f"target.variants.{name}", target["variants"][name]
+            found += [f"  {fault}" for fault in connection.faults(where, variant, sweep.get("generator", "vegeta"))]
     found += [f"  {where}: {_NO_USERS}" for where, url in _addresses(target) if redact.has_user(url)]
     found += [f"  sweep.{fault}" for fault in load_shapes.faults(sweep)]
     if sweep.get("generator") == "serial":  # no program that sends one after another can draw headers yet

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive import Cell, metadata
-from loadstone.config import redact
+from loadstone.config import connection, redact
 from loadstone.errors import LoadstoneError
 
 
@@ -26,8 +26,11 @@ def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
     """Request, expected response, and what is measured: processes on this machine, or deployments of a cluster."""
     declared = target["variants"][variant]
     found = {"kind": target["kind"], "request": request(declared), "expect": declared["expect"]}
+    if connected := connection.recorded(declared):
+        found |= {"connection": connected, "files": connection.digests(declared)}
     if target["kind"] == "local":
-        return found | _processes_identity(target, declared)
+        processes = _processes_identity(target, declared)
+        return found | processes | {"files": found.get("files", {}) | processes["files"]}
     used = {name: target["dependencies"][name] for name in declared.get("dependencies", [])}
     cluster = {"namespace": variant, "replicas": target.get("replicas", 1)}
     cluster |= {key: declared[key] for key in ("namespace", "deployments", "replicas", "changes") if key in declared}

@@ -10,10 +10,12 @@ Artillery's own ramps drop what is less than a request per second, so it gets nu
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from loadstone.archive.stages import Attack, apart, steps
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
+from loadstone.config.connection import address, host_port
 from loadstone.process import Program
 
 _PROCESSOR = Path(__file__).with_name("artillery.cjs")
@@ -40,6 +42,8 @@ class Artillery:
         self._started.append((attack, report))
         config = report.with_name(f"{report.name}.config.json")
         names = base.one_line(base.headers(self._job))
+        if not self._job.connection.keepalive:
+            names["Connection"] = "close"
         config.write_text(json.dumps(self._config(attack, [*names, *self._job.draws])))
         command = ["artillery", "run", "--quiet", f"--output={report}", str(config)]
         variables = base.environment(*_OPTIONS, ARTILLERY_DISABLE_TELEMETRY="true", LOADSTONE="/dev/stdin")
@@ -52,7 +56,7 @@ class Artillery:
         drawn = {f"header{index}": each for index, each in enumerate(self._job.draws.values(), len(values))}
         # The URL is treated as a template again after its variable was inserted.
         url = request["url"].replace("{", "%7B").replace("}", "%7D")
-        return {"fixed": fixed | {"url": url, "body": request.get("body")}, "drawn": drawn}
+        return {"fixed": fixed | {"url": url, "body": request.get("body")}, "drawn": drawn, **_connected(self._job)}
 
     def _config(self, attack: Attack, names: list[str]) -> dict[str, Any]:
         request: dict[str, Any] = {"url": "{{ url }}", "name": "request"}
@@ -85,6 +89,22 @@ class Artillery:
                 raise RunFailedError(f"run {job.run} of {job.cell}: Artillery sent no request; see {job.attack_log}")
             files[".artillery.json"] = report
         return base.Results(files, {"unmeasured": others} if others else {})
+
+
+def _connected(job: Job) -> dict[str, Any]:
+    """Options of got (``https``) and of Node's agents (``agent``), which replace what follows from the URL."""
+    connection, agent = job.connection, dict[str, Any]()
+    https = {
+        "certificateAuthority": connection.ca,
+        "certificate": connection.cert,
+        "key": connection.key,
+        "rejectUnauthorized": not connection.insecure,
+    }
+    if connection.resolve:
+        agent["host"], agent["port"] = address(connection.resolve)
+    if urlsplit(job.planned.request["url"]).scheme == "https":  # else Node takes the header Host for the server's name
+        agent["servername"] = connection.server_name or host_port(job.planned.request["url"])[0]
+    return {"https": {name: value for name, value in https.items() if value is not None}, "agent": agent}
 
 
 def _phases(attack: Attack) -> list[dict[str, Any]]:

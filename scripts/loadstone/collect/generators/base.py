@@ -1,9 +1,11 @@
 """The interface of load generators, which is all that `loadstone.collect.run` uses, and what they share."""
 
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -75,6 +77,16 @@ def headers(job: Job) -> dict[str, list[str]]:
 def one_line(values: Mapping[str, list[str]]) -> dict[str, str]:
     """Headers for tools that take one value per name."""
     return {name: ", ".join(each) for name, each in values.items()}
+
+
+def negotiated(files: Iterable[Path]) -> list[dict[str, Any]]:
+    """What TLS negotiated, from the files that `paced` and `serial` write; equal entries are one."""
+    counts: Counter[str] = Counter()
+    for file in files:
+        for entry in json.loads(file.read_bytes()) if file.exists() else ():
+            handshakes = entry.pop("handshakes")
+            counts[json.dumps(entry)] += handshakes
+    return [{**json.loads(entry), "handshakes": handshakes} for entry, handshakes in sorted(counts.items())]
 
 
 def compress(sources: list[Path], destination: Path) -> None:

@@ -1,13 +1,15 @@
 """k6: the user's script or `k6.js`; stages become scenarios, the results are k6's raw points and its summary.
 
 Request, timeouts and values of drawn headers reach the script as JSON on standard input, never as text in JavaScript.
-Scenarios and other options are k6's configuration file, which options of a user's script override.
+The same JSON is k6's configuration file, with scenarios and other options, which options of a user's script override.
+So neither credentials nor private keys are in a file with a name.
 
 k6 has a Go module of its own (envs/tools/k6): in vegeta's module it would raise the versions of vegeta's dependencies.
 """
 
 import json
 import os
+import socket
 import tarfile
 import tempfile
 from collections.abc import Mapping
@@ -15,15 +17,18 @@ from fractions import Fraction
 from math import ceil, lcm
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from loadstone.archive.stages import Attack, Stage, apart
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
+from loadstone.config.connection import HTTP1, Connection, address, host_port
 from loadstone.config.target import recordable, variant_identity
 from loadstone.errors import LoadstoneError
 from loadstone.process import Minder, Program, run
 
 _SCRIPT = Path(__file__).with_name("k6.js")
+_INPUT = "/dev/stdin"  # may be read several times: it is a file
 _THRESHOLDS_CROSSED = 99  # of a user's script: the results are complete
 # A request is not sent when no virtual user is free. So many are allocated beforehand (a thousand take 0.8 s and
 # 120 MB), enough for a target that does not respond for a second.
@@ -50,18 +55,18 @@ class K6:
     def start(self, attack: Attack) -> Program:
         raw = self._folder / f"k6.{len(self._raw)}.json"
         self._raw.append(raw)
-        options = raw.with_suffix(".options")
-        options.write_text(json.dumps(self._options(attack)))
-        command = ["k6", "run", "--quiet", "--no-color", "--no-usage-report", "--address=", f"--config={options}"]
+        command = ["k6", "run", "--quiet", "--no-color", "--no-usage-report", "--address=", f"--config={_INPUT}"]
         command += [f"--out=json={raw}"]
         if attack.measured:
             command.append(f"--summary-export={self._summary}")
         command.append(self._script.get("file", str(_SCRIPT)))
         request = self._job.planned.request | {"header": base.headers(self._job)}
+        request["url"], hosts = _addressed(request["url"], self._job.connection)
+        connected = hosts | _tls(self._job.connection)
         requests = {stage.name: stage.requests for stage in attack.stages if stage.requests is not None}
         given = _given(request, self._job.timeout_s, self._job.draws, requests)
-        variables = _environment(self._script, "/dev/stdin")
-        with base.given(json.dumps(given).encode()) as stdin:
+        variables = _environment(self._script, _INPUT) | self._trust()
+        with base.given(json.dumps(given | self._options(attack) | connected).encode()) as stdin:
             return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
 
     def _options(self, attack: Attack) -> dict[str, Any]:
@@ -79,6 +84,15 @@ class K6:
             found["systemTags"] = _TAGS
         return found
 
+    def _trust(self) -> dict[str, str | None]:
+        """Variables by which Go trusts only the declared authority, and uses the declared protocol."""
+        found: dict[str, str | None] = {}
+        if self._job.connection.ca:
+            file = self._folder / "ca.pem"
+            file.write_text(self._job.connection.ca)
+            found = {"SSL_CERT_FILE": str(file), "SSL_CERT_DIR": os.devnull}
+        return found | ({"GODEBUG": "http2client=0"} if self._job.connection.protocol == HTTP1 else {})
+
     def finish(self) -> base.Results:
         job = self._job
         try:
@@ -89,8 +103,48 @@ class K6:
         if not sent:
             raise RunFailedError(f"run {job.run} of {job.cell}: k6 sent no request; see {job.attack_log}")
         files = {".k6.json.zst": self._folder / "k6.compressed", ".k6.summary.json": self._summary}
+        protocol = _protocol(self._raw[-1])
         base.compress(self._raw, files[".k6.json.zst"])
-        return base.Results(files)
+        return base.Results(files, {"negotiated": [{"protocol": protocol}]} if protocol else {})
+
+
+def _tls(connection: Connection) -> dict[str, Any]:
+    """k6's options for TLS and reuse of connections."""
+    found: dict[str, Any] = {}
+    if connection.insecure:
+        found["insecureSkipTLSVerify"] = True
+    if connection.cert:
+        found["tlsAuth"] = [{"cert": connection.cert, "key": connection.key}]
+    if not connection.keepalive:
+        found["noConnectionReuse"] = True
+    return found
+
+
+def _addressed(url: str, connection: Connection) -> tuple[str, dict[str, Any]]:
+    """The URL as k6 gets it, and k6's option ``hosts``.
+
+    k6 verifies the host of the URL, so a declared server name takes its place; ``hosts`` says where that is, as an IP
+    address. The header Host stays as it is.
+    """
+    if not (connection.server_name or connection.resolve):
+        return url, {}
+    name, port = host_port(url)
+    to, to_port = address(connection.resolve) if connection.resolve else (name, port)
+    ip = socket.getaddrinfo(to, to_port, type=socket.SOCK_STREAM)[0][4][0]
+    known_as = connection.server_name or name
+    hosts = {f"{known_as}:{port}": f"[{ip}]:{to_port}" if ":" in str(ip) else f"{ip}:{to_port}"}
+    return urlsplit(url)._replace(netloc=f"{known_as}:{port}").geturl(), {"hosts": hosts}
+
+
+def _protocol(raw: Path) -> str | None:
+    """The protocol of the first response among k6's raw points; None when none is known."""
+    with raw.open("rb") as file:
+        for line in file:
+            if b'"http_reqs"' in line and b'"Point"' in line:
+                tags = json.loads(line)["data"].get("tags") or {}
+                if proto := str(tags.get("proto") or ""):
+                    return "http2" if proto.startswith("HTTP/2") else "http1"
+    return None
 
 
 def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import os
 import select
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Protocol
@@ -45,7 +46,7 @@ def plan(job: Job, attack: Attack, request: Mapping[str, Any], own: range = rang
     ]
     connections = (job.planned.connections or 0) // own.stop
     shared = {"part": own.start, "of": own.stop, "step": own.step, "connections": connections}
-    return {**request, "stages": stages, "draw": job.draws, **shared}
+    return {**request, "stages": stages, "draw": job.draws, "connection": job.connection.settings(), **shared}
 
 
 def places(generators: int) -> list[dict[str, Any]]:
@@ -63,6 +64,19 @@ def places(generators: int) -> list[dict[str, Any]]:
     return [{"processor": processor} for processor in others[-generators:]]
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """The files of one process: requests of the measured stage, those of all others, and what TLS negotiated."""
+
+    measured: Path
+    others: Path
+    negotiated: Path
+
+    @property
+    def arguments(self) -> list[str]:
+        return [f"-{name}={path}" for name, path in vars(self).items()]
+
+
 class Fleet(Sending, Protocol):
     """Several running generators; `said` has one entry per generator for the run's record."""
 
@@ -73,7 +87,7 @@ class Fleet(Sending, Protocol):
 class LocalFleet:
     """Local processes, one for each of `plans`, which start at the same moment.
 
-    `outputs` has the files (measured, others) of each, `where` its place. They share a clock, so offsets are not
+    `outputs` has the files of each, `where` its place. They share a clock, so offsets are not
     measured.
     """
 
@@ -81,16 +95,16 @@ class LocalFleet:
         self,
         job: Job,
         plans: Sequence[Mapping[str, Any]],
-        outputs: Sequence[tuple[Path, Path]],
+        outputs: Sequence[Outputs],
         where: Sequence[Mapping[str, Any]],
     ) -> None:
         self._plans = plans
         self._programs: list[Program] = []
         about: dict[int, dict[str, Any]] = {}
         try:
-            for number, (content, (measured, others), place) in enumerate(zip(plans, outputs, where, strict=True)):
+            for number, (content, files, place) in enumerate(zip(plans, outputs, where, strict=True)):
                 core = place.get("processor")
-                command = ["paced", "-agree", f"-timeout={job.timeout}", f"-measured={measured}", f"-others={others}"]
+                command = ["paced", "-agree", f"-timeout={job.timeout}", *files.arguments]
                 log = job.logs / f"attack-{number}.log"
                 program = Program(
                     command, job.minder, log, stdin=PIPE, stdout=PIPE, environment=base.environment(), core=core

@@ -43,8 +43,7 @@ class Vegeta:
     def start(self, attack: Attack) -> Sending:
         if self._job.planned.generators is not None:  # one included, so that a sweep of 1, 2, 4 differs in nothing else
             return self._start_several(attack)
-        measured, others = self._output("test"), self._output("warmup")
-        command = ["paced", f"-timeout={self._job.timeout}", f"-measured={measured}", f"-others={others}"]
+        command = ["paced", f"-timeout={self._job.timeout}", *self._outputs(0).arguments]
         return _program(self._job, command, several.plan(self._job, attack, _target(self._job)))
 
     def _start_several(self, attack: Attack) -> Sending:
@@ -54,7 +53,7 @@ class Vegeta:
         plans = [
             several.plan(job, attack, _target(job), range(part, self._count, processes)) for part in range(processes)
         ]
-        outputs = [(self._output("test", part), self._output("warmup", part)) for part in range(processes)]
+        outputs = [self._outputs(part) for part in range(processes)]
         if in_cluster:
             from loadstone.collect.targets.kubernetes import generator_pods  # noqa: PLC0415 - its client library takes a second to load
 
@@ -66,6 +65,12 @@ class Vegeta:
 
     def _output(self, phase: str, part: int = 0) -> Path:
         return self._folder / f"{phase}-{part}.bin"
+
+    def _outputs(self, part: int) -> several.Outputs:
+        return several.Outputs(self._output("test", part), self._output("warmup", part), self._negotiated(part))
+
+    def _negotiated(self, part: int) -> Path:
+        return self._folder / f"negotiated-{part}.json"
 
     def _results(self, phase: str) -> list[Path]:
         """The files of a phase that are not empty, one per process."""
@@ -87,7 +92,8 @@ class Vegeta:
             if parts := self._results(phase):
                 files[suffix] = self._folder / f"{phase}.encoded"
                 encode(parts, files[suffix], job)
-        return base.Results(files, {"generators": self._said} if self._said else {})
+        record = {"negotiated": base.negotiated(map(self._negotiated, range(self._count)))}
+        return base.Results(files, record | ({"generators": self._said} if self._said else {}))
 
 
 class Serial(Vegeta):
@@ -99,8 +105,10 @@ class Serial(Vegeta):
     def start(self, attack: Attack) -> Program:
         (stage,) = attack.stages
         output = self._output("test" if stage.measured else "warmup")
-        command = ["serial", "-requests", str(stage.requests), "-timeout", self._job.timeout]
-        return _program(self._job, [*command, "-output", str(output)], _target(self._job))
+        command = ["serial", "-requests", str(stage.requests), "-timeout", self._job.timeout, "-output", str(output)]
+        if stage.measured:
+            command += ["-negotiated", str(self._negotiated(0))]
+        return _program(self._job, command, _target(self._job) | {"connection": self._job.connection.settings()})
 
 
 def _program(job: Job, command: list[str], given: dict[str, Any]) -> Program:

@@ -3,15 +3,17 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any
 
 import psutil
 
 from loadstone.archive.metadata import parse_duration
 from loadstone.collect.sampling import ProcessTree
-from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError, ask, identify
+from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
+from loadstone.collect.targets.identity import NO_RESPONSE, Request, ask, identify
+from loadstone.config.connection import Connection
 from loadstone.process import Program
 
 _POLL_S = 0.01
@@ -44,6 +46,8 @@ class LocalTarget:
 def running(job: Job) -> Iterator[LocalTarget]:
     """The variant's processes, started in declared order, ready and identified; stopped at the end, last first."""
     declared = job.target["variants"][job.cell.variant_dir]
+    # A process is asked at its own address, by the protocol that it negotiates.
+    connection = replace(job.connection, resolve=None, protocol=None)
     limit = time.monotonic() + (parse_duration(job.target.get("ready_timeout")) or 30.0)
     programs: dict[str, Program] = {}
     try:
@@ -53,8 +57,8 @@ def running(job: Job) -> Iterator[LocalTarget]:
             programs[name] = Program(
                 process["command"], job.minder, job.logs / f"{name}.log", environment=process.get("environment")
             )
-            _wait_ready(name, process["ready"], programs, limit)
-        identity = identify(job.planned.request, declared["expect"], job.timeout_s)
+            _wait_ready(name, process["ready"], connection, programs, limit)
+        identity = identify(job.planned.request, declared["expect"], job.timeout_s, job.connection)
         yield LocalTarget(programs, {"identity": identity})
     finally:
         for program in reversed(programs.values()):
@@ -70,16 +74,16 @@ def _check_alive(programs: Mapping[str, Program]) -> None:
             )
 
 
-def _wait_ready(name: str, url: str, programs: Mapping[str, Program], limit: float) -> None:
+def _wait_ready(name: str, url: str, connection: Connection, programs: Mapping[str, Program], limit: float) -> None:
     why = "no answer yet"
     while time.monotonic() < limit:
         _check_alive(programs)
         try:
-            status, _, _ = ask("GET", url, {}, None, timeout_s=1.0)
+            status = ask(Request("GET", url, {}), timeout_s=1.0, connection=connection).status
             if status == HTTPStatus.OK:
                 return
             why = f"status {status}"
-        except (OSError, HTTPException) as error:
+        except NO_RESPONSE as error:
             why = str(error)
         time.sleep(_POLL_S)
     raise RunFailedError(f"the process {name!r} was not ready in time: {url}: {why}")

@@ -22,10 +22,9 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NoReturn
 
-from loadstone.collect.generators.several import failure, own_requests
+from loadstone.collect.generators.several import Outputs, failure, own_requests
 from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.collect.targets.kubernetes import objects, session
 from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, ConflictError
@@ -55,7 +54,7 @@ class Pod:
     node: str
 
 
-def start(job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[tuple[Path, Path]]) -> "PodFleet":
+def start(job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[Outputs]) -> "PodFleet":
     """Start the generators of a run, in the session of this command."""
     declared = Declared.of(job.target, job.cell.campaign.host)
     if declared.generators is None:
@@ -73,14 +72,14 @@ def start(job: Job, plans: Sequence[Mapping[str, Any]], outputs: Sequence[tuple[
 
 @dataclass
 class PodFleet:
-    """A Job's pods, one for each of `plans`; their requests are in `outputs` (measured, others) at the end."""
+    """A Job's pods, one for each of `plans`; their requests are in `outputs` at the end."""
 
     cluster: Cluster
     declared: Generators
     ready_timeout_s: float
     record: str
     plans: Sequence[Mapping[str, Any]]
-    outputs: Sequence[tuple[Path, Path]]
+    outputs: Sequence[Outputs]
     said: list[dict[str, Any]] = field(default_factory=list)
     started_s: float = math.inf
     command: list[str] = field(default_factory=lambda: ["paced"])
@@ -244,8 +243,10 @@ class PodFleet:
 
     def _fetch(self, pod: Pod) -> None:
         """Fetch a pod's results part by part; only a part that does not arrive is requested again."""
-        files = self._status(pod)["files"]
-        for name, destination in zip(("measured", "others"), self.outputs[pod.number], strict=True):
+        status, outputs = self._status(pod), self.outputs[pod.number]
+        outputs.negotiated.write_text(json.dumps(status.get("negotiated", [])))
+        files = status["files"]
+        for name, destination in (("measured", outputs.measured), ("others", outputs.others)):
             packed, size = destination.with_suffix(".gz"), int(files[name]["bytes"])
             digest = hashlib.sha256()
             with packed.open("wb") as file:

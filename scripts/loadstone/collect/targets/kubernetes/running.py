@@ -6,7 +6,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from loadstone.archive.locks import exclusive
-from loadstone.collect.targets.base import Job, RunFailedError, identify
+from loadstone.collect.targets.base import Job, RunFailedError
+from loadstone.collect.targets.identity import identify
 from loadstone.collect.targets.kubernetes import apply, ready, session
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.changes import Field
@@ -138,7 +139,7 @@ def _identified(job: Job, deadline: float) -> dict[str, Any]:
     expect = job.target["variants"][job.cell.variant_dir]["expect"]
     while True:
         try:
-            return identify(job.planned.request, expect, job.timeout_s)
+            return identify(job.planned.request, expect, job.timeout_s, job.connection)
         except RunFailedError:
             if time.monotonic() > deadline:
                 raise

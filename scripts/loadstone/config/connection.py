@@ -1,0 +1,130 @@
+"""How the requests of a variant reach it: TLS, protocol, address and reuse of connections (`Connection`).
+
+In: the keys ``tls``, ``protocol``, ``resolve`` and ``keepalive`` of a variant. Out: what load generators and the
+identity check need. Private keys are read into memory and never recorded.
+"""
+
+import hashlib
+import ssl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import SplitResult, urlsplit
+
+from loadstone.errors import LoadstoneError
+
+HTTP1, HTTP2, H2C = "http1", "http2", "h2c"
+PORTS = {"http": 80, "https": 443}
+_KEYS = ("tls", "protocol", "resolve", "keepalive")
+_NOT_SENT = {"k6": (H2C,), "artillery": (HTTP2, H2C)}
+_FILES = ("ca", "cert", "key")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The connection settings of a variant. `ca`, `cert` and `key` are PEM texts; None and "" are not declared.
+
+    `protocol` is None where TLS negotiates it, `resolve` is the ``ADDRESS:PORT`` to connect to. `files` are those of
+    the client's certificate and key.
+    """
+
+    ca: str | None = None
+    insecure: bool = False
+    cert: str | None = None
+    key: str | None = None
+    server_name: str | None = None
+    protocol: str | None = None
+    resolve: str | None = None
+    keepalive: bool = True
+    files: tuple[str, str] | None = None
+
+    @classmethod
+    def of(cls, declared: Mapping[str, Any], where: str) -> Self:
+        """Read the settings and files of a declared variant; `where` is its key, for messages.
+
+        Raises LoadstoneError for a file that can't be read or used.
+        """
+        tls = declared.get("tls", {})
+        texts: dict[str, Any] = {name: _read(Path(tls[name]), f"{where}.tls.{name}") for name in _FILES if name in tls}
+        others = {name: tls[name] for name in ("insecure", "server_name") if name in tls}
+        others |= {name: declared[name] for name in _KEYS[1:] if name in declared}
+        if "ENCRYPTED" in texts.get("key", ""):
+            raise LoadstoneError(f"{where}.tls.key: {tls['key']} is encrypted; give a key without a passphrase")
+        found = cls(**texts, **others, files=(tls["cert"], tls["key"]) if "cert" in tls else None)
+        try:
+            if texts:
+                found.ssl_context()
+        except (OSError, ValueError) as error:
+            names = " and ".join(f"{where}.tls.{name} ({tls[name]})" for name in texts)
+            raise LoadstoneError(f"{names} can't be used: {error}") from None
+        return found
+
+    def settings(self) -> dict[str, Any]:
+        """As `paced` and `serial` read it (envs/tools/connection), without what is not declared."""
+        found = {name: getattr(self, name) for name in (*_FILES, "insecure", "server_name", "protocol", "resolve")}
+        return {name: value for name, value in (found | {"close": not self.keepalive}).items() if value}
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """The TLS settings as a context of Python. Raises OSError and ValueError for files that can't be used."""
+        context = ssl.create_default_context(cadata=self.ca)
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.files:
+            context.load_cert_chain(*self.files)
+        return context
+
+
+def _read(path: Path, where: str) -> str:
+    try:
+        return path.read_bytes().decode("ascii", "ignore")  # comments may be in any encoding
+    except (OSError, ValueError) as error:
+        raise LoadstoneError(f"{where}: {path} can't be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def recorded(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared settings as they are recorded: names of files, no contents. Empty where none is declared."""
+    return {name: declared[name] for name in _KEYS if name in declared}
+
+
+def digests(declared: Mapping[str, Any]) -> dict[str, str]:
+    """SHA-256 of the certificates' files by name, without files that can't be read; never of a private key."""
+    found = {}
+    for name in ("ca", "cert"):
+        path = declared.get("tls", {}).get(name)
+        if path is not None and Path(path).is_file():
+            found[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return found
+
+
+def faults(where: str, declared: Mapping[str, Any], generator: str) -> Iterator[str]:
+    """Settings of a declared variant that contradict each other or its URL, or that a load generator can't keep to."""
+    scheme, tls, protocol = urlsplit(declared["url"]).scheme, declared.get("tls", {}), declared.get("protocol")
+    if tls and scheme == "http":
+        yield f"{where}.tls: has no effect, because the URL begins with http://"
+    if "ca" in tls and tls.get("insecure"):
+        yield f"{where}.tls: ca has no effect with insecure: true"
+    if ("cert" in tls) != ("key" in tls):
+        yield f"{where}.tls: cert and key need each other"
+    if protocol == H2C and scheme == "https":
+        yield f"{where}.protocol: h2c is HTTP/2 without TLS; use http2, or a URL that begins with http://"
+    if protocol == HTTP2 and scheme == "http":
+        yield f"{where}.protocol: http2 needs TLS; use h2c, or a URL that begins with https://"
+    if protocol == H2C and declared.get("keepalive") is False:
+        yield f"{where}.keepalive: false is not possible with protocol: h2c"
+
+    if protocol in _NOT_SENT.get(generator, ()):
+        yield f"{where}.protocol: the generator {generator} does not send {protocol}"
+
+
+def host_port(url: str | SplitResult) -> tuple[str, int]:
+    """Host and port of a URL."""
+    parts = urlsplit(url) if isinstance(url, str) else url
+    return parts.hostname or "", parts.port or PORTS[parts.scheme]
+
+
+def address(resolve: str) -> tuple[str, int]:
+    """Host and port of ``ADDRESS:PORT``; an IPv6 address is in brackets."""
+    host, _, port = resolve.rpartition(":")
+    return host.strip("[]"), int(port)
