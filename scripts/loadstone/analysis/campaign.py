@@ -83,7 +83,8 @@ def analyse_campaign(
             cells += found
             for table, rows_of_cell in distributions.of_cell(source, group).items():
                 charts[table] += rows_of_cell
-            one_load = len({_load(run) for run in group}) == 1
+            sent_by = {run["protocol"] for run in group} - {None}
+            one_load = len({_load(run) for run in group}) == 1 and len(sent_by) < 2
             cells_all += (
                 found if len(valid) == len(group) or not one_load else _cells(source, group, group, settings.confidence)
             )
@@ -144,9 +145,11 @@ def _judged(
     rows = database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
     reported = {_place(row): row for row in rows}
     named = Counter(map(_place, facts))
-    loads = defaultdict(set)
+    loads, protocols = defaultdict(set), defaultdict(set)
     for fact in facts:
-        loads[fact["rate"], fact["variant"]].add(_load(fact))
+        cell = fact["rate"], fact["variant"]
+        loads[cell].add(_load(fact))
+        protocols[cell] |= {fact["protocol"]} - {None}
     runs, profiles = [], []
     for fact, behaviour, found in zip(facts, behaviours, measured, strict=True):
         key = _place(fact)
@@ -161,6 +164,7 @@ def _judged(
             ambiguous=named[key] > 1,
             linked_to=links.get(fact["source"]),
             loads=loads[fact["rate"], fact["variant"]],
+            protocols=protocols[fact["rate"], fact["variant"]],
         )
         started_at = counted.get("started_at") or fact["started_at"]
         run = fact | {

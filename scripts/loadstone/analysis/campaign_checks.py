@@ -90,6 +90,9 @@ def problems(campaign: Campaign, facts: Sequence[_Row], planned: Sequence[_Row],
                 f"{set_back(fact['clock_set_back_s'])}; its latencies are shown, figures that need these times are not"
             )
             yield key(fact) | {"source": fact["source"], "problem": text}
+    for fact, before in _renegotiated(facts):
+        text = f"TLS has changed within the campaign: {fact['tls']}, in earlier runs of the variant {before}"
+        yield key(fact) | {"source": fact["source"], "problem": text}
     for tag in declared.tags:
         scoped = any(tag.get(name) for name in ("rate", "variant", "run"))
         here = str(tag.get("pattern", "")).startswith(f"{campaign.timestamp}/")
@@ -98,6 +101,14 @@ def problems(campaign: Campaign, facts: Sequence[_Row], planned: Sequence[_Row],
                 f"{name} {tag[name]}" for name in ("rate", "variant", "run") if tag.get(name)
             )
             yield {"problem": f"the catalogue tags {scope} as {tag['tag']}, which matches no run"}
+
+
+def _renegotiated(facts: Sequence[_Row]) -> Iterator[tuple[_Row, str]]:
+    """Runs by whose TLS parameters differ from those of the variant's first run, with these."""
+    first: dict[str, str] = {}
+    for fact in sorted(facts, key=lambda fact: (str(fact["started_at"]), fact["run"])):
+        if fact["tls"] and (before := first.setdefault(fact["variant_dir"], fact["tls"])) != fact["tls"]:
+            yield fact, before
 
 
 # --- suggestions -----------------------------------------------------------------------------------------------------

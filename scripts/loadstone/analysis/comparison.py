@@ -109,6 +109,8 @@ def select(comparison: Comparison, connection: duckdb.DuckDBPyConnection) -> Sel
     for run in database.rows(connection, sql.load("comparison_runs")):
         if not comparison.takes(run["variant"], run["rate"]):
             continue
+        if "protocols" in comparison.allow:
+            run["protocol"] = None
         if pattern := comparison.excluding(run["source"]):
             selection.not_compared.append(run | {"pattern": pattern})
         elif run["excluded"]:
@@ -128,6 +130,12 @@ def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
                 f"its runs are of different {what} ({', '.join(found)}), which are never pooled unasked. Name "
                 f"campaigns of one alone, or add `allow: [{allowance}]` to {comparison.id} in config/comparisons.yaml"
             )
+    protocols = sorted({run["protocol"] for run in runs if run["protocol"]})
+    if len(protocols) > 1:  # `select` drops them where they are allowed
+        yield (
+            f"its runs were sent by different protocols ({', '.join(protocols)}), which are never compared unasked. Name "
+            f"variants of one alone, or add `allow: [protocols]` to {comparison.id} in config/comparisons.yaml"
+        )
     tools = sorted({str(run["generator"]) for run in runs})
     if "generators" not in comparison.allow and len(set(map(load_generators.meaning, tools))) > 1:
         yield (

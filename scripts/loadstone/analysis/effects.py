@@ -15,7 +15,7 @@ import numpy as np
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats.figures import COARSE_NS
 from loadstone.analysis.reasons import Reason
-from loadstone.analysis.scope import Scope, Series, contrasted, figure, incomparable, joined, step_ns
+from loadstone.analysis.scope import Scope, Series, contrasted, figure, incomparable, joined, step_ns, unlike
 from loadstone.percentiles import ERRORS, STATISTICS
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
@@ -99,8 +99,8 @@ def _compare(scope: Scope) -> Iterator[_Compared]:
 def _why_not_compared(compared: _Compared) -> Reason | None:
     """Why two figures that are known can't be compared."""
     baseline, other, statistic = compared.baseline, compared.other, compared.statistic
-    if baseline.evidence != other.evidence:
-        return Reason(reasons.EVIDENCE_DIFFERS)
+    if reason := unlike((baseline, other)):
+        return reason
     if statistic == ERRORS and compared.values in ((0, 0), (1, 1)):
         return Reason(reasons.ONLY_FAILURES if compared.values[0] else reasons.NO_FAILURES)
     if compared.contrast or compared.one_run:

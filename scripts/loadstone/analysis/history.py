@@ -232,7 +232,12 @@ def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Seq
     without_cells = connection.sql(sql.load("campaigns_without_cells")).fetchall()
     database.add_view(connection, tables, "summaries", _of(campaigns, set(without_cells)))
     cells = database.rows(connection, sql.load("history_cells"))
+    known = defaultdict(set)
     for cell in cells:
+        known[tuple(cell[name] for name in _SERIES)] |= {cell["protocol"]} - {""}
+    for cell in cells:
+        if len(known[tuple(cell[name] for name in _SERIES)]) < 2:  # unknown protocols of older runs are no others
+            cell["protocol"] = ""
         cell["started_at"] = parse_timestamp(cell["timestamp"])
         cell["way"] = way_text(cell)
     cells.sort(key=_order)
@@ -255,7 +260,7 @@ def series(cells: Iterable[_Row]) -> Iterator[list[_Row]]:
     """The cells of one variant at one rate that were measured in one way, in the order of their start."""
 
     def key(cell: _Row) -> tuple[Any, ...]:
-        of_series = (cell[name] for name in (*_SERIES, "evidence", "sent_by"))
+        of_series = (cell[name] for name in (*_SERIES, "evidence", "sent_by", "protocol"))
         return *of_series, *map(str, way(cell)), cell["replicas"] or ""
 
     for _, group in groupby(sorted(cells, key=key), key=key):
@@ -267,7 +272,8 @@ def way_text(cell: Mapping[str, Any]) -> str:
     number = cell["replicas"]
     replicas = f", {number} replica{'' if str(number) == '1' else 's'}" if number else ""
     reported = ", as reported" if cell["evidence"] == REPORTS else ""
-    return f"{cell['load_model']} load by {cell['sent_by']}{replicas}{reported}"
+    protocol = f", {cell['protocol']}" if cell["protocol"] else ""
+    return f"{cell['load_model']} load by {cell['sent_by']}{protocol}{replicas}{reported}"
 
 
 def _order(cell: _Row) -> tuple[Any, ...]:

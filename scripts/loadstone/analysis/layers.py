@@ -12,7 +12,7 @@ from typing import Any
 from loadstone.analysis import reasons
 from loadstone.analysis.reasons import Reason
 from loadstone.analysis.saturation import described, swept
-from loadstone.analysis.scope import Place, Scope, Series, contrasted, incomparable, paired, reported, step_ns
+from loadstone.analysis.scope import Place, Scope, Series, contrasted, incomparable, paired, reported, step_ns, unlike
 from loadstone.config.variants import Diamond, Layer, VariantGraph
 from loadstone.percentiles import LATENCIES
 from loadstone.stats import contrasts
@@ -166,8 +166,8 @@ def _interactions(scope: Scope) -> list[_Interaction]:
 
 def _missing(series: Sequence[Series], statistic: str) -> Reason | None:
     """Why a figure is missing of one of these series."""
-    if len({each.evidence for each in series}) > 1:
-        return Reason(reasons.EVIDENCE_DIFFERS)
+    if reason := unlike(series):
+        return reason
     for each in series:
         if each.evidence == "requests":
             if reason := each.missing(statistic):

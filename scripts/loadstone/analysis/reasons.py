@@ -12,6 +12,7 @@ from typing import Any
 from loadstone.text import ms
 
 EVIDENCE_DIFFERS = "evidence_differs"
+PROTOCOLS_DIFFER = "protocols_differ"
 NO_FIGURE = "no_figure"
 NOT_REPORTED = "not_reported"
 REPORTS_NOT_AVERAGED = "reports_not_averaged"
@@ -113,6 +114,9 @@ def _times(ratio: float | None) -> str:
 
 _TEXTS: Mapping[str, Callable[[Reason, Callable[[str | None], str]], str]] = {
     EVIDENCE_DIFFERS: lambda _, __: "every request is known of some runs, of others only the tool's report",
+    PROTOCOLS_DIFFER: lambda _, __: (
+        "requests were sent by different protocols, which only a comparison with allow: [protocols] compares"
+    ),
     NO_FIGURE: lambda reason, name: f"{name(reason.variant)} has no such figure",
     NOT_REPORTED: lambda reason, name: f"the reports of {name(reason.variant)} do not have this figure",
     REPORTS_NOT_AVERAGED: lambda _, __: "percentiles of several reports are never averaged",

@@ -8,7 +8,7 @@ import numpy as np
 
 from loadstone import stats
 from loadstone.analysis.reasons import quoted
-from loadstone.analysis.scope import Scope, Series, joined
+from loadstone.analysis.scope import Scope, Series, joined, protocols
 from loadstone.percentiles import LATENCIES, THROUGHPUT
 from loadstone.stats.saturation import CARRIED, SHORTFALL, AtShare, Estimate, Knee, Load, at_share, knee, ratio_of
 
@@ -160,7 +160,7 @@ def _shared(each: Swept, baseline: Swept | None, share: float, statistic: str, c
     row = {"share": share, "statistic": statistic, "load": own.load, "problem": own.problem}
     if own.value:
         row |= {"value_ns": own.value.value, "low_ns": own.value.low, "high_ns": own.value.high}
-    if baseline is None or baseline is each:
+    if baseline is None or baseline is each or len(protocols([*each.series, *baseline.series])) > 1:
         return row
     theirs = _at_share(baseline, share, statistic, confidence)
     row |= {"baseline": baseline.variant, "baseline_load": theirs.load}

@@ -122,6 +122,18 @@ class Series:
         return Reason(reasons.NO_FIGURE, self.variant)
 
 
+def protocols(series: Iterable[Series]) -> set[str]:
+    """The protocols by which the runs of these series are known to be sent."""
+    return {run["protocol"] for each in series for run in each.runs if run["protocol"]}
+
+
+def unlike(series: Sequence[Series]) -> Reason | None:
+    """Why figures of these series are not compared with each other, whatever they are."""
+    if len({each.evidence for each in series}) > 1:
+        return Reason(reasons.EVIDENCE_DIFFERS)
+    return Reason(reasons.PROTOCOLS_DIFFER) if len(protocols(series)) > 1 else None
+
+
 Key = tuple[float, tuple[Any, ...], str, str, str]  # rate, way, the variant below, the variant, statistic
 
 
@@ -227,7 +239,7 @@ def _pairs(scope: Scope, place: Place) -> Iterator[tuple[str, str]]:
 
 def _contrast(pair: tuple[Series, Series], statistic: str, confidence: float) -> Contrast | None:
     """None where a figure is missing, or one side has only one run."""
-    if pair[0].evidence != pair[1].evidence or min(len(each.runs) for each in pair) < 2:
+    if unlike(pair) or min(len(each.runs) for each in pair) < 2:
         return None
     values = [figure(each, statistic)[0] for each in pair]
     if statistic == ERRORS and values in ([0, 0], [1, 1]):

@@ -110,6 +110,12 @@ class Metadata:
     problems: list[str] = field(default_factory=list)
 
     @property
+    def connection(self) -> dict[str, Any]:
+        """How requests reach the target, as declared (`config.connection`)."""
+        found = self.target.get("connection")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def load(self) -> list[Stage]:
         """The stages of a run; a warm-up and a test at one rate unless the file names others."""
         if self.stages:
@@ -133,6 +139,7 @@ class Metadata:
         program = self.program or self.generator
         text = program if self.generators is None else f"{self.generators} of {program}"
         text += f" over {self.connections} connections" if self.connections is not None else ""
+        text += " with a new connection for each request" if self.connection.get("keepalive") is False else ""
         return f"{text} in the cluster" if self.generators_in == "cluster" else text
 
     @property

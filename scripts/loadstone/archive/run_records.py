@@ -9,7 +9,7 @@ import json
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,6 +88,8 @@ class RunRecord:
     generator_cpus: float | None = None  # that the load generator could use
     description: str | None = None
     senders: tuple[Sender, ...] = ()
+    protocol: str | None = None  # ``http1``, ``http2`` or ``h2c``; several joined by " and "
+    tls: str | None = None  # version, cipher and the server certificate's SHA-256
 
 
 def read_run_record(path: Path) -> RunRecord:
@@ -120,7 +122,25 @@ def parse(content: Any) -> RunRecord:
         generator_cpus=_number(content, "sampling", "generator_cpus", most=_MOST) or None,
         description=_any_text(_at(content, "description")),
         senders=tuple(_senders(_at(content, "generators"))),
+        protocol=_negotiated(content, _protocol),
+        tls=_negotiated(content, _tls),
     )
+
+
+def _negotiated(content: Any, part: Callable[[Any], str | None]) -> str | None:
+    """A part of what was negotiated: during the attack where the load generator says so, else before it."""
+    during, before = _objects(_at(content, "negotiated")), [_at(content, "identity", "negotiated")]
+    found = [sorted({text for entry in entries if (text := part(entry))}) for entries in (during, before)]
+    return " and ".join(found[0] or found[1]) or None
+
+
+def _protocol(entry: Any) -> str | None:
+    return _text(entry, "protocol")
+
+
+def _tls(entry: Any) -> str | None:
+    version, cipher, certificate = (_text(entry, name) for name in ("tls", "cipher", "certificate"))
+    return f"{version}, {cipher}, certificate {certificate}" if version else None
 
 
 def _incidents(listed: Any) -> Iterator[Incident]:

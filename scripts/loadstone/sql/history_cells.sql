@@ -15,6 +15,7 @@ WITH measured AS (
         rate,
         string_agg(DISTINCT coalesce(load_model, 'unknown'), ' and ' ORDER BY coalesce(load_model, 'unknown')) AS load_model,
         string_agg(DISTINCT coalesce(generator, 'unknown'), ' and ' ORDER BY coalesce(generator, 'unknown')) AS generator,
+        coalesce(string_agg(DISTINCT protocol, ' and ' ORDER BY protocol), '') AS protocol,
         string_agg(DISTINCT sent_by, ' and ' ORDER BY sent_by) AS sent_by,
         string_agg(DISTINCT replicas::VARCHAR, ' and ' ORDER BY replicas::VARCHAR) AS replicas,
         string_agg(DISTINCT format('{:g}', duration_s), ' and ' ORDER BY format('{:g}', duration_s)) AS duration_s,

@@ -39,13 +39,14 @@ def judge(
     ambiguous: bool = False,
     linked_to: str | None = None,
     loads: Collection[str] = (),
+    protocols: Collection[str] = (),
 ) -> Verdict:
     """Judge one run by a row of `facts` and by its requests; reasons are texts to show.
 
     `tags` are rows that `matches` understands, with ``tag`` and ``reason``; tags named in `excluding` exclude.
     `repeated` counts requests whose number another has too; `ambiguous`: another folder holds the same run; `linked_to`
     names the other run whose file this one only links to. `loads` are the ways in which the runs of its rate and
-    variant were measured, in words.
+    variant were measured, in words, and `protocols` those by which they are known to be sent.
     """
     complete = _is_complete(requests, fact["expected_requests"])
     reasons = list(fact["faults"])
@@ -60,6 +61,9 @@ def judge(
     if len(loads) > 1:
         ways = " and ".join(sorted(loads))
         reasons.append(f"there are runs of {ways} under this rate and variant, which are never pooled")
+    if len(protocols) > 1:
+        ways = " and ".join(sorted(protocols))
+        reasons.append(f"runs of this rate and variant were sent by {ways}, which are never pooled")
     unfit = bool(reasons)
     matching = [tag for tag in tags if matches(tag, fact)]
     reasons += [

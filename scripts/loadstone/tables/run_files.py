@@ -301,6 +301,8 @@ class _RunReader:
             "timeout_s": metadata.parse_duration(described.timeout),
             "generators": described.generators,
             "sent_by": described.sent_by if generator == described.generator else generator,
+            "protocol": self.record.protocol,
+            "tls": self.record.tls,
             "senders": [vars(sender) for sender in self.record.senders] or None,
             "plan_order": described.order,
             "results_sha256": self.reading.sha256(primary if primary and primary.format != _OWN_REPORT else None),

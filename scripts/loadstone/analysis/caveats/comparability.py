@@ -25,7 +25,7 @@ from loadstone.analysis.caveats.base import (
 )
 from loadstone.analysis.caveats.figures import FAILURES_SHARE
 from loadstone.analysis.reasons import quoted
-from loadstone.analysis.scope import Series, paired, step_ns
+from loadstone.analysis.scope import Series, paired, step_ns, unlike
 from loadstone.percentiles import ERRORS, LATENCIES, label
 from loadstone.stats.bootstrap import Floats
 from loadstone.stats.contrasts import hommel
@@ -348,7 +348,7 @@ def _failure_shifts(evidence: Evidence) -> Iterator[_Disagreement]:
 def _pairs(evidence: Evidence) -> Iterator[_Pair]:
     """The pairs that have verdicts."""
     for variant in evidence.scope.variants:
-        yield from (pair for pair in evidence.pairs(variant) if pair[0].evidence == pair[1].evidence)
+        yield from (pair for pair in evidence.pairs(variant) if not unlike(pair))
 
 
 def _log_latencies(evidence: Evidence, series: Series, statistic: str) -> dict[_Campaign, _Values]:

@@ -163,7 +163,7 @@ def _negotiated(response: httpcore.Response) -> dict[str, str]:
         "protocol": HTTP2 if is_http2 else HTTP1,
         "tls": tls.version().replace("TLSv", "TLS "),
         "cipher": tls.cipher()[0],
-        "certificate": hashlib.sha256(tls.getpeercert(binary_form=True)).hexdigest(),
+        "certificate": hashlib.sha256(tls.getpeercert(True)).hexdigest(),
     }
 
 
