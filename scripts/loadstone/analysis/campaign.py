@@ -145,7 +145,8 @@ def _judged(
     rows = database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
     reported = {_place(row): row for row in rows}
     named = Counter(map(_place, facts))
-    loads, protocols = defaultdict(set), defaultdict(set)
+    loads: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+    protocols: dict[tuple[Any, ...], set[str]] = defaultdict(set)
     for fact in facts:
         cell = fact["rate"], fact["variant"]
         loads[cell].add(_load(fact))

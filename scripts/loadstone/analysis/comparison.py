@@ -133,8 +133,8 @@ def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
     protocols = sorted({run["protocol"] for run in runs if run["protocol"]})
     if len(protocols) > 1:  # `select` drops them where they are allowed
         yield (
-            f"its runs were sent by different protocols ({', '.join(protocols)}), which are never compared unasked. Name "
-            f"variants of one alone, or add `allow: [protocols]` to {comparison.id} in config/comparisons.yaml"
+            f"its runs were sent by different protocols ({', '.join(protocols)}), which are never compared unasked. "
+            f"Name variants of one alone, or add `allow: [protocols]` to {comparison.id} in config/comparisons.yaml"
         )
     tools = sorted({str(run["generator"]) for run in runs})
     if "generators" not in comparison.allow and len(set(map(load_generators.meaning, tools))) > 1:

@@ -15,6 +15,7 @@ campaign costs its own analysis and one pass over all cells. `summaries` are rea
 without requests.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -232,7 +233,7 @@ def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Seq
     without_cells = connection.sql(sql.load("campaigns_without_cells")).fetchall()
     database.add_view(connection, tables, "summaries", _of(campaigns, set(without_cells)))
     cells = database.rows(connection, sql.load("history_cells"))
-    known = defaultdict(set)
+    known: dict[tuple[Any, ...], set[str]] = defaultdict(set)
     for cell in cells:
         known[tuple(cell[name] for name in _SERIES)] |= {cell["protocol"]} - {""}
     for cell in cells:
