@@ -4,7 +4,7 @@ from pathlib import Path
 
 from loadstone.archive.plan import complete
 from loadstone.collect.attempt import Attempts
-from loadstone.collect.targets.kubernetes import session
+from loadstone.collect.targets import session
 from loadstone.report.progress_page import ProgressPage
 from loadstone.workflow.job import Folders, job
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadstone.collect.targets.kubernetes import session
+from loadstone.collect.targets import session
 from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:

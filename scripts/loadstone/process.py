@@ -114,10 +114,11 @@ class Program:
         environment: Mapping[str, str | None] | None = None,
         core: int | None = None,
         most_bytes: int | None = None,
+        folder: Path | None = None,
     ) -> None:
         """Start it; `environment` is added to this process' variables, where None removes a variable.
 
-        It runs only on the processor `core`, if one is given, and may use `most_bytes` of memory.
+        It runs in `folder`, only on the processor `core`, if one is given, and may use `most_bytes` of memory.
         """
 
         def prepare() -> None:
@@ -139,6 +140,7 @@ class Program:
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=output if stdout is None else stdout,
                 stderr=output,
+                cwd=folder,
                 env={name: value for name, value in variables.items() if value is not None},
                 preexec_fn=prepare,  # noqa: PLW1509 - only setsid, write and sched_setaffinity, all async-signal-safe
             )

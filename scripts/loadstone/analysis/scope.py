@@ -22,7 +22,7 @@ import numpy as np
 
 from loadstone.analysis import reasons
 from loadstone.analysis.reasons import Reason
-from loadstone.archive import Campaign
+from loadstone.archive import Campaign, plan
 from loadstone.config.variants import VariantGraph
 from loadstone.percentiles import ERRORS, PERCENTILES, STATISTICS
 from loadstone.readers import load_generators
@@ -30,8 +30,6 @@ from loadstone.stats import Replicates, contrasts, estimable, requests_needed
 from loadstone.stats.contrasts import Contrast
 
 _Row = dict[str, Any]
-
-BLOCKS = "blocks"  # the order of a sweep in which every variant has its run in every block
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class Series:
         The runs of two series with equal blocks are paired: their draws may be subtracted one by one. None: not paired.
         """
         found = tuple((run["host"], run["timestamp"], run["run"]) for run in self.runs)
-        in_blocks = all(run["plan_order"] == BLOCKS for run in self.runs) and len(set(found)) == len(found)
+        in_blocks = all(run["plan_order"] in plan.RANDOM for run in self.runs) and len(set(found)) == len(found)
         return found if in_blocks and self.replicates.n_runs in (0, len(found)) else None
 
     def missing(self, statistic: str) -> Reason | None:

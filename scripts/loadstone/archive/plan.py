@@ -17,6 +17,9 @@ from loadstone.archive.durable import write_new
 from loadstone.archive.metadata import Metadata
 from loadstone.errors import LoadstoneError
 
+BLOCKS, GROUPED = "blocks", "grouped"
+RANDOM = (BLOCKS, GROUPED)  # orders in which every variant has its run in every block, at random
+
 
 @dataclass(frozen=True)
 class MissingRun:
@@ -33,13 +36,19 @@ def order(
     """Positions (from 1) of each cell's runs 1..`runs`.
 
     ``blocks``: run n of every cell forms block n, shuffled within the block by `seed` (a randomised complete block
-    design). ``fixed``: the predecessor's order, run, then rate, then variant.
+    design). ``grouped``: the same, but the variants of a block are shuffled, and within each its rates, so that a block
+    switches variants as rarely as possible. ``fixed``: the predecessor's order, run, then rate, then variant.
     """
     cells = [(rate, variant) for rate in rates for variant in variants]
     positions: dict[tuple[float, str], list[int]] = {cell: [] for cell in cells}
     shuffle = random.Random(seed)  # noqa: S311 - an order, not a secret
     for block in range(runs):
-        arranged = shuffle.sample(cells, len(cells)) if kind == "blocks" else cells
+        arranged = cells
+        if kind == BLOCKS:
+            arranged = shuffle.sample(cells, len(cells))
+        elif kind == GROUPED:
+            groups = shuffle.sample(variants, len(variants))
+            arranged = [(rate, variant) for variant in groups for rate in shuffle.sample(rates, len(rates))]
         for index, cell in enumerate(arranged):
             positions[cell].append(block * len(cells) + index + 1)
     return positions
@@ -121,7 +130,7 @@ def variants_of_cells(cells: Iterable[tuple[str, float, Metadata]]) -> list[str]
     if len(firsts) != len(rates) * len(folders) or len(plans) != 1:
         return []
     ((kind, seed),) = plans
-    if kind not in ("blocks", "fixed") or (kind == "blocks" and seed is None):
+    if kind not in (*RANDOM, "fixed") or (kind in RANDOM and seed is None):
         return []
     numbers = [str(number) for number in range(len(folders))]
     plan = order(numbers, [float(number) for number in range(len(rates))], 1, kind, seed or 0)

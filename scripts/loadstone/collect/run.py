@@ -24,9 +24,9 @@ from loadstone.archive.stages import Attack, Stage
 from loadstone.archive.staging import Staging
 from loadstone.collect.generators import GENERATORS, LoadGenerator
 from loadstone.collect.sampling import Sampler
-from loadstone.collect.targets import local
+from loadstone.collect.targets import local, session
 from loadstone.collect.targets.base import Job, OnPhase, RunFailedError, Target, Up, ignore
-from loadstone.collect.targets.kubernetes import session
+from loadstone.collect.targets.external import running as external
 from loadstone.config import target as declared_target
 from loadstone.config.connection import Connection
 from loadstone.config.target import drawn_values, recorded_script, script_changes
@@ -45,7 +45,7 @@ def _running(kind: str) -> Up:
         from loadstone.collect.targets.kubernetes.running import running  # noqa: PLC0415
 
         return running
-    return local.running
+    return external.running if kind == "external" else local.running
 
 
 def collect_run(
@@ -118,7 +118,7 @@ def _attack(job: Job, staging: Staging) -> None:
     generator = GENERATORS[planned.generator](job, staging.path)
     attacks = generator.attacks()
     measured = next(attack.measured for attack in attacks if attack.measured)
-    once_per_sweep = {"is_new": session.is_new} if job.target["kind"] == "kubernetes" else {}
+    once_per_sweep = {"is_new": session.is_new} if job.target["kind"] != "local" else {}
     sampler = Sampler(job, staging.path / "samples", measured.duration_s, **once_per_sweep)
     with _running(job.target["kind"])(job) as up:
         record |= {**up.seen, "ready": _now(), "phases": []}

@@ -143,6 +143,8 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         if name in target["variants"]:
             where, variant = f"target.variants.{name}", target["variants"][name]
             found += [f"  {fault}" for fault in connection.faults(where, variant, sweep.get("generator", "vegeta"))]
+            if target["kind"] == "external":
+                found += [f"  {fault}" for fault in connection.strangers(where, variant, target.get("allow", []))]
     found += [f"  {where}: {_NO_USERS}" for where, url in _addresses(target) if redact.has_user(url)]
     found += [f"  sweep.{fault}" for fault in load_shapes.faults(sweep)]
     if sweep.get("generator") == "serial":  # no program that sends one after another can draw headers yet

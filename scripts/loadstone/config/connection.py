@@ -6,8 +6,9 @@ identity check need. Private keys are read into memory and never recorded.
 
 import hashlib
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
@@ -116,6 +117,29 @@ def faults(where: str, declared: Mapping[str, Any], generator: str) -> Iterator[
 
     if protocol in _NOT_SENT.get(generator, ()):
         yield f"{where}.protocol: the generator {generator} does not send {protocol}"
+
+
+def strangers(where: str, declared: Mapping[str, Any], allowed: Collection[str]) -> Iterator[str]:
+    """The hosts of a variant that nobody allowed to attack, so that a typo never loads somebody else's server."""
+    hosts = {"url": host_port(declared["url"])[0]}
+    if "resolve" in declared:
+        hosts["resolve"] = address(declared["resolve"])[0]
+    for name, host in hosts.items():
+        if not is_allowed(host, allowed):
+            yield (
+                f"{where}.{name}: {host} is not in target.allow, so it is not attacked. If it is yours, add to target: "
+                f"allow: [{', '.join((*allowed, host))}]"
+            )
+
+
+def is_allowed(host: str, allowed: Collection[str]) -> bool:
+    """Whether an external host may be attacked: it is listed, or an address of this machine only."""
+    if host.lower() in {"localhost", *map(str.lower, allowed)}:
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def host_port(url: str | SplitResult) -> tuple[str, int]:

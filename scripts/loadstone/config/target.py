@@ -23,11 +23,15 @@ def identity(target: Mapping[str, Any], variants: Sequence[str]) -> dict[str, An
 
 
 def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """Request, expected response, and what is measured: processes on this machine, or deployments of a cluster."""
+    """Request, expected response and connection, and what is measured: processes, deployments, or what is prepared."""
     declared = target["variants"][variant]
     found = {"kind": target["kind"], "request": request(declared), "expect": declared["expect"]}
     if connected := connection.recorded(declared):
         found |= {"connection": connected, "files": connection.digests(declared)}
+    if target["kind"] == "external":
+        commands = {name: declared[name] for name in ("prepare", "cleanup") if name in declared}
+        named = _file_digests(argument for each in commands.values() for command in each for argument in command)
+        return found | commands | {"files": found.get("files", {}) | named}
     if target["kind"] == "local":
         processes = _processes_identity(target, declared)
         return found | processes | {"files": found.get("files", {}) | processes["files"]}
@@ -41,11 +45,20 @@ def _processes_identity(target: Mapping[str, Any], declared: Mapping[str, Any]) 
     """Commands and environments of a variant's processes, and the digests of files named in a command."""
     processes = {name: target["processes"][name] for name in declared.get("processes", [])}
     commands = {name: process["command"] for name, process in processes.items()}
-    arguments = chain.from_iterable(commands.values())
-    named = {text: _file_digest(text) for argument in arguments for text in (argument, argument.partition("=")[2])}
-    files = {text: digest for text, digest in named.items() if digest is not None}
+    files = _file_digests(chain.from_iterable(commands.values()))
     environments = {name: process["environment"] for name, process in processes.items() if "environment" in process}
     return {"commands": commands, "files": files} | ({"environments": environments} if environments else {})
+
+
+def has_commands(target: Mapping[str, Any]) -> bool:
+    """Whether any variant of an external target has commands, so that a keeper must run them."""
+    return any(variant.get("prepare") or variant.get("cleanup") for variant in target["variants"].values())
+
+
+def _file_digests(arguments: Iterable[str]) -> dict[str, str]:
+    """The digests of the files that arguments name, as they are or after ``=``."""
+    named = {text: _file_digest(text) for argument in arguments for text in (argument, argument.partition("=")[2])}
+    return {text: digest for text, digest in named.items() if digest is not None}
 
 
 def _file_digest(text: str) -> str | None:

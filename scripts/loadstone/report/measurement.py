@@ -134,7 +134,11 @@ def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iter
     kinds = {cell.metadata.order for cell in cells} - {None}
     seeds = {cell.metadata.seed for cell in cells} - {None}
     seed = f", shuffled with seed {seeds.pop()}" if len(seeds) == 1 and kinds != {"fixed"} else ""
-    words = {"blocks": f"complete blocks{seed}", "fixed": "fixed: by run, then rate, then variant"}
+    words = {
+        "blocks": f"complete blocks{seed}",
+        "grouped": f"complete blocks, in each of which the runs of a variant follow one another{seed}",
+        "fixed": "fixed: by run, then rate, then variant",
+    }
     yield "Order", joined(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
     timeouts = (cell.metadata.timeout for cell in cells)
     yield "Time limit of a request", joined(timeout and duration(parse_duration(timeout)) for timeout in timeouts)

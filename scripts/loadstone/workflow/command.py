@@ -14,7 +14,8 @@ from typing import Any
 
 from loadstone.archive.locks import hold
 from loadstone.archive.progress import Journal
-from loadstone.collect.targets.kubernetes import session
+from loadstone.collect.targets import session
+from loadstone.collect.targets.external import record
 from loadstone.config import GATE_FILE
 from loadstone.config import target as declared_target
 from loadstone.errors import LoadstoneError, printable
@@ -47,11 +48,20 @@ def check_folder() -> None:
 
 def is_cluster_to_put_back(declared: Declarations) -> bool:
     """Whether an earlier command left a cluster changed, and no run of this command puts it back."""
-    return _has_cluster(declared.config) and not any(declared.snapshot.missing.values()) and session.has_records()
+    kind = _keeper_kind(declared.config)
+    return bool(kind) and not any(declared.snapshot.missing.values()) and _has_records(kind)
 
 
-def _has_cluster(config: Mapping[str, Any]) -> bool:
-    return bool(config.get("target", {}).get("kind") == "kubernetes")
+def _keeper_kind(config: Mapping[str, Any]) -> str:
+    """The kind of a target that a keeper puts back; empty for all others."""
+    target = config.get("target", {})
+    kind: str = target.get("kind", "")
+    return kind if kind == "kubernetes" or (kind == "external" and declared_target.has_commands(target)) else ""
+
+
+def _has_records(kind: str) -> bool:
+    """Whether an earlier command of this folder left anything to put back."""
+    return session.has_records() if kind == "kubernetes" else any(record.find(Path.cwd()))
 
 
 def clamp_mtimes(files: Iterable[str]) -> None:
@@ -135,7 +145,8 @@ class Command:
 
         Variants whose declaration has changed since they were planned are refused before the cluster is taken.
         """
-        if not _has_cluster(self._config) or not self._attacks or self._touch:
+        kind = _keeper_kind(self._config)
+        if not kind or not self._attacks or self._touch:
             return
         target, cells = self._config["target"], self._snapshot.missing_cells
         refusal, needed = None, {cell.variant_dir for cell in cells}
@@ -143,7 +154,7 @@ class Command:
             declared_target.check_declared(cells, target)
         except LoadstoneError as error:
             refusal, needed = error, set()
-        if needed or session.has_records():
+        if needed or _has_records(kind):
             campaigns = ["/".join(key) for key, runs in self._snapshot.missing.items() if runs]
             self._keeper = session.start(target, self._config["host"], needed, campaigns, self._log)
         if refusal:
@@ -151,7 +162,7 @@ class Command:
 
     def _close_session(self) -> None:
         keeper, self._keeper = self._keeper, None
-        if keeper and (said := session.outcome_text(keeper.finish())):
+        if keeper and (said := session.outcome_text(keeper.finish(), self._config["target"]["kind"])):
             raise LoadstoneError(said)
 
     def _refuse(self, text: str) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from loadstone.collect.targets.kubernetes import session
+from loadstone.collect.targets import session
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ CAVEATS = {
         runs.unfinished,
         runs.excluded,
         runs.fixed_order,
+        runs.grouped_order,
         runs.warmup_inside,
         runs.unsettled,
         figures.coarse_clock,

@@ -17,7 +17,8 @@ from loadstone.analysis.caveats.base import (
 )
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.run_behaviour import PERCENTILE_NAMES, REMEDIES
-from loadstone.analysis.scope import BLOCKS, Series, way
+from loadstone.analysis.scope import Series, way
+from loadstone.archive import plan
 from loadstone.stats import run_shape
 from loadstone.text import counted, listed, ms
 
@@ -162,7 +163,7 @@ def _unequally_excluded(evidence: Evidence) -> list[_Row] | None:
 )
 def fixed_order(evidence: Evidence) -> Iterator[Occurrence]:
     runs = evidence.runs
-    found = [run for run in runs if run["plan_order"] != BLOCKS]
+    found = [run for run in runs if run["plan_order"] not in plan.RANDOM]
     if not found or len({run["variant"] for run in runs}) < 2:
         return
     unknown = sum(run["plan_order"] is None for run in found)
@@ -172,8 +173,25 @@ def fixed_order(evidence: Evidence) -> Iterator[Occurrence]:
     if unknown:
         parts.append(f"the order of {unknown:,} of {counted(len(runs), 'run')} is not recorded")
     text = f"{listed(parts)}: a drift of the machine can't be distinguished from a difference between variants."
-    cells = evidence.cells(series for series, _ in evidence.with_runs(lambda run: run["plan_order"] != BLOCKS))
+    cells = evidence.cells(series for series, _ in evidence.with_runs(lambda run: run["plan_order"] not in plan.RANDOM))
     yield Occurrence(LIMITS, text[0].upper() + text[1:], len(found), len(runs), "runs", cells=cells)
+
+
+@caveat(
+    "Variants measured in groups",
+    "note where the runs of a variant follow one another within each block (order: grouped): a drift within a block "
+    "then widens the intervals of differences",
+    "sweep with the order blocks where switching between variants is cheap",
+)
+def grouped_order(evidence: Evidence) -> Iterator[Occurrence]:
+    runs = evidence.runs
+    found = [run for run in runs if run["plan_order"] == plan.GROUPED]
+    if found and len({run["variant"] for run in runs}) > 1:
+        text = (
+            f"{len(found):,} of {counted(len(runs), 'run')} {be(len(found))} in groups: within a block the runs of a "
+            "variant follow one another, so a drift within a block widens the intervals of differences."
+        )
+        yield Occurrence(NOTE, text, len(found), len(runs), "runs")
 
 
 @caveat(

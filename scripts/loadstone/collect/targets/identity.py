@@ -54,12 +54,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One response; `headers` are by lower-case name, `negotiated` are the protocol and the parameters of TLS."""
+    """One response; `headers` are by lower-case name, `negotiated` are the protocol and the parameters of TLS.
+
+    `url` is the last of those that redirects named.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     negotiated: Mapping[str, str]
+    url: str
 
 
 def identify(
@@ -84,6 +88,7 @@ def identify(
             "body_sha256": hashlib.sha256(response.body).hexdigest(),
             "body_bytes": len(response.body),
             "negotiated": dict(response.negotiated),
+            "url": response.url,
         }
         if faults := [*_faults(seen, response.body, expect, connection)]:
             raise RunFailedError(f"{request.url} is not the expected server, nothing was sent: " + "; ".join(faults))
@@ -150,7 +155,7 @@ def _ask(pool: httpcore.ConnectionPool, request: Request, deadline: float, serve
             if time.monotonic() > deadline or len(content) > _LARGEST_BODY:
                 raise TimeoutError(f"its body is not complete in time, after {len(content)} bytes")
         found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-        return Response(response.status, found, bytes(content), _negotiated(response))
+        return Response(response.status, found, bytes(content), _negotiated(response), url)
 
 
 def _negotiated(response: httpcore.Response) -> dict[str, str]:

@@ -25,8 +25,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from loadstone.collect.generators.several import Outputs, failure, own_requests
+from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Job, RunFailedError
-from loadstone.collect.targets.kubernetes import objects, session
+from loadstone.collect.targets.kubernetes import objects
 from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, ConflictError
 from loadstone.collect.targets.kubernetes.objects import Object
 from loadstone.collect.targets.kubernetes.settings import Declared, Generators

@@ -6,7 +6,6 @@ it ended; then, as after SIGTERM, the cluster is put back.
 
 import contextlib
 import json
-import signal
 import socket
 import sys
 import threading
@@ -20,16 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive.locks import exclusive, user
+from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Log
-from loadstone.collect.targets.kubernetes import apply, generator_pods, rights, session
+from loadstone.collect.targets.kubernetes import apply, generator_pods, rights
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, noting_refusals
 from loadstone.collect.targets.kubernetes.lease import NAME, Lease, LeaseLostError, claim, remove_claims
 from loadstone.collect.targets.kubernetes.record import Record, Records
-from loadstone.collect.targets.kubernetes.session import LEFT_SOME, NOT_PUT_BACK, PUT_BACK, REFUSED, TAKEN_OVER, State
 from loadstone.collect.targets.kubernetes.settings import Declared, declared_target
 from loadstone.collect.targets.kubernetes.survey import survey
-from loadstone.errors import LoadstoneError, printable
+from loadstone.collect.targets.session import LEFT_SOME, NOT_PUT_BACK, PUT_BACK, REFUSED, TAKEN_OVER, State
+from loadstone.errors import LoadstoneError
 
 _POLL_S = 0.3
 _FIRST_S = 15.0  # until the API server has answered once
@@ -200,57 +200,29 @@ def _counted(record: Record) -> str:
 def main() -> int:
     """Keep a cluster as ordered on standard input."""
     order = json.loads(sys.stdin.readline())
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: ended.set())
+    ended, log = session.ended_with_input(), session.log_to(Path("logs/cluster.log"))
 
-    def wait_for_end_of_input() -> None:
-        while sys.stdin.read(1):
-            pass
-        ended.set()
-
-    threading.Thread(target=wait_for_end_of_input, daemon=True).start()
-    with contextlib.ExitStack() as stack:
-        log = _log_to(Path("logs/cluster.log"), stack)
-
-        def say(state: State) -> None:
-            try:
-                session.say(state)
-            except OSError as error:  # jobs stop without a state; putting back must go on
-                log(f"the state of the session can't be written: {error}")
-
-        server = ""
+    def say(state: State) -> None:
         try:
-            declared = Declared.of(order["target"], order["host"], only_cluster=not order["needed"])
-            keeper = Keeper(declared, ended, log, say, order["id"])
-            server = keeper.cluster.host
-            return keeper.keep(order["needed"], order["campaigns"])
-        except LoadstoneError as error:
-            log(f"error: {error}")
-        except Exception:  # noqa: BLE001 - into the log, whatever it is
-            log(traceback.format_exc())
-        say(State(order["id"], session.FAILED, "the cluster can't be used: see above", server))
-        if not session.has_records(server):
-            return REFUSED
-        log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, puts it back")
-        return NOT_PUT_BACK
+            session.say(state)
+        except OSError as error:  # jobs stop without a state; putting back must go on
+            log(f"the state of the session can't be written: {error}")
 
-
-def _log_to(path: Path, stack: contextlib.ExitStack) -> Log:
-    """A log to a file and the terminal that never fails: nobody may be listening, and the disk may be full."""
-    file = None
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = stack.enter_context(path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1))
-
-    def log(text: str) -> None:
-        with contextlib.suppress(OSError):
-            print(printable(text), file=sys.stderr, flush=True)
-        with contextlib.suppress(OSError):
-            if file is not None:
-                file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
-
-    return log
+    server = ""
+    try:
+        declared = Declared.of(order["target"], order["host"], only_cluster=not order["needed"])
+        keeper = Keeper(declared, ended, log, say, order["id"])
+        server = keeper.cluster.host
+        return keeper.keep(order["needed"], order["campaigns"])
+    except LoadstoneError as error:
+        log(f"error: {error}")
+    except Exception:  # noqa: BLE001 - into the log, whatever it is
+        log(traceback.format_exc())
+    say(State(order["id"], session.FAILED, "the cluster can't be used: see above", server))
+    if not session.has_records(server):
+        return REFUSED
+    log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, puts it back")
+    return NOT_PUT_BACK
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from loadstone.collect.targets.kubernetes.client import (
 )
 from loadstone.collect.targets.kubernetes.objects import LEASE, NAMESPACE, Object
 from loadstone.collect.targets.kubernetes.record import Record
-from loadstone.collect.targets.kubernetes.session import clock
+from loadstone.collect.targets.session import clock
 from loadstone.errors import LoadstoneError, printable
 
 NAME = "loadstone"  # of the Lease that lets one sweep run at a time

@@ -12,8 +12,9 @@ from loadstone.archive import metadata, plan
 from loadstone.archive.progress import duration_text
 from loadstone.archive.stages import load_text
 from loadstone.collect import sweep
+from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Log
-from loadstone.collect.targets.kubernetes import lease, rights, session
+from loadstone.collect.targets.kubernetes import lease, rights
 from loadstone.collect.targets.kubernetes.changes import STOPPED, get
 from loadstone.collect.targets.kubernetes.client import Cluster
 from loadstone.collect.targets.kubernetes.objects import LEASE

@@ -6,9 +6,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from loadstone.archive.locks import exclusive
+from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.collect.targets.identity import identify
-from loadstone.collect.targets.kubernetes import apply, ready, session
+from loadstone.collect.targets.kubernetes import apply, ready
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.changes import Field
 from loadstone.collect.targets.kubernetes.client import Cluster

@@ -1,10 +1,11 @@
-"""The session of one command in a cluster: its keeper holds the cluster, its jobs measure in it.
+"""The session of one command at a target that it changes: a cluster, or what is prepared for it elsewhere.
 
-The keeper is a process of its own (`keeper`), so that it outlives the workflow and puts the cluster back whatever
-happened to the workflow. It holds a lock while it lives, and writes its state to a file, with the time until which the
-session certainly has the cluster. Jobs change nothing without `fence`.
+Its keeper (`kubernetes.keeper`, `external.keeper`) is a process of its own, so that it outlives the workflow and puts
+the target back whatever happened to the workflow. It holds a lock while it lives, and writes its state to a file, for a
+cluster with the time until which the session certainly has it. Jobs change nothing in a cluster without `fence`, and
+ask the keeper of an external target for the variant that they measure (`switch`).
 
-The cluster is put back after the last try: each campaign's rule `complete` runs before everything that only reads
+The target is put back after the last try: each campaign's rule `complete` runs before everything that only reads
 results, and notes for the keeper that the campaign's tries are over, also when it fails. The command waits for the
 keeper at its end. A refused command still puts back what an earlier one left. `plan` and `rights` hold nothing, so they
 may run during a sweep.
@@ -14,10 +15,13 @@ import contextlib
 import json
 import os
 import signal
+import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +36,8 @@ _FOLDER = Path("results/.cluster")
 _STATE = _FOLDER / ".session.json"
 _FINISHED = _FOLDER / ".finished"  # campaigns whose tries are over
 _LOGGED = _FOLDER / ".logged"  # texts of `is_new`
-_KEEPER_LOCK = _FOLDER / ".keeper.lock"
+_REQUEST = _FOLDER / ".request.json"  # of `switch`
+KEEPER_LOCK = _FOLDER / ".keeper.lock"
 JOB_LOCK = _FOLDER / ".job.lock"
 # The variable that holds the session's id in all jobs of a command, so that they read no other keeper's state.
 _ID = "LOADSTONE_SESSION"
@@ -40,6 +45,7 @@ _POLL_S = 0.2
 
 # Exit codes of a keeper.
 PUT_BACK, LEFT_SOME, NOT_PUT_BACK, REFUSED, TAKEN_OVER = 0, 3, 4, 5, 6
+_KEEPERS = {kind: f"loadstone.collect.targets.{kind}.keeper" for kind in ("kubernetes", "external")}
 _MAY_BE_LEFT = "the next sweep, or `snakemake --cores 1 restore`, puts it back"
 _SEE = "see above, and logs/cluster.log"
 _OUTCOMES = {
@@ -55,7 +61,10 @@ WAITING, HELD, LOST, FAILED, DONE = "waiting", "held", "lost", "failed", "done"
 
 @dataclass(frozen=True)
 class State:
-    """The state of a keeper. `text` explains FAILED and LOST; `held_until` is by `clock`."""
+    """The state of a keeper. `text` explains FAILED and LOST; `held_until` is by `clock`.
+
+    `answered` is the id of the last request of `switch`, and `refusal` why it failed.
+    """
 
     id: str
     name: str
@@ -63,6 +72,8 @@ class State:
     server: str = ""
     record: str = ""
     held_until: float = 0.0
+    answered: str = ""
+    refusal: str = ""
 
 
 def clock() -> float:
@@ -84,11 +95,12 @@ def start(target: Mapping[str, Any], host: str, needed: Iterable[str], campaigns
     """
     own = str(uuid.uuid4())
     _FOLDER.mkdir(parents=True, exist_ok=True)
-    with exclusive("a sweep", log, path=_KEEPER_LOCK, does="is still putting its cluster back") as held:
+    with exclusive("a sweep", log, path=KEEPER_LOCK, does=f"is still putting its {_noun(target['kind'])} back") as held:
+        _REQUEST.unlink(missing_ok=True)
         _FINISHED.unlink(missing_ok=True)
         _LOGGED.unlink(missing_ok=True)
         order = {"id": own, "target": target, "host": host, "needed": sorted(needed), "campaigns": sorted(campaigns)}
-        keeper = Detached("loadstone.collect.targets.kubernetes.keeper", order, keep_open=[held])
+        keeper = Detached(_KEEPERS[target["kind"]], order | {"lock": held}, keep_open=[held])
     os.environ[_ID] = own
     say(State(own, WAITING))
     keeper.begin()
@@ -106,10 +118,14 @@ def is_released(own: str, campaigns: Iterable[str]) -> bool:
     return {f"{own} {campaign}" for campaign in campaigns} <= _lines(_FINISHED)
 
 
-def outcome_text(code: int) -> str:
-    """The meaning of a keeper's exit code as text; empty when the cluster is as it was."""
+def _noun(kind: str) -> str:
+    return "cluster" if kind == "kubernetes" else "target"
+
+
+def outcome_text(code: int, kind: str = "kubernetes") -> str:
+    """The meaning of a keeper's exit code as text; empty when the target is as it was."""
     if code in _OUTCOMES:
-        return _OUTCOMES[code]
+        return _OUTCOMES[code].replace("cluster", _noun(kind))
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "failed unexpectedly"
     state = _state()
     left = has_records(state.server if state else "")
@@ -191,6 +207,28 @@ def join(while_waiting: Callable[[], None] = lambda: None) -> State:
     return state
 
 
+def request() -> tuple[str, str] | None:
+    """The newest request of `switch` in this session: its id, and the variant."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        content = json.loads(_REQUEST.read_text())
+        if content["session"] == os.environ.get(_ID):
+            return content["id"], content["variant"]
+    return None
+
+
+def switch(variant: str, while_waiting: Callable[[], None] = lambda: None) -> str:
+    """Have the keeper prepare a variant, after it cleaned up after another one; returns why that failed, or "".
+
+    Raises LoadstoneError when the session is over, or something could not be cleaned up.
+    """
+    own = str(uuid.uuid4())
+    replace(_REQUEST, json.dumps({"id": own, "session": os.environ.get(_ID), "variant": variant}).encode())
+    while (state := check()).answered != own:
+        while_waiting()
+        time.sleep(_POLL_S)
+    return state.refusal
+
+
 def fence(limit_s: float) -> State:
     """Return only while this session certainly has the cluster: its Lease is renewed, and nobody else had it since.
 
@@ -212,9 +250,44 @@ def check() -> State:
         raise LoadstoneError("no session of this command holds the cluster; collect with `snakemake --cores all`")
     if state.name in (FAILED, LOST):
         raise LoadstoneError(state.text)
-    if state.name != DONE and not is_held(_KEEPER_LOCK):
+    if state.name != DONE and not is_held(KEEPER_LOCK):
         raise LoadstoneError(
             "the process that keeps the cluster has ended. Start again: the cluster is put back first, and results "
             "are kept"
         )
     return state
+
+
+# --- what keepers share ----------------------------------------------------------------------------------------------
+
+
+def ended_with_input() -> threading.Event:
+    """Set when standard input ends, or at SIGTERM, SIGINT or SIGHUP: the workflow is over."""
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: ended.set())
+
+    def wait_for_end_of_input() -> None:
+        while sys.stdin.read(1):
+            pass
+        ended.set()
+
+    threading.Thread(target=wait_for_end_of_input, daemon=True).start()
+    return ended
+
+
+def log_to(path: Path) -> Log:
+    """A log to a file and the terminal that never fails: nobody may be listening, and the disk may be full."""
+    file = None
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+
+    def log(text: str) -> None:
+        with contextlib.suppress(OSError):
+            print(printable(text), file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            if file is not None:
+                file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
+
+    return log

@@ -1,0 +1,73 @@
+"""CPU and memory of an external target, from a Prometheus server that already scrapes it."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from loadstone.collect.targets.base import ResourceSample, UnsampledError
+from loadstone.collect.targets.identity import NO_RESPONSE, Request, ask
+from loadstone.config.connection import Connection
+
+_PATIENCE_S = 2.0  # there is another sample soon
+_COLUMNS = ("cpu_millicores", "memory_mib")
+# A series is named after the first of these labels that it has, else after any.
+_LABELS = ("pod", "namespace", "node", "instance")
+_ANY = "target"  # name of a series without labels
+
+
+class PrometheusSampler:
+    """Instant queries of PromQL, one per column, as declared in ``target.resources.prometheus``.
+
+    Each series of a result is one part of the target. Its time is that of the query's evaluation.
+    """
+
+    def __init__(self, declared: Mapping[str, Any]) -> None:
+        self._url = declared["url"].rstrip("/")
+        self._queries = {column: declared[column] for column in _COLUMNS if column in declared}
+        self._connection = Connection.of(declared, "target.resources.prometheus")
+        self._headers = dict(declared.get("headers", {}))
+
+    def sample(self) -> list[ResourceSample]:
+        """A sample per part. Raises UnsampledError, with what is known, when a query fails."""
+        found: dict[tuple[str, str], dict[str, float]] = {}
+        measured_at: datetime | None = None
+        for column, query in self._queries.items():
+            for part, at, value in self._query(column, query):
+                measured_at = max(measured_at or at, at)
+                found.setdefault(part, {})[column] = value
+        return [
+            ResourceSample(measured_at or datetime.now(UTC), scope, name, *map(values.get, _COLUMNS))
+            for (scope, name), values in sorted(found.items())
+        ]
+
+    def _query(self, column: str, query: str) -> Iterator[tuple[tuple[str, str], datetime, float]]:
+        where = f"target.resources.prometheus.{column}"
+        url = f"{self._url}/api/v1/query?{urlencode({'query': query})}"
+        try:
+            response = ask(Request("GET", url, self._headers), _PATIENCE_S, self._connection)
+            content = json.loads(response.body)
+            if content["status"] != "success":
+                raise UnsampledError(f"{where}: Prometheus refuses the query: {content.get('error')}")
+            if content["data"]["resultType"] not in ("vector", "scalar"):
+                raise UnsampledError(f"{where}: the query gives no instant vector")
+            series = content["data"]["result"]
+            for each in series if content["data"]["resultType"] == "vector" else [{"metric": {}, "value": series}]:
+                at, text = each["value"]
+                if math.isfinite(value := float(text)):
+                    yield _part(each["metric"]), datetime.fromtimestamp(float(at), UTC), value
+        except NO_RESPONSE as error:
+            raise UnsampledError(f"{where}: {self._url} does not answer: {error}") from None
+        except (KeyError, TypeError) as error:
+            raise UnsampledError(f"{where}: {self._url} is no Prometheus: {type(error).__name__}") from None
+
+
+def _part(labels: Mapping[str, str]) -> tuple[str, str]:
+    """Scope and name of a series in table `resources`."""
+    label = next((name for name in (*_LABELS, *labels) if labels.get(name)), "")
+    name = labels.get(label, _ANY)
+    if label == "pod" and "namespace" in labels:
+        name = f"{labels['namespace']}/{name}"
+    return label if label in ("pod", "namespace") else "process", name

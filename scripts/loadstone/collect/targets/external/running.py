@@ -1,0 +1,76 @@
+"""One run of an external target: its variant is prepared by the keeper, and must answer as expected."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from loadstone.archive.locks import exclusive
+from loadstone.archive.metadata import parse_duration
+from loadstone.collect.targets import session
+from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
+from loadstone.collect.targets.external.prometheus import PrometheusSampler
+from loadstone.collect.targets.identity import identify
+from loadstone.config import target
+from loadstone.config.connection import host_port, is_allowed
+
+_READY_S = 300.0
+_POLL_S = 0.5
+
+
+class ExternalTarget:
+    """A variant that runs somewhere else. What happens to it shows in the attack's own results."""
+
+    def __init__(self, resources: Mapping[str, Any], seen: dict[str, Any]) -> None:
+        self.seen = seen
+        self.sample = _sampling(resources)
+
+    def check_alive(self) -> None:
+        """Nothing here can tell."""
+
+    def watch(self) -> None:
+        """Nothing to watch."""
+
+    def incidents(self) -> list[dict[str, Any]]:
+        return []
+
+
+def _sampling(resources: Mapping[str, Any]) -> Callable[[], list[ResourceSample]]:
+    """CPU and memory from where they are declared: Prometheus, namespaces of a cluster, or nowhere."""
+    if "prometheus" in resources:
+        return PrometheusSampler(resources["prometheus"]).sample
+    if "namespaces" in resources:  # the client library takes a second to load
+        from loadstone.collect.targets.kubernetes.monitoring import PodMetrics  # noqa: PLC0415
+
+        return PodMetrics(resources.get("context"), resources["namespaces"]).sample
+    return list
+
+
+@contextmanager
+def running(job: Job) -> Iterator[ExternalTarget]:
+    """The job's variant, prepared and identified. Raises RunFailedError when that fails."""
+    declared = job.target["variants"][job.cell.variant_dir]
+    with exclusive(f"run {job.run} of {job.cell}", job.log, path=session.JOB_LOCK.resolve(), does="still measures"):
+        if target.has_commands(job.target) and (refusal := session.switch(job.cell.variant_dir)):
+            raise RunFailedError(refusal)
+        limit_s = parse_duration(job.target.get("ready_timeout")) or _READY_S
+        deadline = time.monotonic() + (limit_s if declared.get("prepare") else 0.0)
+        identity = _identified(job, declared["expect"], deadline)
+        if not is_allowed(host := host_port(identity["url"])[0], job.target.get("allow", ())):
+            raise RunFailedError(
+                f"{declared['url']} redirects to {host}, which is not in target.allow; nothing was sent"
+            )
+        yield ExternalTarget(job.target.get("resources", {}), {"identity": identity})
+        if target.has_commands(job.target):
+            session.check()  # the variant was not cleaned up meanwhile
+
+
+def _identified(job: Job, expect: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+    """Identify the variant, which may need a moment after it was prepared."""
+    while True:
+        try:
+            return identify(job.planned.request, expect, job.timeout_s, job.connection)
+        except RunFailedError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(_POLL_S)
