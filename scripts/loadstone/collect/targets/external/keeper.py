@@ -98,7 +98,7 @@ class Keeper:
             self.clean_up(left)
 
     def clean_up(self, left: Prepared) -> None:
-        """Run the cleanup commands that are not done yet. When one fails, raises LoadstoneError and keeps the record."""
+        """Run the cleanup commands that are not done yet. Raises LoadstoneError when one fails; the record stays."""
         for number, command in enumerate(left.cleanup[left.done :], left.done):
             self._run("cleaning up", left.variant, command, folder=Path(left.folder))
             replace(left, done=number + 1).write()
