@@ -25,6 +25,20 @@ rule open:
         "../scripts/open_sweep.py"
 
 
+rule extend:
+    """Plan what the newest complete campaign lacks of the configuration: more runs, further variants or rates."""
+    log:
+        "logs/extend.log",
+    localrule: True
+    conda:
+        "../envs/collect.yaml"
+    params:
+        config=config,
+        preview=preview_of("extend"),
+    script:
+        "../scripts/extend.py"
+
+
 rule collect:
     """Attack the target for one missing run. Alone on the machine; an existing run is never touched.
 

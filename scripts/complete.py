@@ -18,5 +18,5 @@ with job(snakemake.log[0]) as log:
         attempts.retry(campaign, Path(snakemake.log[0]).with_suffix(""))
     finally:
         session.campaign_finished(f"{names.app}/{names.host}/{names.timestamp}")
-    complete(campaign, log)
+    complete(campaign, log, attempts.only)
     Path(snakemake.output[0]).touch()

@@ -93,12 +93,12 @@ class Series:
         return max((run["resolution_ns"] or 0.0 for run in self.runs), default=0.0)
 
     @property
-    def blocks(self) -> tuple[tuple[str, str, int], ...] | None:
-        """Campaign and number of each run in the order in which replicates draw them, of a sweep in blocks.
+    def blocks(self) -> tuple[tuple[str, str, int, int], ...] | None:
+        """Campaign, its part, and number of each run in the order in which replicates draw them, of a sweep in blocks.
 
         The runs of two series with equal blocks are paired: their draws may be subtracted one by one. None: not paired.
         """
-        found = tuple((run["host"], run["timestamp"], run["run"]) for run in self.runs)
+        found = tuple((run["host"], run["timestamp"], run["part"], run["run"]) for run in self.runs)
         in_blocks = all(run["plan_order"] in plan.RANDOM for run in self.runs) and len(set(found)) == len(found)
         return found if in_blocks and self.replicates.n_runs in (0, len(found)) else None
 

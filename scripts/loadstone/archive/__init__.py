@@ -23,6 +23,11 @@ METADATA = "metadata.json"
 COMPLETION = "completion_time.txt"
 ABANDONED = "abandoned.txt"
 
+# Further runs that were planned after the campaign was complete (`loadstone.archive.extension`), and the completion
+# times of its earlier parts.
+EXTENSION = re.compile(r"extension\.(?P<number>[1-9][0-9]{0,3})\.json")
+_COMPLETED = re.compile(r"completion_time\.[1-9][0-9]{0,3}\.txt")
+
 MAIN_STREAM = "main"
 # The columns of `<run>.resources.csv.zst`; ASKED_AT may follow.
 RESOURCE_COLUMNS = ("sampled_at", "scope", "name", "cpu_millicores", "memory_mib")
@@ -178,13 +183,15 @@ class CampaignListing:
     cells: list[CellListing] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
     completed: bool = False
+    extensions: list[tuple[str, int, int]] = field(default_factory=list)  # name, size and mtime_ns of their files
 
     def add_problem(self, path: str | Path, why: str) -> None:
         self.problems.append((_relative(path, self.campaign.root), why))
 
     def digest(self) -> str:
         """Fingerprint of the campaign's files by name, size and mtime."""
-        digest = hashlib.sha256(repr((self.completed, sorted(self.problems))).encode())
+        state = (self.completed, sorted(self.problems), *([self.extensions] if self.extensions else ()))
+        digest = hashlib.sha256(repr(state).encode())
         for listing in self.cells:
             entries = [(file.name, file.size, file.mtime_ns) for file in listing.files]
             state = (listing.cell.rate, listing.cell.variant_dir, listing.metadata, entries, listing.strays)
@@ -281,6 +288,10 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
 
     for rate in entries(campaign.path):
         if rate.name in (COMPLETION, ABANDONED):
+            continue
+        if EXTENSION.fullmatch(rate.name) or _COMPLETED.fullmatch(rate.name):
+            status = rate.stat()
+            listing.extensions.append((rate.name, status.st_size, status.st_mtime_ns))
             continue
         if not _is_dir(rate) or parse_rate(rate.name) is None:
             listing.add_problem(rate.path, "is neither a rate nor a known file")

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import METADATA, Cell, parse_timestamp, stages
+from loadstone.archive import METADATA, Cell, extension, parse_timestamp, stages
 from loadstone.archive.stages import Stage, planned_requests
 
 VERSION = "5"
@@ -64,7 +64,8 @@ class Metadata:
     empty unless the runs were imported. `generators` is how many share the load and `connections` how many connections
     they use in turn, where the sweep declares a number; `generators_in` is ``cluster`` where they are pods. `program`
     is the program that sent the requests for `generator`. `stages` are given where load is more than a warm-up and a
-    test at one rate (see `load`), `script` is the user's own for k6.
+    test at one rate (see `load`), `script` is the user's own for k6. `parts` has the part of the campaign of each run,
+    from 1, if it was extended.
     """
 
     version: str = "1"
@@ -106,8 +107,13 @@ class Metadata:
     streams: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     script: dict[str, Any] = field(default_factory=dict)
+    parts: list[int] = field(default_factory=list)
     inferred: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+
+    def part(self, run: int) -> int:
+        """The part of the campaign in which a run was planned, from 1."""
+        return self.parts[run - 1] if 0 < run <= len(self.parts) else 1
 
     @property
     def connection(self) -> dict[str, Any]:
@@ -197,8 +203,24 @@ def read(path: Path) -> Metadata:
 
 
 def read_cell(cell: Cell) -> Metadata:
-    """Read the metadata of a cell."""
-    return read(cell.path / METADATA)
+    """Read the metadata of a cell, with the further runs of extensions."""
+    return extended(cell, read(cell.path / METADATA))
+
+
+def extended(cell: Cell, described: Metadata) -> Metadata:
+    """Add the runs that extensions of the campaign planned for a cell. `target` then has the newest identity."""
+    place = cell.rate, cell.variant_dir
+    for part in extension.read(cell.campaign):
+        if place not in part.positions:
+            continue
+        if part.first_runs[place] > len(described.positions):
+            described.positions = [*described.positions, *part.positions[place]]
+            described.runs = len(described.positions)
+        planned_before = [described.part(run) for run in range(1, part.first_runs[place])]
+        described.parts = [*planned_before, *[part.number + 1] * len(part.positions[place])]
+        if cell.variant_dir in part.identities:
+            described.target = {**described.target, "identity": part.identities[cell.variant_dir]}
+    return described
 
 
 def nothing(problem: str) -> Metadata:

@@ -8,9 +8,10 @@ then sorted by name.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Self
 
 from loadstone.archive import ABANDONED, COMPLETION, Campaign, CampaignListing, Cell, metadata, scan_campaign
 from loadstone.archive.durable import write_new
@@ -19,6 +20,25 @@ from loadstone.errors import LoadstoneError
 
 BLOCKS, GROUPED = "blocks", "grouped"
 RANDOM = (BLOCKS, GROUPED)  # orders in which every variant has its run in every block, at random
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The cells of which missing runs are collected; empty `variants` (folders) or `rates` stand for all."""
+
+    variants: frozenset[str] = frozenset()
+    rates: frozenset[float] = frozenset()
+
+    @classmethod
+    def of(cls, declared: Mapping[str, Any]) -> Self:
+        """From the configuration's key ``only``."""
+        return cls(frozenset(declared.get("variants", ())), frozenset(map(float, declared.get("rates", ()))))
+
+    def has(self, rate: str, variant_dir: str) -> bool:
+        return (not self.variants or variant_dir in self.variants) and (not self.rates or float(rate) in self.rates)
+
+
+ALL = Selection()
 
 
 @dataclass(frozen=True)
@@ -54,10 +74,12 @@ def order(
     return positions
 
 
-def missing(listing: CampaignListing) -> list[MissingRun]:
+def missing(listing: CampaignListing, only: Selection = ALL) -> list[MissingRun]:
     """Planned runs without a result, in the plan's order; none without a plan (before version 5)."""
     missing_runs = []
     for cell in listing.cells:
+        if not only.has(cell.cell.rate, cell.cell.variant_dir):
+            continue
         described = metadata.read_cell(cell.cell)
         collected = cell.collected()
         for run, position in enumerate(described.positions[: described.runs or 0], start=1):
@@ -95,10 +117,11 @@ def has_plan(listing: CampaignListing) -> bool:
     return any(metadata.read_cell(cell.cell).positions for cell in listing.cells)
 
 
-def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
+def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = ALL) -> None:
     """Close a campaign whose planned runs are all collected with ``completion_time.txt``.
 
-    Raises LoadstoneError while runs are missing or a folder can't be read.
+    Where only others than those selected are missing, it stays open. Raises LoadstoneError while runs are missing or a
+    folder can't be read.
     """
     listing = scan_campaign(campaign)
     unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
@@ -108,6 +131,9 @@ def complete(campaign: Campaign, log: Callable[[str], None]) -> None:
             faults = "; ".join(described.problems) or "its plan has not one position per run"
             unreadable.append(f"{cell.cell}: {faults}")
     missing_runs = missing(listing)
+    if missing_runs and not unreadable and not missing(listing, only):
+        log(f"{campaign} stays open: {len(missing_runs)} runs that `only` leaves out are still planned")
+        return
     if missing_runs or unreadable:
         raise LoadstoneError(f"{campaign} is not complete: {len(missing_runs)} runs missing; {'; '.join(unreadable)}")
     now = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -122,8 +148,10 @@ def declared_variants(campaign: Campaign) -> list[str]:
 
 
 def variants_of_cells(cells: Iterable[tuple[str, float, Metadata]]) -> list[str]:
-    """The same, given folder, rate and metadata of every cell."""
-    found = {(rate, folder): described for folder, rate, described in cells}
+    """The same, given folder, rate and metadata of every cell; variants that were added later come last."""
+    all_cells = {(rate, folder): described for folder, rate, described in cells}
+    found = {place: described for place, described in all_cells.items() if described.part(1) == 1}
+    added = sorted({folder for _, folder in all_cells} - {folder for _, folder in found})
     rates, folders = {rate for rate, _ in found}, {folder for _, folder in found}
     plans = {(described.order, described.seed) for described in found.values()}
     firsts = {cell: described.positions[0] for cell, described in found.items() if described.positions}
@@ -138,4 +166,4 @@ def variants_of_cells(cells: Iterable[tuple[str, float, Metadata]]) -> list[str]
     places = {folder: {declared.get(firsts[rate, folder], -1) for rate in rates} for folder in folders}
     numbered = {numbers.pop(): folder for folder, numbers in places.items() if len(numbers) == 1}
     is_known = sorted(numbered) == list(range(len(folders)))
-    return [folder for _, folder in sorted(numbered.items())] if is_known else []
+    return [*(folder for _, folder in sorted(numbered.items())), *added] if is_known else []

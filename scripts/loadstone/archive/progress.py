@@ -197,7 +197,7 @@ class Progress:
 
     `failed` has the failure records of every run, including those that were collected in the end; `tried` are the
     runs that the current command has tried, `again` those that it is about to retry, and `retries` how often more it
-    will do so; `now` is the run under way.
+    will do so; it collects no other cells than those of `only`. `now` is the run under way.
     """
 
     campaign: Campaign
@@ -208,6 +208,7 @@ class Progress:
     measured_s: dict[Run, float]
     retries: int = 0
     again: frozenset[Run] = frozenset()
+    only: plan.Selection = plan.ALL
     tried: set[Run] = field(default_factory=set)
     now: Run | None = None
     since: datetime | None = None  # when `now` was started
@@ -265,7 +266,7 @@ class Progress:
             if (rate, variant, run) == self.now:
                 passed_s = (datetime.now().astimezone() - self.since).total_seconds() if self.since else 0.0
                 seconds += max(0.0, per_cell[rate, variant] - passed_s)
-            elif (rate, variant, run) not in self.tried - self.again or self.retries:
+            elif self.only.has(rate, variant) and ((rate, variant, run) not in self.tried - self.again or self.retries):
                 seconds += per_cell[rate, variant]
         return seconds
 
@@ -306,8 +307,14 @@ class Progress:
         return f"[{where}] {variant} at {load_text(rate, self.load_model)}, run {run}; {left}{failed}"
 
 
-def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozenset[Run] = frozenset()) -> Progress:
-    """The present state of a campaign; `retries` and `again` as in `Progress`."""
+def look(
+    campaign: Campaign,
+    journal: Journal,
+    retries: int = 0,
+    again: frozenset[Run] = frozenset(),
+    only: plan.Selection = plan.ALL,
+) -> Progress:
+    """The present state of a campaign; `retries`, `again` and `only` as in `Progress`."""
     cells: list[CellPlan] = []
     described = []
     collected: set[Run] = set()
@@ -322,7 +329,7 @@ def look(campaign: Campaign, journal: Journal, retries: int = 0, again: frozense
     commands = journal.commands()
     command = _running(commands)
     measured = dict(_measured(campaign, commands, collected, failed))
-    progress = Progress(campaign, command, cells, collected, failed, measured, retries, again)
+    progress = Progress(campaign, command, cells, collected, failed, measured, retries, again, only)
     progress.declared = plan.variants_of_cells(described)
     if command is not None:
         progress.said = list(command.said)

@@ -40,7 +40,8 @@ class Attempts:
     """Tries runs of the archive `root` on the configured target of this host.
 
     `limits` are `retries`, how often runs without a result are tried again at the end, and `give_up_after`, how many
-    failures in a row stop the sweep. `journal` is the journal's path; `show` is called with every change.
+    failures in a row stop the sweep; `only` selects the cells whose missing runs are tried. `journal` is the journal's
+    path; `show` is called with every change.
     """
 
     root: Path
@@ -51,6 +52,7 @@ class Attempts:
     show: Show
     log: Log
     script: Mapping[str, Any] | None = None
+    only: plan.Selection = plan.ALL
 
     @property
     def _journal(self) -> Journal:
@@ -67,7 +69,7 @@ class Attempts:
         """
         self._check_budget()
         retries = self.limits["retries"] if retries is None else retries
-        seen = progress.look(cell.campaign, self._journal, retries, again)
+        seen = progress.look(cell.campaign, self._journal, retries, again, self.only)
         about: dict[str, Any] = {}
 
         def log(text: str) -> None:
@@ -126,7 +128,7 @@ class Attempts:
         stopped = ""
         try:
             for nth in range(1, self.limits["retries"] + 1):
-                missing_runs = plan.missing(archive.scan_campaign(campaign))
+                missing_runs = plan.missing(archive.scan_campaign(campaign), self.only)
                 runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in missing_runs]
                 for number, planned in enumerate(missing_runs):
                     folder = logs / planned.cell.rate / encode(planned.cell.variant_dir) / f"{planned.run}.{nth}"
@@ -134,7 +136,7 @@ class Attempts:
                     self.try_run(planned.cell, planned.run, folder, retries=self.limits["retries"] - nth, again=rest)
         except GivenUpError as error:
             stopped = f"\nThe last try was not the last planned: {str(error).partition(':')[0]}"
-        if missing := missing_text(campaign):
+        if missing := missing_text(campaign, self.only):
             self._journal.said(f"error: {missing}{stopped}")
             raise LoadstoneError(missing + stopped)
 
@@ -162,11 +164,11 @@ class Attempts:
         raise GivenUpError(text)
 
 
-def missing_text(campaign: Campaign) -> str:
+def missing_text(campaign: Campaign, only: plan.Selection = plan.ALL) -> str:
     """The missing runs of a campaign, why they are missing, and what to do; empty when none are."""
     listing = archive.scan_campaign(campaign)
     records = {cell.cell: cell.failures() for cell in listing.cells}
-    missing_runs = plan.missing(listing)
+    missing_runs = plan.missing(listing, only)
     if not missing_runs:
         return ""
     lines = []

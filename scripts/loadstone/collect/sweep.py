@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import __version__, archive
-from loadstone.archive import Campaign, CampaignListing, Cell, metadata
+from loadstone.archive import Campaign, CampaignListing, Cell, extension, metadata
 from loadstone.archive.durable import sync, write_new
 from loadstone.archive.plan import missing, order
 from loadstone.archive.stages import number_text
 from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import Log
 from loadstone.config import load_shapes
+from loadstone.config.connection import Connection
 from loadstone.config.load_shapes import loads, warmup_rate
 from loadstone.config.target import (
     changes,
@@ -40,7 +41,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.process import find, output_of
 
 # Keys of the configured sweep that are not part of its plan: they say how runs are collected, not which.
-_NOT_PLANNED = ("retries", "give_up_after")
+_NOT_PLANNED = ("retries", "give_up_after", "extend")
 # Arguments by which programs print their version. Others are not asked: an unknown program might start serving.
 _VERSION_ARGUMENTS = {
     "vegeta": "-version",
@@ -61,11 +62,19 @@ def open_checked(config: Mapping[str, Any], log: Log) -> Campaign:
     """Check the requirements, then `open_sweep`. Raises LoadstoneError, with nothing written, for what is wrong."""
     tools = versions(config)
     resumable(config)
+    check_target(config, log)
+    return open_sweep(config, tools, log, k6.script_files(config))
+
+
+def check_target(config: Mapping[str, Any], log: Log) -> None:
+    """Check what the target needs: files of its connections, and the state of a cluster. Raises LoadstoneError."""
+    variants = config["sweep"]["variants"]
+    for name in variants:
+        Connection.of(config["target"]["variants"][name], f"target.variants.{name}")
     if config.get("target", {}).get("kind") == "kubernetes":  # its client library takes a second to load
         from loadstone.collect.targets.kubernetes.survey import check  # noqa: PLC0415
 
-        check(config, set(config["sweep"]["variants"]), log)
-    return open_sweep(config, tools, log, k6.script_files(config))
+        check(config, set(variants), log)
 
 
 def open_sweep(
@@ -84,7 +93,7 @@ def open_sweep(
     sweep, root = config["sweep"], Path(config["archive"])
     timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
     campaign = Campaign(root, sweep["app"], config["host"], timestamp)
-    cells = _plan(config, tools, campaign, script_files)
+    cells = planned(config, tools, campaign, script_files)
     _write_plan(campaign, cells)
     total = sum(len(content["order"]["positions"]) for content in cells.values())
     log(
@@ -94,7 +103,7 @@ def open_sweep(
     return campaign
 
 
-def _plan(
+def planned(
     config: Mapping[str, Any], tools: Mapping[str, str], campaign: Campaign, script_files: Sequence[str] = ()
 ) -> dict[tuple[float, str], dict[str, Any]]:
     """The metadata of every cell of the configured sweep."""
@@ -104,7 +113,7 @@ def _plan(
     common = {
         "seed": seed,
         "tools": {"loadstone": __version__, **tools},
-        "target": {"declaration": _declarations(config)[0]},
+        "target": {"declaration": declarations(config)[0]},
         "script": recorded_script(sweep["script"], script_files) if "script" in sweep else None,
     }
     plan = order(sweep["variants"], loads(sweep), sweep["runs"], sweep.get("order", "blocks"), seed)
@@ -114,7 +123,7 @@ def _plan(
     return cells
 
 
-def _declarations(config: Mapping[str, Any]) -> tuple[str, str]:
+def declarations(config: Mapping[str, Any]) -> tuple[str, str]:
     """``target.declaration`` of the configured sweep: with marks for credentials, and as earlier versions wrote it."""
     identities = identity(config["target"], config["sweep"]["variants"])
     marked = {name: recordable(each) for name, each in identities.items()}
@@ -142,8 +151,10 @@ def resumable(config: Mapping[str, Any]) -> Campaign | None:
         return None
     listing = archive.scan_campaign(campaign)
     n_missing = len(missing(listing))
+    extensions = extension.read(campaign)
     recorded = {metadata.read_cell(cell.cell).target.get("declaration") for cell in listing.cells}
-    if len(recorded) != 1 or not recorded <= set(_declarations(config)):
+    recorded = {extensions[-1].declaration} if extensions else recorded
+    if len(recorded) != 1 or not recorded <= set(declarations(config)):
         phrases = _declaration_changes(listing, config) or ["something that its metadata does not record"]
         raise LoadstoneError(
             f"the campaign {campaign} is still open ({n_missing} runs missing) and was opened from another "
@@ -157,9 +168,9 @@ def resumable(config: Mapping[str, Any]) -> Campaign | None:
 def _declaration_changes(listing: CampaignListing, config: Mapping[str, Any]) -> list[str]:
     """How the declaration differs from the plan of an open campaign."""
     cells = {(cell.cell.rate, cell.cell.variant_dir): cell.cell for cell in listing.cells}
-    was = {key: _content(cell) for key, cell in cells.items()}
-    planned = _plan(config, {}, listing.campaign)
-    now = {(number_text(rate), variant): content for (rate, variant), content in planned.items()}
+    was = {key: content_of(cell) for key, cell in cells.items()}
+    now_planned = planned(config, {}, listing.campaign)
+    now = {(number_text(rate), variant): content for (rate, variant), content in now_planned.items()}
     phrases = plan_changes(was, now)
     for variant, cell in {key[1]: cell for key, cell in cells.items() if key in now}.items():
         described = metadata.read_cell(cell)
@@ -167,7 +178,8 @@ def _declaration_changes(listing: CampaignListing, config: Mapping[str, Any]) ->
     return phrases
 
 
-def _content(cell: Cell) -> Any:
+def content_of(cell: Cell) -> Any:
+    """The decoded metadata of a cell as written when it was opened; empty where it can't be read."""
     try:
         return metadata.load(cell.path / archive.METADATA)
     except (OSError, ValueError):

@@ -28,6 +28,9 @@ _LONGEST = 4000  # characters shown of what was declared of a cluster
 _NAMED = 5  # cells whose answers differed; beyond that their number is given
 
 
+_PROTOCOLS = {"http1": "HTTP/1.1", "http2": "HTTP/2", "h2c": "HTTP/2 without TLS"}
+
+
 @dataclass(frozen=True)
 class Described:
     """One cell of the archive: canonical variant and folder, its metadata and what its runs recorded, by run."""
@@ -112,6 +115,8 @@ def _generator(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Ite
     yield f"{did} by", joined(f"Loadstone {version}" for version in ours if version)
     yield "Programs", joined(tools)
     yield "Kubernetes", joined(record.server_version for record in recorded)
+    yield "Protocol", joined(_PROTOCOLS.get(str(name), name) for record in recorded if (name := record.protocol))
+    yield "TLS", joined(record.tls and record.tls.partition(", certificate")[0] for record in recorded)
 
 
 def _short(version: str) -> str:
@@ -130,7 +135,9 @@ def _machine(recorded: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
 def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
     started = sorted(record.started for record in recorded if record.started)
     ended = sorted(record.ended for record in recorded if record.ended)
-    yield "Measured", f"{minute(started[0])} to {minute(ended[-1])}" if started and ended else ""
+    parts = max((max(cell.metadata.parts, default=1) for cell in cells), default=1)
+    in_parts = f", in {parts} parts" if parts > 1 else ""
+    yield "Measured", f"{minute(started[0])} to {minute(ended[-1])}{in_parts}" if started and ended else ""
     kinds = {cell.metadata.order for cell in cells} - {None}
     seeds = {cell.metadata.seed for cell in cells} - {None}
     seed = f", shuffled with seed {seeds.pop()}" if len(seeds) == 1 and kinds != {"fixed"} else ""

@@ -247,7 +247,7 @@ class _CellReader(Reading):
         path = self.cell.path / METADATA
         try:
             open_raw(path).close()
-            self.metadata = metadata.read(path)
+            self.metadata = metadata.extended(self.cell, metadata.read(path))
         except FileNotFoundError:
             self.metadata = metadata.nothing("metadata.json is missing")
         except OSError as error:

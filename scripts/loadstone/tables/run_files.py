@@ -301,6 +301,7 @@ class _RunReader:
             "timeout_s": metadata.parse_duration(described.timeout),
             "generators": described.generators,
             "sent_by": described.sent_by if generator == described.generator else generator,
+            "part": described.part(self.run),
             "protocol": self.record.protocol,
             "tls": self.record.tls,
             "senders": [vars(sender) for sender in self.record.senders] or None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import config as configuration
-from loadstone.archive import CampaignListing, trace_dumps
+from loadstone.archive import CampaignListing, plan, trace_dumps
 from loadstone.config import catalogue, comparisons
 from loadstone.config.variants import Variants, natural
 from loadstone.errors import LoadstoneError
@@ -184,6 +184,7 @@ class Declarations:
             limits=configuration.limits(self.config),
             journal=JOURNAL,
             script=self.config.get("sweep", {}).get("script"),
+            only=plan.Selection.of(self.config["only"]),
         )
 
 

@@ -47,6 +47,7 @@ class Snapshot:
         self.archive = Path(config["archive"])
         self.tables = Path(config["tables"])
         self.host = config["host"]
+        self._only = plan.Selection.of(config["only"])
         self._markers, self.requested, self._dump_owners = markers, requested, dump_owners or {}
         self._check_folders()
         try:
@@ -90,7 +91,7 @@ class Snapshot:
         found = {}
         for key, listing in self.listings.items():
             if listing.campaign.host == self.host and listing.campaign.is_open and plan.has_plan(listing):
-                found[key] = plan.missing(listing)
+                found[key] = plan.missing(listing, self._only)
         return found
 
     @cached_property

@@ -1,7 +1,6 @@
-"""Commands that transfer files: import, publish, push and pull.
+"""Commands whose dry run shows what they would do: extend, import, publish, push and pull (`show_preview`).
 
-Faults of a destination are reported before the first job (`check`); a dry run shows what would be transferred
-(`show_preview`).
+Faults of a destination are reported before the first job (`check`).
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -12,6 +11,7 @@ from loadstone.errors import LoadstoneError, printable
 from loadstone.publish.site.publish import configured_destination
 
 _TITLES = {
+    "extend": "Would extend the newest complete campaign:",
     "import": "Would import into the archive:",
     "publish": "Would publish the site as it is now:",
     "push": "Would push the archive as it is now:",
@@ -34,12 +34,16 @@ def check(targets: Set[str], config: Mapping[str, Any]) -> None:
 
 
 def preview(target: str, config: Mapping[str, Any]) -> list[str]:
-    """The lines of a preview: what a command would transfer now. Reads archive, site and destination only.
+    """The lines of a preview: what a command would do now. Reads archive, site and destination only.
 
     Raises LoadstoneError.
     """
     archive, tables, reports = (Path(config[name]) for name in ("archive", "tables", "reports"))
     # These modules take longer to load than most commands.
+    if target == "extend":
+        from loadstone.collect import extend  # noqa: PLC0415
+
+        return extend.preview(config)
     if target == "import":
         from loadstone.importing import plan  # noqa: PLC0415
 

@@ -38,6 +38,7 @@ CAVEATS = {
         figures.unsupported,
         figures.timeouts,
         figures.failures,
+        comparability.different_parts,
         comparability.far_apart,
         comparability.other_campaigns,
         comparability.campaigns_disagree,
@@ -48,7 +49,7 @@ CAVEATS = {
 
 # A verdict is marked with the serious caveats of its two cells and, whatever their weight, with those by which
 # something else than the variant may make the difference; but not with those that the verdict accounts for.
-CONFOUNDING = ("fixed_order", "far_apart", "other_campaigns")
+CONFOUNDING = ("fixed_order", "different_parts", "far_apart", "other_campaigns")
 ACCOUNTED_FOR = ("one_run", "below_a_step")
 
 

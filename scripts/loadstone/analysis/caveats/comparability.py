@@ -26,6 +26,7 @@ from loadstone.analysis.caveats.base import (
 from loadstone.analysis.caveats.figures import FAILURES_SHARE
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Series, paired, step_ns, unlike
+from loadstone.archive import extension
 from loadstone.percentiles import ERRORS, LATENCIES, label
 from loadstone.stats.bootstrap import Floats
 from loadstone.stats.contrasts import hommel
@@ -378,6 +379,29 @@ def _failure_sides(evidence: Evidence, series: Series) -> dict[_Campaign, Side]:
     for run, share, requests in evidence.failure_shares(series):
         found[_campaign(run)].append((share, requests))
     return {campaign: Side(*np.array(pairs, np.float64).T) for campaign, pairs in found.items()}
+
+
+@caveat(
+    "Measured in different parts",
+    "limits where the runs of a variant and of its baseline are of different parts of an extended campaign, between "
+    "which anything may have changed; serious where target, machine or tools are known to have changed",
+    _ONE_CAMPAIGN,
+)
+def different_parts(evidence: Evidence) -> Iterator[Occurrence]:
+    def parts(series: Series) -> set[int]:
+        return {run["part"] for run in series.runs}
+
+    pairs = [pair for variant in evidence.scope.variants for pair in evidence.pairs(variant)]
+    if found := _unique(other for baseline, other in pairs if parts(baseline) != parts(other)):
+        text = (
+            f"The campaign was extended, and {evidence.where(found)} and the baseline were not measured in the same "
+            "parts: what changed in between can't be distinguished from a difference between variants."
+        )
+        yield Occurrence(LIMITS, text, **evidence.in_cells(found))
+    changes = [text for each in evidence.scope.campaigns for part in extension.read(each) for text in part.differences]
+    if changes and (later := [series for series in evidence.series if max(parts(series)) > 1]):
+        text = f"The campaign was extended although something had changed: {listed(dict.fromkeys(changes))}."
+        yield Occurrence(SERIOUS, text, **evidence.in_cells(later))
 
 
 # --- runs far from others --------------------------------------------------------------------------------------------

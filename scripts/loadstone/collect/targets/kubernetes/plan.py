@@ -114,7 +114,7 @@ def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
 
 def _order(config: Mapping[str, Any], missing_runs: list[plan.MissingRun]) -> list[str]:
     if missing_runs:
-        planned_runs = [(run, metadata.read(run.cell.path / archive.METADATA)) for run in missing_runs]
+        planned_runs = [(run, metadata.read_cell(run.cell)) for run in missing_runs]
         first = [
             f"  {run.cell.variant_dir} at {load_text(run.cell.rate, planned.load_model)}, run {run.run}"
             for run, planned in planned_runs[:_SHOWN]

@@ -1,0 +1,101 @@
+"""Extensions of a campaign: further runs, variants or rates that were planned after it was complete.
+
+Each is one file of the campaign, ``extension.<n>.json``, written once: part n + 1 of the campaign. What was measured
+before stays as it is, metadata included; `metadata.read_cell` merges both.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from loadstone.archive import EXTENSION, Campaign
+
+_LARGEST_BYTES = 16 << 20
+
+Place = tuple[str, str]  # rate and variant of a cell, as its folders are named
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One extension; `declaration` is the digest of the sweep that planned it.
+
+    `positions` are those of a cell's further runs, by `Place`, `first_runs` the number of the first.
+
+    `differences` say what was not as in the first part (``sweep.extend: anyway``), `identities` are the variants'
+    digests then. `metadata` are those of new cells.
+    """
+
+    number: int
+    time: str
+    loadstone: str
+    declaration: str
+    first_runs: Mapping[Place, int]
+    positions: Mapping[Place, Sequence[int]]
+    identities: Mapping[str, str] = field(default_factory=dict)
+    differences: Sequence[str] = ()
+    tools: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[Place, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"extension.{self.number}.json"
+
+    def encoded(self) -> bytes:
+        """As JSON."""
+        cells = []
+        for place, positions in self.positions.items():
+            cell: dict[str, Any] = {"rate": place[0], "variant": place[1], "firstRun": self.first_runs[place]}
+            cell["positions"] = list(positions)
+            cells.append(cell | ({"metadata": self.metadata[place]} if place in self.metadata else {}))
+        content = {
+            "number": self.number,
+            "time": self.time,
+            "loadstone": self.loadstone,
+            "declaration": self.declaration,
+            "tools": dict(self.tools),
+            "identities": dict(self.identities),
+            "differences": list(self.differences),
+            "cells": cells,
+        }
+        return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def read(campaign: Campaign) -> list[Extension]:
+    """The extensions of a campaign in their order; one that can't be read is missing."""
+    try:
+        names = [entry.name for entry in os.scandir(campaign.path) if EXTENSION.fullmatch(entry.name)]
+    except OSError:
+        return []
+    found = []
+    for name in sorted(names, key=lambda name: int(name.split(".")[1])):
+        path = campaign.path / name
+        try:
+            status = path.stat()
+            found.append(_read(path, status.st_size, status.st_mtime_ns))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return found
+
+
+@lru_cache(maxsize=100)
+def _read(path: Path, size: int, _mtime_ns: int) -> Extension:
+    if size > _LARGEST_BYTES:
+        raise ValueError(f"has more than {_LARGEST_BYTES >> 20} MiB")
+    content = json.loads(path.read_bytes())
+    cells = {(str(cell["rate"]), str(cell["variant"])): cell for cell in content["cells"]}
+    return Extension(
+        number=int(content["number"]),
+        time=str(content["time"]),
+        loadstone=str(content["loadstone"]),
+        declaration=str(content["declaration"]),
+        first_runs={place: int(cell["firstRun"]) for place, cell in cells.items()},
+        positions={place: [int(position) for position in cell["positions"]] for place, cell in cells.items()},
+        identities={str(name): str(digest) for name, digest in content.get("identities", {}).items()},
+        differences=[str(text) for text in content.get("differences", ())],
+        tools={str(name): str(version) for name, version in content.get("tools", {}).items()},
+        metadata={place: cell["metadata"] for place, cell in cells.items() if "metadata" in cell},
+    )
