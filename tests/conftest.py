@@ -54,6 +54,7 @@ LONG = (
     "workflow/test_kill",
     "workflow/test_reproducible",
     "workflow/test_cluster",
+    "workflow/test_external_killed",
     "publish/site/test_killed",
     "publish/bucket/test_killed",
     "tables/test_memory",

@@ -14,7 +14,7 @@ import yaml
 
 from loadstone.analysis.run_behaviour import PERCENTILE_NAMES
 from loadstone.archive import METADATA, Campaign, CellListing, run_records, scan_campaign
-from loadstone.archive.metadata import Metadata, parse_duration, read
+from loadstone.archive.metadata import Metadata, parse_duration, read_cell
 from loadstone.archive.run_records import RunRecord
 from loadstone.config import redact
 from loadstone.config.variants import Variants
@@ -49,7 +49,7 @@ def describe(campaign: Campaign, variants: Variants) -> list[Described]:
             variant=text(variants.canonical(campaign.app, listing.cell.variant_dir)),
             folder=listing.cell.variant_dir,
             rate=float(listing.cell.rate),
-            metadata=read(listing.cell.path / METADATA),
+            metadata=read_cell(listing.cell),
             records=_records(listing),
         )
         for listing in scan_campaign(campaign).cells

@@ -1,0 +1,130 @@
+"""Targets that already run: commands that prepare and clean up, hosts that may be attacked, resources of Prometheus."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from loadstone.config import check
+from loadstone.errors import LoadstoneError
+from support.checkout import Checkout
+from support.outside import Outside, assert_cleaned_up
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    found = Outside(tmp_path / "outside")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def checkout(pristine: Path, tmp_path: Path, outside: Outside) -> Checkout:
+    found = Checkout(pristine, tmp_path / "checkout")
+    outside.configure(found)
+    return found
+
+
+def left(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "state/loadstone").glob("*.json"))
+
+
+@pytest.mark.parametrize("order", ["blocks", "grouped"])
+def test_each_variant_is_prepared_for_its_runs_and_cleaned_up(
+    checkout: Checkout, outside: Outside, tmp_path: Path, order: str
+) -> None:
+    outside.configure(checkout, sweep={"order": order, "rates": [20, 40], "seed": 5})
+    checkout.run("--cores", "1", "open")
+    output = checkout.run("--cores", "all", "attacks")
+    assert len(checkout.results()) == 8
+    assert_cleaned_up(outside.notes())
+    switches = len(outside.notes()) // 2
+    assert switches <= 4 if order == "grouped" else switches >= 4
+    assert left(tmp_path) == []
+    assert "preparing plain: sh -c" in output and "cleaning up plain: sh -c" in output
+    planned = json.loads((checkout.results()[0].parent / "metadata.json").read_text())
+    assert planned["order"]["kind"] == order
+    assert planned["target"]["prepare"] == [outside.command("prepare")]
+    outside.file.unlink()
+    checkout.run("--cores", "all", "attacks")  # nothing is missing, nothing is prepared
+    assert outside.notes() == []
+
+
+def test_a_variant_that_can_not_be_prepared_is_cleaned_up_and_its_runs_fail(
+    checkout: Checkout, outside: Outside, tmp_path: Path
+) -> None:
+    target = checkout.declared()["target"]
+    target["variants"]["plain"]["prepare"] = [outside.command("prepare", then="; echo no licence; exit 3")]
+    checkout.replace(target=target)
+    checkout.configure(sweep={"retries": 0})
+    checkout.run("--cores", "1", "open")
+    output = checkout.run("--cores", "all", "attacks", expect=1)
+    assert "the variant can't be prepared: sh ended with exit code 3:\nno licence" in output
+    assert len(checkout.results()) == 2
+    assert_cleaned_up(outside.notes())
+    assert left(tmp_path) == []
+
+
+def test_a_cleanup_that_fails_is_reported_and_tried_again_by_restore(
+    checkout: Checkout, outside: Outside, tmp_path: Path, pristine: Path
+) -> None:
+    target = checkout.declared()["target"]
+    broken = tmp_path / "broken"
+    broken.touch()
+    target["variants"]["plain"]["cleanup"] = [
+        outside.command("first"),
+        outside.command("cleanup", then=f"; test ! -e {broken}"),
+    ]
+    checkout.replace(target=target)
+    checkout.run("--cores", "1", "open")
+    output = checkout.run("--cores", "all", "attacks", expect=1)
+    assert "the target needs your attention: it is not as it was" in output
+    assert len(left(tmp_path)) == 1
+    before = len(outside.notes())
+    again = checkout.run("--cores", "1", "restore", expect=1)
+    assert "sh ended with exit code 1" in again
+    assert outside.notes()[before:] == ["cleanup plain"]  # the first command had succeeded
+    broken.unlink()
+    other = Checkout(pristine, tmp_path / "other")
+    said = other.run("--cores", "1", "restore")
+    assert "cleaning up after the variant plain" in said
+    assert outside.notes()[before:] == ["cleanup plain"] * 2
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_is_ended_while_it_prepares_cleans_up(
+    checkout: Checkout, outside: Outside, tmp_path: Path, number: int
+) -> None:
+    outside.configure(checkout, takes_s=1.0)
+    checkout.run("--cores", "1", "open")
+    process = checkout.start("--cores", "all", "attacks")
+    deadline = time.monotonic() + 60
+    while not outside.notes():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, number)
+    process.communicate()
+    checkout.wait_idle()
+    assert_cleaned_up(outside.notes())
+    assert left(tmp_path) == []
+
+
+def test_only_listed_hosts_and_this_machine_are_attacked() -> None:
+    def declared(url: str, **target: object) -> None:
+        variant = {"url": url, "expect": {"status": 200, "body_contains": "x"}}
+        sweep = {"app": "a", "variants": ["v"], "rates": [1], "runs": 1, "duration": "1s"}
+        folders = {"archive": "a", "tables": "t", "reports": "r"}
+        check(folders | {"sweep": sweep, "target": {"kind": "external", "variants": {"v": variant}, **target}})
+
+    for url in ("http://127.0.0.1:1/", "http://localhost/", "https://[::1]:2/", "http://127.8.8.8/"):
+        declared(url)
+    declared("https://shop.example.org/", allow=["Shop.example.org"])
+    for url, host in [("http://10.0.0.7/", "10.0.0.7"), ("https://a.shop.example.org/", "a.shop.example.org")]:
+        with pytest.raises(LoadstoneError, match=rf"variants\.v\.url: {host} is not in target.allow") as error:
+            declared(url, allow=["shop.example.org"])
+        assert f"allow: [shop.example.org, {host}]" in str(error.value)

@@ -1,0 +1,41 @@
+"""Snakemake is killed at moments of chance: each preparation is followed by its cleanup, exactly once."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.checkout import Checkout
+from support.outside import Outside, assert_cleaned_up
+
+KILLS = int(os.environ.get("LOADSTONE_EXTERNAL_KILLS", "20"))
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    found = Outside(tmp_path / "outside")
+    yield found
+    found.close()
+
+
+def test_snakemake_killed_at_moments_of_chance(pristine: Path, tmp_path: Path, outside: Outside) -> None:
+    chance = random.Random(19)
+    checkout = Checkout(pristine, tmp_path / "checkout")
+    outside.configure(checkout, takes_s=0.3, sweep={"runs": 40, "give_up_after": 100})
+    checkout.run("--cores", "1", "open")
+    killed_while = set()
+    for _ in range(KILLS):
+        process = checkout.start("--cores", "all", "attacks")
+        time.sleep(chance.uniform(1.5, 6.0))
+        os.kill(process.pid, signal.SIGKILL)
+        killed_while.add(len(outside.notes()) % 2)
+        process.communicate()
+        checkout.wait_idle(30)
+        if notes := outside.notes():
+            assert_cleaned_up(notes)
+        assert list((tmp_path / "state/loadstone").glob("*.json")) == []
+    assert killed_while == {0, 1}
