@@ -12,12 +12,13 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// Settings are those of a variant. CA, Cert and Key are PEM texts, never names of files.
+// Settings are those of a variant. CA, Cert and Key are PEM texts.
 type Settings struct {
 	CA         string `json:"ca"`          // the only trusted authorities; empty: those of this machine
 	Insecure   bool   `json:"insecure"`    // any certificate is accepted
@@ -27,6 +28,7 @@ type Settings struct {
 	Protocol   string `json:"protocol"`    // http1, http2 or h2c; empty: what TLS negotiates
 	Resolve    string `json:"resolve"`     // ADDRESS:PORT to connect to, instead of what the URL says
 	Close      bool   `json:"close"`       // a new connection for each request
+	Folder     string `json:"folder"`      // of ca.pem, cert.pem and key.pem, instead of texts
 }
 
 // Negotiated are the parameters that a number of connections have in common. Without TLS only the protocol is known.
@@ -122,6 +124,16 @@ func (s Settings) Options(address string) ([]func(*vegeta.Attacker), *Log, error
 }
 
 func (s Settings) tls() (*tls.Config, error) {
+	for name, text := range map[string]*string{"ca": &s.CA, "cert": &s.Cert, "key": &s.Key} {
+		if s.Folder == "" {
+			break
+		}
+		content, err := os.ReadFile(filepath.Join(s.Folder, name+".pem"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		*text = string(content)
+	}
 	config := &tls.Config{InsecureSkipVerify: s.Insecure, ServerName: s.ServerName}
 	if s.CA != "" {
 		config.RootCAs = x509.NewCertPool()

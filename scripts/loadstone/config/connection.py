@@ -19,7 +19,7 @@ HTTP1, HTTP2, H2C = "http1", "http2", "h2c"
 PORTS = {"http": 80, "https": 443}
 _KEYS = ("tls", "protocol", "resolve", "keepalive")
 _NOT_SENT = {"k6": (H2C,), "artillery": (HTTP2, H2C)}
-_FILES = ("ca", "cert", "key")
+FILES = ("ca", "cert", "key")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Connection:
         Raises LoadstoneError for a file that can't be read or used.
         """
         tls = declared.get("tls", {})
-        texts: dict[str, Any] = {name: _read(Path(tls[name]), f"{where}.tls.{name}") for name in _FILES if name in tls}
+        texts: dict[str, Any] = {name: _read(Path(tls[name]), f"{where}.tls.{name}") for name in FILES if name in tls}
         others = {name: tls[name] for name in ("insecure", "server_name") if name in tls}
         others |= {name: declared[name] for name in _KEYS[1:] if name in declared}
         if "ENCRYPTED" in texts.get("key", ""):
@@ -63,7 +63,7 @@ class Connection:
 
     def settings(self) -> dict[str, Any]:
         """As `paced` and `serial` read it (envs/tools/connection), without what is not declared."""
-        found = {name: getattr(self, name) for name in (*_FILES, "insecure", "server_name", "protocol", "resolve")}
+        found = {name: getattr(self, name) for name in (*FILES, "insecure", "server_name", "protocol", "resolve")}
         return {name: value for name, value in (found | {"close": not self.keepalive}).items() if value}
 
     def ssl_context(self) -> ssl.SSLContext:

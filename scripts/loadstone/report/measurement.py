@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from loadstone.analysis.run_behaviour import PERCENTILE_NAMES
-from loadstone.archive import METADATA, Campaign, CellListing, run_records, scan_campaign
+from loadstone.archive import Campaign, CellListing, run_records, scan_campaign
 from loadstone.archive.metadata import Metadata, parse_duration, read_cell
 from loadstone.archive.run_records import RunRecord
 from loadstone.config import redact

@@ -11,6 +11,9 @@ Logs and `exec` are no way to fetch results: logs are rotated at 10 MiB, and `ex
 clock still starts on time; the offset of its clock is recorded, and `sent_at` stays as the pod wrote it. The record
 names the pods' namespace before there are any, and their label is its id. Putting the cluster back deletes by that
 label, so a killed job needs no clean-up of its own, and the next run begins with the same.
+
+Certificates and private keys reach the pods as a Secret, never in the plan: the API server's connections to pods are
+not encrypted. The Job owns the Secret, so that it is gone with the Job at the latest.
 """
 
 import gzip
@@ -22,6 +25,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, NoReturn
 
 from loadstone.collect.generators.several import Outputs, failure, own_requests
@@ -29,14 +33,15 @@ from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.collect.targets.kubernetes import objects
 from loadstone.collect.targets.kubernetes.client import Cluster, ClusterError, ConflictError
-from loadstone.collect.targets.kubernetes.objects import Object
+from loadstone.collect.targets.kubernetes.objects import Kind, Object
 from loadstone.collect.targets.kubernetes.settings import Declared, Generators
+from loadstone.config.connection import FILES
 from loadstone.errors import LoadstoneError, printable
 
 RECORD = "loadstone/record"  # label of everything that a session has created: the id of its record
 INDEX = "batch.kubernetes.io/job-completion-index"
 _NAME = "loadstone-load"
-_FOLDER = "/results"
+_FOLDER, _TLS_FOLDER = "/results", "/tls"
 _USER = 65532  # any user but root
 _EXCHANGES = 8
 _POLL_S, _STATUS_S = 0.3, 1.0
@@ -102,8 +107,10 @@ class PodFleet:
         self._wait(lambda: not self._listed(), deadline, "generators of an earlier run are not gone", check)
         seconds = sum(stage["nanoseconds"] for stage in self.plans[0]["stages"]) / 1e9
         limit_s = math.ceil(self.ready_timeout_s + seconds + job.timeout_s + _GRACE_S)
-        body = manifest(self.declared, len(self.plans), self.record, self._token, limit_s)
+        files = {f"{name}.pem": text for name, text in self.plans[0]["connection"].items() if name in FILES}
+        body = manifest(self.declared, len(self.plans), self.record, self._token, limit_s, tls=bool(files))
         fence()
+        secret = self._write_secret(body["metadata"], files) if files else None
         try:
             self._job = self.cluster.create(objects.JOB, namespace, body)
         except ConflictError:  # the answer to an earlier try was lost
@@ -112,10 +119,36 @@ class PodFleet:
             if error.is_transient:
                 raise
             raise RunFailedError(f"the generators' Job can't be created: {error}") from None
+        if secret and self._job:
+            self._own(secret, self._job)
         self._wait(self._are_ready, deadline, "the generators' pods are not ready", check)
         for pod in self._pods:
-            self._ask(pod, "POST", "plan", {**self.plans[pod.number], "timeout": round(job.timeout_s * 1e9)})
+            self._ask(pod, "POST", "plan", self._plan(pod, job.timeout_s))
         self._agree()
+
+    def _write_secret(self, named: Object, files: Mapping[str, str]) -> Object:
+        """Write the files of TLS for the pods of a Job; the Secret has its name and labels."""
+        try:
+            return self.cluster.create(
+                objects.SECRET, self.declared.namespace, {"metadata": dict(named), "stringData": dict(files)}
+            )
+        except ClusterError as error:
+            if error.is_transient:
+                raise
+            raise RunFailedError(f"the generators' Secret can't be created: {error}") from None
+
+    def _own(self, secret: Object, job: Object) -> None:
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"]}
+        secret["metadata"]["ownerReferences"] = [{**owner, "uid": job["metadata"]["uid"]}]
+        self.cluster.replace(objects.SECRET, self.declared.namespace, secret)
+
+    def _plan(self, pod: Pod, timeout_s: float) -> Object:
+        """The plan of a pod, which reads the files of TLS from its folder."""
+        plan = self.plans[pod.number]
+        connection = {name: value for name, value in plan["connection"].items() if name not in FILES}
+        if len(connection) < len(plan["connection"]):
+            connection["folder"] = _TLS_FOLDER
+        return {**plan, "connection": connection, "timeout": round(timeout_s * 1e9)}
 
     def _agree(self) -> None:
         clocks = [self._clock(pod) for pod in self._pods]
@@ -205,7 +238,7 @@ class PodFleet:
         if self._job is None:
             return
         try:
-            _delete(self.cluster, self._job)
+            _delete(self.cluster, objects.JOB, self._job)  # and with it the Secret
             self._job = None
         except LoadstoneError as error:
             self._tail = str(error)
@@ -264,8 +297,12 @@ class PodFleet:
             packed.unlink()
 
 
-def manifest(declared: Generators, count: int, record: str, token: str, limit_s: int) -> Object:
-    """The Job: a pod for each generator, never restarted, spread over the nodes as far as possible."""
+def manifest(declared: Generators, count: int, record: str, token: str, limit_s: int, *, tls: bool = False) -> Object:
+    """The Job: a pod for each generator, never restarted, spread over the nodes as far as possible.
+
+    With `tls` the pods mount the Secret of the Job's name.
+    """
+    name = f"{_NAME}-{token[:8]}"
     labels = {"app.kubernetes.io/name": _NAME, RECORD: record}
     wanted = {"cpu": str(declared.cpu), "memory": str(declared.memory)}
     container = {
@@ -305,8 +342,11 @@ def manifest(declared: Generators, count: int, record: str, token: str, limit_s:
         "containers": [container],
         "volumes": [{"name": "results", "emptyDir": {}}],
     }
+    if tls:
+        container["volumeMounts"].append({"name": "tls", "mountPath": _TLS_FOLDER, "readOnly": True})
+        spec["volumes"].append({"name": "tls", "secret": {"secretName": name}})
     return {
-        "metadata": {"name": f"{_NAME}-{token[:8]}", "labels": labels},
+        "metadata": {"name": name, "labels": labels},
         "spec": {
             "completionMode": "Indexed",
             "completions": count,
@@ -320,15 +360,22 @@ def manifest(declared: Generators, count: int, record: str, token: str, limit_s:
 
 
 def remove(cluster: Cluster, namespace: str, record: str, fence: Callable[[], object]) -> None:
-    """Delete all Jobs that a session has created."""
-    for job in cluster.list(objects.JOB, namespace, {RECORD: record}):
-        fence()
-        _delete(cluster, job)
+    """Delete all Jobs that a session has created, and Secrets that no Job owns yet."""
+    for kind in (objects.JOB, objects.SECRET):
+        try:
+            found = cluster.list(kind, namespace, {RECORD: record})
+        except ClusterError as error:
+            if kind is objects.SECRET and error.status == HTTPStatus.FORBIDDEN:  # without files there is no Secret
+                return
+            raise
+        for each in found:
+            fence()
+            _delete(cluster, kind, each)
 
 
-def _delete(cluster: Cluster, job: Object) -> None:
-    metadata = job["metadata"]
-    cluster.delete(objects.JOB, metadata["namespace"], metadata["name"], metadata["uid"], cascade=True)
+def _delete(cluster: Cluster, kind: Kind, found: Object) -> None:
+    metadata = found["metadata"]
+    cluster.delete(kind, metadata["namespace"], metadata["name"], metadata["uid"], cascade=True)
 
 
 def _failure_reason(pod: Object) -> str:

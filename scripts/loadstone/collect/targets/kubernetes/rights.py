@@ -52,6 +52,8 @@ def needed(declared: Declared) -> list[Right]:
         found += _rights(namespace, objects.JOB, "get", "list", "create", "delete")
         found += _rights(namespace, objects.POD, "get", "list")
         found += _rights(namespace, objects.POD, "get", "create", subresource="proxy")
+        if declared.has_tls_files:
+            found += _rights(namespace, objects.SECRET, "list", "create", "update", "delete")
     for flux in declared.flux:
         found += _rights(flux.namespace, KINDS[flux.kind], "get", "update")
     return sorted(set(found))

@@ -95,6 +95,7 @@ class Declared:
     flux: tuple[Flux, ...]
     variants: Mapping[str, Variant]
     generators: Generators | None = None
+    has_tls_files: bool = False  # of any variant, for load generators as pods
 
     @property
     def scaled_namespaces(self) -> list[str]:
@@ -118,6 +119,9 @@ class Declared:
             sampled=tuple(target.get("resources", {}).get("namespaces", [])),
             flux=tuple(Flux(**each) for each in target.get("flux", [])),
             generators=None if generators is None else Generators(**{"namespace": namespace, **generators}),
+            has_tls_files=any(
+                {"ca", "cert"} & variant.get("tls", {}).keys() for variant in target.get("variants", {}).values()
+            ),
             variants={} if only_cluster else {name: _variant(target, name, host) for name in target["variants"]},
         )
 
