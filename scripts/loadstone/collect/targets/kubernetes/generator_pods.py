@@ -93,6 +93,7 @@ class PodFleet:
     _token: str = field(default_factory=lambda: secrets.token_hex(16))
     _pods: list[Pod] = field(default_factory=list)
     _job: Object | None = None
+    _secret: Object | None = None
     _done: set[int] = field(default_factory=set)
     _polled_s: float = 0.0
     _tail: str = ""
@@ -110,7 +111,7 @@ class PodFleet:
         files = {f"{name}.pem": text for name, text in self.plans[0]["connection"].items() if name in FILES}
         body = manifest(self.declared, len(self.plans), self.record, self._token, limit_s, tls=bool(files))
         fence()
-        secret = self._write_secret(body["metadata"], files) if files else None
+        self._secret = self._write_secret(body["metadata"], files) if files else None
         try:
             self._job = self.cluster.create(objects.JOB, namespace, body)
         except ConflictError:  # the answer to an earlier try was lost
@@ -119,8 +120,8 @@ class PodFleet:
             if error.is_transient:
                 raise
             raise RunFailedError(f"the generators' Job can't be created: {error}") from None
-        if secret and self._job:
-            self._own(secret, self._job)
+        if self._secret and self._job:
+            self._secret = self._own(self._secret, self._job)
         self._wait(self._are_ready, deadline, "the generators' pods are not ready", check)
         for pod in self._pods:
             self._ask(pod, "POST", "plan", self._plan(pod, job.timeout_s))
@@ -137,10 +138,10 @@ class PodFleet:
                 raise
             raise RunFailedError(f"the generators' Secret can't be created: {error}") from None
 
-    def _own(self, secret: Object, job: Object) -> None:
+    def _own(self, secret: Object, job: Object) -> Object:
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"]}
         secret["metadata"]["ownerReferences"] = [{**owner, "uid": job["metadata"]["uid"]}]
-        self.cluster.replace(objects.SECRET, self.declared.namespace, secret)
+        return self.cluster.replace(objects.SECRET, self.declared.namespace, secret)
 
     def _plan(self, pod: Pod, timeout_s: float) -> Object:
         """The plan of a pod, which reads the files of TLS from its folder."""
@@ -234,12 +235,14 @@ class PodFleet:
         return 0
 
     def stop(self) -> None:
-        """Delete the Job and its pods. What can't be deleted now, the cluster's keeper deletes at the end."""
-        if self._job is None:
-            return
+        """Delete the Job, its pods and its Secret. What can't be deleted now, the cluster's keeper deletes at the end."""
         try:
-            _delete(self.cluster, objects.JOB, self._job)  # and with it the Secret
-            self._job = None
+            if self._secret is not None:
+                _delete(self.cluster, objects.SECRET, self._secret)
+                self._secret = None
+            if self._job is not None:
+                _delete(self.cluster, objects.JOB, self._job)
+                self._job = None
         except LoadstoneError as error:
             self._tail = str(error)
 
