@@ -235,7 +235,7 @@ class PodFleet:
         return 0
 
     def stop(self) -> None:
-        """Delete the Job, its pods and its Secret. What can't be deleted now, the cluster's keeper deletes at the end."""
+        """Delete Job, pods and Secret. What can't be deleted now, the cluster's keeper deletes at the end."""
         try:
             if self._secret is not None:
                 _delete(self.cluster, objects.SECRET, self._secret)
