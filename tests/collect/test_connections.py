@@ -195,7 +195,7 @@ def test_a_file_that_can_not_be_used_is_named(server: TlsServer, tmp_path: Path)
     empty.touch()
     for tls, said in [
         ({"ca": str(tmp_path / "none.pem")}, r"where\.tls\.ca: .*none.pem can't be read: No such file"),
-        ({"ca": str(empty)}, r"where\.tls\.ca \(.*empty.pem\) can't be used"),
+        ({"ca": str(empty)}, r"where\.tls\.ca: .*empty.pem is not a PEM file"),
         ({"cert": server.cert, "key": server.ca}, r"where\.tls\.cert .* and where\.tls\.key .* can't be used"),
     ]:
         with pytest.raises(LoadstoneError, match=said):

@@ -56,6 +56,7 @@ class TlsServer:
         config = self.folder / "envoy.yaml"
         config.write_text(yaml.safe_dump(self._config()))
         command = [PROJECT / ".venv/bin/envoy", "-c", config, "--use-dynamic-base-id", "-l", "error"]
+        command += ["--file-flush-interval-msec", "100"]
         with (self.folder / "envoy.log").open("wb") as log:
             self._process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, start_new_session=True)
 

@@ -73,7 +73,7 @@ def collect_run(
     declared = target["variants"][cell.variant_dir]
     planned.request = declared_target.sent(declared)  # the archive's has no credentials
     draws = drawn_values(declared)
-    connection = Connection.of(declared, f"target.variants.{cell.variant_dir}")
+    connection = Connection.of(declared, f"target.variants.{cell.variant_dir}").used_by(planned.generator)
     on_phase("waiting")
     if target["kind"] == "kubernetes":  # before the machine's lock, which the cluster's holder may still need
         session.join(while_waiting)

@@ -7,7 +7,7 @@ identity check need. Private keys are read into memory and never recorded.
 import hashlib
 import ssl
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Self
@@ -61,6 +61,10 @@ class Connection:
             raise LoadstoneError(f"{names} can't be used: {error}") from None
         return found
 
+    def used_by(self, generator: str) -> Self:
+        """As a load generator uses it: Artillery offers TLS nothing but HTTP/1.1."""
+        return replace(self, protocol=HTTP1) if generator == "artillery" else self
+
     def settings(self) -> dict[str, Any]:
         """As `paced` and `serial` read it (envs/tools/connection), without what is not declared."""
         found = {name: getattr(self, name) for name in (*FILES, "insecure", "server_name", "protocol", "resolve")}
@@ -79,9 +83,12 @@ class Connection:
 
 def _read(path: Path, where: str) -> str:
     try:
-        return path.read_bytes().decode("ascii", "ignore")  # comments may be in any encoding
+        text = path.read_bytes().decode("ascii", "ignore")  # comments may be in any encoding
     except (OSError, ValueError) as error:
         raise LoadstoneError(f"{where}: {path} can't be read: {getattr(error, 'strerror', None) or error}") from None
+    if "-----BEGIN " not in text:
+        raise LoadstoneError(f"{where}: {path} is not a PEM file")
+    return text
 
 
 def recorded(declared: Mapping[str, Any]) -> dict[str, Any]:

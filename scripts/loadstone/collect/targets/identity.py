@@ -38,6 +38,7 @@ _REMEDIES = {
     "CERTIFICATE_VERIFY_FAILED": "tls.ca of the variant names the authority that signed the certificate, and "
     "tls.insecure: true accepts any",
     "CERTIFICATE_REQUIRED": "the server wants a client certificate: tls.cert and tls.key of the variant",
+    "EOF occurred": "the server may want a client certificate: tls.cert and tls.key of the variant",
     "HANDSHAKE_FAILURE": "the server may want a client certificate: tls.cert and tls.key of the variant",
 }
 
