@@ -31,7 +31,8 @@ def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
     if target["kind"] == "external":
         commands = {name: declared[name] for name in ("prepare", "cleanup") if name in declared}
         named = _file_digests(argument for each in commands.values() for command in each for argument in command)
-        return found | commands | {"files": found.get("files", {}) | named}
+        read = {name: digest for name, digest in named.items() if Path(name).suffix in _READ}
+        return found | commands | {"files": found.get("files", {}) | read}
     if target["kind"] == "local":
         processes = _processes_identity(target, declared)
         return found | processes | {"files": found.get("files", {}) | processes["files"]}
@@ -48,6 +49,10 @@ def _processes_identity(target: Mapping[str, Any], declared: Mapping[str, Any]) 
     files = _file_digests(chain.from_iterable(commands.values()))
     environments = {name: process["environment"] for name, process in processes.items() if "environment" in process}
     return {"commands": commands, "files": files} | ({"environments": environments} if environments else {})
+
+
+# Files of these kinds are read by commands that prepare a variant; others may be written by them.
+_READ = frozenset((".cfg", ".conf", ".ini", ".js", ".json", ".py", ".sh", ".tf", ".tfvars", ".toml", ".yaml", ".yml"))
 
 
 def has_commands(target: Mapping[str, Any]) -> bool:

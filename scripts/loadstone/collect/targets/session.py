@@ -127,12 +127,12 @@ def outcome_text(code: int, kind: str = "kubernetes") -> str:
     if code in _OUTCOMES:
         return _OUTCOMES[code].replace("cluster", _noun(kind))
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "failed unexpectedly"
-    state = _state()
-    left = has_records(state.server if state else "")
+    what, state = _noun(kind), _state()
+    left = kind == "external" or has_records(state.server if state else "")
     return (
-        f"the process that keeps the cluster {how}: see logs/cluster.log. "
-        + ("The cluster needs your attention: " if left else "")
-        + (_MAY_BE_LEFT if left else "Nothing in the cluster has to be put back")
+        f"the process that keeps the {what} {how}: see logs/{what}.log. "
+        + (f"The {what} needs your attention: " if left else "")
+        + (_MAY_BE_LEFT if left else f"Nothing in the {what} has to be put back")
     )
 
 
@@ -207,11 +207,11 @@ def join(while_waiting: Callable[[], None] = lambda: None) -> State:
     return state
 
 
-def request() -> tuple[str, str] | None:
-    """The newest request of `switch` in this session: its id, and the variant."""
+def request(session: str) -> tuple[str, str] | None:
+    """The newest request of `switch` in a session: its id, and the variant."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads(_REQUEST.read_text())
-        if content["session"] == os.environ.get(_ID):
+        if content["session"] == session:
             return content["id"], content["variant"]
     return None
 

@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from loadstone.archive import encode
 from loadstone.archive.locks import exclusive, is_held
 from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Log
@@ -28,7 +29,8 @@ from loadstone.process import Minder, Program, check
 _POLL_S = 0.1
 _JOB_S = 30.0  # for a job to notice that the session is over
 _GRACE_S = 10.0  # for a command that prepares and is stopped
-_LOG = Path("logs/prepare.log")
+_LOG = Path("logs/target.log")
+_OUTPUTS = Path("logs/target")  # of commands
 
 
 class Keeper:
@@ -53,7 +55,7 @@ class Keeper:
         self._say()
         try:
             while not (self._ended.wait(_POLL_S) or session.is_released(self.id, campaigns)):
-                requested = session.request()
+                requested = session.request(self.id)
                 if requested and requested[0] != self._answered:
                     self._answered = requested[0]
                     self._say(refusal=self._switch(requested[1]))
@@ -85,8 +87,8 @@ class Keeper:
         self._prepared = Prepared(self.id, str(Path.cwd()), variant, since, cleanup)
         self._prepared.write()
         try:
-            for command in prepare:
-                self._run("preparing", variant, command, stoppable=True)
+            for number, command in enumerate(prepare, 1):
+                self._run("preparing", variant, number, command, stoppable=True)
         except LoadstoneError as error:
             self._leave()
             return f"the variant can't be prepared: {error}"
@@ -99,17 +101,26 @@ class Keeper:
 
     def clean_up(self, left: Prepared) -> None:
         """Run the cleanup commands that are not done yet. Raises LoadstoneError when one fails; the record stays."""
-        for number, command in enumerate(left.cleanup[left.done :], left.done):
-            self._run("cleaning up", left.variant, command, folder=Path(left.folder))
-            replace(left, done=number + 1).write()
+        for number, command in enumerate(left.cleanup[left.done :], left.done + 1):
+            self._run("cleaning up", left.variant, number, command, folder=Path(left.folder))
+            replace(left, done=number).write()
         left.remove()
 
     def _run(
-        self, doing: str, variant: str, command: Command, *, folder: Path | None = None, stoppable: bool = False
+        self,
+        doing: str,
+        variant: str,
+        number: int,
+        command: Command,
+        *,
+        folder: Path | None = None,
+        stoppable: bool = False,
     ) -> None:
         self._log(f"{doing} {variant}: {shlex.join(command)}")
+        output = _OUTPUTS / f"{encode(variant)}.{doing.replace(' ', '-')}.{number}.log"
+        output.unlink(missing_ok=True)
         with Minder(self._keep_open) as minder:
-            program = Program(command, minder, _LOG, environment={"LOADSTONE_VARIANT": variant}, folder=folder)
+            program = Program(command, minder, output, environment={"LOADSTONE_VARIANT": variant}, folder=folder)
             while (code := program.exit_code()) is None:
                 if stoppable and self._ended.wait(_POLL_S):
                     program.stop(_GRACE_S)

@@ -308,7 +308,7 @@ def manifest(declared: Generators, count: int, record: str, token: str, limit_s:
     name = f"{_NAME}-{token[:8]}"
     labels = {"app.kubernetes.io/name": _NAME, RECORD: record}
     wanted = {"cpu": str(declared.cpu), "memory": str(declared.memory)}
-    container = {
+    container: Object = {
         "name": "generator",
         "image": declared.image,
         "command": [*declared.command, "-listen", f":{declared.port}", "-folder", _FOLDER],
@@ -323,7 +323,7 @@ def manifest(declared: Generators, count: int, record: str, token: str, limit_s:
             "capabilities": {"drop": ["ALL"]},
         },
     }
-    spec = {
+    spec: Object = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 1,
