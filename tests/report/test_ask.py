@@ -154,7 +154,7 @@ def test_nothing_outside_can_be_reached(asked, page, outside):
             said = page.ask(query.format(address=outside.address))
             assert isinstance(said, str) and " Error: " in said, (query, said)
             if "extension" in said:
-                assert "it fetches no extension" in said
+                assert "it loads no extensions" in said
         assert len(page.requests) == allowed and page.complaints == []
         (worker,) = page.page.workers
         for name in ("fetch", "XMLHttpRequest", "WebSocket", "importScripts"):

@@ -506,7 +506,7 @@ def history(points: Sequence[Row], level_text: Callable[[Row], str]) -> dict[str
                 "variant": row["variant"],
                 "at": row["at"],
                 "levels": f"{row['when']}: from {levels}",
-                "said": f"{row['when']}: from {levels}" + (f". {note}" if note else ""),
+                "tooltip": f"{row['when']}: from {levels}" + (f". {note}" if note else ""),
                 "line": len(changes) % _NOTE_LINES,
                 "side": "right" if row["at"] <= middle else "left",
                 "text": f"{note[:_LONGEST_NOTE]}…" if len(note) > _LONGEST_NOTE else note or row["when"],
