@@ -7,24 +7,24 @@
 -- Of a run and stream at most $most rows have a text, those with the most requests; the others are summed up by cause
 -- in a row without code and text. n_texts: how many texts a row stands for.
 WITH failed AS (
-    SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS said, count(*) AS n
+    SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS message, count(*) AS n
     FROM measured_requests($files)
     WHERE error_class IS NOT NULL
-    GROUP BY stream, run, code, answered_by, said
+    GROUP BY stream, run, code, answered_by, message
 ),
 
 texts AS (
     SELECT
-        said,
+        message,
         CASE
-            WHEN said LIKE 'error\_code %' ESCAPE '\' THEN said
+            WHEN message LIKE 'error\_code %' ESCAPE '\' THEN message
             ELSE left(
                 regexp_replace(
                     regexp_replace(
                         regexp_replace(
                             regexp_replace(
                                 regexp_replace(
-                                    regexp_replace(said, '^[1-5][0-9][0-9] ', ''),
+                                    regexp_replace(message, '^[1-5][0-9][0-9] ', ''),
                                     'https?://[^"\s]*', '<address>', 'g'
                                 ),
                                 '\[[0-9a-fA-F:.]+(%[^\]]*)?\](:[0-9]+)?|\b[0-9]{1,3}(\.[0-9]{1,3}){3}(:[0-9]+)?\b',
@@ -39,14 +39,14 @@ texts AS (
                 200
             )
         END AS text
-    FROM (SELECT DISTINCT said FROM failed)
+    FROM (SELECT DISTINCT message FROM failed)
 ),
 
 -- A representative is enough: texts that are alike but for addresses and numbers have one cause.
 kinds AS (
-    SELECT code, answered_by, text, min(said) AS said
+    SELECT code, answered_by, text, min(message) AS message
     FROM failed
-    JOIN texts USING (said)
+    JOIN texts USING (message)
     GROUP BY code, answered_by, text
 ),
 
@@ -62,7 +62,7 @@ judged AS (
         ON kinds.code >= patterns.from_code
         AND kinds.code < patterns.below_code
         AND (patterns.answered_by IS NULL OR patterns.answered_by = kinds.answered_by)
-        AND kinds.said LIKE patterns.text
+        AND kinds.message LIKE patterns.text
     GROUP BY kinds.code, kinds.answered_by, kinds.text
 ),
 
@@ -79,7 +79,7 @@ counted AS (
             PARTITION BY failed.run, failed.stream ORDER BY sum(failed.n) DESC, judged.cause, failed.code, texts.text
         ) AS position
     FROM failed
-    JOIN texts USING (said)
+    JOIN texts USING (message)
     JOIN judged
         ON judged.code = failed.code
         AND judged.answered_by IS NOT DISTINCT FROM failed.answered_by

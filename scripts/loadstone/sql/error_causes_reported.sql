@@ -7,7 +7,7 @@
 WITH counted AS (
     SELECT
         *,
-        if(metric = 'errors', statistic, substr(metric, 8)) AS said,
+        if(metric = 'errors', statistic, substr(metric, 8)) AS message,
         row_number() OVER (PARTITION BY variant_dir, rate, run ORDER BY value DESC, metric, statistic) AS position
     FROM figures
     WHERE
@@ -42,15 +42,15 @@ SELECT
     arg_min(cause, rank) AS cause,
     arg_min(side, rank) AS side,
     0 AS code,
-    left(said, 200) AS error,
+    left(message, 200) AS error,
     any_value(value)::BIGINT AS count,
     1 AS n_texts
 FROM counted
 JOIN patterns
     ON patterns.from_code = 0
-    AND said LIKE patterns.text
+    AND message LIKE patterns.text
 WHERE position <= $most
-GROUP BY app, host, timestamp, variant, rate, run, variant_dir, said, position
+GROUP BY app, host, timestamp, variant, rate, run, variant_dir, message, position
 UNION ALL
 SELECT
     app,

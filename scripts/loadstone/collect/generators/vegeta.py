@@ -35,7 +35,7 @@ class Vegeta:
         self._job = job
         self._folder = folder
         self._count = job.planned.generators or 1
-        self._said: list[dict[str, Any]] = []
+        self._reports: list[dict[str, Any]] = []
 
     def attacks(self) -> list[Attack]:
         return together(self._job.planned.load)
@@ -61,7 +61,7 @@ class Vegeta:
             fleet: several.Fleet = generator_pods.start(job, plans, outputs)
         else:
             fleet = several.LocalFleet(job, plans, outputs, where)
-        self._said = fleet.said
+        self._reports = fleet.reports
         return fleet
 
     def _output(self, phase: str, part: int = 0) -> Path:
@@ -87,7 +87,7 @@ class Vegeta:
             if parts := self._results(phase):
                 files[suffix] = self._folder / f"{phase}.encoded"
                 encode(parts, files[suffix], job)
-        return base.Results(files, {"generators": self._said} if self._said else {})
+        return base.Results(files, {"generators": self._reports} if self._reports else {})
 
 
 class Serial(Vegeta):
