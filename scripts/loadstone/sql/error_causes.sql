@@ -1,11 +1,11 @@
--- A row is one run, stream, cause, code and text of measured requests that failed, with how many they were.
+-- One row per run, stream, cause, code and message of failed measured requests, with their number.
 --
--- Requests are those of measured_requests.sql, in $files; `patterns` is the list of causes of analysis/error_causes.py (rank, cause, side,
--- from_code, below_code, answered_by, text), of which the first that fits counts; text is a pattern of LIKE.
--- Only failed requests are read. Their texts lose what differs from request to request (addresses, names that were
--- looked up, numbers), so that equal errors are one row, and all behind the first 1,000 characters.
--- Of a run and stream at most $most rows have a text, those with the most requests; the others are summed up by cause
--- in a row without code and text. n_texts: how many texts a row stands for.
+-- Requests are those of measured_requests.sql, in $files; only failed ones are read. `patterns` is the list of causes
+-- of analysis/error_causes.py (rank, cause, side, from_code, below_code, answered_by, text); the first match applies;
+-- text is a pattern of LIKE. Parts of messages that differ between requests (addresses, resolved names, numbers) are
+-- replaced, so that equal errors share a row; messages are cut after 1,000 characters.
+-- At most $most rows per run and stream have a code and a message, those with the most requests. The others are summed
+-- up by cause, in rows without code and message. n_texts: the number of messages of a row.
 WITH failed AS (
     SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS message, count(*) AS n
     FROM measured_requests($files)
@@ -42,7 +42,7 @@ texts AS (
     FROM (SELECT DISTINCT message FROM failed)
 ),
 
--- A representative is enough: texts that are alike but for addresses and numbers have one cause.
+-- One message of each kind is enough: messages that differ only in addresses and numbers have the same cause.
 kinds AS (
     SELECT code, answered_by, text, min(message) AS message
     FROM failed

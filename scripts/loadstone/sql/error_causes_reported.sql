@@ -1,9 +1,10 @@
--- A row is one run and kind of error of which a report alone tells: a name that Artillery counts (ECONNREFUSED), for
--- requests without an answer are in its counts alone, or, of runs without requests, a status code that any tool counts.
+-- One row per run and kind of error that is only known from a report: an error that Artillery counts by name
+-- (ECONNREFUSED), because requests without a response are only in its counts; or, for runs without requests, a status
+-- code in any report.
 --
--- `figures` and `summaries` are those of a campaign's runs, `facts` says which of them have requests; `patterns` is as in
--- error_causes.sql. Counts are of the whole report, so of every phase of a run. At most $most names per run. A code has
--- no text (n_texts 0), and none of them says whether a proxy answered.
+-- `figures` and `summaries` are those of a campaign's runs, `facts` has which of them have requests; `patterns` is as
+-- in error_causes.sql. Counts are of the entire report, including all phases of a run. At most $most names per run.
+-- Codes have no message (n_texts 0), and it is unknown whether a proxy answered.
 WITH counted AS (
     SELECT
         *,
