@@ -1,10 +1,10 @@
-// Serial sends a number of requests one after another, each as soon as the one before it is answered, and writes
-// them in the format of "vegeta attack", so that "vegeta encode" and "vegeta report" read the result.
+// Serial sends a number of requests one after another, each as soon as the previous one is answered, and writes the
+// results in the format of "vegeta attack", for "vegeta encode" and "vegeta report".
 //
 //	serial -requests 100 -output run.bin < target.json
 //
-// The one target is read from standard input in vegeta's JSON format. As with vegeta, a request's timestamp is its
-// start. The exit status is zero only if every request was sent and written.
+// The target is read from standard input in vegeta's JSON format. As in vegeta, the timestamp of a request is its start.
+// The exit status is zero only if every request was sent and written.
 package main
 
 import (
@@ -70,14 +70,14 @@ func run(requests uint64, timeout time.Duration, insecure bool, output string) (
 	return write(results, vegeta.NewEncoder(buffered), requests)
 }
 
-// pacer never waits and stops after so many hits. With one worker a hit begins when the one before it has ended.
+// pacer never waits, and stops after this number of hits. With one worker, a hit begins when the previous one has ended.
 type pacer uint64
 
 func (p pacer) Pace(_ time.Duration, hits uint64) (time.Duration, bool) { return 0, hits >= uint64(p) }
 
 func (p pacer) Rate(time.Duration) float64 { return 0 }
 
-// readTarget reads exactly one target. Vegeta's reader wants a line feed behind it.
+// readTarget reads exactly one target. Vegeta's reader needs a line feed after it.
 func readTarget(src io.Reader) (target vegeta.Target, err error) {
 	targeter := vegeta.NewJSONTargeter(io.MultiReader(src, strings.NewReader("\n")), nil, nil)
 	if err = targeter(&target); err != nil {
@@ -89,7 +89,7 @@ func readTarget(src io.Reader) (target vegeta.Target, err error) {
 	return target, nil
 }
 
-// write encodes results until all have come or a signal asks to stop, which leaves the request under way out.
+// write encodes all results. A signal ends it without the request in flight.
 func write(results <-chan *vegeta.Result, encode vegeta.Encoder, requests uint64) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
