@@ -80,7 +80,7 @@ window.loadstone = window.loadstone || {};
 
   function remedy() {
     return location.protocol === "file:"
-      ? "Some browsers want a server for it, such as this command in the folder of this page: python3 -m http.server"
+      ? "Some browsers require a web server, such as this command in the folder of this page: python3 -m http.server"
       : "If the server of this site sends a Content-Security-Policy, it has to allow worker-src blob: and script-src 'self' 'wasm-unsafe-eval'.";
   }
 

@@ -80,7 +80,7 @@ window.loadstone.figures = function figures(page, reader) {
     if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${text()}` : "one run only";
     if (!estimable) return "not estimable: too few requests beyond the percentile";
     if (name === "success") return "not computed for code 200";
-    if (low === null) return runs > 1 ? "none, or too wide to draw: see the table" : "none: it needs more than one run";
+    if (low === null) return runs > 1 ? "none, or too wide to draw: see the table" : "none: at least 2 runs are needed";
     return `${page.confidence}: ${text()}`;
   }
 
@@ -161,13 +161,13 @@ window.loadstone.figures = function figures(page, reader) {
     const run = reader.run();
     if (!run) return [];
     if (!run.points) {
-      return run.bins.map(([first, last, missed, min, p50, p99, max]) => (
-        { number: (first + last) / 2, first, last, failed: missed, min, p50, p99, p99_text: p99 === null ? "not estimable" : latencyText(p99), max }));
+      return run.bins.map(([first, last, failed, min, p50, p99, max]) => (
+        { number: (first + last) / 2, first, last, failed, min, p50, p99, p99_text: p99 === null ? "not estimable" : latencyText(p99), max }));
     }
-    const numbers = run.points.seq, missed = new Set(run.points.failed);
+    const numbers = run.points.seq, failed = new Set(run.points.failed);
     return run.points.latency.map((value, index) => {
       const number = typeof numbers === "number" ? numbers + index : numbers[index];
-      return { number, latency: value, failed: missed.has(number), outcome: missed.has(number) ? "failed" : "successful" };
+      return { number, latency: value, failed: failed.has(number), outcome: failed.has(number) ? "failed" : "successful" };
     });
   }
 

@@ -1,6 +1,6 @@
 /* Filters the lists of a page. The fields of the form with data-filter:
- *   find      words that an entry's text must all contain
- *   select    the value of the entry's data-* attribute of that name
+ *   find      all its words must be in the entry's text
+ *   select    the entry's data-* attribute of that name must have this value
  *   checkbox  the entry must have a data-* attribute of that name
  * Entries are elements with data-entry; those with data-older are hidden unless a filter is set. The filter is kept in the
  * fragment of the address. ?find= works too: the form sends it if JavaScript is disabled.
