@@ -149,7 +149,7 @@ def test_what_is_chosen_is_in_the_address(made, watched):
 
 def test_a_verdict_links_to_what_strikes_it(made, watched):
     watched.open(made[1]["campaign"].as_uri())
-    marks = watched.page.locator(".verdicts .but")
+    marks = watched.page.locator(".verdicts .caveats")
     assert marks.all_inner_texts() == ["Caveats: unsteady runs at 400 requests/s."]
     told = [
         row for row in table(made, "claims", "campaign") if (row["claim"], row["weight"]) == ("unsettled", "serious")
