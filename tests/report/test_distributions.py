@@ -33,7 +33,7 @@ def test_all_panels_have_one_scale_of_colours_from_least_to_most(large, watched)
     assert "Direct: lowest" in watched.page.locator("#heat .summary").text_content()
     watched.do(lambda: watched.page.locator("input[name=stat][value=p90]").check(force=True))
     assert watched.view("heat", "view.scale('color').domain()")[1] > max(values)
-    assert "the 90th percentile of the requests of all valid runs" in watched.page.locator("#heat .note").inner_text()
+    assert "the 90th percentile of the requests that all valid runs" in watched.page.locator("#heat .note").inner_text()
     assert watched.complaints == []
 
 
