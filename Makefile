@@ -1,17 +1,17 @@
-# Everything is put inside this checkout by envs/setup.sh: .venv/ and .tools/. Results are never touched from here.
+# envs/setup.sh installs everything inside this checkout, into .venv/ and .tools/. No target changes or removes results.
 
 .DEFAULT_GOAL := help
 .PHONY: help setup k6 artillery ask slurm kubernetes demo test test-long bench lint house mutate docs format audit browser cluster storage generators \
 	schedulers clean-tools
 
-# Another Python than the python3 on PATH: make setup PYTHON=/path/to/python3.12
+# To use another Python than python3 on PATH: make setup PYTHON=/path/to/python3.12
 export PYTHON
 export PLAYWRIGHT_BROWSERS_PATH := $(CURDIR)/.tools/browsers
 
-# Runs a command with our tools in front of PATH.
+# Runs a command with the installed tools first on PATH.
 RUN := PATH="$$PWD/.venv/bin:$$PWD/.tools/bin:$$PATH"
 
-help: ## Say what can be made
+help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | while IFS='	' read -r target text; do \
 		printf 'make %-12s %s\n' "$$target" "$$text"; done
 
@@ -24,7 +24,7 @@ k6: setup ## Install the load generator k6, for sweeps with `generator: k6`
 artillery: setup ## Install the load generator Artillery, for sweeps with `generator: artillery`
 	@sh envs/setup.sh artillery
 
-ask: setup ## Install DuckDB for browsers, for the page on which readers ask the tables in SQL
+ask: setup ## Install DuckDB for browsers, for SQL queries in the report
 	@sh envs/setup.sh ask
 
 slurm: setup ## Install Snakemake's executor for Slurm, for `--profile profiles/slurm`
@@ -33,25 +33,25 @@ slurm: setup ## Install Snakemake's executor for Slurm, for `--profile profiles/
 kubernetes: setup ## Install Snakemake's executor for Kubernetes, for `--profile profiles/kubernetes`
 	@sh envs/setup.sh kubernetes
 
-demo: setup ## Measure four variants of a small web application on this machine, and report
+demo: setup ## Measure four variants of a small web application on this machine, and build the report
 	@LOADSTONE_OPTIONAL_GENERATORS=1 sh envs/setup.sh ask
 	@$(RUN) snakemake --cores 1 open
 	@$(RUN) snakemake --cores all
 	@echo "The report: $(CURDIR)/reports/index.html"
 
-# More workers than two cores: most tests wait, and attacks wait for each other.
+# More workers than cores, because most tests wait, and attacks wait for each other.
 PYTEST := $(RUN) pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20
 
 test: setup browser cluster storage generators ## Run the tests
 	@$(PYTEST) -m "not long"
 
-test-long: setup browser cluster storage generators schedulers ## Run the tests that take long: kills, simulations, sweeps of a cluster, schedulers
+test-long: setup browser cluster storage generators schedulers ## Run the tests that take long: kills, simulations, cluster sweeps, schedulers
 	@$(PYTEST) -m long
 
-bench: setup browser ## Run the benchmarks, each beside its peer; one alone: make bench NAME=large_campaign
+bench: setup browser ## Run the benchmarks, each next to a reference; only one: make bench NAME=large_campaign
 	@$(RUN) python tests/bench/run.py $(NAME)
 
-lint: setup ## Check style, types and workflow
+lint: setup ## Check style, types, imports and workflow
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
 	@$(RUN) snakefmt --check Snakefile rules
@@ -62,16 +62,16 @@ lint: setup ## Check style, types and workflow
 docs: setup ## Write docs/tables.md from the schema
 	@$(RUN) python tests/docs/dictionary.py
 
-mutate: setup browser cluster storage ## Break the code on purpose, fault by fault, and show that the tests notice
+mutate: setup browser cluster storage ## Break the code on purpose, in one place at a time, and check that the tests notice
 	@$(RUN) python tests/mutants/run.py
 
-house: setup ## Say how large the project is, against its limits
+house: setup ## Print code sizes and their limits
 	@$(RUN) python tests/toolchain/house.py
 
-audit: setup ## Ask whether a pinned Python package has known vulnerabilities
+audit: setup ## Check the pinned Python packages for known vulnerabilities
 	@$(RUN) python envs/audit.py
 
-format: setup ## Put every file into its usual form
+format: setup ## Format the code
 	@$(RUN) ruff check --fix .
 	@$(RUN) ruff format .
 	@$(RUN) snakefmt Snakefile rules
@@ -90,7 +90,7 @@ cluster: setup # A Kubernetes control plane for tests, built once per user
 storage: setup # An S3-compatible server for tests, built once per user
 	@sh envs/setup.sh storage
 
-schedulers: setup # Snakemake with its executors for schedulers, apart from what all else uses
+schedulers: setup # Snakemake with executors for schedulers, in a separate environment
 	@sh envs/setup.sh schedulers
 
 clean-tools: ## Remove what setup installed; results, tables and reports stay

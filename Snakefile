@@ -32,7 +32,7 @@ onerror:
 
 
 rule all:
-    """Collect the missing runs of open campaigns of this host, then analyse and report."""
+    """Collect the missing runs of this host's open campaigns, then analyse and report."""
     default_target: True
     input:
         cluster_to_put_back,

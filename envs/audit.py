@@ -1,7 +1,8 @@
-"""Asks whether what uv.lock pins has known vulnerabilities: `make audit`.
+"""Checks the packages pinned in uv.lock for known vulnerabilities: `make audit`.
 
-Exit code 1 and a list when something has. Where the advisories can't be asked (no network, a mirror without them), it
-says so and ends well: nothing is known then. LOADSTONE_OSV_URL names another service of the OSV API than PyPI's own.
+Lists vulnerabilities and exits with code 1 if there are any. If the advisories are not available (no network, a mirror
+without them), it prints that and exits with code 0. LOADSTONE_OSV_URL is a service with the OSV API to use instead of
+PyPI's own.
 """
 
 import json
@@ -18,15 +19,15 @@ _UV = _ROOT / ".tools/uv/bin/uv"
 
 
 def audited(folder: Path) -> tuple[list[dict[str, Any]], str]:
-    """pip-audit's entry for each pinned package, none when it could not ask; and what it printed."""
+    """pip-audit's entries for all pinned packages (none if advisories are not available), and its messages."""
     pinned, found = folder / "pinned.txt", folder / "found.json"
     form = ["--frozen", "--all-groups", "--all-extras", "--no-emit-local", "--format", "requirements-txt"]
     export = [_UV, "export", "--quiet", *form, "--output-file", pinned]
     subprocess.run(export, cwd=_ROOT, check=True, stdout=subprocess.DEVNULL)
     service = os.environ.get("LOADSTONE_OSV_URL")
-    asking = ["--vulnerability-service", "osv", "--osv-url", service] if service else []
+    options = ["--vulnerability-service", "osv", "--osv-url", service] if service else []
     command = [_UV, "tool", "run", "--quiet", "--from", f"pip-audit=={PIP_AUDIT}", "pip-audit", "--disable-pip"]
-    command += ["--requirement", pinned, "--format", "json", "--output", found, "--progress-spinner", "off", *asking]
+    command += ["--requirement", pinned, "--format", "json", "--output", found, "--progress-spinner", "off", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not found.exists():
         return [], done.stderr.strip()
@@ -35,20 +36,20 @@ def audited(folder: Path) -> tuple[list[dict[str, Any]], str]:
 
 
 def main() -> int:
-    """Say what is known; the exit code."""
+    """Print the result; returns the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         entries, printed = audited(Path(folder))
     known = [entry for entry in entries if "skip_reason" not in entry]
     if not known:
-        why = f"they know none of {len(entries)} packages" if entries else printed[-300:]
-        print("audit: not done, the advisories can't be asked from here:", why)
+        why = f"they have none of {len(entries)} packages" if entries else printed[-300:]
+        print("audit: not done, advisories are not available here:", why)
         return 0
     vulnerable = [(entry, each) for entry in known for each in entry["vulns"]]
     for entry, each in vulnerable:
-        mended = ", ".join(each["fix_versions"]) or "no version yet"
-        print(f"audit: {entry['name']} {entry['version']}: {each['id']}; mended in {mended}")
+        fixed = ", ".join(each["fix_versions"]) or "no version yet"
+        print(f"audit: {entry['name']} {entry['version']}: {each['id']}; fixed in {fixed}")
     unknown = len(entries) - len(known)
-    print(f"audit: {len(known)} packages asked about, {unknown} not known there, {len(vulnerable)} vulnerabilities")
+    print(f"audit: {len(known)} packages checked, {unknown} unknown to the service, {len(vulnerable)} vulnerabilities")
     return 1 if vulnerable else 0
 
 

@@ -1,19 +1,20 @@
 #!/bin/sh
-# Everything Loadstone runs on, put inside the checkout. Called by make; safe to call by hand, twice, or at once.
+# Installs everything that Loadstone needs inside the checkout. Called by make; can be called by hand, repeatedly and
+# concurrently.
 #
 #   envs/setup.sh            .tools/uv (from PyPI), .venv (from uv.lock), .tools/bin/{vegeta,serial,paced} (from envs/tools)
 #   envs/setup.sh k6         .tools/bin/k6, built once per user from envs/tools/k6
 #   envs/setup.sh artillery  .tools/bin/artillery, installed once per user from envs/tools/artillery
-#   envs/setup.sh ask        .tools/duckdb-wasm, for readers' own SQL, installed once per user from envs/tools/duckdb-wasm
+#   envs/setup.sh ask        .tools/duckdb-wasm, for SQL in the report, installed once per user from envs/tools/duckdb-wasm
 #   envs/setup.sh slurm      Snakemake's executor for Slurm, into .venv (from uv.lock)
-#   envs/setup.sh kubernetes Snakemake's executor for Kubernetes, likewise
+#   envs/setup.sh kubernetes Snakemake's executor for Kubernetes, into .venv (from uv.lock)
 #   envs/setup.sh schedulers .tools/schedulers, a .venv with both, for tests
-#   envs/setup.sh browser    a Chromium for the tests of the report, where there is none
+#   envs/setup.sh browser    a Chromium for the tests of the report, unless there is one
 #   envs/setup.sh cluster    a Kubernetes control plane for tests, built once per user from tests/cluster/plane
 #   envs/setup.sh storage    an S3-compatible server for tests, built once per user from tests/support/storage_server
 #
-# A part is finished when .tools/stamps/<part> holds the checksum of what it is made from. The stamp is removed before
-# the part is touched and written when it is complete, so an interrupted set-up makes that part again.
+# A part is complete if .tools/stamps/<part> has the checksum of its inputs. The stamp is removed before the part is changed
+# and written when it is complete, so after an interrupted set-up the part is installed again.
 set -eu
 
 UV_VERSION=0.13.9
@@ -28,7 +29,7 @@ tools=$root/.tools
 
 export HOME="${HOME:-$tools/home}"
 export UV_PYTHON_DOWNLOADS=never UV_SYSTEM_CERTS=true
-# Every job of the workflow is a Python of its own: where PYTHONDONTWRITEBYTECODE is set, each would compile all it imports.
+# Every job of the workflow starts Python. With PYTHONDONTWRITEBYTECODE, each would compile everything that it imports.
 export UV_COMPILE_BYTECODE=1
 export PLAYWRIGHT_BROWSERS_PATH="$tools/browsers"
 
@@ -61,9 +62,9 @@ find_python() {
         "python3-venv) or name one: make setup PYTHON=/path/to/python3.12"
 }
 
-# --- What is finished -------------------------------------------------------------------------------------------------
+# --- Which parts are complete -----------------------------------------------------------------------------------------
 
-# The path of the checkout counts as an input, for virtual environments hold it.
+# The path of the checkout is an input, because virtual environments contain it.
 inputs() {
     case $1 in
         uv) set -- ;;
@@ -111,14 +112,14 @@ make_venv() {
     sync_uv "$root/.venv" $(executors)
 }
 
-# The groups of uv.lock that were asked for once, as arguments.
+# The groups of uv.lock that were installed before, as arguments.
 executors() {
     for name in slurm kubernetes; do
         [ ! -f ".tools/stamps/$name" ] || printf '%s\n' --group "$name"
     done
 }
 
-# find_go MODULE: a Go is good enough when it can read the module's go.mod; it must not download another Go for that.
+# find_go MODULE: puts a Go on PATH that can read the module's go.mod, without downloading another toolchain for that.
 find_go() {
     export GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0
     if (cd "$1" && go list -m) >/dev/null 2>&1; then return; fi
@@ -159,8 +160,8 @@ make_all() {
     say "done"
 }
 
-# with_lock FILE WHAT ARGUMENT: runs this script again with ARGUMENT under a lock that the kernel frees when the last of
-# its processes ends. WHAT else may hold it is said while waiting.
+# with_lock FILE WHAT ARGUMENT: runs this script again with ARGUMENT, holding a lock that the kernel releases when the last
+# of its processes ends. WHAT describes the other holder in the message while waiting.
 with_lock() {
     find_python
     mkdir -p "${1%/*}"
@@ -170,7 +171,7 @@ lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o666)
 try:
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 except BlockingIOError:
-    print(f"setup: another {sys.argv[2]} is running, waiting for its end", flush=True)
+    print(f"setup: another {sys.argv[2]} is running, waiting for it to end", flush=True)
     fcntl.flock(lock, fcntl.LOCK_EX)
 os.set_inheritable(lock, True)
 os.execvp("sh", ["sh", "envs/setup.sh", sys.argv[3]])' "$@"
@@ -178,7 +179,7 @@ os.execvp("sh", ["sh", "envs/setup.sh", sys.argv[3]])' "$@"
 
 # --- Executors of Snakemake -------------------------------------------------------------------------------------------
 
-# Not part of every .venv: Snakemake loads at each start all that it finds, and Slurm's loads pandas.
+# Not part of every .venv: Snakemake loads all installed executors at each start, and Slurm's loads pandas.
 has_executor() { [ "$(cat ".tools/stamps/$1" 2>/dev/null)" = "$(inputs venv)" ]; }
 
 make_executor() {
@@ -231,7 +232,7 @@ make_browser() {
 
 # --- Other load generators, DuckDB for browsers --------------------------------------------------------------------------
 
-# Only for those who use them. Kept in the user's cache by the checksum of what pins them, and linked from .tools.
+# Optional. Kept in the user's cache, by the checksum of the files that pin them, and linked from .tools.
 generators=${XDG_CACHE_HOME:-$HOME/.cache}/loadstone
 folder_of() {
     case $1 in
@@ -244,7 +245,7 @@ folder_of() {
     printf '%s/%s/%s\n' "$generators" "$name" "$({ uname -sm && cat "$@"; } | cksum | tr ' ' -)"
 }
 
-# What is linked from .tools to something of that name in the user's cache.
+# The link below .tools to the file of that name in the user's cache.
 link_of() {
     case $1 in
         ask) echo duckdb-wasm ;;
@@ -260,7 +261,7 @@ has_generator() {
 
 say_generator() {
     case $1 in
-        ask) say "DuckDB for browsers is in .tools/duckdb-wasm: the next report's page Ask answers with it" ;;
+        ask) say "DuckDB for browsers is in .tools/duckdb-wasm: the query page of the next report uses it" ;;
         *) say "$1 is .tools/$(link_of "$1")" ;;
     esac
 }
@@ -270,7 +271,7 @@ make_generator() {
     find_python
     folder=$(folder_of "$1")
     mkdir -p .tools/bin .tools/stamps "$folder"
-    # As a condition it would go on after a failed command.
+    # In a condition, `set -e` would be ignored.
     set +e
     (set -e && "build_$1" "$folder") 3>&1 >".tools/$1.log" 2>&1
     built=$?
@@ -282,9 +283,9 @@ make_generator() {
     fi
     tail -n 3 ".tools/$1.log" >&2
     why="$1 could not be installed (.tools/$1.log)"
-    # What only a test or one page needs must not keep all else from being done.
+    # Tools that only some tests or one page need must not prevent everything else.
     [ "${LOADSTONE_OPTIONAL_GENERATORS:-}" = 1 ] && [ "${LOADSTONE_REQUIRE_GENERATORS:-}" != 1 ] || fail "$why"
-    say "$why; what needs it is left out"
+    say "$why; features that need it are not available"
 }
 
 build_k6() {
@@ -297,7 +298,7 @@ build_k6() {
     ln -sf "$1/k6" .tools/bin/k6
 }
 
-# find_node LEAST: a Node.js of this version at least, from PATH or as a wheel.
+# find_node VERSION: puts Node.js of at least this version on PATH, if necessary from a wheel.
 find_node() {
     if command -v npm >/dev/null 2>&1 && node -e '
 const [major, minor] = process.versions.node.split("."), [most, least] = process.argv[1].split(".");
@@ -321,7 +322,7 @@ build_artillery() {
     ln -sf "$1/artillery" .tools/bin/artillery
 }
 
-# npm alone needs Node.js here; what it installs runs in browsers.
+# Only npm needs Node.js here; DuckDB runs in browsers.
 build_ask() {
     find_node 18.17
     if [ ! -d "$1/duckdb-wasm" ]; then
@@ -333,10 +334,10 @@ build_ask() {
     ln -sfn "$1/duckdb-wasm" .tools/duckdb-wasm
 }
 
-# --- What only tests need ---------------------------------------------------------------------------------------------
+# --- Only for tests ---------------------------------------------------------------------------------------------------
 
-# Binaries are kept in the user's cache by the checksum of their sources: a change builds them again, nothing else does.
-# tests/cluster/control_plane.py and tests/support/storage.py look for them there.
+# Binaries are kept in the user's cache by the checksum of their sources, so they are rebuilt only when these change.
+# tests/cluster/control_plane.py and tests/support/storage.py find them there.
 plane=tests/cluster/plane
 storage=tests/support/storage_server
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
@@ -386,11 +387,11 @@ case ${1:-} in
     slurm | kubernetes | schedulers) has_executor "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
     --slurm | --kubernetes) make_executor "${1#--}" ;;
     --schedulers) make_schedulers ;;
-    # Both locks, as below.
+    # Two locks, as below.
     k6 | artillery | ask) { has_generator "$1" && say_generator "$1"; } || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
     --k6 | --artillery | --ask) with_lock "$generators/lock" "installation of a load generator" "-$1" ;;
     ---k6 | ---artillery | ---ask) make_generator "${1#---}" ;;
-    # Both locks: Go may have to be put into this checkout, and another checkout may be building the same.
+    # Two locks: Go may have to be installed into this checkout, and another checkout may be building the same.
     cluster | storage) [ -x "$(binary_of "$1")" ] || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
     --cluster) with_lock "$cache/plane/lock" "build of the control plane" ---cluster ;;
     --storage) with_lock "$cache/loadstone/lock" "build of a test's server" ---storage ;;

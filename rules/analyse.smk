@@ -1,19 +1,19 @@
-"""Converted tables -> which runs are valid, statistics and conclusions; the database over all tables; the gate.
+"""Converted tables -> valid runs, statistics and conclusions; the database over all tables; the gate.
 
-in:  the converted tables of a campaign; cells and runs of a comparison's campaigns, or of all
+in:  the converted tables of a campaign; cells and runs of the campaigns of a comparison, or of all campaigns
 out: runs, cells, conclusions and suggested tags of each campaign; one table per comparison; the history of cells and
      the DuckDB database over all campaigns; gate.json next to the pages
 """
 
 
 rule tables:
-    """Only the tables and the database."""
+    """Build only the tables and the database."""
     input:
         every_table,
 
 
 rule analyse:
-    """Decide which runs are excluded (only here), then draw the conclusions. Reads no raw file."""
+    """Exclude runs (only this rule does), then compute statistics and conclusions. Reads no raw files."""
     input:
         converted,
     output:
@@ -26,14 +26,14 @@ rule analyse:
         "../envs/pipeline.yaml"
     params:
         folders=FOLDERS,
-        known=of_campaign,
+        declared=campaign_declarations,
         settings=settings,
     script:
         "../scripts/analyse.py"
 
 
 rule compare:
-    """The table of one comparison, with the predecessor's two averages and with ours. Reads no raw file."""
+    """The table of one comparison: the predecessor's two averages and ours. Reads no raw files."""
     input:
         tables_compared,
     output:
@@ -55,7 +55,7 @@ rule compare:
 
 
 rule inventory:
-    """The campaigns, comparisons and trace dumps, to notice without Snakemake's records when one is removed."""
+    """A list of campaigns, comparisons and trace dumps, to detect removed ones without Snakemake's records."""
     output:
         "<tables>/.inventory/{nth}",
     log:
@@ -64,13 +64,13 @@ rule inventory:
     conda:
         "../envs/pipeline.yaml"
     params:
-        held=SNAPSHOT.inventory_fingerprint(list(DECLARED.compared)),
+        fingerprint=SNAPSHOT.inventory_fingerprint(list(DECLARED.compared)),
     script:
         "../scripts/inventory.py"
 
 
 rule database:
-    """The history of every cell, and views of every table, of exactly the campaigns in the archive."""
+    """The history of all cells and the views of all tables, for exactly the campaigns in the archive."""
     input:
         inventory,
         analysed,

@@ -1,4 +1,4 @@
-"""Open sweeps and collect their missing runs; show what a sweep changes and needs in a cluster, and put it back.
+"""Open sweeps and collect their missing runs; show what a sweep needs and changes in a cluster; restore clusters.
 
 in:  config/config.yaml, the plans in the archive, the cluster
 out: runs, or records of their failures, in the archive; markers below results/.collected; <reports>/progress.html
@@ -6,14 +6,14 @@ out: runs, or records of their failures, in the archive; markers below results/.
 
 
 rule attacks:
-    """Only collect."""
+    """Collect the missing runs, without tables and pages."""
     input:
         cluster_to_put_back,
         completions,
 
 
 rule open:
-    """Write the plan of the configured sweep into the archive, or say which one is still open."""
+    """Write the plan of the configured sweep into the archive, unless one is still open."""
     log:
         "logs/open.log",
     localrule: True
@@ -40,9 +40,9 @@ rule extend:
 
 
 rule collect:
-    """Attack the target for one missing run. Alone on the machine; an existing run is never touched.
+    """Attack the target for one missing run. One at a time on this machine; existing runs are never touched.
 
-    The marker means that the run was tried: only the archive shows whether it has a result.
+    The marker means that the run was attempted: only the archive shows whether it has a result.
     """
     output:
         f"results/.collected/{KEY}/{{rate}}/{{variant}}/{{run}}.{{nth}}",
@@ -66,7 +66,7 @@ rule collect:
 
 
 rule complete:
-    """After all planned runs of a campaign were tried: retry those that failed, then write its completion_time.txt.
+    """After all planned runs of a campaign were attempted: retry failed ones, then write its completion_time.txt.
 
     Afterwards, even if this fails, the campaign no longer needs the target: a cluster is put back after the last one.
     """
@@ -81,7 +81,7 @@ rule complete:
     conda:
         "../envs/collect.yaml"
     threads: every_core
-    # `sweep.retries` is how often it retries runs; after it has ended, the cluster may be gone.
+    # It retries runs itself (`sweep.retries`); when it has ended, the cluster may no longer be available.
     retries: 0
     resources:
         attack=1,
@@ -94,7 +94,7 @@ rule complete:
 
 
 rule plan:
-    """Show what a sweep would change in the cluster, in what order, and how long it will take. Changes nothing."""
+    """Show what a sweep would change in the cluster, the order of runs, and the duration. Changes nothing."""
     log:
         "logs/plan.log",
     localrule: True
@@ -120,7 +120,7 @@ rule rights:
 
 
 rule restore:
-    """Put the cluster back as it was before a sweep that was killed, from this machine or any other."""
+    """Put the cluster back as it was before a killed sweep, from this machine or any other."""
     log:
         "logs/restore.log",
     localrule: True
@@ -133,7 +133,7 @@ rule restore:
 
 
 rule put_back:
-    """Put back what an earlier sweep of this folder left changed; the keeper of this command does it."""
+    """Put back a cluster that an earlier sweep of this folder left changed; this command's keeper does it."""
     output:
         "results/.collected/put_back.{nth}",
     log:

@@ -1,9 +1,10 @@
-"""What the rules share: the checked configuration, a snapshot of the archive, functions for inputs and parameters.
+"""Shared by all rules: the checked configuration, a snapshot of the archive, functions for inputs and parameters.
 
-No rule is defined here, and no other rule file has functions. Here is only what needs wildcards or the workflow object;
-everything else is in loadstone.workflow. No function has a side effect, except for the preview in a dry run (why, is
-explained in loadstone/workflow/transfers.py). No file of the archive is ever an input or output of a rule: Snakemake
-removes outputs before jobs and after failures. loadstone/workflow/markers.py explains the names that request work.
+This file defines no rules, and no other rule file defines functions. It contains only code that needs wildcards or the
+workflow object; everything else is in loadstone.workflow. Functions have no side effects, except for the preview in a
+dry run (loadstone/workflow/transfers.py explains why). Files of the archive are never inputs or outputs of rules,
+because Snakemake removes outputs before jobs and after failures. loadstone/workflow/markers.py explains how work is
+requested.
 """
 
 import os
@@ -24,7 +25,7 @@ from loadstone.workflow.command import Command, check_folder, clamp_mtimes, is_c
 from loadstone.workflow.declarations import Declarations
 from snakemake.io import is_flagged
 
-# Snakemake would import it only to see whether a parameter is a data frame: a tenth of a small command's time.
+# Snakemake imports pandas only to check whether parameters are data frames: a tenth of the time of a short command.
 sys.modules.setdefault("pandas", None)
 
 REQUESTED = Path(".snakemake/loadstone.plan.json")
@@ -36,7 +37,7 @@ PAGES_OVER_ALL = [f"<reports>/{name}" for name in site_layout.OVER_ALL]
 
 
 def load(config):
-    """The declarations and the snapshot of the archive; or one clear error."""
+    """The declarations, with the snapshot of the archive. Raises WorkflowError with a clear message."""
     try:
         check_folder()
         if workflow.remote_exec:
@@ -54,7 +55,7 @@ FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 CAMPAIGNS = [list(key) for key in SNAPSHOT.listings]
 DUMPS = {dump.slug: dump for dump in SNAPSHOT.dumps.values()}
 SITE = SiteSnapshot(Path(config["reports"]))
-# Parts of more than one page -> the outputs of their rules, whose absence Snakemake notices itself.
+# Parts with several pages -> the outputs of their rules, whose absence Snakemake detects itself.
 OUTPUTS = {
     "assets": ["assets/site.css"],
     "variants": ["variants.html", *(f"variants/{slug}.html" for slug in DECLARED.variant_pages)],
@@ -106,7 +107,7 @@ def start_command():
 
 
 def requested_markers():
-    """The markers that this command requests, for its jobs on other machines."""
+    """The markers requested by this command, for its jobs on other machines."""
     tables = {"/".join(key): tables_marker(key) for key in SNAPSHOT.listings}
     traces = {name: SNAPSHOT.traces_marker(dump) for name, dump in SNAPSHOT.dumps.items()}
     return markers.Requested(os.environ[markers.VARIABLE], tables, traces, inventory(None), SITE.requested)
@@ -121,7 +122,7 @@ def end_command(success):
 
 
 def preview_of(target):
-    """In a dry run of an import or transfer: show what would be transferred."""
+    """Show what would be transferred, in a dry run of an import or a transfer."""
 
     def preview(wildcards):
         if workflow.dryrun:
@@ -134,7 +135,7 @@ def preview_of(target):
 
 
 def every_core(wildcards):
-    """The number of cores; `--report` is given without one."""
+    """The number of cores; 1 for `--report`, which has none."""
     return workflow.resource_settings.cores or 1
 
 
@@ -143,7 +144,7 @@ def attacking():
 
 
 def refuse_remote():
-    """Rules that attack are local, but in a group of the user's they would run on other machines."""
+    """Rules that attack are local rules, but if the user puts them into a group, they run on other machines."""
     if workflow.remote_exec:
         raise WorkflowError("only the machine on which the command was given may attack: put its rules into no group")
 
@@ -153,23 +154,23 @@ def key_of(wildcards):
 
 
 def cluster_to_put_back(wildcards):
-    """The marker that requests to put back a cluster left changed by an earlier command; runs wait for that anyway."""
+    """The marker that requests to put back a cluster left changed by an earlier command. Runs wait for that anyway."""
     return [SNAPSHOT.put_back_marker()] if is_cluster_to_put_back(DECLARED) else []
 
 
 def completions(wildcards):
-    """The completion of every open campaign of this host."""
+    """The completion markers of all open campaigns of this host."""
     return [SNAPSHOT.completion_marker(key) for key in SNAPSHOT.missing]
 
 
 def missing_runs(wildcards):
-    """The missing runs of one open campaign."""
+    """The markers of the missing runs of one open campaign."""
     refuse_remote()
     return SNAPSHOT.run_markers(key_of(wildcards))
 
 
 def rank(wildcards):
-    """The plan's order; before completions of campaigns (1) and all rules that do not collect (0)."""
+    """Priorities in the order of the plan, above those of completions (1) and of all other rules (0)."""
     refuse_remote()
     run = (*key_of(wildcards), wildcards.rate, wildcards.variant, int(wildcards.run))
     return 1 + SNAPSHOT.ranks.get(run, 0)
@@ -184,13 +185,13 @@ def tables_marker(key):
 
 
 def collected_first(wildcards):
-    """The completion that comes before a campaign's tables, if this command may attack."""
+    """The completion marker that a campaign's tables wait for, if this command may attack."""
     key = key_of(wildcards)
     return [SNAPSHOT.completion_marker(key)] if attacking() and key in SNAPSHOT.missing else []
 
 
 def collected_before(wildcards):
-    """The same after it was collected: a rule with fewer inputs than before would run again."""
+    """The same after it was collected. With fewer inputs than before, the rule would run again."""
     if workflow.remote_exec or collected_first(wildcards):
         return []
     return [marker for marker in [SNAPSHOT.last_completion(key_of(wildcards))] if marker]
@@ -205,7 +206,7 @@ def converted_dumps(wildcards):
 
 
 def inventory(wildcards):
-    """The marker of what the database shows, existing or requested."""
+    """The marker of the database's contents, existing or requested."""
     return SNAPSHOT.inventory_marker(list(DECLARED.compared))
 
 
@@ -220,19 +221,19 @@ def analysed(wildcards):
 
 
 def compared(wildcards):
-    """The outputs of `compare` for every comparison of any campaign in the archive."""
+    """The outputs of `compare` for every comparison with a campaign in the archive."""
     return [f"<tables>/{table}/{name}.parquet" for name in DECLARED.compared for table in COMPARED]
 
 
 def every_table(wildcards):
-    """All outputs of tables, and their sources. Targets list them all, because Snakemake notices only there that one is
+    """All tables and their sources. Targets list them all, because Snakemake only checks there whether one is
     missing."""
     sources = [*map(tables_marker, SNAPSHOT.listings), *converted_dumps(wildcards), inventory(wildcards)]
     return [*sources, *analysed(wildcards), *compared(wildcards), HISTORY, "<database>"]
 
 
 def tables_to_push(wildcards):
-    """The tables, unless the configuration does not push them."""
+    """The tables, unless the configuration excludes them from pushes."""
     return every_table(wildcards) if config.get("storage", {}).get("tables", True) else []
 
 
@@ -240,7 +241,7 @@ def dump_fields(wildcards):
     return SNAPSHOT.dumps[wildcards.dump].fields()
 
 
-def of_campaign(wildcards):
+def campaign_declarations(wildcards):
     return DECLARED.of_campaign(key_of(wildcards))
 
 
@@ -264,7 +265,7 @@ def campaigns_compared(wildcards):
 
 
 def tables_compared(wildcards):
-    """The runs and cells of one comparison."""
+    """The tables of runs and cells for one comparison."""
     return analysed_tables(campaigns_compared(wildcards), ["runs", "cells"])
 
 
@@ -290,7 +291,7 @@ def key_of_page(wildcards):
 
 
 def tables_of_page(wildcards):
-    """The runs and cells of one page."""
+    """The tables of runs and cells for one page."""
     return analysed_tables([campaign_of_page(wildcards)], ["runs", "cells"])
 
 
@@ -321,29 +322,29 @@ def result_pages(wildcards):
 
 
 def variant_pages(wildcards):
-    """The page of every variant through time, and the list of them."""
+    """The history page of every variant, and their list."""
     return ["<reports>/variants.html", *(f"<reports>/variants/{slug}.html" for slug in DECLARED.variant_pages)]
 
 
 def site(wildcards):
-    """Every page and shared file. Targets list them all, as for tables."""
+    """All pages and shared files. Targets list them all, as for tables."""
     pages = [*result_pages(wildcards), *variant_pages(wildcards), *PAGES_OVER_ALL, "<reports>/ask.html"]
-    return [*pages, *ASSETS, *lost_of_site(wildcards)]
+    return [*pages, *ASSETS, *rebuild_markers(wildcards)]
 
 
 def figures_of_pages(wildcards):
-    """The figures of every page with charts."""
+    """The folders of figures of all pages with charts."""
     return [f"<reports>/figures/{page}" for page in DECLARED.pages_with_charts]
 
 
 def figures_drawn(wildcards):
-    """Those of them that exist, up to date with their pages, to be published or bundled."""
+    """The existing ones, brought up to date with their pages, to publish or bundle them."""
     parts = [f"figures/{page}" for page in DECLARED.pages_drawn]
     return [*(f"<reports>/{part}" for part in parts), *(name for part in parts for name in part_markers(part))]
 
 
 def figures_reported(wildcards):
-    """For Snakemake's own report: the figures that exist, since it runs no job; all of them if it follows a run."""
+    """For Snakemake's own report: the existing figures, because it runs no jobs; after a run, all figures."""
     if not any(argument == "--report" or argument.startswith("--report=") for argument in sys.argv):
         return []
     pages = DECLARED.pages_with_charts if "--report-after-run" in sys.argv else DECLARED.pages_drawn
@@ -351,23 +352,23 @@ def figures_reported(wildcards):
 
 
 def packages(wildcards):
-    """The folder where `make ask` has put DuckDB for browsers, or None. Its checksum is part of the path."""
+    """The folder where `make ask` installed DuckDB for browsers, or None. Its checksum is part of the path."""
     installed = Path(workflow.basedir, ".tools/duckdb-wasm")
     return str(installed.resolve()) if installed.is_dir() else None
 
 
-# --- parts of the site that have lost a file since they were made (loadstone/report/site_layout.py) ---
+# --- rebuilding of parts of the site with missing files (loadstone/report/site_layout.py) ---
 
 
 def part_markers(part):
-    """Nothing while a part has never lost a file; a name that does not exist yet when it has."""
+    """Empty unless the part was rebuilt before; if a file is missing, a name that does not exist yet."""
     if SNAPSHOT.requested:
-        return SNAPSHOT.requested.lost.get(part, [])
+        return SNAPSHOT.requested.parts.get(part, [])
     return SITE.markers(part, *OUTPUTS.get(part, [part if part.startswith("figures/") else f"{part}.html"]))
 
 
-def lost(part):
-    """An input of the rule that makes this part, so that neither mtimes nor Snakemake's records affect it."""
+def rebuild_marker(part):
+    """An input of the rule that builds this part, independent of mtimes and Snakemake's records."""
 
     def names(wildcards):
         return part_markers(part.format(**dict(wildcards.items())))
@@ -375,12 +376,12 @@ def lost(part):
     return names
 
 
-def lost_of_site(wildcards):
+def rebuild_markers(wildcards):
     """The same for all parts. Targets list them all, as for pages."""
     parts = [page.removeprefix("<reports>/").removesuffix(".html") for page in result_pages(wildcards)]
     return [name for part in (*parts, *OUTPUTS, "ask") for name in part_markers(part)]
 
 
-def lost_figures(wildcards):
+def rebuild_markers_of_figures(wildcards):
     """The same for the figures of pages."""
     return [name for page in DECLARED.pages_with_charts for name in part_markers(f"figures/{page}")]

@@ -1,16 +1,16 @@
 """Raw results and trace dumps -> Parquet tables, one job per campaign or dump.
 
 in:  the campaign's folder in the archive; _trace_dumps/traces-*.json.zst
-out: requests, summaries, resources, planned, failures, problems and the facts about its runs; spans, trace_shares and
-     problems of each dump; a marker with the fingerprint of their inputs
+out: requests, summaries, resources, planned, failures, problems and facts about its runs; spans, trace_shares and
+     problems of each dump; a marker with the fingerprint of the inputs
 """
 
 
 rule convert:
-    """Re-reads only the cells whose files changed since the last time."""
+    """Convert a campaign. Reads only cells whose files changed since the last time."""
     input:
         collected_first,
-        before_update(collected_before),  # no job makes it
+        before_update(collected_before),  # not an output of any job
     output:
         f"<tables>/.done/{KEY}/{{nth}}",
     log:
@@ -28,7 +28,7 @@ rule convert:
 
 
 rule trace:
-    """Reads a dump again only when it changed or belongs to another campaign."""
+    """Convert a trace dump. Reads it again only if it changed or belongs to another campaign."""
     output:
         "<tables>/.dumps/{dump}/{nth}",
     log:

@@ -1,15 +1,15 @@
 """Pages -> their charts as figures for papers.
 
 in:  the page of a campaign, of a comparison or of a variant
-out: PDF and SVG of each of its charts, which Snakemake's own report shows too
+out: a PDF and an SVG of each of its charts, also for Snakemake's own report
 """
 
 
 rule page_figures:
-    """Every chart of one page, as PDF and SVG."""
+    """All charts of one page, as PDF and SVG."""
     input:
         "<reports>/{kind}/{slug}.html",
-        lost("figures/{kind}/{slug}"),
+        rebuild_marker("figures/{kind}/{slug}"),
     output:
         report(
             directory("<reports>/figures/{kind}/{slug}"),
@@ -34,8 +34,8 @@ rule page_figures:
 
 
 rule figures:
-    """Every chart of campaign, comparison and variant pages, for papers. Never attacks."""
+    """Draw all charts of campaign, comparison and variant pages for papers. Never attacks."""
     input:
         every_table,
         figures_of_pages,
-        lost_figures,
+        rebuild_markers_of_figures,

@@ -1,12 +1,12 @@
 """Results of other tools -> the archive, unchanged.
 
-in:  config/imports.yaml, the files that it names
-out: campaigns in the archive, closed
+in:  config/imports.yaml and the files that it names
+out: closed campaigns in the archive
 """
 
 
 rule import:
-    """Copy what config/imports.yaml declares and the archive lacks. Checks everything first; never attacks."""
+    """Copy what config/imports.yaml declares and the archive does not have. Checks everything first; never attacks."""
     log:
         "logs/import.log",
     localrule: True

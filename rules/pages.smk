@@ -1,15 +1,15 @@
 """Tables -> one page per campaign, comparison and trace dump.
 
 in:  runs and cells of a campaign or of a comparison's campaigns; spans of a dump
-out: the page; for campaigns and comparisons also the data that it loads, checksums and an RO-Crate
+out: the page; for campaigns and comparisons also the data that the page loads, checksums and an RO-Crate
 """
 
 
 rule campaign_page:
-    """Runs and cells of one campaign -> its page, with the data of each load that the page fetches."""
+    """Runs and cells of one campaign -> its page, and the data that the page loads for each load."""
     input:
         tables_of_page,
-        lost("campaigns/{slug}"),
+        rebuild_marker("campaigns/{slug}"),
     output:
         "<reports>/campaigns/{slug}.html",
     log:
@@ -20,7 +20,7 @@ rule campaign_page:
         "../envs/report.yaml"
     params:
         campaign=key_of_page,
-        catalogued=catalogue_of_page,
+        catalogue_entry=catalogue_of_page,
         folders=FOLDERS,
         variants=appearance_of_page,
         options=DECLARED.page_options,
@@ -34,7 +34,7 @@ rule comparison_page:
     input:
         "<tables>/comparisons/{comparison}.parquet",
         tables_compared,
-        lost("comparisons/{comparison}"),
+        rebuild_marker("comparisons/{comparison}"),
     output:
         "<reports>/comparisons/{comparison}.html",
     log:
@@ -58,7 +58,7 @@ rule trace_page:
     """Spans of one dump -> its page."""
     input:
         converted_dump_of_page,
-        lost("traces/{slug}"),
+        rebuild_marker("traces/{slug}"),
     output:
         "<reports>/traces/{slug}.html",
     log:

@@ -1,13 +1,13 @@
 """Site, archive and tables -> publication, bucket or bundle.
 
-in:  raw results; tables and site, up to date
-out: none here: a publication, objects of a bucket or a bundle, as declared in config/config.yaml. Pulled files are in
-     the archive
+in:  raw results; up-to-date tables and site
+out: a publication, objects in a bucket or a bundle, as declared in config/config.yaml; pulled files in the archive.
+     None of these are outputs of rules
 """
 
 
 rule publish:
-    """Publish the site, complete or not at all; only what changed is transferred. Never attacks."""
+    """Publish the site, complete or not at all. Transfers only changes. Never attacks."""
     input:
         every_table,
         site,
@@ -26,7 +26,7 @@ rule publish:
 
 
 rule push:
-    """Upload what the bucket does not have; nothing of the archive there is replaced or removed. Never attacks."""
+    """Upload what the bucket does not have; never replaces or removes archive files there. Never attacks."""
     input:
         tables_to_push,
     log:
@@ -43,7 +43,7 @@ rule push:
 
 
 rule pull:
-    """Download what the archive does not have from the bucket; nothing here is replaced or removed. Never attacks."""
+    """Download what the archive does not have; never replaces or removes files here. Never attacks."""
     log:
         "logs/pull.log",
     localrule: True
@@ -58,7 +58,7 @@ rule pull:
 
 
 rule bundle:
-    """Write everything into one file, complete or not at all, with the same bytes on every machine. Never attacks."""
+    """Write everything into one file, complete or not at all, with the same bytes on all machines. Never attacks."""
     input:
         every_table,
         site,

@@ -1,30 +1,29 @@
 """Tables -> the site.
 
 in:  the history and the database of all campaigns; the pages of pages.smk
-out: the pages of variants through time, the page for SQL queries, the start page and the lists, and shared files of all
-     pages
+out: the history pages of variants, the query page, the start page, the lists, and files shared by all pages
 """
 
 
 rule report:
-    """Analyse and report the results so far; never attacks."""
+    """Analyse and report the results so far. Never attacks."""
     input:
         every_table,
         site,
         figures_reported,
 
 
-rule page_lost:
-    """A marker that requests a part of the site again which has lost a file (loadstone/report/site_layout.py)."""
+rule request_rebuild:
+    """A marker that requests a part of the site with missing files again (loadstone/report/site_layout.py)."""
     output:
         touch("<reports>/.made/{part}/{nth}"),
     localrule: True
 
 
 rule shared_assets:
-    """The shared files of all pages: the chart library, which is not written again if it exists, and the site's own."""
+    """Files shared by all pages: the site's own, and the chart library, which is not rewritten if it exists."""
     input:
-        lost("assets"),
+        rebuild_marker("assets"),
     output:
         update(ASSETS),
     log:
@@ -35,20 +34,20 @@ rule shared_assets:
         "../envs/report.yaml"
     params:
         folders=FOLDERS,
-        made_of=output.assets_digest(),
+        digest=output.assets_digest(),
     script:
         "../scripts/shared_assets.py"
 
 
 rule variant_pages:
-    """The history of cells -> the page of every variant, in one job, because each takes less time than starting a job.
+    """The history of cells -> the pages of all variants, in one job: a page takes less time than starting a job.
 
-    Its outputs follow from the archive's folders before any job runs: a variant without figures has a page that says
-    so. It reads only the history, so that a new campaign costs little here.
+    Its outputs are known from the folders of the archive before any job runs: a variant without figures also has a
+    page. It reads only the history, so that a new campaign takes little time here.
     """
     input:
         HISTORY,
-        lost("variants"),
+        rebuild_marker("variants"),
     output:
         "<reports>/variants.html",
         expand("<reports>/variants/{slug}.html", slug=DECLARED.variant_pages),
@@ -70,10 +69,10 @@ rule variant_pages:
 
 
 rule ask_page:
-    """Small tables -> the page for SQL. Without DuckDB for browsers (`make ask`) it only lists what can be queried."""
+    """Small tables -> the query page. Without DuckDB for browsers (`make ask`) it only lists the tables."""
     input:
         "<database>",
-        lost("ask"),
+        rebuild_marker("ask"),
     output:
         "<reports>/ask.html",
     log:
@@ -93,14 +92,14 @@ rule ask_page:
 
 
 rule index:
-    """All tables -> the start page and the lists; last, because they link to every other page."""
+    """All tables -> the start page and the lists. Last, because they link to all other pages."""
     input:
         analysed,
         result_pages,
         variant_pages,
         "<database>",
         "<reports>/ask.html",
-        lost("index"),
+        rebuild_marker("index"),
     output:
         PAGES_OVER_ALL,
     log:

@@ -1,12 +1,12 @@
 """Check the archive, or a bundle, against its checksums.
 
-in:  every file of the archive, the checksums of its runs; or the bundle that `verify` of the configuration names
-out: none; the checksums of files that have none are recorded below <tables>/.checksums
+in:  all files of the archive and the checksums of its runs; or the bundle named by `verify` in the configuration
+out: checksums of files without recorded ones, below <tables>/.checksums; not an output of the rule
 """
 
 
 rule verify:
-    """Hash every file again and name those that changed, vanished or appeared. Never attacks."""
+    """Hash all files again and list those that changed, vanished or appeared. Never attacks."""
     log:
         "logs/verify.log",
     localrule: True

@@ -6,9 +6,9 @@ from loadstone.analysis.campaign_checks import log_lines
 from loadstone.analysis.scope import Settings
 
 with job(snakemake.log[0]) as log:
-    names, params = snakemake.wildcards, snakemake.params
+    wildcards, params = snakemake.wildcards, snakemake.params
     folders = Folders(params.folders)
-    campaign = folders.campaign((names.app, names.host, names.timestamp))
-    suggestions = analyse_campaign(campaign, folders.tables, **params.known, settings=Settings(**params.settings))
+    campaign = folders.campaign((wildcards.app, wildcards.host, wildcards.timestamp))
+    suggestions = analyse_campaign(campaign, folders.tables, **params.declared, settings=Settings(**params.settings))
     for text in log_lines(suggestions, campaign):
         log(text)

@@ -13,5 +13,5 @@ with job(snakemake.log[0]) as log:
         folders.reports,
         Variants(**params.variants),
         params.options,
-        entry=params.catalogued,
+        entry=params.catalogue_entry,
     )

@@ -9,14 +9,14 @@ from loadstone.report.progress_page import ProgressPage
 from loadstone.workflow.job import Folders, job
 
 with job(snakemake.log[0]) as log:
-    names, params = snakemake.wildcards, snakemake.params
+    wildcards, params = snakemake.wildcards, snakemake.params
     folders = Folders(params.folders)
-    campaign = folders.campaign((names.app, names.host, names.timestamp))
+    campaign = folders.campaign((wildcards.app, wildcards.host, wildcards.timestamp))
     page = ProgressPage(folders.reports, **params.page, log=log)
     attempts = Attempts(campaign.root, **params.sweep, show=page.show, log=log)
     try:
         attempts.retry(campaign, Path(snakemake.log[0]).with_suffix(""))
     finally:
-        session.campaign_finished(f"{names.app}/{names.host}/{names.timestamp}")
+        session.campaign_finished(f"{wildcards.app}/{wildcards.host}/{wildcards.timestamp}")
     complete(campaign, log, attempts.only)
     Path(snakemake.output[0]).touch()

@@ -10,10 +10,10 @@ from loadstone.workflow.markers import write_marker
 from loadstone.workflow.snapshot import tables_fingerprint
 
 with job(snakemake.log[0]) as log:
-    names, params = snakemake.wildcards, snakemake.params
+    wildcards, params = snakemake.wildcards, snakemake.params
     folders = Folders(params.folders)
-    campaign = folders.campaign((names.app, names.host, names.timestamp))
-    # Before the results are read: what changes meanwhile is converted the next time.
+    campaign = folders.campaign((wildcards.app, wildcards.host, wildcards.timestamp))
+    # Listed before the results are read, so that later changes are converted by the next job.
     listing = scan_campaign(campaign)
     convert_campaign(campaign, folders.tables, Variants(params.variants).canonical, workers=snakemake.threads, log=log)
     write_marker(Path(snakemake.output[0]), tables_fingerprint(folders.tables, listing))

@@ -10,7 +10,7 @@ from loadstone.config.variants import Variants
 from loadstone.report.site import build_index
 from loadstone.tables.database import excluded_runs
 
-SHOWN = 5  # things outside all campaigns on the terminal
+SHOWN = 5  # files outside campaigns that are listed on the terminal
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params
@@ -28,9 +28,9 @@ with job(snakemake.log[0]) as log:
         outside=others,
         dumps=[folders.dump(fields) for fields in params.dumps],
     )
-    every = Path(snakemake.log[0]).with_name("outside.txt")
-    every.write_text("\n".join(others) + "\n", encoding="utf-8", errors="backslashreplace")
-    rest = [f"{len(others) - SHOWN} more belong to no campaign: {every}"] if len(others) > SHOWN else []
+    full_list = Path(snakemake.log[0]).with_name("outside.txt")
+    full_list.write_text("\n".join(others) + "\n", encoding="utf-8", errors="backslashreplace")
+    rest = [f"{len(others) - SHOWN} more belong to no campaign: {full_list}"] if len(others) > SHOWN else []
     for text in (*others[:SHOWN], *rest, *unfinished(found), *excluded_runs(folders.tables, found)):
         log(text)
     log(f"report: {folders.reports / 'index.html'}")

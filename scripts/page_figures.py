@@ -9,6 +9,6 @@ from loadstone.workflow.job import job
 with job(snakemake.log[0]) as log:
     folder, reports = Path(snakemake.output[0]), Path(snakemake.params.folders["reports"])
     part = Part(reports, folder.relative_to(reports).as_posix()).begin()
-    made = build(Path(snakemake.input[0]), folder, snakemake.params.figures)
-    part.finish(made)
-    log(f"{len(made)} files in {folder}")
+    files = build(Path(snakemake.input[0]), folder, snakemake.params.figures)
+    part.finish(files)
+    log(f"{len(files)} files in {folder}")

@@ -7,5 +7,5 @@ from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:
     write_assets(Path(snakemake.params.folders["reports"]))
-    for output in snakemake.output:  # it is kept, and would else be older than what this job was asked for by
+    for output in snakemake.output:  # existing files are kept, but must be newer than the job's inputs
         Path(output).touch()

@@ -342,4 +342,4 @@ def test_one_run_more_costs_its_own_cell_alone(project, monkeypatch):
 def test_the_list_of_causes_is_sound():
     assert len(BY_NAME) == len(CAUSES)
     assert {each.side for each in CAUSES} == {"client", "server", "proxy", "unknown"}
-    assert all(each.words for each in CAUSES)
+    assert all(each.text for each in CAUSES)

@@ -12,7 +12,7 @@ from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report import site, site_layout
-from loadstone.report.query_page import build_ask
+from loadstone.report.query_page import build_query_page
 from loadstone.report.site import write_assets
 from loadstone.report.trace_page import build_trace_page
 from report.concluded import write_many
@@ -46,7 +46,7 @@ def build(folder: Path) -> Path:
     history.write(campaigns, tables, {})
     names = [("bookinfo", name) for name in VARIANTS]
     site.build_variants(names, campaigns, tables, reports, _NONE, options={})
-    build_ask(campaigns, tables, reports, None, {})
+    build_query_page(campaigns, tables, reports, None, {})
     site.build_index(campaigns, tables, reports, _NONE, {}, comparisons=[compared], dumps=[dump])
     return reports
 

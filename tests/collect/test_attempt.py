@@ -214,7 +214,7 @@ def test_other_errors_stop_at_once_and_leave_no_record(swept) -> None:
         it.try_run(1)
     assert it.records(1) == []
     command = it.journal.now()
-    assert command is not None and "is closed" in command.said[-1][1]
+    assert command is not None and "is closed" in command.log_lines[-1][1]
 
 
 def test_a_journal_torn_by_a_power_loss_is_read_on(swept) -> None:
@@ -259,6 +259,6 @@ def test_while_others_have_the_machine_it_is_shown_again_and_again_and_said_once
             time.sleep(0.01)
     trying.join()
     assert len(it.journal.commands()[-1].tries) == 1
-    assert all(not text.startswith("waiting") for _, text in it.journal.commands()[-1].said)
+    assert all(not text.startswith("waiting") for _, text in it.journal.commands()[-1].log_lines)
     assert len([line for line in it.said if line.startswith("waiting: something else by")]) == 1
     assert waits[-1] == ""

@@ -51,7 +51,7 @@ def asked(tmp_path_factory, packages):
     )
     campaigns = [good, hostile]
     write_assets(reports)
-    query_page.build_ask(campaigns, tables, reports, packages, {"title": "Results of <us> & them"})
+    query_page.build_query_page(campaigns, tables, reports, packages, {"title": "Results of <us> & them"})
     return reports, tables, campaigns
 
 

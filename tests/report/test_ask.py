@@ -99,7 +99,7 @@ def test_every_example_has_an_answer_and_it_is_duckdbs(asked, opened, connection
 
 
 def test_every_table_is_whole(asked, opened, connection):
-    for name in query_page.ASKED:
+    for name in query_page.PUBLISHED:
         if name in TABLES:
             query = f"FROM {name} ORDER BY ALL"
             assert opened.ask(query) == expected(connection, query), name
@@ -154,7 +154,7 @@ def test_nothing_outside_can_be_reached(asked, page, outside):
             said = page.ask(query.format(address=outside.address))
             assert isinstance(said, str) and " Error: " in said, (query, said)
             if "extension" in said:
-                assert "it fetches no extension" in said
+                assert "it loads no extensions" in said
         assert len(page.requests) == allowed and page.complaints == []
         (worker,) = page.page.workers
         for name in ("fetch", "XMLHttpRequest", "WebSocket", "importScripts"):
@@ -289,7 +289,7 @@ def test_a_site_that_lacks_a_file_is_named(asked, page, tmp_path):
 def test_without_duckdb_the_page_says_so_and_shows_what_there_is(asked, page, tmp_path):
     _, tables, campaigns = asked
     write_assets(tmp_path)
-    made = query_page.build_ask(campaigns, tables, tmp_path, None, {})
+    made = query_page.build_query_page(campaigns, tables, tmp_path, None, {})
     assert not (tmp_path / "assets/duckdb").exists()
     page.open(made.as_uri())
     assert "make ask" in page.page.locator(".notice").inner_text()

@@ -15,21 +15,21 @@ pytest_plugins = ["report.asked_site"]
 
 def test_the_same_tables_give_the_same_bytes_and_no_file_is_written_twice(asked, packages, tmp_path):
     reports, tables, campaigns = asked
-    query_page.build_ask(campaigns, tables, tmp_path, packages, {"title": "Results of <us> & them"})
+    query_page.build_query_page(campaigns, tables, tmp_path, packages, {"title": "Results of <us> & them"})
     made = {file.relative_to(tmp_path): file for file in tmp_path.rglob("*") if file.is_file()}
     assert len(made) > 20
     for name, file in made.items():
         assert file.read_bytes() == (reports / name).read_bytes(), name
     before = {name: file.stat() for name, file in made.items()}
-    query_page.build_ask(campaigns, tables, tmp_path, packages, {"title": "Results of <us> & them"})
+    query_page.build_query_page(campaigns, tables, tmp_path, packages, {"title": "Results of <us> & them"})
     assert {name: file.stat() for name, file in made.items()} == before
 
 
 def test_one_campaign_more_changes_its_tables_alone(asked, packages, tmp_path):
     _, tables, campaigns = asked
-    query_page.build_ask(campaigns[1:], tables, tmp_path, None, {})
+    query_page.build_query_page(campaigns[1:], tables, tmp_path, None, {})
     before = {file.name: file.read_bytes() for file in (tmp_path / "ask").iterdir()}
-    query_page.build_ask(campaigns, tables, tmp_path, None, {})
+    query_page.build_query_page(campaigns, tables, tmp_path, None, {})
     after = {file.name: file.read_bytes() for file in (tmp_path / "ask").iterdir()}
     changed = {name for name in after if after[name] != before[name]}
     assert changed == {"runs.js", "cells.js", "planned.js", "problems.js", "time_bins.js"}
@@ -75,22 +75,22 @@ def test_only_the_newest_campaigns_are_handed_out_when_there_are_too_many_runs(a
     assert query_page.newest_campaigns(tables, campaigns) == campaigns[:1]
     monkeypatch.setattr(query_page, "MOST_RUNS", 1)  # one at least
     assert query_page.newest_campaigns(tables, campaigns) == campaigns[:1]
-    text = query_page.build_ask(campaigns, tables, tmp_path, None, {}).read_text()
+    text = query_page.build_query_page(campaigns, tables, tmp_path, None, {}).read_text()
     assert "the newest 1 campaign of 2" in text
     assert SCRIPT.replace("<", "\\u003c") not in text
 
 
 def test_an_empty_archive_has_tables_without_rows(tmp_path):
-    made = query_page.build_ask([], tmp_path / "tables", tmp_path / "reports", None, {})
+    made = query_page.build_query_page([], tmp_path / "tables", tmp_path / "reports", None, {})
     text = made.read_text()
     assert "(0 rows)" in text and "Examples" not in text
     for name in ("percentile_curves", "run_figures", "resource_usage"):
-        assert name not in query_page.ASKED and f"<code>{name}</code>" in text, "told to be elsewhere"
+        assert name not in query_page.PUBLISHED and f"<code>{name}</code>" in text, "told to be elsewhere"
 
 
 def test_tables_of_single_requests_are_never_handed_out():
-    assert not set(query_page.ASKED) & {"requests", "resources", "spans", "histograms", "figures", "facts"}
-    assert {"runs", "cells", "comparisons"} <= set(query_page.ASKED)
+    assert not set(query_page.PUBLISHED) & {"requests", "resources", "spans", "histograms", "figures", "facts"}
+    assert {"runs", "cells", "comparisons"} <= set(query_page.PUBLISHED)
 
 
 def test_every_example_is_sql_that_says_what_it_asks():
@@ -106,7 +106,7 @@ def test_every_example_asks_for_columns_that_there_are(connection):
             connection.execute(f"EXPLAIN {query}")
         except duckdb.CatalogException as error:
             missing = re.search(r"Table with name (\w+) does not exist", str(error))
-            assert missing and missing[1] in set(query_page.ASKED) - set(TABLES), query
+            assert missing and missing[1] in set(query_page.PUBLISHED) - set(TABLES), query
 
 
 def test_times_have_no_zone_in_a_browser(connection):

@@ -138,7 +138,7 @@ def test_the_inspector_shows_the_chosen_run(made_site, watched):
     # Of 300 requests; what is known is in words, too.
     figures = page.locator("#run-figures").inner_text()
     assert "p99\nnot estimable: needs 1,000 requests" in figures and "p99.9\nnot estimable: needs 10,000" in figures
-    assert "percentile" not in page.locator("#sequence .words").text_content()
+    assert "percentile" not in page.locator("#sequence .summary").text_content()
     note = page.locator("#excluded-run")
     assert note.is_visible() and "incomplete: 3 of <b>9</b> requests" in note.inner_text()
     watched.do(lambda: page.locator("input[name=scale][value=log]").check())
@@ -358,7 +358,7 @@ def test_the_table_under_a_chart_holds_what_is_drawn(made_site, watched):
     watched.do(choose(page, "p90"))
     assert page.locator("#latency .scroll table").inner_text() != before
     assert re.search(
-        r"Direct: [\d.]+ ms at 100 requests/s, [\d.]+ ms at 1,000", page.locator("#latency .words").inner_text()
+        r"Direct: [\d.]+ ms at 100 requests/s, [\d.]+ ms at 1,000", page.locator("#latency .summary").inner_text()
     )
 
 

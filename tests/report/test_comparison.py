@@ -69,7 +69,7 @@ def site(tmp_path_factory):
 
 def test_the_page_says_what_it_rests_on_and_what_was_left_out(site):
     text = (site / "comparisons/mesh.html").read_text()
-    assert "The figures rest on 22 runs; 2 excluded." in text
+    assert "The figures are based on 22 runs; 2 excluded." in text
     assert "200 requests instead of 400" in text
     assert "9 runs of these campaigns not asked for" not in text
     assert "3 runs of these campaigns not compared" in text and "<code>*/10/*/3.*</code>: 3 runs" in text
@@ -142,7 +142,7 @@ def test_runs_of_which_only_the_report_is_left_are_said_to_be_in_comparisons_alo
     page = build_comparison(
         comparison(), [campaign], project.tables, tmp_path / "reports", VARIANTS, options={}
     ).read_text()
-    assert "The figures rest on 2 runs; 0 excluded; 1 run has only the load generator&#39;s report." in page
+    assert "The figures are based on 2 runs; 0 excluded; 1 run has only the load generator&#39;s report." in page
     assert "the two averages are over different numbers of runs" in page and "of 1 run</span>" in page
 
 

@@ -149,7 +149,7 @@ def test_what_is_chosen_is_in_the_address(made, watched):
 
 def test_a_verdict_links_to_what_strikes_it(made, watched):
     watched.open(made[1]["campaign"].as_uri())
-    marks = watched.page.locator(".verdicts .but")
+    marks = watched.page.locator(".verdicts .caveats")
     assert marks.all_inner_texts() == ["Caveats: unsteady runs at 400 requests/s."]
     told = [
         row for row in table(made, "claims", "campaign") if (row["claim"], row["weight"]) == ("unsettled", "serious")
@@ -200,7 +200,7 @@ def test_where_nothing_failed_the_forest_of_failures_says_so(wide_site, watched,
     watched.open(path.as_uri())
     drawn = [row["shown"] for row in rows(watched, "effects-errors") if row["variant"] == "variant-b"]
     assert set(drawn) == {"none failed"}
-    assert "none failed at 27 of 27 loads" in watched.page.locator("#effects-errors .words").text_content()
+    assert "none failed at 27 of 27 loads" in watched.page.locator("#effects-errors .summary").text_content()
 
 
 def test_what_a_picture_cuts_ends_in_an_arrow_and_what_has_no_interval_is_small(made, watched):
@@ -225,7 +225,7 @@ def test_what_a_picture_cuts_ends_in_an_arrow_and_what_has_no_interval_is_small(
     (cut,) = [row for row in drawn(watched, "effects") if row["cut_low"] is not None or row["cut_high"] is not None]
     assert (cut["load"], cut["variant"], cut["cut_low"], cut["cut_high"]) == (100, "mesh", cut["start"], None)
     assert cut["low"] == 0.001 < cut["start"] and cut["end"] == cut["high"] == 1.5
-    assert "Arrow: the interval reaches" in watched.page.locator("#effects .note").inner_text()
+    assert "Arrow: the interval extends" in watched.page.locator("#effects .note").inner_text()
     marks = watched.page.locator("#effects .plot svg g.mark-symbol.role-mark")
     assert marks.nth(0).locator("path").count() == 1  # the arrow, below all points
     widths = marks.last.locator("path").evaluate_all("all => all.map((each) => each.getBBox().width)")
@@ -304,7 +304,7 @@ def test_data_of_the_forest_are_whole(made, watched, tmp_path):
     drawn = rows(watched, "effects")
     assert [float(row["Low (ratio)"]) for row in saved] == [row["low"] for row in drawn]
     needed = ["" if row["needed"] is None else str(row["needed"]) for row in drawn]
-    assert [row["Runs needed of each"] for row in saved] == needed
+    assert [row["Runs needed per variant"] for row in saved] == needed
     assert [row["Verdict"] for row in saved] == [row["shown"] for row in drawn]
     assert {row["Variant"] for row in saved} >= {LABEL}
     assert "<script" not in save(watched, "effects", "SVG", tmp_path).read_text()

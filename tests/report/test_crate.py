@@ -130,11 +130,11 @@ def test_every_checksum_is_true_and_every_result_and_table_is_there(project, tmp
     reports = built(project, OPTIONS, tmp_path / "site")
     page = min((reports / "campaigns").glob("*.html"))
     found = graph(page.with_name(f"{page.stem}{reproducibility.CRATE_SUFFIX}"))
-    rests_on = [found[each["@id"]] for each in found["./"]["isBasedOn"]]
-    for entity in rests_on:
+    based_on = [found[each["@id"]] for each in found["./"]["isBasedOn"]]
+    for entity in based_on:
         root = folder if entity["name"].startswith("tables/") else folder / "archive"
         assert hashlib.sha256((root / entity["name"]).read_bytes()).hexdigest() == entity["sha256"]
-    names = {entity["name"] for entity in rests_on}
+    names = {entity["name"] for entity in based_on}
     assert sum(name.endswith("results.json.zst") for name in names) == 4
     assert any(name.startswith("tables/cells/") for name in names)
     for entity in (found[each["@id"]] for each in found["./"]["hasPart"]):

@@ -30,10 +30,10 @@ def test_all_panels_have_one_scale_of_colours_from_least_to_most(large, watched)
     values = [row["value"] for row in drawn]
     assert watched.view("heat", "view.scale('color').domain()") == [min(values), max(values)]
     assert watched.view("heat", "view.scale('color').type") == "sequential-log"
-    assert "Direct: least" in watched.page.locator("#heat .words").text_content()
+    assert "Direct: lowest" in watched.page.locator("#heat .summary").text_content()
     watched.do(lambda: watched.page.locator("input[name=stat][value=p90]").check(force=True))
     assert watched.view("heat", "view.scale('color').domain()")[1] > max(values)
-    assert "the 90th percentile of the requests of all valid runs" in watched.page.locator("#heat .note").inner_text()
+    assert "the 90th percentile of the requests that all valid runs" in watched.page.locator("#heat .note").inner_text()
     assert watched.complaints == []
 
 
@@ -44,7 +44,7 @@ def test_what_is_not_estimable_has_no_colour_and_says_so(large, watched) -> None
     assert few == [row for row in drawn if row["requests"] < 100]
     watched.do(lambda: watched.page.locator("input[name=stat][value=p99]").check(force=True))
     note = watched.page.locator("#heat .empty-note")
-    assert note.inner_text() == "In no bin of time were there enough requests for this figure."
+    assert note.inner_text() == "No time bin has enough requests for this statistic."
     assert watched.page.locator("#heat svg").count() == 0 and watched.complaints == []
 
 

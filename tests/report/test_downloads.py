@@ -150,7 +150,7 @@ def test_conclusions_are_numbers_with_their_unit(wide_site, watched, tmp_path, u
     choice = value.split()[0].lower()
     watched.open(f"{(wide_site.reports / 'comparisons/wide.html').as_uri()}#effect={choice}&stat=p50")
     numbers, rows = numbers_of(save(watched, "effects", "Parquet", tmp_path))
-    runs = {"Runs needed of each", "Runs", "Runs of the baseline", "Pairs", "Load (requests/s)"}
+    runs = {"Runs needed per variant", "Runs", "Runs of the baseline", "Pairs", "Load (requests/s)"}
     assert numbers == {value, f"Low ({unit})", f"High ({unit})", "p, adjusted", *runs}
     assert {row["p, adjusted"] for row in rows} == {0.12346}
     if choice == "shift":
@@ -165,7 +165,7 @@ def test_latencies_of_all_requests_are_numbers_and_what_is_missing_is_nothing(ma
     watched.open(made_site.page("hostile").as_uri())
     for figure, value in (("heat", "Latency (ms)"), ("curves", "Latency at most (ms)")):
         numbers, rows = numbers_of(save(watched, figure, "Parquet", tmp_path))
-        assert {value, "At least so much"} <= numbers and not any("as a number" in name for name in numbers)
+        assert {value, "Is a lower bound"} <= numbers and not any("as a number" in name for name in numbers)
         drawn = watched.view(figure, "view.data('rows').map((row) => row.value)")
         assert [row[value] for row in rows][: len(drawn)] == drawn
         if figure == "heat":

@@ -12,7 +12,7 @@ from loadstone.archive import Campaign
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.report import site, site_layout
-from loadstone.report.query_page import build_ask
+from loadstone.report.query_page import build_query_page
 from loadstone.report.site import write_assets
 from loadstone.report.trace_page import build_trace_page
 from loadstone.tables.schema import MADE_BY, TABLES, VIEWS
@@ -72,7 +72,7 @@ def large(tmp_path_factory) -> Site:
     site.build_variants(
         [("demo", name) for name in ("plain", "envoy", SCRIPT)], campaigns, tables, reports, VARIANTS, options=TITLED
     )
-    build_ask(campaigns, tables, reports, None, TITLED)
+    build_query_page(campaigns, tables, reports, None, TITLED)
     declared = [
         Comparison(f"c{number}", f"Number {number} {SCRIPT}", "demo", ("host-0",), (campaigns[0].timestamp,))
         for number in range(12)

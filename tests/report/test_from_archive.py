@@ -87,7 +87,7 @@ def test_percentiles_on_the_page_are_those_of_the_raw_files(path):
 def test_the_page_names_plan_gaps_exclusions_and_problems(path):
     page = Page(path)
     assert re.search(
-        r"\d+ of \d+ planned runs collected; [1-9]\d* excluded, so the figures rest on \d+ runs\.", page.text
+        r"\d+ of \d+ planned runs collected; [1-9]\d* excluded, so the figures are based on \d+ runs\.", page.text
     )
     assert "complete blocks" in page.text and "seed 7" in page.text and "pods: 10" in page.text
     assert "Missing runs" in page.text

@@ -45,7 +45,7 @@ class Sweep:
     def fail(self, run: int, cell: Cell, error: str = f"never ready: {SCRIPT}") -> None:
         self.journal.tried(cell, run, 1)
         record_failure(cell, run, error, ["<b>BackOff</b>"], about={"phase": "target"}, logs=self.folder / "none")
-        self.journal.said(f"run {run} failed: {error}")
+        self.journal.log(f"run {run} failed: {error}")
 
     def page(self) -> ProgressPage:
         log = self.said.append

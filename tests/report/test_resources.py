@@ -125,9 +125,11 @@ def test_the_charts_follow_the_chosen_part_and_load(tmp_path: Path, watched) -> 
     watched.do(lambda: watched.page.locator("select[name=part]").select_option("process/envoy"))
     assert rows("use-cpu") == {("envoy", 100.0): pytest.approx(43.5), ("envoy", 1000.0): pytest.approx(313.5)}
     assert "part=process" in watched.page.url
-    assert watched.page.locator("#use-cpu figcaption [data-says=part]").inner_text() == "envoy"
+    assert watched.page.locator("#use-cpu figcaption [data-chosen=part]").inner_text() == "envoy"
     watched.do(lambda: watched.page.get_by_role("checkbox", name="Envoy").uncheck())
-    assert watched.page.locator("#use-cpu .empty-note").inner_text() == "No variant that is shown has samples of this."
+    assert (
+        watched.page.locator("#use-cpu .empty-note").inner_text() == "None of the shown variants has samples of this."
+    )
     watched.open(watched.page.url)
     assert watched.page.locator("select[name=part]").input_value() == "process/envoy"
     assert watched.complaints == []

@@ -124,7 +124,7 @@ def test_an_empty_archive_says_how_to_collect(tmp_path):
 def test_a_page_says_what_it_rests_on(made_site):
     assert "18 of 18 planned runs collected; 0 excluded." in Page(made_site.page("good")).text
     text = Page(made_site.page("hostile")).text
-    assert "24 of 27 planned runs collected; 3 excluded, so the figures rest on 21 runs." in text
+    assert "24 of 27 planned runs collected; 3 excluded, so the figures are based on 21 runs." in text
     assert "No request failed: every request" in Page(made_site.page("good")).text
     assert "HTTP 503, sender unknown" in text and "No answer in time" in text
 

@@ -59,7 +59,7 @@ def made(tmp_path_factory) -> Parts:
         "assets": (("assets/site.css",), lambda: write_assets(reports)),
         PAGE: ((f"{PAGE}.html",), lambda: site.build_campaign(campaign, tables, reports, VARIANTS, {})),
         "variants": (("variants.html", "variants/demo_plain.html"), variants),
-        "ask": (("ask.html",), lambda: query_page.build_ask([campaign], tables, reports, packages, {})),
+        "ask": (("ask.html",), lambda: query_page.build_query_page([campaign], tables, reports, packages, {})),
         "index": (("index.html",), lambda: site.build_index([campaign], tables, reports, VARIANTS, {})),
     }
     found = Parts(reports, parts)

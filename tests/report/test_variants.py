@@ -51,11 +51,11 @@ def test_a_step_is_drawn_where_it_was_put_with_its_note(through_time, watched):
     assert [row["level"] for row in points] == [1, 1, 1, 1, 2, 2, 2]
     assert [row["change"] for row in points].index(True) == 4
     (change,) = watched.view("history", "view.data('rows').filter((row) => row.kind === 'change')")
-    assert NOTE in change["said"] and change["at"] == points[4]["at"]
+    assert NOTE in change["tooltip"] and change["at"] == points[4]["at"]
     assert 1.4 < points[5]["level_value"] / points[0]["level_value"] < 1.6
     assert points[4]["differs"] == f"label kernel: 5 {SCRIPT} before, 6 here"
-    words = watched.page.locator("#history .words").text_content()
-    assert "Its level changes: 1 April 2026, 10:30 UTC: from" in words
+    words = watched.page.locator("#history .summary").text_content()
+    assert "Level changes: 1 April 2026, 10:30 UTC: from" in words
     assert watched.complaints == []
 
 
@@ -86,7 +86,7 @@ def test_figures_are_those_of_the_table(through_time, watched):
 
 def test_a_figure_among_timeouts_is_said_to_be_the_least(through_time, watched):
     watched.open(f"{address(through_time, 'late')}#stat=p90")
-    assert "at least 2,000 ms on" in watched.page.locator("#history .words").text_content()
+    assert "at least 2,000 ms on" in watched.page.locator("#history .summary").text_content()
     watched.page.locator("#history details summary").click()
     cells = watched.page.locator("#history tbody td").all_text_contents()
     assert cells[1:3] == ["at least 2,000", "none: requests timed out"]

@@ -293,7 +293,7 @@ def test_knees() -> None:
     assert knees([knee, never], LABELS) == [
         (
             "Envoy saturates at 450 requests/s (95 % interval 400 to 500); "
-            "beyond that, fewer requests per second are answered than are sent."
+            "beyond that, fewer requests per second are answered than sent."
         ),
         "Direct does not saturate at any measured load, up to 400 requests/s.",
     ]

@@ -115,9 +115,9 @@ def left(space: Namespace) -> list[str]:
 
 _SUBMITTED = """
 import signal, sys
-from snakemake_executor_plugin_kubernetes_shared import interrupted_later
+from snakemake_executor_plugin_kubernetes_shared import delayed_interrupt
 try:
-    with interrupted_later():
+    with delayed_interrupt():
         for number in range(int(sys.argv[1])):
             signal.raise_signal(signal.SIGINT)
             print("submitted", flush=True)

@@ -57,18 +57,18 @@ def test_a_vulnerable_package_is_named(root: Path) -> None:
     with osv(lambda name: [ADVISORY] if name == "jinja2" else []) as url:
         code, said = audit(root, url)
     assert code == 1, said
-    assert "audit: jinja2 3." in said and "GHSA-made-up; mended in 99.1" in said
-    assert " 0 not known there, 1 vulnerabilities" in said
+    assert "audit: jinja2 3." in said and "GHSA-made-up; fixed in 99.1" in said
+    assert " 0 unknown to the service, 1 vulnerabilities" in said
 
 
 def test_where_nothing_is_known_of_any_it_ends_well(root: Path) -> None:
     with osv(lambda _: []) as url:
         code, said = audit(root, url)
     assert code == 0, said
-    assert " 0 not known there, 0 vulnerabilities" in said and int(said.split()[1]) > 100
+    assert " 0 unknown to the service, 0 vulnerabilities" in said and int(said.split()[1]) > 100
 
 
 def test_where_nobody_can_be_asked_it_says_so(root: Path) -> None:
     code, said = audit(root, "http://127.0.0.1:9/v1/query")
     assert code == 0, said
-    assert said.startswith("audit: not done, the advisories can't be asked from here: ")
+    assert said.startswith("audit: not done, advisories are not available here: ")

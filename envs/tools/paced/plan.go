@@ -16,13 +16,13 @@ import (
 	"loadstone/tools/connection"
 )
 
-// most generators of a plan, and connections of each.
+// most is the limit of the number of generators times connections.
 const most = 1000
 
-// plan is what one process is to send. Draw gives the values of a header from which each request takes one. Of
-// several generators (Of) that share the stages, this one is number Part, from 0; with Step also Part + Step,
-// Part + 2 Step, ... Connections is over how many each of them sends in turn; 0: over as many as it needs, the one that
-// was free last first.
+// plan is what one process sends. Draw has the possible values of headers, one of which is drawn for each request. Of is
+// the number of generators that share the stages; this process is generator Part, from 0, and with Step also generators
+// Part + Step, Part + 2 Step, ... Each generator sends over this number of Connections in turn; 0: over as many as it
+// needs, preferring the one that became idle last.
 type plan struct {
 	Method      string              `json:"method"`
 	URL         string              `json:"url"`
@@ -37,13 +37,13 @@ type plan struct {
 	Connection  connection.Settings `json:"connection"`
 }
 
-// attack is a plan whose files are open. Each generator has a clock of its own, and so has each of its connections, as
-// if it were one of as many generators more.
+// attack is a plan with open files. Each connection of each generator has its own schedule, as if it were a separate
+// generator.
 type attack struct {
 	planned plan
 	clocks  []*schedule
-	begin   time.Time  // when it was agreed to start; zero: when it is told to send
-	files   [2]*output // 0: of all other stages, 1: of the measured one
+	begin   time.Time  // the agreed start; zero: when send is called
+	files   [2]*output // 0: all other stages, 1: the measured stage
 	options []func(*vegeta.Attacker)
 	log     *connection.Log
 }
@@ -56,7 +56,7 @@ func newAttack(planned plan, measured, others string) (*attack, error) {
 	}
 	of, connections := max(planned.Of, 1), max(planned.Connections, 1)
 	if of > most || connections > most/of || planned.Step > of {
-		return nil, fmt.Errorf("%d generators of %d connections, every %dth: out of reason", of, connections, planned.Step)
+		return nil, fmt.Errorf("%d generators of %d connections, every %dth: out of range", of, connections, planned.Step)
 	}
 	if planned.Part >= of {
 		return nil, fmt.Errorf("there is no generator %d of %d: they count from 0", planned.Part, of)
@@ -98,31 +98,31 @@ func (a *attack) close() error {
 	return errors.Join(failures...)
 }
 
-// errMissed is that of a generator that was not ready at the agreed start.
+// errMissed: the generator was not ready at the agreed start.
 type errMissed struct{ by time.Duration }
 
 func (e errMissed) Error() string {
 	return fmt.Sprintf("the agreed start was missed: it was %s ago", e.by.Round(time.Microsecond))
 }
 
-// agree fixes the start to a moment of this machine's clock, which must lie ahead.
+// agree sets the start, a time of this machine's clock in the future.
 func (a *attack) agree(unixNanoseconds int64) error {
 	now := time.Now()
 	wait := time.Duration(unixNanoseconds - now.UnixNano())
 	if wait <= 0 {
 		return errMissed{-wait}
 	}
-	a.begin = now.Add(wait) // on the monotonic clock, so that nobody's setting of the other one moves it
+	a.begin = now.Add(wait) // on the monotonic clock, which is not affected when the wall clock is set
 	return nil
 }
 
-// sent is a request, and the clock by which it was sent.
+// sent is a result and the schedule of its request.
 type sent struct {
 	clock  *schedule
 	result *vegeta.Result
 }
 
-// send sends all and writes it, until a value comes from stop, which leaves the requests under way out.
+// send sends all requests and writes the results. A value from stop ends it without the requests in flight.
 func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
 	results := a.start(timeout)
 	for written := uint64(0); ; {
@@ -134,7 +134,7 @@ func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
 				return a.check(written)
 			}
 			file, seq := each.clock.place(each.result.Seq)
-			// Only now: a named attack would be told to the target.
+			// Set afterwards, because vegeta sends the name of an attack to the target.
 			each.result.Seq, each.result.Attack = seq, a.name(each.clock)
 			if err := a.files[file].encode(each.result); err != nil {
 				return err
@@ -144,7 +144,7 @@ func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
 	}
 }
 
-// start begins to send by each clock, with connections of its own.
+// start starts an attacker with its own connections for each schedule.
 func (a *attack) start(timeout time.Duration) <-chan sent {
 	if a.begin.IsZero() {
 		a.begin = time.Now()
@@ -171,7 +171,7 @@ func (a *attack) start(timeout time.Duration) <-chan sent {
 	return results
 }
 
-// name is that of the generator a clock is of; a single one has none.
+// name is the name of the generator of a schedule; a single generator has none.
 func (a *attack) name(clock *schedule) string {
 	if a.planned.Of < 2 {
 		return ""
@@ -186,8 +186,8 @@ func (a *attack) total() (requests uint64) {
 	return requests
 }
 
-// check is whether so many are all, or all that a single generator had time for: what several lack can't be told from
-// what one of them lost.
+// check returns an error unless all requests were sent. A single generator that could not keep up is no error; with
+// several, missing requests cannot be distinguished from requests lost by one of them.
 func (a *attack) check(written uint64) error {
 	if total := a.total(); written != total {
 		late := slices.ContainsFunc(a.clocks, func(clock *schedule) bool { return clock.gaveUp })
@@ -195,16 +195,16 @@ func (a *attack) check(written uint64) error {
 		if late {
 			why = "could not keep up: "
 		}
-		said := fmt.Sprintf("%ssent %d of %d requests", why, written, total)
+		message := fmt.Sprintf("%ssent %d of %d requests", why, written, total)
 		if !late || a.planned.Of > 1 {
-			return errors.New(said)
+			return errors.New(message)
 		}
-		fmt.Fprintln(os.Stderr, "paced:", said)
+		fmt.Fprintln(os.Stderr, "paced:", message)
 	}
 	return nil
 }
 
-// targeter gives the one target, each time with other values of the headers that are drawn.
+// targeter returns the target, with header values drawn anew for each request.
 func (p plan) targeter() vegeta.Targeter {
 	return func(target *vegeta.Target) error {
 		header := p.Header.Clone()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// stage is a time in which the rate changes steadily: from Rate to To requests per second, within Nanoseconds.
-// Requests is how many it holds.
+// stage is a period in which the rate changes linearly, from Rate to To requests per second, within Nanoseconds.
+// Requests is the number of its requests.
 type stage struct {
 	Rate        float64 `json:"rate"`
 	To          float64 `json:"to"`
@@ -16,8 +16,8 @@ type stage struct {
 	Measured    bool    `json:"measured"`
 }
 
-// due is when request n of the stage is to be sent, from its start: the t at which the integral of the rate,
-// Rate t + (To - Rate) t^2 / 2 d, is n. Where the rate does not change the interval is of whole nanoseconds, as that of
+// due is when request n is due, since the start of the stage: the t at which the integral of the rate,
+// Rate t + (To - Rate) t^2 / 2 d, is n. At a constant rate the interval is an integer in nanoseconds, as in
 // "vegeta attack" (ConstantPacer.Pace).
 func (s stage) due(n uint64) time.Duration {
 	if s.Rate == s.To && s.Rate > 0 {
@@ -32,21 +32,21 @@ func (s stage) due(n uint64) time.Duration {
 	return time.Duration(math.Min(2*float64(n)/(s.Rate+root), d) * 1e9)
 }
 
-// overtime is how long after the plan's end requests that are late are still sent.
+// overtime is how long late requests are still sent after the end of the plan.
 const overtime = time.Second
 
-// schedule is a vegeta.Pacer for stages one after another, of which it sends request part, part + of, part + 2 of, ...
-// of each. Its own count of requests goes through all stages.
+// schedule is a vegeta.Pacer for consecutive stages. Of each stage it sends requests part, part + of, part + 2 of, ... It
+// counts its own requests across all stages.
 type schedule struct {
 	stages   []stage
 	part, of uint64
 	sleep    func(time.Duration)
 	begin    time.Time
-	end      time.Duration   // of all stages, from its begin, as are
-	starts   []time.Duration // of each stage
-	firsts   []uint64        // own count of the first request of each stage
-	total    uint64          // of the own count
-	gaveUp   bool            // for it was too late
+	end      time.Duration   // of all stages, since begin
+	starts   []time.Duration // of each stage, since begin
+	firsts   []uint64        // own count at the first request of each stage
+	total    uint64          // number of own requests
+	gaveUp   bool            // because it was too late
 }
 
 func newSchedule(stages []stage, part, of uint64) (*schedule, error) {
@@ -67,12 +67,12 @@ func newSchedule(stages []stage, part, of uint64) (*schedule, error) {
 	return s, nil
 }
 
-// own is how many of a stage's requests this schedule sends.
+// own is the number of a stage's requests that this schedule sends.
 func (s *schedule) own(of stage) uint64 {
 	return (of.Requests + s.of - 1 - s.part) / s.of
 }
 
-// find is the stage of the own request n, and its number in that stage.
+// find returns the stage of own request n, and its number in that stage.
 func (s *schedule) find(n uint64) (i int, within uint64) {
 	i = len(s.stages) - 1
 	for s.firsts[i] > n || s.own(s.stages[i]) == 0 {
@@ -81,8 +81,8 @@ func (s *schedule) find(n uint64) (i int, within uint64) {
 	return i, s.part + (n-s.firsts[i])*s.of
 }
 
-// Pace waits until the next request is due, of which so many have been sent, and has nothing left to wait for: vegeta's
-// own waiting is less exact (see newSleep).
+// Pace waits until the next request is due. It waits itself and always returns 0, because vegeta's own waiting is less
+// precise (see newSleep).
 func (s *schedule) Pace(_ time.Duration, sent uint64) (time.Duration, bool) {
 	elapsed := time.Since(s.begin)
 	s.gaveUp = sent < s.total && elapsed > s.end+overtime
@@ -94,7 +94,7 @@ func (s *schedule) Pace(_ time.Duration, sent uint64) (time.Duration, bool) {
 	return 0, false
 }
 
-// Rate is the rate at a moment of the attack.
+// Rate is the rate at a time of the attack.
 func (s *schedule) Rate(elapsed time.Duration) float64 {
 	for i, each := range s.stages {
 		if within := elapsed - s.starts[i]; within <= time.Duration(each.Nanoseconds) {
@@ -104,7 +104,7 @@ func (s *schedule) Rate(elapsed time.Duration) float64 {
 	return 0
 }
 
-// place is the file (1: of the measured stage) of the own request n, and its number there among those of all parts.
+// place returns the file (1: the measured stage) of own request n, and its number there, counting all generators.
 func (s *schedule) place(n uint64) (file int, seq uint64) {
 	i, seq := s.find(n)
 	if s.stages[i].Measured {

@@ -21,12 +21,12 @@ import (
 	"loadstone/tools/connection"
 )
 
-// What a generator that listens does now.
+// States of a generator with -listen.
 const (
-	waiting = "waiting" // for its plan
-	planned = "planned" // and waiting for the moment of its start
+	waiting = "waiting" // for a plan
+	planned = "planned" // waiting for the start time
 	sending = "sending"
-	done    = "done" // its results can be fetched
+	done    = "done" // results can be downloaded
 	failed  = "failed"
 )
 
@@ -36,7 +36,7 @@ type held struct {
 	SHA256 string `json:"sha256"`
 }
 
-// status is what GET /status says. Now is this machine's clock, for the comparison of clocks.
+// status is the response of GET /status. Now is the time of this machine's clock, to compare clocks.
 type status struct {
 	Now   int64           `json:"now"`
 	State string          `json:"state"`
@@ -46,19 +46,19 @@ type status struct {
 	Negotiated []connection.Entry `json:"negotiated,omitempty"`
 }
 
-// order is what POST /plan brings.
+// order is the body of POST /plan.
 type order struct {
 	plan
 	Timeout int64 `json:"timeout"` // nanoseconds
 }
 
-// agent is a generator that is told over HTTP what to do, once. Everything asks for the header X-Loadstone-Token.
+// agent is a generator that is controlled over HTTP, for one attack. Every request needs the header X-Loadstone-Token.
 //
-//	GET  /status           what it does, and its clock
+//	GET  /status           its state, and the time of its clock
 //	POST /plan             what to send
-//	POST /start            when: a moment of its own clock, which must lie ahead
-//	GET  /measured /others the results, compressed by gzip; parts of them by the header Range
-//	POST /end              it may go
+//	POST /start            the start time, by its own clock, in the future
+//	GET  /measured /others the results, compressed with gzip; supports the header Range
+//	POST /end              exit
 type agent struct {
 	token  string
 	folder string
@@ -67,21 +67,21 @@ type agent struct {
 	mutex   sync.Mutex
 	status  status
 	attack  *attack
-	given   []byte // its plan as it came
+	given   []byte // the plan as received
 	timeout time.Duration
-	told    int64 // when to start
-	asked   time.Time
+	startAt int64
+	latest  time.Time // of the last request
 	ended   chan struct{}
 }
 
-// serve answers until POST /end. It is an error to be asked nothing for longer than patience, also while it sends: so
-// a generator ends by itself when whoever started it is gone.
+// serve answers requests until POST /end. If there is no request for longer than patience, even during an attack, it
+// returns an error. So a generator exits by itself if the command that started it is gone.
 func serve(address, folder string, patience time.Duration, signals chan os.Signal) error {
 	token := os.Getenv("LOADSTONE_TOKEN")
 	if token == "" {
 		return errors.New("LOADSTONE_TOKEN is not set")
 	}
-	it := &agent{token: token, folder: folder, stop: make(chan os.Signal, 1), asked: time.Now(), ended: make(chan struct{})}
+	it := &agent{token: token, folder: folder, stop: make(chan os.Signal, 1), latest: time.Now(), ended: make(chan struct{})}
 	it.status.State = waiting
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -94,8 +94,8 @@ func serve(address, folder string, patience time.Duration, signals chan os.Signa
 		defer cancel()
 		_ = server.Shutdown(ctx)
 	}()
-	look := time.NewTicker(max(patience/20, time.Millisecond))
-	defer look.Stop()
+	ticker := time.NewTicker(max(patience/20, time.Millisecond))
+	defer ticker.Stop()
 	for {
 		select {
 		case <-it.ended:
@@ -103,12 +103,12 @@ func serve(address, folder string, patience time.Duration, signals chan os.Signa
 		case s := <-signals:
 			it.stop <- s
 			return fmt.Errorf("stopped by the signal %q", s)
-		case <-look.C:
+		case <-ticker.C:
 			it.mutex.Lock()
-			silent := time.Since(it.asked)
+			silent := time.Since(it.latest)
 			it.mutex.Unlock()
 			if silent > patience {
-				return fmt.Errorf("nobody has asked anything for %s", silent.Round(time.Second))
+				return fmt.Errorf("no request for %s", silent.Round(time.Second))
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func serve(address, folder string, patience time.Duration, signals chan os.Signa
 
 func (a *agent) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", a.tell)
+	mux.HandleFunc("GET /status", a.getStatus)
 	mux.HandleFunc("POST /plan", a.plan)
 	mux.HandleFunc("POST /start", a.start)
 	mux.HandleFunc("POST /end", a.end)
@@ -128,11 +128,11 @@ func (a *agent) handler() http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Loadstone-Token")), []byte(a.token)) != 1 {
-			http.Error(w, "not for you", http.StatusForbidden)
+			http.Error(w, "wrong token", http.StatusForbidden)
 			return
 		}
 		a.mutex.Lock()
-		a.asked = time.Now()
+		a.latest = time.Now()
 		a.mutex.Unlock()
 		mux.ServeHTTP(w, r)
 	})
@@ -140,13 +140,13 @@ func (a *agent) handler() http.Handler {
 
 func (a *agent) path(name string) string { return filepath.Join(a.folder, name) }
 
-func (a *agent) tell(w http.ResponseWriter, _ *http.Request) {
+func (a *agent) getStatus(w http.ResponseWriter, _ *http.Request) {
 	a.mutex.Lock()
-	said := a.status
+	current := a.status
 	a.mutex.Unlock()
-	said.Now = time.Now().UnixNano()
+	current.Now = time.Now().UnixNano()
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(said)
+	_ = json.NewEncoder(w).Encode(current)
 }
 
 func (a *agent) plan(w http.ResponseWriter, r *http.Request) {
@@ -154,7 +154,7 @@ func (a *agent) plan(w http.ResponseWriter, r *http.Request) {
 	defer a.mutex.Unlock()
 	var given order
 	content, err := io.ReadAll(r.Body)
-	if err == nil && a.status.State == planned && bytes.Equal(content, a.given) { // again, for the answer was lost
+	if err == nil && a.status.State == planned && bytes.Equal(content, a.given) { // a retry, because the response was lost
 		_, _ = io.WriteString(w, "{}")
 		return
 	}
@@ -182,7 +182,7 @@ func (a *agent) start(w http.ResponseWriter, r *http.Request) {
 	defer a.mutex.Unlock()
 	var at start
 	err := json.NewDecoder(r.Body).Decode(&at)
-	if err == nil && a.told != 0 && a.told == at.Nanoseconds { // again, for the answer was lost
+	if err == nil && a.startAt != 0 && a.startAt == at.Nanoseconds { // a retry, because the response was lost
 		_, _ = io.WriteString(w, "{}")
 		return
 	}
@@ -194,12 +194,12 @@ func (a *agent) start(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
-	a.status.State, a.told = sending, at.Nanoseconds
+	a.status.State, a.startAt = sending, at.Nanoseconds
 	go a.send()
 	_, _ = io.WriteString(w, "{}")
 }
 
-// send sends all, then compresses it: while requests are sent nothing else is to use the machine.
+// send runs the attack and compresses the results afterwards, so that nothing else uses the machine during the attack.
 func (a *agent) send() {
 	err := errors.Join(a.attack.send(a.timeout, a.stop), a.attack.close())
 	files := map[string]held{}
@@ -228,7 +228,7 @@ func (a *agent) end(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// compress makes file.gz of a file, which is removed.
+// compress replaces a file by file.gz.
 func compress(name string) (made held, err error) {
 	source, err := os.Open(name)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newSleep gives what waits by a timer of the kernel's, for one goroutine: time.Sleep waits in steps of 1 ms on Linux
-// (golang/go#53824), which sends requests late by up to that and some in pairs. The timer is read as a response is, by
-// the poller, so that no thread is kept from handling responses meanwhile.
+// newSleep returns a function that waits by a kernel timer, for one goroutine. time.Sleep has a resolution of 1 ms on
+// Linux (golang/go#53824): requests would be up to 1 ms late, and some would be sent in pairs. The timer is read through
+// the network poller, so no thread is blocked that could handle responses.
 func newSleep() func(time.Duration) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Serial sends a number of requests one after another, each as soon as the one before it is answered, and writes
-// them in the format of "vegeta attack", so that "vegeta encode" and "vegeta report" read the result.
+// Serial sends a number of requests one after another, each as soon as the previous one is answered, and writes the
+// results in the format of "vegeta attack", for "vegeta encode" and "vegeta report".
 //
 //	serial -requests 100 -output run.bin < target.json
 //
-// The request is read from standard input. As with vegeta, its timestamp is its start. The exit status is zero only if
-// every request was sent and written.
+// The request is read from standard input as JSON. As in vegeta, its timestamp is its start. The exit status is zero only
+// if every request was sent and written.
 package main
 
 import (
@@ -77,14 +77,14 @@ func run(requests uint64, timeout time.Duration, output, negotiated string) (err
 	return errors.Join(write(results, vegeta.NewEncoder(buffered), requests), log.Write(negotiated))
 }
 
-// pacer never waits and stops after so many hits. With one worker a hit begins when the one before it has ended.
+// pacer never waits, and stops after this number of hits. With one worker, a hit begins when the previous one has ended.
 type pacer uint64
 
 func (p pacer) Pace(_ time.Duration, hits uint64) (time.Duration, bool) { return 0, hits >= uint64(p) }
 
 func (p pacer) Rate(time.Duration) float64 { return 0 }
 
-// write encodes results until all have come or a signal asks to stop, which leaves the request under way out.
+// write encodes all results. A signal ends it without the request in flight.
 func write(results <-chan *vegeta.Result, encode vegeta.Encoder, requests uint64) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

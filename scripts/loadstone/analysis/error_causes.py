@@ -36,12 +36,12 @@ class Cause:
     """A cause, and how it is recognised: a code in the range `codes` (first, below), any of `texts`, who answered.
 
     `texts` are patterns of SQL's LIKE, separated by ``|``. Without `answered_by` it does not matter who answered.
-    `words` are for readers.
+    `text` describes it for readers.
     """
 
     cause: str
     side: str
-    words: str
+    text: str
     texts: str = "%"
     codes: tuple[int, int] = _NO_ANSWER
     answered_by: str | None = None
@@ -181,7 +181,7 @@ def exhausted(rows: Sequence[dict[str, Any]], requests: int | None) -> str | Non
             counts[row["cause"]] += row["count"]
     if not requests or counts.total() < EXHAUSTED_SHARE * requests:
         return None
-    parts = (f"{BY_NAME[cause].words} ({count:,})" for cause, count in counts.most_common())
+    parts = (f"{BY_NAME[cause].text} ({count:,})" for cause, count in counts.most_common())
     return f"{counts.total():,} of its {requests:,} requests failed at the client: {', '.join(parts)}"
 
 

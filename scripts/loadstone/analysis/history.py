@@ -38,7 +38,7 @@ from loadstone.stats.history import Series
 from loadstone.stats.shares import Share
 from loadstone.tables import database, layout, schema
 
-REQUESTS, REPORTS = "requests", "reports"  # what a figure rests on
+REQUESTS, REPORTS = "requests", "reports"  # what a figure is computed from
 OPEN_PERCENTILES = "open_percentiles"  # a cell's, by statistic
 
 _ROUNDED = sqrt(12)  # a step divided by it is the deviation of a uniform distribution over the step

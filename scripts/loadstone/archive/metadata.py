@@ -289,8 +289,8 @@ def _inferred(found: "_Fields", metadata: Metadata) -> dict[str, str]:
     elif found.get("version") == "3" != metadata.version:
         reasons["metadata_version"] = f"the file says 3 and has the key {_side_attack(found)}"
     if found.get("loadModel") is None:
-        said = f"testMode is {metadata.mode}" if found.get("testMode") is not None else "there was vegeta mode alone"
-        reasons["load_model"] = f"the file names no load model; {said}"
+        mode = f"testMode is {metadata.mode}" if found.get("testMode") is not None else "there was vegeta mode alone"
+        reasons["load_model"] = f"the file names no load model; {mode}"
     if found.get("generator", "name") is None:
         reasons["generator"] = "the file names no load generator; each mode had its own"
     if metadata.includes_warmup and metadata.timestamp and _made_no_warmup(metadata.timestamp):

@@ -61,7 +61,7 @@ class CommandRecord:
     reports: Path | None = None
     missing: dict[CampaignKey, int] = field(default_factory=dict)  # runs missing when it began, of its campaigns
     tries: list[Try] = field(default_factory=list)
-    said: list[tuple[datetime, str]] = field(default_factory=list)
+    log_lines: list[tuple[datetime, str]] = field(default_factory=list)
     ended: str | None = None
     last: datetime | None = None  # time of its last event
 
@@ -98,7 +98,7 @@ class Journal:
         self._append(_try_event(started))
         return started
 
-    def said(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """A message was shown to the user."""
         self._append({"event": "said", "at": _now(), "text": text[:_LONGEST_TEXT]})
 
@@ -155,7 +155,7 @@ def _add_event(found: list[CommandRecord], event: Mapping[str, Any], at: datetim
         key = tuple(event["campaign"])
         command.tries.append(Try(at, key, event["rate"], event["variant"], event["run"], event["nth"]))
     elif kind == "said":
-        command.said.append((at, event["text"]))
+        command.log_lines.append((at, event["text"]))
     elif kind == "end":
         command.ended = event["how"]
 
@@ -215,7 +215,7 @@ class Progress:
     phase: str = ""
     wait: str = ""  # for whom it waits
     declared: list[str] = field(default_factory=list)  # folders of variants, in the sweep's order
-    said: list[tuple[datetime, str]] = field(default_factory=list)
+    log_lines: list[tuple[datetime, str]] = field(default_factory=list)
 
     @property
     def total(self) -> int:
@@ -332,7 +332,7 @@ def look(
     progress = Progress(campaign, command, cells, collected, failed, measured, retries, again, only)
     progress.declared = plan.variants_of_cells(described)
     if command is not None:
-        progress.said = list(command.said)
+        progress.log_lines = list(command.log_lines)
         progress.tried = {each.planned_run for each in command.tries if each.campaign == campaign.key}
     return progress
 

@@ -117,7 +117,7 @@ class Attempts:
             self._check_budget()
             return False
         except LoadstoneError as error:
-            self._journal.said(f"error: {error}")
+            self._journal.log(f"error: {error}")
             raise
         seen.succeed()
         self.show(seen)
@@ -137,7 +137,7 @@ class Attempts:
         except GivenUpError as error:
             stopped = f"\nThe last try was not the last planned: {str(error).partition(':')[0]}"
         if missing := missing_text(campaign, self.only):
-            self._journal.said(f"error: {missing}{stopped}")
+            self._journal.log(f"error: {missing}{stopped}")
             raise LoadstoneError(missing + stopped)
 
     def _log(self, text: str, seen: Progress) -> None:
@@ -146,8 +146,8 @@ class Attempts:
             seen.wait = text.removeprefix(WAITING)
             self.show(seen)
             return
-        self._journal.said(text)
-        seen.said.append((datetime.now().astimezone(), text))
+        self._journal.log(text)
+        seen.log_lines.append((datetime.now().astimezone(), text))
 
     def _check_budget(self) -> None:
         failed = progress.failed_in_a_row(self._journal.now(), self.root)
@@ -160,7 +160,7 @@ class Attempts:
             f"Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and goes on, "
             f"`snakemake --cores all report` reports the results so far"
         )
-        self._journal.said(f"error: {text}")
+        self._journal.log(f"error: {text}")
         raise GivenUpError(text)
 
 

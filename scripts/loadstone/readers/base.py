@@ -276,8 +276,8 @@ def duration_ns(text: str) -> Fraction | None:
     """
     position, total = 0, Fraction(0)
     while part := _PART.match(text, position):
-        whole, decimals, unit = part[1], part[2] or "", part[3]
-        total += Fraction(int(whole + decimals) * DURATION_UNITS_NS[unit], 10 ** len(decimals))
+        integer, decimals, unit = part[1], part[2] or "", part[3]
+        total += Fraction(int(integer + decimals) * DURATION_UNITS_NS[unit], 10 ** len(decimals))
         position = part.end()
     return total if text and position == len(text) and total <= LAST_NS else None
 

@@ -163,16 +163,16 @@ def summary(figures: Sequence[Figure]) -> dict[str, Any]:
     `success` is the share of responses that the script expected (codes 200 to 399 unless it says otherwise). k6 counts
     neither codes nor successes per second.
     """
-    whole = {(figure.metric, figure.statistic): figure.value for figure in figures if not figure.section}
+    overall = {(figure.metric, figure.statistic): figure.value for figure in figures if not figure.section}
     found: dict[str, Any] = {
         column: value
-        for (metric, statistic), value in whole.items()
+        for (metric, statistic), value in overall.items()
         if metric == DURATION and (column := latency_column(statistic))
     }
-    if (REQUESTS, "count") in whole:
-        found["requests"] = int(whole[REQUESTS, "count"])
+    if (REQUESTS, "count") in overall:
+        found["requests"] = int(overall[REQUESTS, "count"])
     # From counts, which are more exact than a rounded share. k6 calls a rate's ones passes, or matches.
-    counts = {statistic: value for (metric, statistic), value in whole.items() if metric == _FAILED}
+    counts = {statistic: value for (metric, statistic), value in overall.items() if metric == _FAILED}
     failed = counts.get("passes", counts.get("matches"))
     if failed is not None and "fails" in counts:
         counts.setdefault("total", failed + counts["fails"])

@@ -221,7 +221,7 @@ def _csv_row(record: list[str]) -> tuple[Any, ...] | None:
 
 def _answered_in_record(record: list[str]) -> str | None:
     body, headers = record[_BODY], record[_HEADERS] if len(record) > _HEADERS else ""
-    return answered_by(_decoded(body.encode(errors=_BYTES)), _decoded(headers.encode(errors=_BYTES), whole=True))
+    return answered_by(_decoded(body.encode(errors=_BYTES)), _decoded(headers.encode(errors=_BYTES), full=True))
 
 
 def _is_text(text: str) -> bool:
@@ -355,10 +355,10 @@ def _answered_in_line(line: bytes) -> str | None:
     return answered_by(_decoded(line[start:end]), line[end:])
 
 
-def _decoded(encoded: bytes, *, whole: bool = False) -> bytes:
-    """The beginning of decoded base64, or the `whole`; empty when it is invalid."""
+def _decoded(encoded: bytes, *, full: bool = False) -> bytes:
+    """The beginning of decoded base64, or all of it if `full`; empty when it is invalid."""
     try:
-        return base64.b64decode(encoded if whole else encoded[:_BODY_START], validate=True)
+        return base64.b64decode(encoded if full else encoded[:_BODY_START], validate=True)
     except (binascii.Error, ValueError):
         return b""
 

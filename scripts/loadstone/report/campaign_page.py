@@ -175,7 +175,7 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
         "facts": facts(page),
-        "rests_on": rests_on(page),
+        "runs_used": runs_used(page),
         "variant_pages": variant_page.pages_of(page.campaign.app, order),
         "statistics": {name: label(name) for name in LATENCIES},
         "percentiles": {name: label(name) for name in dict.fromkeys((*SHOWN_PERCENTILES, "p999"))},
@@ -248,8 +248,8 @@ def _across_load(page: CampaignPage, cells: Sequence[Row], errors: Sequence[Row]
 _MOST_SHAPES = 3
 
 
-def rests_on(page: CampaignPage) -> str:
-    """From how many of the planned runs the page's figures are."""
+def runs_used(page: CampaignPage) -> str:
+    """How many of the planned runs the page's figures are based on."""
     # A run of which only the load generator's report is left is valid in comparisons, but not here.
     reported = sum(run["evidence"] != "raw" and not run["excluded"] for run in page.runs)
     valid = len(page.runs) - len(page.excluded) - reported
@@ -267,7 +267,7 @@ def rests_on(page: CampaignPage) -> str:
     text = f"{page.overview['planned_collected'] or 0:,} of {counted(planned, 'planned run')} collected; {excluded}"
     if not page.excluded and not reported:
         return f"{text}."
-    return f"{text}, so the figures rest on {counted(valid, 'run')}."
+    return f"{text}, so the figures are based on {counted(valid, 'run')}."
 
 
 def facts(page: CampaignPage) -> list[tuple[str, str]]:

@@ -330,7 +330,7 @@ def _percentile_curves(found: Distributions, styles: Sequence[Style], unit: Unit
 def of_conclusions(
     found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None
 ) -> dict[str, Any]:
-    """Knees, the charts of differences, and overhead per layer; `step` is that of coarse latencies."""
+    """Saturation points, the charts of differences, and overhead per layer; `step` is that of coarse latencies."""
     effects = _relative_to_baseline(found, styles, unit)
     return {
         "knees": _knees(found, styles),
@@ -341,7 +341,7 @@ def of_conclusions(
 
 
 def _knees(found: Conclusions, styles: Sequence[Style]) -> Columns:
-    """The knee of each variant that has one, with its interval."""
+    """The saturation point of each variant that has one, with its interval."""
     names = {"variant": "variant", "knee": "knee_rate", "low": "low", "high": "high"}
     rows = [{name: row[column] for name, column in names.items()} for row in found.knees]
     return columns(_in_order((row for row in rows if row["knee"] is not None), styles, "variant"))
@@ -396,7 +396,7 @@ def _latency_effect(row: Row, unit: Unit, *, beyond: bool) -> Row:
         **ends,
         "margin_low": {"ratio": rounded(1 / (1 + margin), 5), "shift": rounded(before / (1 + margin) - before, 5)},
         "margin_high": {"ratio": rounded(1 + margin, 5), "shift": rounded(before * margin, 5)},
-        # Latency beyond a knee grows as long as the attack lasts, and would flatten all others.
+        # Latency beyond saturation grows as long as the attack lasts, and would flatten all others.
         "scaled": ends["value"] | ({"shift": None} if beyond else {}),
     }
 
@@ -506,7 +506,7 @@ def history(points: Sequence[Row], level_text: Callable[[Row], str]) -> dict[str
                 "variant": row["variant"],
                 "at": row["at"],
                 "levels": f"{row['when']}: from {levels}",
-                "said": f"{row['when']}: from {levels}" + (f". {note}" if note else ""),
+                "tooltip": f"{row['when']}: from {levels}" + (f". {note}" if note else ""),
                 "line": len(changes) % _NOTE_LINES,
                 "side": "right" if row["at"] <= middle else "left",
                 "text": f"{note[:_LONGEST_NOTE]}…" if len(note) > _LONGEST_NOTE else note or row["when"],

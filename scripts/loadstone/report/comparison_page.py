@@ -56,7 +56,7 @@ ERRORS = {
 class ComparisonPage(ChartedPage):
     """Everything a comparison's page shows, as the tables hold it. `campaigns` are those that the archive holds.
 
-    `runs` are those that its figures rest on, `rows` those of `comparisons`.
+    `runs` are those behind its figures, `rows` those of `comparisons`.
 
     Where runs were measured in several ways, each way of a variant is a series of its own, and ``variant`` its name.
     """
@@ -187,7 +187,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "heading": page.comparison.title,
         "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
         "facts": facts(page),
-        "rests_on": rests_on(page),
+        "runs_used": runs_used(page),
         "refusals": selection.refusals,
         "allowed": [ALLOWANCES[name] for name in sorted(page.comparison.allow)],
         "two_units": " or " in page.load_unit,
@@ -249,13 +249,13 @@ def facts(page: ComparisonPage) -> list[tuple[str, str]]:
     return [(term, text) for term, text in found if text]
 
 
-def rests_on(page: ComparisonPage) -> str:
-    """How many runs the page's figures rest on."""
+def runs_used(page: ComparisonPage) -> str:
+    """How many runs the page's figures are based on."""
     selection = page.selection
     if selection.refusals:
         return "No figure is given."
     evidence = Counter(run["evidence"] for run in page.runs)
-    text = f"The figures rest on {counted(len(page.runs), 'run')}; {len(selection.excluded):,} excluded"
+    text = f"The figures are based on {counted(len(page.runs), 'run')}; {len(selection.excluded):,} excluded"
     if reported := evidence["summary"] + evidence["histogram"]:
         text += f"; {counted(reported, 'run has', 'runs have')} only the load generator's report"
     if selection.doubted:
@@ -303,7 +303,7 @@ def script_data(page: ComparisonPage) -> dict[str, Any]:
     data = page.shared_data(page.comparison.id, page.distributions.rates, across_load)
     data["charts"]["fit"] = [chart_rows.fit(fit["line"], fit["runs"], page.styles) for fit in fits]
     return data | {
-        "fits": [{"says": fit["says"], "axes": fit["axes"]} for fit in fits],
+        "fits": [{"result": fit["result"], "axes": fit["axes"]} for fit in fits],
         "statistic": _first_statistic(page),
         "statistics": named,
         # Both means are averages of the same runs: single runs and conclusions have one mean.

@@ -1,4 +1,4 @@
-"""Sections on conclusions, for pages of campaigns and comparisons: verdicts, overhead per layer, knees, and caveats.
+"""Sections on conclusions of campaigns and comparisons: verdicts, overhead per layer, saturation points, caveats.
 
 In: rows of tables `effects`, `layers`, `knees`, `knee_shares` and `claims` of one scope, the page's campaign or
 comparison. Out: the variables of their templates, and what the page's script draws.
@@ -98,7 +98,7 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
     latency = _latency_in(unit, step)
     effects = _in_order(found.effects, labels, "rate", "variant", "statistic")
     knees = _in_order(found.knees, labels, "variant")
-    # Beyond a knee, latency grows for as long as the attack lasts, whatever the layers.
+    # Beyond saturation, latency grows for as long as the attack lasts, whatever the layers.
     diamonds = _in_order(found.interactions, labels, "rate", "top", "statistic")
     below_knees = [
         row for row in diamonds if not any(found.is_beyond_knee(row[each], row["rate"]) for each in verdicts.DIAMOND)
@@ -301,7 +301,7 @@ def _interaction(
 
 
 def _knee(row: Row) -> Row:
-    """A row of the table of knees, as text; an interval is open at an end that no measured load bounds."""
+    """A row of the table of saturation points, as text; an interval is open where no measured load bounds it."""
     low, high = row["low"], row["high"]
     if low is None or high is None:
         interval = f"above {rate_text(low)}" if low is not None else "–" if high is None else f"below {rate_text(high)}"

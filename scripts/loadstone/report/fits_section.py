@@ -20,9 +20,9 @@ def context(fitted: Sequence[Fitted], names: Callable[[str], str], load_unit: st
     return [
         {
             "title": _capitalized(f"{_what(each)} by {_across(each, load_unit)}"),
-            "says": _sentence(each, load_unit) if each.line else "",
+            "result": _sentence(each, load_unit) if each.line else "",
             "problem": each.problem,
-            "rests": _evidence(each, load_unit),
+            "evidence": _evidence(each, load_unit),
             "axes": (_capitalized(_across(each, load_unit)), f"{_capitalized(_what(each))} ({each.fit.unit})"),
             "line": list(_band(each)),
             "runs": [

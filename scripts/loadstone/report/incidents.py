@@ -40,7 +40,7 @@ def context(
         "incidents_notice": _notice(first["n_doubtful"], first["n_doubtful_valid"], n_runs),
         "incident_runs": [_run(row, labels) for row in sorted(in_order(rows, labels), key=lambda row: row["worst"])],
         "incident_kinds": [
-            kind | {"words": _words(kind["kind"]).capitalize(), "is_doubtful": kind["kind"] in DOUBTFUL}
+            kind | {"text": _text(kind["kind"]).capitalize(), "is_doubtful": kind["kind"] in DOUBTFUL}
             for kind in kinds
             if kind["kind"] not in _NOT_INCIDENTS
         ],
@@ -63,10 +63,10 @@ def _run(row: Row, labels: Mapping[str, str]) -> Row:
 
 
 def _counted(kind: Row) -> str:
-    return _NOT_INCIDENTS.get(kind["kind"]) or f"{_words(kind['kind'])}: {kind['n']:,}"
+    return _NOT_INCIDENTS.get(kind["kind"]) or f"{_text(kind['kind'])}: {kind['n']:,}"
 
 
-def _words(kind: str) -> str:
+def _text(kind: str) -> str:
     return WORDS.get(kind, _cut(kind))
 
 
@@ -144,7 +144,7 @@ def _cause(stream: str, cause: str, rows: Sequence[Row], labels: Mapping[str, st
     return {
         "stream": stream,
         "cause": cause,
-        "words": known.words if known else cause,
+        "text": known.text if known else cause,
         "side": SIDES.get(rows[0]["side"], rows[0]["side"]),
         "n_requests": sum(row["n_requests"] for row in rows),
         "codes": sorted({row["code"] for row in rows if row["code"]}),

@@ -108,7 +108,7 @@ class ProgressPage:
             "load_unit": load_unit([progress.load_model]),
             "states": STATES if is_drawn else {},
             "failed": self._failed(progress),
-            "said": progress.said[-_LINES:],
+            "log_lines": progress.log_lines[-_LINES:],
         }
 
     def _label(self, progress: Progress, folder: str) -> str:

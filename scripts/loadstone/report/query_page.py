@@ -122,7 +122,7 @@ def _read(packages: Path) -> tuple[dict[str, bytes], str]:
 
 # The tables that can be queried in the browser. Tables of requests, samples, spans and figures printed by tools are too
 # large to be published.
-ASKED = (
+PUBLISHED = (
     *("runs", "cells", "cells_all", "comparisons", "effects", "knees", "knee_shares", "layers", "interactions"),
     *("run_shapes", "sending", "senders", "time_bins", "error_causes", "history", "claims", "fits", "summaries"),
     *("planned", "failures", "suggestions", "problems", "incidents", "generators"),
@@ -157,7 +157,7 @@ def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConne
     """The published tables in memory, as in the browser; `campaigns` are those of `newest_campaigns`."""
     connection = open_memory()
     with open_memory() as source:  # one for all: opening one takes longer than reading a small table
-        for name in ASKED:
+        for name in PUBLISHED:
             add_view(source, tables, name, campaigns)
             rows = source.sql(sql.load("table_rows"), params={"name": name}).to_arrow_table()
             connection.from_arrow(_without_zones(rows)).create(name)
@@ -166,7 +166,7 @@ def connect(tables: Path, campaigns: Sequence[Campaign]) -> duckdb.DuckDBPyConne
 
 def write_tables(connection: duckdb.DuckDBPyConnection, reports: Path) -> list[Published]:
     """Write every table of `connect` into the site; files of tables that are no longer published are removed."""
-    published = [_write(connection, name, reports) for name in ASKED]
+    published = [_write(connection, name, reports) for name in PUBLISHED]
     wanted = {reports / table.file for table in published}
     for file in (reports / "ask").glob("*.js"):
         if file not in wanted and file.read_text("utf-8", "replace").startswith("loadstone.receive("):
@@ -209,7 +209,7 @@ EXAMPLES = tuple(
 )
 
 
-def build_ask(
+def build_query_page(
     campaigns: Sequence[Campaign], tables: Path, reports: Path, packages: Path | None, options: Mapping[str, Any]
 ) -> Path:
     """Write the page, its tables and DuckDB; returns the page's path.

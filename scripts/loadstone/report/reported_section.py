@@ -89,7 +89,7 @@ def context(reported: Reported, labels: Mapping[str, str], unit: Unit, *, campai
         "reported_more": max(more, 0),
         "reported_figures": {name: FIGURES[name] for name in shown},
         "reported_labels": sorted({name for row in rows for name in dict(row["labels"] or {})}),
-        "reported_said": any(not line["computed"] for line in lines),
+        "reported_by_tool": any(not line["computed"] for line in lines),
         "reported_notes": [*_notes(rows, many), *_unsupported(lines)],
         "reported_campaigns": campaigns,
         "reported_described": any(row["description"] for row in rows),

@@ -32,7 +32,7 @@ _LIBRARIES = ("duckdb", "pyarrow", "numpy", "scipy", "altair")
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a page rests on: raw results, Parquet files by their names, and the metadata of all cells.
+    """What a page was built from: raw results, Parquet files by their names, and the metadata of all cells.
 
     `inputs` are the raw results: the SHA-256 of each file, and its name in the archive.
     """
@@ -138,14 +138,14 @@ def write_page_crate(page: Path, about: About, evidence: Evidence) -> list[Path]
     """
     checksums = page.with_suffix(CHECKSUMS_SUFFIX)
     files = [page, *([checksums] if checksums.is_file() else []), *sorted(page.with_suffix("").glob("*.js"))]
-    rests_on = [_hashed(name, digest) for digest, name in evidence.inputs]
-    rests_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in evidence.tables]
+    based_on = [_hashed(name, digest) for digest, name in evidence.inputs]
+    based_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in evidence.tables]
     software = [*_own_software(), *_collected_with(evidence.metadata)]
     what = "Tables and page were built from raw results"
-    build = _build(what, software, page.name, object=_references(rests_on))
+    build = _build(what, software, page.name, object=_references(based_on))
     parts = [_file(path.relative_to(page.parent).as_posix(), path) for path in files]
-    root = _root(about, parts) | {"isBasedOn": _references(rests_on)}
-    _write_crate(crate_of(page), about, root, [*parts, *rests_on, *software, build])
+    root = _root(about, parts) | {"isBasedOn": _references(based_on)}
+    _write_crate(crate_of(page), about, root, [*parts, *based_on, *software, build])
     return [*files, crate_of(page)]
 
 

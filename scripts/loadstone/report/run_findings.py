@@ -41,8 +41,8 @@ def of_rate(findings: RunFindings, rate: float, unit: Unit) -> dict[_Run, dict[s
     found: dict[_Run, dict[str, Any]] = {}
     for row in findings.shapes:
         if row["rate"] == rate:
-            words, is_unsettled = shape_text(row, unit), row["shape"] in run_shape.UNSETTLED
-            found.setdefault(_key(row), {})["shape"] = {"name": row["shape"], "words": words, "unsettled": is_unsettled}
+            text, is_unsettled = shape_text(row, unit), row["shape"] in run_shape.UNSETTLED
+            found.setdefault(_key(row), {})["shape"] = {"name": row["shape"], "text": text, "unsettled": is_unsettled}
     for row in findings.sending:
         if row["rate"] == rate:
             found.setdefault(_key(row), {})["sending"] = _sending(row, unit)
@@ -60,7 +60,7 @@ def context(
     listed = in_order(_listed(findings, unit, records), list(labels))
     return {
         "run_shapes": judged,
-        "shapes_say": _counts(judged, len(findings.shapes)),
+        "shape_counts": _counts(judged, len(findings.shapes)),
         "found_runs": listed[:SHOWN],
         "n_found_runs": len(listed),
         "unsettled": Counter(
@@ -113,7 +113,7 @@ def _sending(row: Row, unit: Unit) -> dict[str, Any]:
         return [None if name in unsupported else unit.of(row[f"{side}_{name}_ns"]) for name in _FIGURES]
 
     return {
-        "asked": row["asked_rate"],
+        "requested": row["asked_rate"],
         "achieved": numbers.rounded(row["achieved_rate"], 6),
         "lag": [unit.of(row[f"lag_{name}_ns"]) for name in ("p50", "p99", "max")],
         "limit": unit.of(row["lag_limit_ns"]),

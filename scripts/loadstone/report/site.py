@@ -1,7 +1,7 @@
 """Writes the site: each file appears complete or not at all, the start page last.
 
 ``campaigns/<slug>.html`` with the data that it loads when a rate is chosen (``campaigns/<slug>/<rate>.js``),
-``comparisons/<id>.html``, both with the checksums of what they rest on (``….sha256``) and an RO-Crate
+``comparisons/<id>.html``, both with the checksums of their inputs (``….sha256``) and an RO-Crate
 (``…-ro-crate-metadata.json``; that of the site is ``ro-crate-metadata.json``), ``variants/<slug>.html``,
 ``traces/<slug>.html``, the pages over all of these (``campaigns.html``, ``comparisons.html``, ``variants.html``,
 ``quality.html``, ``methods.html``, ``index.html``)
@@ -134,7 +134,7 @@ def _write_with_evidence(
     about: reproducibility.About,
     evidence: reproducibility.Evidence,
 ) -> list[Path]:
-    """Write a page of figures and, next to it, checksums of what it rests on and its RO-Crate; returns its files."""
+    """Write a page of figures and, next to it, checksums of its inputs and its RO-Crate; returns its files."""
     checksums = path.with_suffix(reproducibility.CHECKSUMS_SUFFIX)
     if evidence.inputs:
         write_text(checksums, evidence.checksums)

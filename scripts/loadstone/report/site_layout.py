@@ -142,8 +142,8 @@ def content_type(name: str) -> str:
 #
 # Outputs of rules can't replace this. Snakemake only checks that a ``directory()`` exists, and removes it before its
 # job, so one new run would rebuild the data of all loads. ``update(directory())`` keeps it, but fails forever after a
-# kill, because the backup that Snakemake made prevents the next one. A parameter that names lost files would build the
-# part twice, because it changes back.
+# kill, because the backup that Snakemake made prevents the next one. A parameter with the missing files would build
+# the part twice, because it changes back.
 
 RECORDS = ".made"
 _RECORD = "files"
@@ -200,7 +200,7 @@ def recorded_sizes(record: Path) -> dict[str, int | None] | None:
 
 @dataclass(frozen=True)
 class SiteSnapshot:
-    """Which parts of a site have lost a file. `requested` keeps each result, since it must not change in a command."""
+    """Which parts of a site have missing files. `requested` keeps results, which must not change within a command."""
 
     reports: Path
     requested: dict[str, list[str]] = field(default_factory=dict)

@@ -276,10 +276,10 @@ def _interaction(group: _Group, rows: Sequence[Row], latencies: Callable[[Iterab
             yield f"{text} ({interval}), {group.at(own)}."
 
 
-# --- knees -----------------------------------------------------------------------------------------------------------
+# --- saturation points -----------------------------------------------------------------------------------------------
 
 _BEYOND = {
-    "throughput": "beyond that, fewer requests per second are answered than are sent",
+    "throughput": "beyond that, fewer requests per second are answered than sent",
     "latency": "beyond that, latency leaves its plateau",
     None: "beyond that, it is overloaded",
 }

@@ -1,4 +1,4 @@
--- A row is one campaign with a cell whose runs count, and of none of which every request is known.
+-- One row per campaign with a cell that has valid runs, but none with every request.
 SELECT DISTINCT app, host, timestamp
 FROM runs
 ANTI JOIN (FROM cells WHERE stream = 'main') AS known USING (app, host, timestamp, variant, rate)

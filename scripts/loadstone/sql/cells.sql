@@ -1,13 +1,14 @@
--- A row is one stream of one cell: the measured requests of its runs that are not excluded, pooled.
+-- One row per stream of a cell: the measured requests of its valid runs, pooled.
 --
--- Requests are those of measured_requests.sql, in $files; of one stream where $stream is not null. Those that timed out
--- make the figures which rest on them lower bounds. Runs may be of several campaigns (a row of comparisons).
--- percentiles_ns are at $percentiles of all, ok_percentiles_ns at $shown of those with code 200, in their order.
--- Deviations have ddof 0. Percentiles interpolate linearly between order statistics (numpy's default, type 7 of
--- Hyndman & Fan 1996) and are those of the pooled requests, never averages over runs. ok_* count code 200 alone.
--- Fractions are per run failed / all requests, then mean and deviation over runs; a run without a class has 0 of it.
--- Where the tool does not tell the code of a single request it is unknown whether that failed: it counts in no fraction.
--- Runs are summed up in their order, so that the same data give the same figures to the last digit.
+-- Requests are those of measured_requests.sql, in $files, limited to $stream if it is not null. Figures affected by
+-- requests that timed out are lower bounds. Runs may be of several campaigns (a row of comparisons).
+-- percentiles_ns are the percentiles $percentiles of all requests, ok_percentiles_ns the percentiles $shown of those
+-- with code 200, in the same order; ok_* covers only code 200. Percentiles are of the pooled requests, never averages
+-- over runs, and interpolate linearly between order statistics (numpy's default, type 7 of Hyndman & Fan 1996).
+-- Standard deviations have ddof 0.
+-- Fractions are failed / all requests per run, then mean and standard deviation over runs; a run without a class of
+-- errors counts as 0. Requests whose code the tool does not report are in no fraction, since their outcome is unknown.
+-- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.
 WITH tested AS (
     SELECT stream, host, timestamp, variant_dir, run, code, ok, error_class, latency_ns
     FROM measured_requests($files)
@@ -43,7 +44,7 @@ over_runs AS (
     GROUP BY stream
 ),
 
--- Squares of whole numbers add up exactly, in whatever order threads come to them; in halves, which can't overflow.
+-- Sums of integers are exact in any order of threads. Squares are summed in two halves, which cannot overflow.
 middles AS (
     SELECT stream, ok IS TRUE AS is_ok, (sum(latency_ns) // count(*))::BIGINT AS middle_ns
     FROM tested

@@ -1,4 +1,4 @@
--- A row is one variant at a rate: its planned runs, and those of them that have no result.
+-- One row per variant and rate: the number of planned runs, and of those without a result.
 SELECT
     variant,
     rate,

@@ -1,5 +1,6 @@
--- A row is one run: its shape, how punctually its requests were sent, its figures as far as it has them by itself, and
--- whether they are far from those of its siblings. n_failed of its n_requests failed, timeouts among them.
+-- One row per run: its shape, send lag, figures of its own requests, and whether it is an outlier among the runs of its
+-- cell.
+-- n_failed of its n_requests failed, including timeouts.
 WITH failed AS (
     SELECT app, host, timestamp, rate, variant_dir, run, sum(count)::BIGINT AS n_failed
     FROM error_causes

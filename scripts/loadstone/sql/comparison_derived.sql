@@ -1,4 +1,5 @@
--- A row is one run without a summary, as a summary would report it, from the measured requests of its main stream.
+-- One row per run without a summary: what a summary would report, computed from the measured requests of its main
+-- stream.
 -- Requests are those of measured_requests.sql, in $files.
 WITH tested AS (
     SELECT app, host, timestamp, variant_dir, rate, run, latency_ns, code

@@ -1,9 +1,9 @@
--- A row is one run of a comparison with one thing that was measured of it: the value of $of, and what it rests on.
--- `valid_runs` (app, host, timestamp, variant, rate, variant_dir, run) names the runs.
+-- One row per run of a comparison: the value of $of, and the evidence it is from.
+-- `valid_runs` (app, host, timestamp, variant, rate, variant_dir, run) selects the runs.
 --
--- $of cpu or memory: the mean use of $name, a namespace or process or TOTAL, over its samples (millicores, MiB) or,
---     without samples, as printed in a table of namespaces. Otherwise a latency (ns) as the tool reported it: min, mean,
---     p50, p75, p90, p95, p99, p999 or max.
+-- $of is cpu or memory: the mean usage of $name, a namespace or process or TOTAL, over its samples (millicores, MiB)
+--     or, without samples, as printed in a table of namespaces. Otherwise a latency (ns) as reported by the tool: min,
+--     mean, p50, p75, p90, p95, p99, p999 or max.
 WITH
 used AS (
     SELECT

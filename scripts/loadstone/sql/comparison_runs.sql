@@ -1,5 +1,5 @@
--- A row is one run of a comparison's campaigns, excluded ones too, of variants and loads that nobody asked for as well.
--- `doubts`: what is wrong with the tool's own report of it, by itself or by the requests beside it.
+-- One row per run of a comparison's campaigns, including excluded runs and variants and loads that are not compared.
+-- `doubts`: contradictions within the tool's report of the run, or between the report and the requests.
 SELECT runs.*, coalesce(reported.problems, []) AS doubts
 FROM runs
 LEFT JOIN (SELECT * FROM summaries WHERE stream = 'main' AND preferred) AS reported

@@ -1,11 +1,13 @@
--- A row is one series of a comparison (a variant at one load, measured in one way) by the method "vegeta-summaries":
--- what the tool reported of each run is one value; mean and deviation (ddof 0) are over runs, all alike whichever campaign they belong to.
+-- One row per series of a comparison (a variant at one load, measured in one way) by the method "vegeta-summaries": the
+-- report of each run gives one value; mean and standard deviation (ddof 0) are over runs, with equal weights in all
+-- campaigns.
 --
--- `valid_runs` (app, host, timestamp, rate, variant_dir, run, series) names the runs; `derived` holds rows as of
--- `summaries` for runs that have none, empty unless the comparison allows that.
--- error_fraction is 1 - success, where success counts codes 200 to 399; the others are of codes 503, 0 (no complete
--- answer) and all but 200, 503 and 0. So they need not add up. A report without codes says nothing of the latter.
--- Runs are summed up in their order, so that the same data give the same figures to the last digit.
+-- `valid_runs` (app, host, timestamp, rate, variant_dir, run, series) selects the runs. `derived` has rows like those
+-- of `summaries` for runs without one; it is empty unless the comparison allows that.
+-- error_fraction is 1 - success, and success covers codes 200 to 399. The other fractions are of code 503, code 0 (no
+-- complete answer), and all codes but 200, 503 and 0, so they need not add up to it. They are null for reports without
+-- codes.
+-- Sums over runs are in a fixed order, so that the same data give the same figures to the last digit.
 WITH reported AS (
     SELECT app, host, timestamp, variant_dir, rate, run, mean_ns, success, requests, status_codes
     FROM summaries

@@ -1,4 +1,4 @@
--- A row is one run of a comparison whose tool's own figures are missing; `valid_runs` names the comparison's runs.
+-- One row per run of a comparison (`valid_runs`) without a mean latency reported by the tool.
 SELECT *
 FROM valid_runs
 ANTI JOIN (SELECT * FROM summaries WHERE stream = 'main' AND preferred AND mean_ns IS NOT NULL)

@@ -1,8 +1,8 @@
--- Makes distribution_requests, one row per measured request (of measured_requests.sql, in $files) of the main stream of
--- some runs of one variant at one rate: the narrow columns that run_figures.sql, time_bins.sql and percentile_curves.sql
--- aggregate, so that requests are read once.
+-- Creates distribution_requests, one row per measured request (of measured_requests.sql, in $files) of the main stream
+-- of some runs of one variant at one rate, with the few columns that run_figures.sql, time_bins.sql and
+-- percentile_curves.sql aggregate. So requests are read only once.
 --
--- since_ns counts from the run's first measured request; null where the tool tells no times, or the clock was set back.
+-- since_ns: since the run's first measured request; null if the tool records no times, or the clock was set back.
 CREATE OR REPLACE TEMP TABLE distribution_requests AS
 WITH chosen AS (
     SELECT

@@ -1,30 +1,30 @@
--- A row is one run, stream, cause, code and text of measured requests that failed, with how many they were.
+-- One row per run, stream, cause, code and message of failed measured requests, with their number.
 --
--- Requests are those of measured_requests.sql, in $files; `patterns` is the list of causes of analysis/error_causes.py (rank, cause, side,
--- from_code, below_code, answered_by, text), of which the first that fits counts; text is a pattern of LIKE.
--- Only failed requests are read. Their texts lose what differs from request to request (addresses, names that were
--- looked up, numbers), so that equal errors are one row, and all behind the first 1,000 characters.
--- Of a run and stream at most $most rows have a text, those with the most requests; the others are summed up by cause
--- in a row without code and text. n_texts: how many texts a row stands for.
+-- Requests are those of measured_requests.sql, in $files; only failed ones are read. `patterns` is the list of causes
+-- of analysis/error_causes.py (rank, cause, side, from_code, below_code, answered_by, text); the first match applies;
+-- text is a pattern of LIKE. Parts of messages that differ between requests (addresses, resolved names, numbers) are
+-- replaced, so that equal errors share a row; messages are cut after 1,000 characters.
+-- At most $most rows per run and stream have a code and a message, those with the most requests. The others are summed
+-- up by cause, in rows without code and message. n_texts: the number of messages of a row.
 WITH failed AS (
-    SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS said, count(*) AS n
+    SELECT stream, run, code, answered_by, left(coalesce(error, ''), 1000) AS message, count(*) AS n
     FROM measured_requests($files)
     WHERE error_class IS NOT NULL
-    GROUP BY stream, run, code, answered_by, said
+    GROUP BY stream, run, code, answered_by, message
 ),
 
 texts AS (
     SELECT
-        said,
+        message,
         CASE
-            WHEN said LIKE 'error\_code %' ESCAPE '\' THEN said
+            WHEN message LIKE 'error\_code %' ESCAPE '\' THEN message
             ELSE left(
                 regexp_replace(
                     regexp_replace(
                         regexp_replace(
                             regexp_replace(
                                 regexp_replace(
-                                    regexp_replace(said, '^[1-5][0-9][0-9] ', ''),
+                                    regexp_replace(message, '^[1-5][0-9][0-9] ', ''),
                                     'https?://[^"\s]*', '<address>', 'g'
                                 ),
                                 '\[[0-9a-fA-F:.]+(%[^\]]*)?\](:[0-9]+)?|\b[0-9]{1,3}(\.[0-9]{1,3}){3}(:[0-9]+)?\b',
@@ -39,14 +39,14 @@ texts AS (
                 200
             )
         END AS text
-    FROM (SELECT DISTINCT said FROM failed)
+    FROM (SELECT DISTINCT message FROM failed)
 ),
 
--- A representative is enough: texts that are alike but for addresses and numbers have one cause.
+-- One message of each kind is enough: messages that differ only in addresses and numbers have the same cause.
 kinds AS (
-    SELECT code, answered_by, text, min(said) AS said
+    SELECT code, answered_by, text, min(message) AS message
     FROM failed
-    JOIN texts USING (said)
+    JOIN texts USING (message)
     GROUP BY code, answered_by, text
 ),
 
@@ -62,7 +62,7 @@ judged AS (
         ON kinds.code >= patterns.from_code
         AND kinds.code < patterns.below_code
         AND (patterns.answered_by IS NULL OR patterns.answered_by = kinds.answered_by)
-        AND kinds.said LIKE patterns.text
+        AND kinds.message LIKE patterns.text
     GROUP BY kinds.code, kinds.answered_by, kinds.text
 ),
 
@@ -79,7 +79,7 @@ counted AS (
             PARTITION BY failed.run, failed.stream ORDER BY sum(failed.n) DESC, judged.cause, failed.code, texts.text
         ) AS position
     FROM failed
-    JOIN texts USING (said)
+    JOIN texts USING (message)
     JOIN judged
         ON judged.code = failed.code
         AND judged.answered_by IS NOT DISTINCT FROM failed.answered_by

@@ -1,13 +1,14 @@
--- A row is one run and kind of error of which a report alone tells: a name that Artillery counts (ECONNREFUSED), for
--- requests without an answer are in its counts alone, or, of runs without requests, a status code that any tool counts.
+-- One row per run and kind of error that is only known from a report: an error that Artillery counts by name
+-- (ECONNREFUSED), because requests without a response are only in its counts; or, for runs without requests, a status
+-- code in any report.
 --
--- `figures` and `summaries` are those of a campaign's runs, `facts` says which of them have requests; `patterns` is as in
--- error_causes.sql. Counts are of the whole report, so of every phase of a run. At most $most names per run. A code has
--- no text (n_texts 0), and none of them says whether a proxy answered.
+-- `figures` and `summaries` are those of a campaign's runs, `facts` has which of them have requests; `patterns` is as
+-- in error_causes.sql. Counts are of the entire report, including all phases of a run. At most $most names per run.
+-- Codes have no message (n_texts 0), and it is unknown whether a proxy answered.
 WITH counted AS (
     SELECT
         *,
-        if(metric = 'errors', statistic, substr(metric, 8)) AS said,
+        if(metric = 'errors', statistic, substr(metric, 8)) AS message,
         row_number() OVER (PARTITION BY variant_dir, rate, run ORDER BY value DESC, metric, statistic) AS position
     FROM figures
     WHERE
@@ -42,15 +43,15 @@ SELECT
     arg_min(cause, rank) AS cause,
     arg_min(side, rank) AS side,
     0 AS code,
-    left(said, 200) AS error,
+    left(message, 200) AS error,
     any_value(value)::BIGINT AS count,
     1 AS n_texts
 FROM counted
 JOIN patterns
     ON patterns.from_code = 0
-    AND said LIKE patterns.text
+    AND message LIKE patterns.text
 WHERE position <= $most
-GROUP BY app, host, timestamp, variant, rate, run, variant_dir, said, position
+GROUP BY app, host, timestamp, variant, rate, run, variant_dir, message, position
 UNION ALL
 SELECT
     app,

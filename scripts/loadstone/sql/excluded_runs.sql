@@ -1,4 +1,4 @@
--- A row is one campaign with runs that no statistic counts: how many, of how many, and the most frequent reason.
+-- One row per campaign with excluded runs: their number, the number of all runs, and the most frequent reason.
 SELECT
     app,
     host,

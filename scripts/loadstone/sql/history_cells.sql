@@ -1,11 +1,11 @@
--- A row is one cell's main stream, with what was said of how its runs were measured: one text or number where all runs
--- that count agree, else several joined by "and"; n_late of them were sent late.
+-- One row per cell's main stream, with how its runs were measured: a single text or number if all valid runs agree,
+-- else several, joined by "and". n_late runs were sent late.
 --
--- Cells without a row in `cells` have no run of which every request is known; their figures are those that the tools
--- reported of each run (evidence "reports"). The mean is that of the runs' means, mean_log_error the standard error of
--- its logarithm, over runs. A percentile is there of a single run alone, for percentiles are never averaged. A figure
--- that one of several reports lacks is not there. other_failures is the share of requests that failed and are not known to
--- have timed out.
+-- Cells without a row in `cells` have no run with every request. Their figures are those reported by the tools for each
+-- run (evidence "reports"). Their mean is the mean of the runs' means, and mean_log_error the standard error of its
+-- logarithm over runs. They only have percentiles if there is one run, because percentiles are never averaged. A figure
+-- is null if any of several reports does not have it. other_failures: the fraction of requests that failed, except for
+-- known timeouts.
 WITH measured AS (
     SELECT
         app,
@@ -21,7 +21,7 @@ WITH measured AS (
         string_agg(DISTINCT format('{:g}', duration_s), ' and ' ORDER BY format('{:g}', duration_s)) AS duration_s,
         string_agg(DISTINCT format('{:g}', warmup_rate), ' and ' ORDER BY format('{:g}', warmup_rate)) AS warmup_rate,
         first(labels ORDER BY variant_dir, run) AS labels,
-        count(*) AS n_counting,
+        count(*) AS n_valid,
         count(*) FILTER (WHERE limited) AS n_late,
         max(resolution_ns) AS reported_resolution_ns
     FROM runs
@@ -66,11 +66,11 @@ reported AS (
 )
 
 SELECT
-    measured.* EXCLUDE (n_counting, reported_resolution_ns),
+    measured.* EXCLUDE (n_valid, reported_resolution_ns),
     figures.* EXCLUDE (app, host, timestamp, variant, rate) REPLACE (
         coalesce(resolution_ns, CASE WHEN evidence = 'reports' THEN reported_resolution_ns END, 0) AS resolution_ns
     )
 FROM (FROM requested UNION ALL BY NAME FROM reported) AS figures
 JOIN measured USING (app, host, timestamp, variant, rate)
-WHERE evidence = 'requests' OR n_runs = n_counting
+WHERE evidence = 'requests' OR n_runs = n_valid
 ORDER BY app, host, variant, rate, timestamp

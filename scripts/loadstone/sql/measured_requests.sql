@@ -1,14 +1,16 @@
--- The requests that latency figures are made from, for every table and page. Both are macros: `files` are the Parquet
--- files to read, and the table `selected_runs` names the runs (host, timestamp, rate, variant_dir, run) with what is known
--- of each: its number in a query (series), timeout_s, clock_set_back_s and whether it is excluded.
+-- The requests that all latency figures of tables and pages are computed from. Both macros read the Parquet files
+-- `files`.
+-- Table `selected_runs` has the runs (host, timestamp, rate, variant_dir, run), and for each its number in a query
+-- (series), timeout_s, clock_set_back_s and excluded.
 --
--- sent_requests:     every request of these runs, warm-ups and side streams too, with columns of table requests
--- measured_requests: those of the measured phase, where `measured`
+-- sent_requests:     every request of these runs, including warm-ups and side streams, with the columns of table
+--                    requests
+-- measured_requests: those of the measured phase (`measured`)
 --
--- latency_ns: of a request that timed out what it took at least, which is the time limit: some tools write 0 there, or
---             what came before it. written_ns is what the tool wrote
--- sent_ns:    when it was sent: since 1970, or since the run's start where the tool gives no time of day; null where it
---             gives neither
+-- latency_ns: of a request that timed out at least the timeout, since some tools record 0 or a shorter time. written_ns
+--             is the tool's value
+-- sent_ns:    when it was sent: since 1970, or since the start of the run if the tool records no time of day; null if
+--             it records neither
 CREATE OR REPLACE TEMP MACRO sent_requests(files) AS TABLE
 SELECT
     requests.* REPLACE (

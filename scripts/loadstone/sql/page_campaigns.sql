@@ -1,5 +1,5 @@
--- One row per campaign with anything in the tables: what it holds, for the start page.
--- planned and planned_collected are NULL for campaigns of a time that did not record its plan.
+-- One row per campaign in the tables: its contents, for the start page.
+-- planned and planned_collected are NULL for campaigns whose plan was not recorded.
 WITH
 plan AS (
     SELECT app, host, timestamp, count(*) AS planned, count(*) FILTER (WHERE collected) AS planned_collected

@@ -1,5 +1,5 @@
--- One row per cell (rate, variant) of the main stream: the figures of the campaign page, as table cells holds them or,
--- if $with_excluded, table cells_all: with excluded runs.
+-- One row per cell (rate, variant) of the main stream: the figures of the campaign page, from table cells or, with
+-- excluded runs ($with_excluded), from table cells_all.
 SELECT
     rate, variant, resolution_ns, n_runs, n_excluded, n_requests, n_timeouts,
     mean_ns, run_mean_ns, run_std_ns,

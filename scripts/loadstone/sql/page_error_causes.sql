@@ -1,5 +1,6 @@
--- One row per stream, cause, code and text of failed requests of runs that count, the most frequent cause first, and in it
--- the most frequent text: how many requests, and in which cells (rate, variant). A row without a text sums up `n_texts`.
+-- One row per stream, cause, code and message of failed requests of valid runs: number of requests and affected cells
+-- (rate, variant). The most frequent cause is first, and within it the most frequent message. A row without a message
+-- sums up `n_texts`.
 WITH counted AS (
     SELECT
         stream, cause, side, code, error,

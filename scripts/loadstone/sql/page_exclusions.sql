@@ -1,5 +1,5 @@
--- One row per campaign and reason: the runs that every statistic leaves out. examples names the first few of them;
--- shown says of each whether it left requests, so that its campaign's page can show it alone.
+-- One row per campaign and reason: the excluded runs. examples names the first few; `shown` is true for those with
+-- single requests, which the campaign's page can show in the run inspector.
 SELECT
     app, host, timestamp,
     coalesce(exclusion_reason, 'no reason recorded') AS reason,

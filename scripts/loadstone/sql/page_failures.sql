@@ -1,5 +1,4 @@
--- One row per try that gave no result, the first $shown, runs without any result first; n_failures is how many there are
--- in all.
+-- One row per failed attempt, the first $shown, runs without any result first. n_failures is the number of all.
 SELECT
     rate, variant, run, nth, failed_at, phase, error, evidence, collected,
     count(*) OVER () AS n_failures

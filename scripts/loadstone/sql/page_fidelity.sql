@@ -1,7 +1,7 @@
--- One row per cell (rate, variant) with runs that count: how late the load generator sent its requests, of table sending.
--- lag_p99_ns is the median over runs of each run's 99th percentile of send lag, worst_lag_p99_ns and worst_run are of
--- the run with the longest. n_late runs are limited by their generator (sending.limited); latest is the one of them that
--- was latest, by the percentile that it is judged by. n_unreported runs have no report of the generator's own.
+-- One row per cell (rate, variant) with valid runs: how late the load generator sent requests, from table sending.
+-- lag_p99_ns is the median over runs of the 99th percentile of the send lag; worst_lag_p99_ns and worst_run are of the
+-- run with the largest. n_late runs are limited by their generator (sending.limited); `latest` is the one of them with
+-- the largest lag, by the percentile that it is judged by. n_unreported runs have no report by the load generator.
 SELECT
     rate,
     runs.variant,

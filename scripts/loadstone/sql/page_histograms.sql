@@ -1,5 +1,5 @@
--- One row per run and upper bound of its tool's histogram, main stream, runs that count: how many requests took at most
--- that long, and how many there were. At most $shown bounds of a run, those of the highest percentiles last.
+-- One row per valid run and upper bound of its tool's histogram of the main stream: the number of requests that took at
+-- most that long, and of all requests. At most $shown bounds per run, ending with the highest percentiles.
 WITH
 cumulated AS (
     SELECT

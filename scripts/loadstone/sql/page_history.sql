@@ -1,5 +1,5 @@
--- One row per variant, cell, way of measuring, statistic and campaign, in the order of time: the figure as table history
--- has it, and `level_value`, the middle (median) of the figures of its level, at which the level is drawn.
+-- One row per variant, cell, way of measuring, statistic and campaign, in order of time: the figure from table history,
+-- and `level_value`, the median of the figures of its level, at which the level is drawn.
 SELECT
     app, variant, host, rate, way, statistic, timestamp, started_at, value, low, high, at_least, n_runs, level, change, differs,
     resolution_ns, note,

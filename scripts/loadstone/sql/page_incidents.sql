@@ -1,7 +1,7 @@
--- One row per run during whose attack anything happened to its target, the first $shown, the worst first: what, of every
--- kind how much, the first $each incidents, and what became of the run. $doubtful are the kinds that put a run's figures
--- in doubt, the worst first; is_doubtful says whether any of them happened. suggested: the tag that is suggested for it.
--- n_runs, n_doubtful and n_doubtful_valid say how many such runs there are in all.
+-- One row per run with incidents at its target, the first $shown, the worst first: the number of incidents of each
+-- kind, the first $each incidents, and whether the run is excluded. $doubtful are the kinds that put a run's figures in
+-- doubt, the worst first; is_doubtful: whether any of them happened. suggested: the tag suggested for the run. n_runs,
+-- n_doubtful and n_doubtful_valid are the numbers of all such runs.
 WITH
 placed AS (
     SELECT

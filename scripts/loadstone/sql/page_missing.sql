@@ -1,4 +1,4 @@
--- One row per campaign, rate and variant that lacks planned runs; runs are the numbers of those.
+-- One row per campaign, rate and variant with missing runs; runs are their numbers.
 SELECT app, host, timestamp, rate, variant, list_sort(list(run)) AS runs
 FROM planned
 WHERE NOT collected

@@ -1,4 +1,4 @@
--- One row per figure that people noted of a run that counts (<run>.figures.csv): under what label, of what, as written.
+-- One row per annotated figure of a valid run (<run>.figures.csv): its label, what it describes, and its text.
 SELECT host, timestamp, rate, variant, variant_dir, run, section AS label, statistic AS what, metric, text
 FROM figures
 SEMI JOIN (SELECT * FROM runs WHERE NOT excluded) USING (host, timestamp, rate, variant_dir, run)

@@ -1,7 +1,7 @@
 -- One row per variant, phase and time bin at one rate (from page_requests): median and 90th percentile of the latency
--- of all requests that were sent in that bin of any run that counts.
--- The bin is the finest of a ladder of round widths that gives at most $bins bins and, on average, at least
--- $per_bin requests to each bin of a variant.
+-- of all requests that valid runs sent in that bin.
+-- Bins have the smallest round width with at most $bins bins and, on average, at least $per_bin requests per bin and
+-- variant.
 WITH
 counted AS (
     SELECT variant, phase, latency_ns, since_start_ns FROM page_requests WHERE NOT excluded
@@ -31,7 +31,7 @@ SELECT
     quantile_cont(latency_ns, 0.5) AS p50_ns,
     quantile_cont(latency_ns, 0.9) AS p90_ns
 FROM counted, width
--- Runs whose clock was set back have no times beside others that have.
+-- Omit requests without times (the clock was set back), unless no request has times.
 WHERE since_start_ns IS NOT NULL OR (SELECT max(since_start_ns) FROM counted) IS NULL
 GROUP BY variant, phase, bin_start_s
 ORDER BY variant, bin_start_s, phase;

@@ -1,4 +1,4 @@
--- One row per problem, the first $shown of each campaign; n_problems is how many that campaign has in all.
+-- One row per problem, the first $shown of each campaign; n_problems is the number of all in that campaign.
 SELECT
     app, host, timestamp, rate, variant, run, source, problem,
     count(*) OVER (PARTITION BY app, host, timestamp) AS n_problems

@@ -1,10 +1,10 @@
--- One row per cell (campaign, rate, variant): what became of each of its runs, planned or held. runs is a list of
--- {run, state, variant_dir}; state is
---   collected   its result is there and valid
---   suggested   the same, and a tag is suggested for it or for its cell
---   excluded    its result is there, and excluded from statistics
---   failed      it was tried and has no result
---   missing     it was planned and never tried
+-- One row per cell (campaign, rate, variant): the state of each planned or existing run. runs is a list of {run, state,
+-- variant_dir}; state is
+--   collected   it has a result, which is valid
+--   suggested   the same, but a tag is suggested for it or for its cell
+--   excluded    it has a result, which is excluded from statistics
+--   failed      it was attempted and has no result
+--   missing     it was planned and never attempted
 WITH
 tried AS (
     SELECT DISTINCT app, host, timestamp, rate, variant_dir, run, TRUE AS tried

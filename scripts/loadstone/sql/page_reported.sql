@@ -1,5 +1,5 @@
--- One row per run, with what its tool reported of its main stream, as far as it did; never more than one run.
--- `shown`: its figures are its tool's own, or its tool is none of those that this project itself counts requests of
+-- One row per run: what the tool reported of its main stream, if anything. Never over several runs.
+-- `shown`: there are no single requests, or the tool is not one of those whose requests Loadstone records itself
 -- (vegeta, serial).
 SELECT
     host, timestamp, rate, variant, variant_dir, run, load_model, generator, evidence, duration_s, resolution_ns, users,

@@ -1,8 +1,8 @@
--- One row per run of a tool other than vegeta and serial that left single requests, and per scope: ``measured``, those
--- of the measured phase, and ``all``, those of every phase, where there are others. Main stream, requests as in
--- measured_requests.sql.
--- Percentiles interpolate, but of latencies in whole multiples of $coarse_ns or more, which have nothing in between:
--- there a percentile is the least latency that at least this share of requests did not exceed.
+-- One row per run with single requests by a tool other than vegeta and serial, and per scope: ``measured``, the
+-- requests of the measured phase, and ``all``, those of every phase, if there are other phases. Main stream, requests
+-- as in measured_requests.sql.
+-- Percentiles interpolate, unless latencies are multiples of $coarse_ns or more, between which no value exists: then a
+-- percentile is the smallest latency that at least this share of requests did not exceed.
 WITH
 foreign_runs AS (
     SELECT app, host, timestamp, rate, variant_dir, run, resolution_ns

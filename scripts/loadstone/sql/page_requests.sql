@@ -1,9 +1,9 @@
--- Makes page_requests, one row per request (of measured_requests.sql, in $files) of the main stream at one rate ($rate),
--- those of warm-ups and excluded runs too: the narrow columns that the other page_*.sql of one rate aggregate, so that
--- requests are read once per rate.
+-- Creates page_requests, one row per request (of measured_requests.sql, in $files) of the main stream at one rate
+-- ($rate), including warm-ups and excluded runs, with the few columns that the other page_*.sql of one rate aggregate.
+-- So requests are read only once per rate.
 --
--- since_start_ns counts from the first request of the run's test phase; the warm-up has negative values. Null where the
--- tool tells no times, or the clock was set back during the run.
+-- since_start_ns: since the first request of the run's test phase, negative in the warm-up; null if the tool records no
+-- times, or the clock was set back during the run.
 CREATE OR REPLACE TEMP TABLE page_requests AS
 WITH
 chosen AS (

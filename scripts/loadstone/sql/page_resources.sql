@@ -1,9 +1,9 @@
--- One row per rate, variant and part of the target (its sum, a namespace, a process; the load generator and its
--- machine too): CPU and memory over the runs that count. Means are of the runs' means, with their standard deviation;
--- least and most are of any sample of any run.
--- generator_cpus: how many CPUs the load generator could use.
--- n_nearly_full: runs in which the part used at least $nearly of these CPUs;
--- fullest_share is the highest such share of a run's mean, in run fullest_run.
+-- One row per rate, variant and part of the target (total, namespace or process), of the load generator and of its
+-- machine: CPU and memory over valid runs. Means are means of the runs' means, with their standard deviation; minimum
+-- and maximum are over all samples of all runs.
+-- generator_cpus: the number of CPUs that the load generator could use.
+-- n_nearly_full: runs in which the part used at least the share $nearly of these CPUs.
+-- fullest_share: the highest such share of a run's mean, in run fullest_run.
 WITH counted AS (
     SELECT
         used.*,

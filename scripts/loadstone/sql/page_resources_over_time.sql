@@ -1,8 +1,8 @@
--- One row per variant, part of the target and bin of time at one rate: mean and standard deviation of CPU and memory
--- over the runs that count, at_s seconds after the test's first request or, where nobody knows when that was, after the
--- run's first sample.
--- A bin is as long as the time from sample to sample, or a multiple of it that leaves at most $bins bins. The sum of
--- all parts is there in bins in which all parts of a run have a sample.
+-- One row per variant, part of the target and time bin at one rate: mean and standard deviation of CPU and memory over
+-- valid runs, at_s seconds after the first request of the test or, if that time is unknown, after the first sample of
+-- the run.
+-- A bin is as long as the sampling interval, or a multiple of it that gives at most $bins bins. The sum over all parts
+-- is only given for bins in which every part of a run has a sample.
 WITH
 placed AS (
     SELECT

@@ -1,5 +1,5 @@
--- One row per bin of consecutive requests, $bins bins per run, for the runs of more than $points requests at one rate
--- (measured requests of page_requests): the spread of latency within the bin and how many of its requests failed.
+-- One row per bin of consecutive requests, $bins bins per run, for runs with more than $points requests at one rate
+-- (measured requests of page_requests): the spread of latency in the bin and the number of failed requests.
 WITH
 extents AS (
     SELECT variant, variant_dir, run, min(seq) AS first_seq, max(seq) - min(seq) + 1 AS span

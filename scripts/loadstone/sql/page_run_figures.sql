@@ -1,5 +1,5 @@
--- One row per run that counts, of the campaigns asked about: what its own requests say, as table run_figures holds it,
--- and how it was measured.
+-- One row per valid run of the page's campaigns: figures of its own requests, from table run_figures, and how it was
+-- measured.
 SELECT run_figures.*, runs.load_model, runs.generator
 FROM run_figures
 JOIN runs USING (app, host, timestamp, variant, rate, variant_dir, run)

@@ -1,8 +1,9 @@
--- One row per run at one rate (measured requests of page_requests): two histograms of its latency in at most $bins bins each.
--- linear_counts: equal widths from low_ns to p99_ns (what is slower is counted in n_beyond, or it would flatten the rest).
--- log_counts: equal ratios from low_ns to high_ns. Bins are half-open; the last one holds its upper edge too.
--- Where latencies come in steps, no bin is narrower than one: linear bins are whole steps wide, and p99_ns is the upper
--- edge of the bin that holds the 99th percentile, outside of the last bin.
+-- One row per run at one rate (measured requests of page_requests): two histograms of its latency with at most $bins
+-- bins each.
+-- linear_counts: equal widths from low_ns to p99_ns. n_beyond counts slower requests, which would flatten the rest.
+-- log_counts: equal ratios from low_ns to high_ns. Bins are half-open; the last one includes its upper edge.
+-- With a coarse resolution, no bin is narrower than its step: widths of linear bins are multiples of it, and p99_ns is
+-- the upper edge of the bin with the 99th percentile, which is not part of the last bin.
 WITH
 latencies AS (
     SELECT variant, variant_dir, run, greatest(latency_ns, 1)::DOUBLE AS latency_ns

@@ -1,6 +1,5 @@
--- One row per run at one rate (measured requests of page_requests): the figures that the run inspector prints,
--- latencies_ns (its percentiles at the given $shares, the empirical distribution at so many points), and why the run is
--- excluded from statistics, if it is.
+-- One row per run at one rate (measured requests of page_requests): the figures in the run inspector, latencies_ns (the
+-- percentiles at $shares, for the chart of the distribution), and why the run is excluded, if it is.
 SELECT
     variant, variant_dir, run,
     count(*) AS n_requests,

@@ -1,4 +1,5 @@
--- One row per run of at most $points requests at one rate (measured requests of page_requests): every request in order.
+-- One row per run with at most $points requests at one rate (measured requests of page_requests): every request, in
+-- order.
 SELECT
     variant, variant_dir, run,
     list(seq ORDER BY seq) AS seqs,

@@ -1,4 +1,4 @@
--- One row per run of a page with single requests, left-out runs too: its shape with the evidence, as table run_shapes has it.
+-- One row per run with single requests, including excluded runs: its shape with the evidence, from table run_shapes.
 SELECT
     run_shapes.rate, run_shapes.variant, run_shapes.variant_dir, run_shapes.run,
     shape, shapes, half_ratio, trend_share, trend_p, change_share, warmup_requests, warmup_s, warmup_share, change_seqs,

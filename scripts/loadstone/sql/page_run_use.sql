@@ -1,6 +1,6 @@
--- One row per run that counts and part of its target (namespace, process, or TOTAL, the sum of each column over them):
--- CPU in millicores and memory in MiB. From its samples or, without samples, as printed in a table of namespaces
--- (`evidence`: ``samples`` or ``printed table``).
+-- One row per valid run and part of its target (namespace, process, or TOTAL, the sum over them): CPU in millicores and
+-- memory in MiB, from samples or, without samples, as printed in a table of namespaces (`evidence`: ``samples`` or
+-- ``printed table``).
 WITH
 counted AS (SELECT * FROM runs WHERE NOT excluded),
 sampled AS (

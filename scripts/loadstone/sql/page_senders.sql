@@ -1,5 +1,6 @@
--- One row per generator and place of a page's campaign, where several shared the load, of table senders: how late it was
--- and how its clock stood, over all runs, left-out ones too. Times in ns; those of clocks are null on one machine.
+-- One row per generator and place of the page's campaign, for runs with several generators (table senders): send lag
+-- and clock offset over all runs, including excluded ones. Times in ns; clocks are null if all generators are on one
+-- machine.
 SELECT
     generator,
     place,

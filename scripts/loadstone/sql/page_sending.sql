@@ -1,5 +1,5 @@
--- One row per run of a page, left-out runs too: how punctually its requests were sent, and latencies as observed and from
--- when requests were due, as table sending has it; `refused` says why that can't be told.
+-- One row per run, including excluded runs, from table sending: send lag, and latencies since requests were sent and
+-- since they were due. `refused`: why they are unknown.
 SELECT
     rate, variant, variant_dir, run,
     refused, requests, asked_rate, achieved_rate, lag_p50_ns, lag_p99_ns, lag_max_ns, lag_limit_ns, judged_by, judged_lag_ns, limited,

@@ -1,4 +1,4 @@
--- One row per stream besides the main one: side attacks that this page names but does not draw.
+-- One row per stream other than the main one: side attacks, which the page lists but does not draw.
 SELECT stream, count(*) AS n_cells, sum(n_requests)::BIGINT AS n_requests
 FROM cells
 WHERE stream <> 'main'

@@ -1,4 +1,4 @@
--- One row per suggested tag that is not there yet, the first $shown of each campaign; n_suggestions is how many it has.
+-- One row per suggested tag that is not applied, the first $shown of each campaign; n_suggestions is the number of all.
 SELECT
     app, host, timestamp, rate, variant, run, kind, tag, evidence, lines,
     count(*) OVER (PARTITION BY app, host, timestamp) AS n_suggestions

@@ -1,6 +1,6 @@
--- One row per kind of trace and service other than its root's, of one dump: the calls to that service in the trace whose
--- root took the median time (the lower one) of those that hold such calls. A call is a span whose parent is of another
--- service; calls_ns are their durations in the order in which they started.
+-- One row per kind of trace and service other than the root's, of one dump: the calls to that service in the trace with
+-- the median root duration (the lower one) among those with such calls. A call is a span whose parent belongs to
+-- another service; calls_ns are the durations, ordered by start.
 WITH connected AS (
     SELECT * FROM spans WHERE dump = $dump AND depth IS NOT NULL
 ),

@@ -1,4 +1,4 @@
--- One row: what one dump holds. n_connected counts the spans that hang together with their trace's root.
+-- One row: the contents of one dump. n_connected is the number of spans connected to the root of their trace.
 SELECT
     count(DISTINCT trace_id) AS n_traces,
     count(*) AS n_spans,

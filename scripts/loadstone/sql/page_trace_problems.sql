@@ -1,4 +1,4 @@
--- One row per problem of one trace dump, the first $shown of them; n_problems is how many there are in all.
+-- One row per problem of one trace dump, the first $shown; n_problems is the number of all.
 SELECT rate, variant, run, source, problem, count(*) OVER () AS n_problems
 FROM problems
 WHERE source = $dump

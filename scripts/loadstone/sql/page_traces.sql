@@ -1,6 +1,7 @@
--- One row per kind of trace (the service and operation of its root), service and operation (NULL: all of the service)
--- of one dump: in how many traces it occurs, and how its share of the root's duration is spread over those.
--- shares are the 5th, 25th, 50th, 75th and 95th percentile; the critical and self shares are medians.
+-- One row per kind of trace (service and operation of the root), service and operation (NULL: the entire service) of
+-- one
+-- dump: the number of traces with it, and the distribution over these of its share of the root's duration.
+-- shares are the 5th, 25th, 50th, 75th and 95th percentiles; critical share and self share are medians.
 WITH counted AS (
     SELECT
         *,

@@ -1,6 +1,6 @@
--- A row is the requests (of distribution_requests.sql) of all runs that count, pooled: their percentiles at $shares. None without any.
+-- At most one row: the percentiles at $shares of the pooled requests (of distribution_requests.sql) of all valid runs.
 --
--- Same definitions as run_figures.sql.
+-- Same definitions as in run_figures.sql.
 WITH counted AS (
     SELECT series, latency_ns, timed_out FROM distribution_requests WHERE NOT excluded
 ),

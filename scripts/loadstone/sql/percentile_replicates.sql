@@ -1,4 +1,4 @@
--- A row is one of the percentiles that are in percentiles_without_interval.sql, with its replicates: its own, or those of what it is at least.
+-- One row per percentile of percentiles_without_interval.sql, with its replicates or those of its lower bound.
 SELECT searched.*, kept.statistic AS kept_as, value, draws, within, n_runs
 FROM replicates AS kept
 JOIN percentiles_without_interval AS searched USING (app, host, timestamp, variant, rate)

@@ -1,4 +1,4 @@
--- One row per variant and rate of a campaign that is planned or measured, and whether there are runs of it.
+-- One row per variant and rate of a campaign, planned or measured, and whether it has runs.
 SELECT app, host, timestamp, variant, rate, bool_or(is_measured) AS is_measured
 FROM (
     SELECT app, host, timestamp, variant, rate, TRUE AS is_measured FROM runs

@@ -1,7 +1,7 @@
--- Queries that the query page offers, those with an answer; the first is in its box. Each begins with its title, ends
--- with a line of its own, and needs nothing but the tables.
+-- The example queries of the query page, which offers those with results; the first one is in the text box. Each begins
+-- with its title, ends with a line of its own, and uses only published tables.
 
--- p99 of every variant and load of the newest campaign
+-- p99 by load and variant in the newest campaign
 SELECT
     rate,
     variant,
@@ -69,7 +69,7 @@ ORDER BY p50_ns DESC NULLS LAST, app, host, timestamp, variant, rate
 LIMIT 20
 ;
 
--- What every variant adds to the fastest one at the same load
+-- Difference from the fastest variant at the same load
 SELECT
     app,
     host,
@@ -85,7 +85,7 @@ WINDOW at_this_load AS (PARTITION BY app, host, timestamp, rate)
 ORDER BY app, host, timestamp, rate, p50_ns, variant
 ;
 
--- What every layer adds to the one below it
+-- Overhead per layer
 SELECT
     app,
     host,
@@ -104,7 +104,7 @@ WHERE added_ns IS NOT NULL
 ORDER BY ALL
 ;
 
--- Verdicts on variants relative to their baseline
+-- Verdicts relative to the baseline
 SELECT
     app,
     host,
@@ -124,7 +124,7 @@ WHERE statistic <> 'error_fraction'
 ORDER BY ALL
 ;
 
--- At which rate every variant saturates
+-- Saturation points
 SELECT
     app,
     host,
@@ -134,13 +134,13 @@ SELECT
     knee_rate,
     low,
     high,
-    "by" AS seen_in,
+    "by" AS limited_by,
     problem
 FROM knees
 ORDER BY ALL
 ;
 
--- Runs whose latency did not stay level
+-- Runs whose latency is not flat
 SELECT
     shape,
     app,
@@ -154,7 +154,7 @@ WHERE shape <> 'flat'
 ORDER BY ALL
 ;
 
--- Which share of requests failed, by class of error
+-- Share of failed requests by class of error
 SELECT
     app,
     host,
@@ -179,7 +179,7 @@ SELECT
     cause,
     code,
     sum(count) AS n_requests,
-    min(error) AS for_example
+    min(error) AS example
 FROM error_causes
 JOIN (SELECT app, host, timestamp, variant_dir, rate, run FROM runs WHERE NOT excluded)
     USING (app, host, timestamp, variant_dir, rate, run)
@@ -187,7 +187,7 @@ GROUP BY app, host, timestamp, variant, rate, side, cause, code
 ORDER BY n_requests DESC, app, host, timestamp, variant, rate, side, cause, code
 ;
 
--- How late the load generator sent
+-- Send lag of the load generator
 SELECT
     app,
     host,
@@ -203,7 +203,7 @@ ORDER BY send_lag_p99_ns DESC, app, host, timestamp, variant, rate, run
 LIMIT 50
 ;
 
--- Every campaign, its runs and excluded runs
+-- All campaigns, with their numbers of runs and excluded runs
 SELECT
     app,
     host,
@@ -218,11 +218,11 @@ GROUP BY app, host, timestamp
 ORDER BY began DESC NULLS LAST, timestamp DESC, app, host
 ;
 
--- What could not be understood in the archive
+-- Problems found in the archive
 SELECT
     problem,
     count(*) AS n,
-    min(source) AS for_example
+    min(source) AS example
 FROM problems
 GROUP BY problem
 ORDER BY n DESC, problem

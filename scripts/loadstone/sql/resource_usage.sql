@@ -1,12 +1,14 @@
--- A row is what one part of a target used in one run: least, mean and most over its samples during the test.
+-- One row per run and part of its target: minimum, mean and maximum usage over the samples during the test.
 --
--- scope, name:  a namespace (the sum of its pods in each round of samples), a process with its children, or node; the
---               load generator is the process, and its machine the node, of the name generator
--- TOTAL:        of scope total: the sum of each column over the run's namespaces and processes but the generator; the
---               sum of the least is not the least sum, which the rounds of several namespaces could not tell
--- n_samples:    rounds with a sample; of TOTAL the fewest of any part
--- What has decimals is summed up in one order, so that the same data give the same figures to the last digit.
--- parts_min, parts_max: how many pods there were in a round; a figure of a round is NULL where one of them has none
+-- scope, name:  a namespace (the sum of its pods in each round of samples), a process with its children, or a node. The
+--               load generator is the process named generator, and its machine the node named generator
+-- TOTAL:        of scope total: the sum of each column over the run's namespaces and processes, without the generator.
+--               The sum of the minima is not the minimum of the sum, which cannot be known: namespaces are sampled at
+--               different times
+-- n_samples:    rounds with a sample; for TOTAL the smallest number of any part
+-- parts_min, parts_max: the number of pods in a round. A figure of a round is NULL if one of its pods has none
+--
+-- Sums of decimals are in a fixed order, so that the same data give the same figures to the last digit.
 CREATE VIEW resource_usage AS
 WITH
 placed AS (

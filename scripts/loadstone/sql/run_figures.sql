@@ -1,8 +1,9 @@
--- A row is one run (a series of distribution_requests.sql), those that statistics leave out too: what its own measured requests say.
+-- One row per run (a series of distribution_requests.sql), including excluded runs: figures of its own measured
+-- requests.
 --
 -- Percentiles interpolate linearly between order statistics, as in cells.sql; latencies_ns are those at $shares.
--- least_timeout_ns: from here on latencies are least values, for a request that timed out is among them.
--- known: how many requests took less than that.
+-- least_timeout_ns: latencies from here on are lower bounds, because a request that timed out is among them.
+-- known: the number of requests that took less.
 WITH least AS (
     SELECT series, min(latency_ns) AS least_timeout_ns
     FROM distribution_requests

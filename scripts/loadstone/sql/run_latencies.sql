@@ -1,5 +1,5 @@
--- A row is one measured request (of measured_requests.sql, in $files) of the main stream of one run of a cell, in the
--- order of sending.
+-- One row per measured request (of measured_requests.sql, in $files) of the main stream of one run, in the order of
+-- sending.
 SELECT
     run,
     seq,

@@ -1,10 +1,11 @@
--- A row is one run (of measured_requests.sql, in $files): what its main stream's measured requests say.
+-- One row per run (of measured_requests.sql, in $files): figures of the measured requests of its main stream.
 --
--- repeated:          requests whose number (seq) another request of the run has too
--- clock_set_back_s:  by how much the clock of sent_at went back between requests that follow each other by their number;
---                    null where it did not, by more than a second. Numbers count requests as they were sent (vegeta) or
---                    as they ended (k6): so both, when they were sent and when they ended, went back by that
--- started_at:        null where the tool gave no time of day; of the first by its number where the clock was set back
+-- repeated:          the number of requests whose number (seq) another request of the run has as well
+-- clock_set_back_s:  by how much the clock of sent_at was set back between requests with consecutive numbers; null
+--                    unless it was more than a second. Numbers are in the order of sending (vegeta) or of completion
+--                    (k6), so both start and end of a request must have been set back by that much
+-- started_at:        null if the tool records no time of day; if the clock was set back, the time of the first request
+--                    by number
 WITH main AS (
     SELECT run, generator, seq, epoch_ns(sent_at)::HUGEINT AS sent_ns, latency_ns, written_ns, code, error_class
     FROM measured_requests($files)

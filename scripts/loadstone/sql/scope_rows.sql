@@ -1,4 +1,4 @@
--- A row is a row of $table, one of those about a scope: the campaign asked about ($comparison NULL) or a comparison.
+-- One row per row of $table with the scope of a page: a campaign ($comparison NULL) or a comparison.
 SELECT *
 FROM query_table($table)
 WHERE comparison IS NOT DISTINCT FROM $comparison

@@ -1,4 +1,4 @@
--- Makes selected_runs, the runs that measured_requests.sql is about: all of table runs, excluded ones too.
+-- Creates selected_runs, the runs of measured_requests.sql: all runs of table runs, including excluded ones.
 CREATE OR REPLACE TEMP VIEW selected_runs AS
 SELECT
     row_number() OVER (ORDER BY rate, variant, host, timestamp, variant_dir, run) - 1 AS series,

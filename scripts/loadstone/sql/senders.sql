@@ -1,7 +1,8 @@
--- A row is one of several generators in one run: how late its measured requests (of measured_requests.sql, in $files) of
--- the main stream were, by its own clock.
+-- One row per generator of a run with several: how late it sent its measured requests (of measured_requests.sql, in
+-- $files) of the main stream, by its own clock.
 --
--- zero_ns: when request 0 of the run was due by this generator's clock: the earliest that any of its requests implies
+-- zero_ns: when request 0 of the run was due by this generator's clock: the earliest time implied by any of its
+--          requests
 -- due_ns:  as in sending.sql
 WITH main AS (
     SELECT

@@ -1,17 +1,20 @@
--- A row is one run sent on a clock: how late the measured requests (of measured_requests.sql, in $files) of its main
--- stream were, and their latency from when they were due.
+-- One row per run whose requests are sent on a schedule: how late the measured requests (of measured_requests.sql, in
+-- $files) of its main stream were sent, and their latency since they were due.
 --
--- due_ns:        request number n is due at n times the interval, of whole nanoseconds as vegeta has it
---                (ConstantPacer.Pace in lib/pacer.go of v12.13.0), after the first was
--- zero_ns:       when the first was due: the earliest start that any request implies. None is sent early, so that one
---                punctual request is enough, and a late first one does not hide how late all others are. Of several
---                generators each has its own, for their clocks are several (table senders: whether they began together)
--- achieved_rate: since the first was due; null for one request
--- least_rate:    of the first and the second half of the requests, since the first of each was sent
--- corrected_*:   of latency + lag, Tene 2013 ("How NOT to measure latency": coordinated omission); exact and no
---                estimate, since every request was sent and it is known when each was due
--- lag_max_seq:   the first request that was late by that; lag_max_due_s: when it was due, since the first was
--- A run whose requests have no time of day is not there. Numbers and times are HUGEINT, which those of no file can
+-- due_ns:        request number n is due n intervals after the first one; intervals are integers in nanoseconds, as in
+--                vegeta (ConstantPacer.Pace in lib/pacer.go of v12.13.0)
+-- zero_ns:       when the first one was due: the earliest start implied by any request. No request is sent early, so
+--                one punctual request is enough, and a late first request does not hide the lag of all others. Each of
+--                several generators has its own, because they have different clocks (table senders: whether they began
+--                together)
+-- achieved_rate: since the first request was due; null for one request
+-- least_rate:    the smaller rate of the first and the second half of the requests, each since its first request was
+--                sent
+-- corrected_*:   of latency + lag, Tene 2013 ("How NOT to measure latency": coordinated omission); exact, not an
+--                estimate, because every request was sent and its due time is known
+-- lag_max_seq:   the first request with the maximum lag; lag_max_due_s: when it was due, since the first one was
+--
+-- Runs whose requests have no time of day have no row. Numbers and times are HUGEINT, which no value in a file can
 -- overflow; DOUBLE would round times to 256 ns.
 WITH main AS (
     SELECT

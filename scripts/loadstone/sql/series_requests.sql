@@ -1,7 +1,7 @@
--- A row is one measured request (of measured_requests.sql, in $files) of one stream of some runs, in the order in which its
--- run sent it; `series` numbers the runs.
+-- One row per measured request (of measured_requests.sql, in $files) of one stream of some runs, in the order of
+-- sending within each run; `series` numbers the runs.
 --
--- sent_ns is -1 where the tool tells no time. outcome: 1 has a code + 2 failed + 4 timed out.
+-- sent_ns is -1 if the tool records no time. outcome: 1 (has a code) + 2 (failed) + 4 (timed out).
 SELECT
     series,
     coalesce(sent_ns, -1) AS sent_ns,

@@ -1,4 +1,4 @@
--- A row is a column of the table $name, in its order.
+-- One row per column of the table $name, in its order.
 SELECT
     column_name,
     data_type

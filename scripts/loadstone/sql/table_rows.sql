@@ -1,4 +1,4 @@
--- A row is a row of the table $name, in the same order whenever its rows are the same.
+-- All rows of the table $name, in a fixed order.
 SELECT *
 FROM query_table($name)
 ORDER BY ALL

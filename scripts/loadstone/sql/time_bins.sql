@@ -1,9 +1,9 @@
--- A row is one bin of the time within a run: the requests (of distribution_requests.sql) of all runs that count, pooled, that were sent
--- in it. Times count from each run's first measured request.
+-- One row per time bin within runs: the pooled requests (of distribution_requests.sql) that all valid runs sent in it.
+-- Times are since each run's first measured request.
 --
--- The bin is the finest of a ladder of round widths of which at most $bins reach to the last request; what was sent
--- less than half a bin after the last whole one belongs to that. Percentiles are as in cells.sql, never averages over runs.
--- known: how many requests took less than the first that timed out may have taken.
+-- Bins have the smallest round width with at most $bins bins up to the last request; requests sent less than half a bin
+-- after the last complete bin belong to it. Percentiles are as in cells.sql, never averages over runs.
+-- known: the number of requests with a smaller latency than any that timed out.
 WITH counted AS (
     SELECT series, latency_ns, timed_out, since_ns
     FROM distribution_requests

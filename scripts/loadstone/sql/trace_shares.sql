@@ -1,8 +1,10 @@
--- A row is one operation of one service in one trace of a dump, or (operation NULL) all operations of that service
--- together. $files holds the dump's spans; spans that are not connected to their trace's root are left out.
+-- One row per operation of a service in a trace of a dump, or (operation NULL) per service and trace, over all
+-- operations.
+-- $files has the dump's spans; spans that are not connected to the root of their trace are excluded.
 --
--- busy_ns is how long at least one of the row's spans ran within the root's time: overlapping spans count once, so it
--- is never more than the root's duration, and share is busy_ns by that. total_ns adds the spans' whole durations up.
+-- busy_ns: how long at least one of the row's spans was running during the root span. Overlapping spans count once, so
+-- it is never more than the root's duration. share: busy_ns as a fraction of that duration. total_ns: the sum of all
+-- durations.
 WITH connected AS (
     SELECT * REPLACE (epoch_us(started_at) * 1000 AS started_at)
     FROM read_parquet($files)
@@ -36,7 +38,7 @@ cut AS (
     JOIN roots USING (trace_id)
 ),
 
--- What of a span no earlier span of its row has covered.
+-- The part of a span that no earlier span of its row covers.
 uncovered AS (
     SELECT
         *,

@@ -1,5 +1,5 @@
--- A row is a row of one table, from all Parquet files that $files names. The campaign's key is read from the folders,
--- so that a query for one campaign opens no file of another.
+-- All rows of one table, from all Parquet files $files. The key of the campaign is read from the folder names, so that
+-- a query for one campaign opens no file of another.
 SELECT *
 FROM read_parquet(
     $files,

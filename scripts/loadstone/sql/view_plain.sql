@@ -1,4 +1,5 @@
--- A row is a row of one table that is not parted by campaign, from all Parquet files that $files names; one without rows
--- gives a table's columns alone. While a new version makes them again one after another, some lack its columns.
+-- All rows of one table that is not partitioned by campaign, from all Parquet files $files; a file without rows
+-- provides the columns of an empty table. While a new version rewrites the files one by one, some do not have all
+-- columns yet.
 SELECT *
 FROM read_parquet($files, hive_partitioning = false, union_by_name = true)

@@ -181,8 +181,8 @@ def replicate(
     of_latency = {name: value for name, value in quantiles.items() if not censored[name]}
     if not censored[MEAN]:
         of_latency[MEAN] = float(pooled.mean())
-    whole = _Blocks(runs, 1, None)
-    values = of_latency | {name: float(found[0]) for name, found in whole.rates(np.ones((1, len(runs), 1))).items()}
+    undivided = _Blocks(runs, 1, None)
+    values = of_latency | {name: float(found[0]) for name, found in undivided.rates(np.ones((1, len(runs), 1))).items()}
     first_ns = float(pooled[timed_out].min()) if timed_out.any() else float("inf")
     last_ns = float(pooled.max(initial=0, where=pooled < first_ns))  # that is known
     blocks = _Blocks(runs, _number_of_blocks(runs), _edges(pooled, last_ns) if wanted else None)

@@ -2,8 +2,9 @@
 
 Requests are sent at a fixed rate, whether they are answered or not. While a rate is sustained (*carried*), as many
 requests succeed as are sent, and latency stays near its plateau. Beyond its capacity a server answers what it can, the
-other requests wait, and latency grows for as long as the attack lasts. The knee is in between. Its interval is from the
-highest rate that is certainly carried to the lowest that is certainly not: nothing is known between measured rates.
+other requests wait, and latency grows for as long as the attack lasts. The saturation point is in between. Its interval
+is from the highest rate that is certainly sustained to the lowest that is certainly not: nothing is known between
+measured rates.
 
 Each rate is judged by the interval over its runs, not by the value:
 
@@ -75,12 +76,12 @@ class Load:
 
 @dataclass(frozen=True)
 class Knee:
-    """The interval of rates (requests/s) with the knee; an end that the measured rates do not reach is None.
+    """The interval of rates (requests/s) with the saturation point; an end beyond the measured rates is None.
 
     `rate` is the highest throughput at the rates from `low` to `high`, which is the most that the variant sustains;
     None where the interval is open. `by` says what ends the carried rates: ``throughput`` or ``latency``. `states` has
     the state of each rate, in ascending order; `beyond` has those rates from `high` on. `problem` says why there is no
-    knee, or what is unusual about it.
+    saturation point, or what is unusual about it.
     """
 
     rate: float | None
@@ -92,7 +93,7 @@ class Knee:
 
     @property
     def beyond(self) -> tuple[float, ...]:
-        """The measured rates beyond the knee."""
+        """The measured rates beyond the saturation point."""
         return () if self.high is None else tuple(rate for rate, _ in self.states if rate >= self.high)
 
 
@@ -106,7 +107,7 @@ class _Judged:
 
 
 def knee(loads: Sequence[Load]) -> Knee:
-    """The knee of one variant from its loads, at different rates and in any order."""
+    """The saturation point of one variant from its loads, at different rates and in any order."""
     if problem := _unknown(loads):
         return Knee(None, None, None, None, tuple((load.rate, NEAR) for load in loads), problem)
     judged, plateau_ns = [], float("inf")
@@ -126,7 +127,7 @@ def knee(loads: Sequence[Load]) -> Knee:
 
 
 def _unknown(loads: Sequence[Load]) -> str | None:
-    """Why these loads have no knee."""
+    """Why these loads have no saturation point."""
     if not loads:
         return "no rate was measured"
     if all(load.share is None and not (load.duration_s and load.latency_ns) for load in loads):
@@ -163,7 +164,7 @@ def _implied(load: Load, plateau_ns: float) -> Estimate | None:
 
 
 def _problem(judged: Sequence[_Judged], low: float | None, high: float | None) -> str | None:
-    """What a reader must know about a knee: open ends and contradictions."""
+    """What a reader must know about a saturation point: open ends and contradictions."""
     found = []
     if low is None:
         first = judged[0]
@@ -194,7 +195,7 @@ def _listed(rates: Sequence[float]) -> str:
 
 @dataclass(frozen=True)
 class AtShare:
-    """`load` is the share times the rate of the knee, in requests/s; without a `value`, `problem` says why."""
+    """`load` is the share times the saturation point, in requests/s; without a `value`, `problem` says why."""
 
     load: float | None
     value: Estimate | None
@@ -202,7 +203,7 @@ class AtShare:
 
 
 def at_share(knee: Knee, share: float, rates: Sequence[float], values: Sequence[Estimate]) -> AtShare:
-    """The value at `share` (0 to 1) of the knee. `rates` are ascending, each with a value greater than 0."""
+    """The value at `share` (0 to 1) of the saturation point. `rates` ascend, each with a value greater than 0."""
     if knee.rate is None or knee.low is None or knee.high is None:
         return AtShare(None, None, f"no saturation point: {knee.problem or 'its interval is open'}")
     load, least, most = share * knee.rate, share * knee.low, share * knee.high

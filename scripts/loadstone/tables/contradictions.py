@@ -89,17 +89,19 @@ def against_rows(report: Report, rows: Tally, file_format: str, resolution_ns: f
         return
     printed = file_format in ("hdr.csv", "summary.csv")
     found = {"mean_ns": rows.sum_ns / rows.count, "min_ns": rows.min_ns, "max_ns": rows.max_ns}
-    for name, is_so in found.items():
-        said = summary.get(name)
-        step_ns = max(resolution_ns or 0, _last_digit_ns(report, said) if printed and said is not None else 0)
-        if said is not None and abs(said - is_so) > max(rounding * is_so, step_ns):
-            yield f"says that the {_name(name)} is {_ms(said)}, by the results it is {_ms(is_so)}"
+    for name, computed in found.items():
+        reported = summary.get(name)
+        step_ns = max(resolution_ns or 0, _last_digit_ns(report, reported) if printed and reported is not None else 0)
+        if reported is not None and abs(reported - computed) > max(rounding * computed, step_ns):
+            yield f"says that the {_name(name)} is {_ms(reported)}, by the results it is {_ms(computed)}"
     for name, share in _PERCENTILES.items():
-        said, (near, low, high) = summary.get(name), rows.around(share)
-        slack = max(_ESTIMATE * high, _ESTIMATE_NS, _last_digit_ns(report, said) if printed and said is not None else 0)
-        if said is not None and not low - slack <= said <= high + slack:
+        reported, (near, low, high) = summary.get(name), rows.around(share)
+        slack = max(
+            _ESTIMATE * high, _ESTIMATE_NS, _last_digit_ns(report, reported) if printed and reported is not None else 0
+        )
+        if reported is not None and not low - slack <= reported <= high + slack:
             about = _ms(float(f"{near:.2g}"))
-            yield f"says that the {_name(name)} is {_ms(said)}, by the results it is about {about}"
+            yield f"says that the {_name(name)} is {_ms(reported)}, by the results it is about {about}"
     yield from _codes(summary, rows)
 
 
@@ -116,8 +118,8 @@ def _codes(summary: Mapping[str, Any], rows: Tally) -> Iterator[str]:
         return
     found = {str(code): count for code, count in rows.codes.items() if code is not None}
     for code in sorted(codes.keys() | found.keys()):
-        if (said := codes.get(code, 0)) != (is_so := found.get(code, 0)):
-            yield f"counts {said} responses of code {code}, the results hold {is_so}"
+        if (reported := codes.get(code, 0)) != (computed := found.get(code, 0)):
+            yield f"counts {reported} responses of code {code}, the results hold {computed}"
     good = sum(count for code, count in rows.codes.items() if code is not None and 200 <= code < 400)
     if success is not None and abs(success - good / rows.count) > _SHARE:
         yield f"says that {success:.2%} succeeded, by the results {good / rows.count:.2%}"

@@ -103,13 +103,15 @@ class _RunReader:
                 measured = self._measured(file, reader)
                 if file is self.main:
                     self.measured = measured
-            whole = complete(batch, constant, measured, stamps_the_end=ends)
-            output.add("requests", whole)
-            rows += whole.num_rows
-            is_measured = pc.equal(whole.column("phase"), constant["phase"])
-            measured_rows += whole.num_rows if measured is None else (pc.sum(is_measured).as_py() or 0)
+            completed = complete(batch, constant, measured, stamps_the_end=ends)
+            output.add("requests", completed)
+            rows += completed.num_rows
+            is_measured = pc.equal(completed.column("phase"), constant["phase"])
+            measured_rows += completed.num_rows if measured is None else (pc.sum(is_measured).as_py() or 0)
             if file is self.main:
-                self.tally.add(whole.filter(is_measured) if described.measured and measured is not None else whole)
+                self.tally.add(
+                    completed.filter(is_measured) if described.measured and measured is not None else completed
+                )
                 self.bordering += bordering(batch, measured)
         if rows == 0 and not problems.texts() and file.name not in self.reports:
             problems.truncated = "it holds no record"

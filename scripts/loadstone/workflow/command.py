@@ -162,8 +162,8 @@ class Command:
 
     def _close_session(self) -> None:
         keeper, self._keeper = self._keeper, None
-        if keeper and (said := session.outcome_text(keeper.finish(), self._config["target"]["kind"])):
-            raise LoadstoneError(said)
+        if keeper and (outcome := session.outcome_text(keeper.finish(), self._config["target"]["kind"])):
+            raise LoadstoneError(outcome)
 
     def _refuse(self, text: str) -> None:
         """End before the first job, after the cluster has been put back."""

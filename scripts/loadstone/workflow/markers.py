@@ -1,8 +1,8 @@
 """Markers: files that request work under names that do not exist yet.
 
 Neither mtimes nor Snakemake's own records affect such a name, and nothing is removed before the work is done again. A
-marker is ``<folder>/<prefix><nth>``; while there is work to do, the next one is requested. A marker of tables holds the
-fingerprint of what they were made from; one of a run says only that the run was tried.
+marker is ``<folder>/<prefix><nth>``; while there is work to do, the next one is requested. A marker of tables has the
+fingerprint of their inputs; a marker of a run only says that the run was attempted.
 
 They are used where Snakemake's own means are not enough:
 
@@ -10,7 +10,7 @@ They are used where Snakemake's own means are not enough:
 - tables of a campaign or a trace dump: their files depend on what was converted, and an archive from a backup or from
   git has other mtimes;
 - the inventory: the removal of a campaign must be noticed without Snakemake's records of inputs and parameters;
-- parts of the site that lost a file: `loadstone.report.site_layout`;
+- parts of the site with missing files: `loadstone.report.site_layout`;
 - a cluster to put back: a command without a job would not even call ``onstart``.
 
 Everything else (statistics, database, pages) is left to Snakemake: mtimes, the set of inputs, parameters. Versions of
@@ -68,14 +68,14 @@ def _last_number(folder: Path, prefix: str) -> int:
 class Requested:
     """The markers that a command requests: of the tables of campaigns (app/host/timestamp) and of trace dumps.
 
-    `lost` are those of parts of the site that have ever lost a file.
+    `parts` are those of parts of the site, by name.
     """
 
     command: str
     tables: Mapping[str, str]
     traces: Mapping[str, str]
     inventory: str
-    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
         replace(path, json.dumps(asdict(self)).encode("utf-8", "surrogateescape"))

@@ -116,7 +116,7 @@ def test_pods_send_what_one_generator_does(networked_plane, space, url, tmp_path
         assert sorted(line["seq"] for line in lines) == list(range(count))
         assert all(line["attack"] == f"generator-{line['seq'] % 3}" and line["code"] == 200 for line in lines)
     assert url.server.asked == RATE + RATE // 10
-    said = it.fleet.said
+    said = it.fleet.reports
     assert [each["requests"] for each in said] == [RATE // 3] * 3
     for each in said:
         # One machine has one clock: what is measured of it must be nothing, within what is said to be unsure.
@@ -263,7 +263,7 @@ def test_clocks_that_differ_are_measured_and_start_together(
     with Containers(networked_plane, space.name, tmp_path / "pods"):
         it.begin()
         it.finish()
-    first, second = it.fleet.said
+    first, second = it.fleet.reports
     assert abs(first["clock_offset_ns"]) <= first["clock_uncertainty_ns"]
     assert abs(second["clock_offset_ns"] - ahead_ns) <= second["clock_uncertainty_ns"]
     assert second["start"] - first["start"] == second["clock_offset_ns"] - first["clock_offset_ns"]

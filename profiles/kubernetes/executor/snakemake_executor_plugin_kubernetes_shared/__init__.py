@@ -1,7 +1,7 @@
-"""Snakemake's executor for Kubernetes, for jobs that see the workflow's folder on a volume, under its own name.
+"""Snakemake's executor for Kubernetes, for jobs that see the workflow's folder on a volume, at the same path.
 
-Snakemake's own takes it that they don't: it would upload the sources and every input of every job, and give it an empty
-folder to work in. Here jobs read and write archive, tables and pages in place.
+Snakemake's own executor assumes that they do not: it uploads the sources and all inputs of every job, which works in an
+empty folder. Here, jobs read and write archive, tables and pages in place.
 """
 
 import shlex
@@ -25,7 +25,7 @@ common_settings = replace(
 
 
 class JobSpec(kubernetes.client.V1JobSpec):
-    """Snakemake's executor sets a field that there is not. Clients since 36 refuse that, older ones ignored it."""
+    """Snakemake's executor sets a field that does not exist, which Kubernetes clients since version 36 refuse."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name != "containers":
@@ -36,19 +36,19 @@ kubernetes.client.V1JobSpec = JobSpec
 
 
 @contextmanager
-def interrupted_later() -> Iterator[None]:
-    """A signal that ends this process waits for the end of what is done meanwhile, a second one does not."""
+def delayed_interrupt() -> Iterator[None]:
+    """Delay SIGINT and SIGTERM until the end of the block. A second signal takes effect immediately."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
+    received: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def remember(number: int, _: FrameType | None) -> None:
-        if came:
+        if received:
             signal.signal(number, before[signal.Signals(number)])
             signal.raise_signal(number)
-        came.append(number)
+        received.append(number)
 
     for number in before:
         signal.signal(number, remember)
@@ -57,42 +57,42 @@ def interrupted_later() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])
 
 
 class Executor(Kubernetes):
-    """Differs by where a job works, and in that an interrupted command leaves none behind.
+    """Snakemake's executor, but jobs work in the workflow's folder, and an interrupted command leaves none behind.
 
-    While Snakemake asks how jobs are, its own list of them is empty: interrupted then, it would cancel nothing.
+    While Snakemake queries the status of jobs, its own list of them is empty: interrupted then, it would cancel none.
     """
 
     def run_job(self, job: object) -> None:
-        """Submit it: whoever interrupts this in the middle would leave a job that nobody knows."""
-        with interrupted_later():
+        """Submit a job, without interruption: otherwise it could be in the cluster, but in no list."""
+        with delayed_interrupt():
             super().run_job(job)
 
     def report_job_submission(self, job_info: object) -> None:
-        """A job is in the cluster."""
+        """A job was submitted."""
         self._unfinished.append(job_info)
         super().report_job_submission(job_info)
 
     def report_job_success(self, job_info: object) -> None:
-        """It has ended well, and was removed."""
+        """A job succeeded and was removed."""
         self._ended(job_info)
         super().report_job_success(job_info)
 
     def report_job_error(self, job_info: object, **more: object) -> None:
-        """It has failed, and stays to be looked at."""
+        """A job failed; it is kept for inspection."""
         self._ended(job_info)
         super().report_job_error(job_info, **more)
 
-    def cancel_jobs(self, active_jobs: list[object]) -> None:  # noqa: ARG002 - may be fewer than there are
-        """Remove all that have not ended."""
+    def cancel_jobs(self, active_jobs: list[object]) -> None:  # noqa: ARG002 - may be incomplete
+        """Remove all jobs that have not ended."""
         super().cancel_jobs(list(self._unfinished))
 
     def _ended(self, job_info: object) -> None:
-        if job_info in self._unfinished:  # not when it could not be submitted
+        if job_info in self._unfinished:  # absent if it could not be submitted
             self._unfinished.remove(job_info)
 
     @property

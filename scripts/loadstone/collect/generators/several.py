@@ -78,10 +78,10 @@ class Outputs:
 
 
 class Fleet(Sending, Protocol):
-    """Several running generators; `said` has one entry per generator for the run's record."""
+    """Several running generators; `reports` has one entry per generator for the run's record."""
 
     @property
-    def said(self) -> list[dict[str, Any]]: ...
+    def reports(self) -> list[dict[str, Any]]: ...
 
 
 class LocalFleet:
@@ -119,7 +119,7 @@ class LocalFleet:
         except BaseException:
             self.stop()
             raise
-        self.said = [{"generator": each, **said, "start": start_ns} for each, said in sorted(about.items())]
+        self.reports = [{"generator": each, **known, "start": start_ns} for each, known in sorted(about.items())]
 
     @property
     def command(self) -> list[str]:
@@ -184,11 +184,11 @@ def own_requests(content: Mapping[str, Any], number: int) -> int:
     return int(measured + content["of"] - 1 - number) // int(content["of"])
 
 
-def failure(content: Mapping[str, Any], how: str, code: int | None, said: str) -> str:
-    """The message that the process of a plan failed; `said` is its output."""
+def failure(content: Mapping[str, Any], how: str, code: int | None, output: str) -> str:
+    """The message that the process of a plan failed; `output` is what it printed."""
     own = numbers(content)
     who = (
         f"{'the process of generators' if len(own) > 1 else 'generator'} {', '.join(map(str, own))} of {content['of']}"
     )
     ended = f" (killed by signal {-code})" if code is not None and code < 0 else ""
-    return f"{who} {how}{ended}, so the load was not complete: {said or '(it printed nothing)'}"
+    return f"{who} {how}{ended}, so the load was not complete: {output or '(it printed nothing)'}"

@@ -35,7 +35,7 @@ class Vegeta:
         self._job = job
         self._folder = folder
         self._count = job.planned.generators or 1
-        self._said: list[dict[str, Any]] = []
+        self._reports: list[dict[str, Any]] = []
 
     def attacks(self) -> list[Attack]:
         return together(self._job.planned.load)
@@ -60,7 +60,7 @@ class Vegeta:
             fleet: several.Fleet = generator_pods.start(job, plans, outputs)
         else:
             fleet = several.LocalFleet(job, plans, outputs, where)
-        self._said = fleet.said
+        self._reports = fleet.reports
         return fleet
 
     def _output(self, phase: str, part: int = 0) -> Path:
@@ -93,7 +93,7 @@ class Vegeta:
                 files[suffix] = self._folder / f"{phase}.encoded"
                 encode(parts, files[suffix], job)
         record = {"negotiated": base.negotiated(map(self._negotiated, range(self._count)))}
-        return base.Results(files, record | ({"generators": self._said} if self._said else {}))
+        return base.Results(files, record | ({"generators": self._reports} if self._reports else {}))
 
 
 class Serial(Vegeta):

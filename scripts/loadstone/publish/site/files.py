@@ -60,7 +60,7 @@ def _is_ours(path: Path) -> bool:
 
 
 _LOADED = re.compile(r'<(?:link|script|img)\b[^>]*?\b(?:href|src)="([^"#?]+)')
-_ASKED = re.compile(r'"file":"(ask/[^"]+)"')  # by the page on which readers ask
+_QUERY_FILES = re.compile(r'"file":"(ask/[^"]+)"')  # of the query page
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _SHOWN = 3
 
@@ -85,7 +85,7 @@ def _missing(page: str, site: Mapping[str, SiteFile]) -> Iterator[str]:
     if page.endswith(".html"):
         text = site[page].path.read_text("utf-8", "replace")
         links = (unquote(unescape(link)) for link in _LOADED.findall(text) if not _ELSEWHERE.match(link))
-        for name in dict.fromkeys([*(_resolved(page, link) for link in links), *_ASKED.findall(text)]):
+        for name in dict.fromkeys([*(_resolved(page, link) for link in links), *_QUERY_FILES.findall(text)]):
             if name not in site:
                 yield name
     elif page.endswith(f"-{CRATE}"):

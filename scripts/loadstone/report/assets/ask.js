@@ -1,8 +1,8 @@
-/* Asks DuckDB what the reader writes, keeps the question in the address and shows the answer.
+/* The query page: runs the reader's SQL in DuckDB, shows the result, and keeps the query in the page's address.
  *
- * Nothing is loaded before the first question. All comes by scripts that call loadstone.receive, and DuckDB runs in a
- * worker made from text: so it works from a file too, and the worker is under this page's policy, which lets it ask
- * no server. Text from the tables only ever becomes textContent.
+ * Nothing is loaded before the first query. DuckDB and the tables are loaded by scripts that call loadstone.receive, and
+ * DuckDB runs in a worker that starts from a blob. So the page also works from a file, and its content security policy
+ * applies to the worker, which can send no requests. Text from the tables only becomes textContent.
  */
 window.loadstone = window.loadstone || {};
 (function () {
@@ -12,7 +12,7 @@ window.loadstone = window.loadstone || {};
   const [form, box, run, stop, save, status, problem, result, loading] = ["ask", "sql", "run", "stop", "save", "status", "error", "result", "loading"]
     .map((id) => document.getElementById(id));
   const received = new Map();
-  let packed = null, worker = null, waiting = null, answered = null;
+  let loaded = null, worker = null, waiting = null, last = null;
 
   // --- Loading ------------------------------------------------------------------------------------------------------------
 
@@ -36,9 +36,9 @@ window.loadstone = window.loadstone || {};
     return Uint8Array.from(text, (character) => character.charCodeAt(0));
   }
 
-  // What was loaded stays, so that a question that was stopped costs no second load.
+  // Kept, so that stopping a query does not require loading again.
   async function load() {
-    if (packed) return packed;
+    if (loaded) return loaded;
     const files = [...Object.values(page.parts).flat(), ...page.tables.map((table) => table.file)];
     let done = 0;
     loading.max = files.length;
@@ -50,16 +50,16 @@ window.loadstone = window.loadstone || {};
       loading.hidden = true;
     }
     const source = new Blob([bytes("worker")]).stream().pipeThrough(new DecompressionStream("gzip"));
-    packed = { worker: await new Response(source).text(), module: bytes("module"), tables: page.tables.map(({ name }) => [name, bytes(name)]) };
+    loaded = { worker: await new Response(source).text(), module: bytes("module"), tables: page.tables.map(({ name }) => [name, bytes(name)]) };
     received.clear();
-    return packed;
+    return loaded;
   }
 
   async function start() {
     if (!window.DecompressionStream || !window.Worker || !window.WebAssembly) throw new Error("This browser is too old for DuckDB: it needs one of 2023 or later.");
-    say("Loading DuckDB and the tables …");
+    setStatus("Loading DuckDB and the tables …");
     const { worker: source, module, tables } = await load();
-    say("Starting DuckDB …");
+    setStatus("Starting DuckDB …");
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     worker = new Worker(address);
     worker.onmessage = ({ data }) => (data.failed === undefined ? waiting.done(data) : waiting.failed(new Error(data.failed)));
@@ -80,7 +80,7 @@ window.loadstone = window.loadstone || {};
 
   function remedy() {
     return location.protocol === "file:"
-      ? "Some browsers want a server for it, such as this command in the folder of this page: python3 -m http.server"
+      ? "Some browsers require a web server, such as this command in the folder of this page: python3 -m http.server"
       : "If the server of this site sends a Content-Security-Policy, it has to allow worker-src blob: and script-src 'self' 'wasm-unsafe-eval'.";
   }
 
@@ -95,10 +95,10 @@ window.loadstone = window.loadstone || {};
   function end() {
     if (worker) worker.terminate();
     worker = null;
-    run.textContent = packed ? "Run" : run.dataset.first;
+    run.textContent = loaded ? "Run" : run.dataset.first;
   }
 
-  // --- Asking -------------------------------------------------------------------------------------------------------------
+  // --- Queries ------------------------------------------------------------------------------------------------------------
 
   async function busy(work) {
     run.disabled = true;
@@ -107,34 +107,34 @@ window.loadstone = window.loadstone || {};
       if (!worker) await start();
       await work();
     } catch (error) {
-      say("");
+      setStatus("");
       problem.textContent = error.message + hint(error.message);
       problem.hidden = false;
     }
     run.disabled = false;
-    run.textContent = packed ? "Run" : run.dataset.first;
+    run.textContent = loaded ? "Run" : run.dataset.first;
     stop.hidden = true;
   }
 
   function hint(message) {
-    return /extension/i.test(message) ? "\n\nThis page has DuckDB's core alone: it fetches no extension." : "";
+    return /extension/i.test(message) ? "\n\nThis page has only DuckDB's core: it loads no extensions." : "";
   }
 
-  function ask() {
+  function runQuery() {
     if (run.disabled) return;
     const sql = box.value;
-    keep(sql);
+    writeAddress(sql);
     busy(async () => {
-      say("Running …");
-      answered = null;
+      setStatus("Running …");
+      last = null;
       result.hidden = true;
       save.hidden = true;
       const began = performance.now();
-      const { answer } = await send({ ask: { sql, limit: page.shown } });
-      answered = { sql, answer };
-      show(answer);
+      const { result: found } = await send({ query: { sql, limit: page.shown } });
+      last = { sql, found };
+      show(found);
       const seconds = ((performance.now() - began) / 1000).toFixed(2);
-      say(`${count(answer.rows.length)} ${answer.rows.length === 1 ? "row" : "rows"}${answer.more ? ": these are the first, the saved file has more" : ""}; ${seconds} s.`);
+      setStatus(`${count(found.rows.length)} ${found.rows.length === 1 ? "row" : "rows"}${found.more ? ": these are the first, the saved file has more" : ""}; ${seconds} s.`);
     });
   }
 
@@ -162,7 +162,7 @@ window.loadstone = window.loadstone || {};
     save.hidden = columns.length === 0;
   }
 
-  function say(text) {
+  function setStatus(text) {
     status.textContent = text;
   }
 
@@ -173,18 +173,18 @@ window.loadstone = window.loadstone || {};
   // --- Saving -------------------------------------------------------------------------------------------------------------
 
   function saveResult() {
-    if (!answered || run.disabled) return;
-    const { sql, answer } = answered;
+    if (!last || run.disabled) return;
+    const { sql, found } = last;
     busy(async () => {
-      const whole = answer.more ? (await send({ ask: { sql, limit: page.downloaded } })).answer : answer;
-      const address = URL.createObjectURL(new Blob([csv(whole)], { type: "text/csv" }));
+      const all = found.more ? (await send({ query: { sql, limit: page.downloaded } })).result : found;
+      const address = URL.createObjectURL(new Blob([csv(all)], { type: "text/csv" }));
       Object.assign(document.createElement("a"), { href: address, download: "answer.csv" }).click();
       setTimeout(() => URL.revokeObjectURL(address), 60000);
-      say(`Saved ${count(whole.rows.length)} rows as answer.csv${whole.more ? "; the result has more" : ""}.`);
+      setStatus(`Saved ${count(all.rows.length)} rows as answer.csv${all.more ? "; the result has more" : ""}.`);
     });
   }
 
-  // A missing value is empty, an empty text is "".
+  // NULL is an empty field, an empty string is "".
   function csv({ columns, rows }) {
     const quoted = (value) => (value === null ? "" : value === "" || /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
     return [columns, ...rows].map((values) => `${values.map(quoted).join(",")}\r\n`).join("");
@@ -192,32 +192,32 @@ window.loadstone = window.loadstone || {};
 
   // --- The address --------------------------------------------------------------------------------------------------------
 
-  function fromAddress() {
+  function readAddress() {
     const sql = new URLSearchParams(location.hash.slice(1)).get("sql");
     if (sql !== null) box.value = sql;
   }
 
-  function keep(sql) {
+  function writeAddress(sql) {
     const hash = `#${new URLSearchParams({ sql })}`;
     if (location.hash !== hash) history.replaceState(null, "", hash);
   }
 
-  form.addEventListener("submit", (event) => { event.preventDefault(); ask(); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); runQuery(); });
   box.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); ask(); }
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); runQuery(); }
   });
   stop.addEventListener("click", () => {
     if (!worker) return;
     end();
-    waiting.failed(new Error("Stopped. The next question starts DuckDB anew."));
+    waiting.failed(new Error("Stopped. The next query restarts DuckDB."));
   });
   save.addEventListener("click", saveResult);
   document.querySelectorAll("[data-example]").forEach((button) => button.addEventListener("click", () => {
     box.value = button.dataset.example;
-    keep(box.value);
-    if (worker) ask(); else run.focus();
+    writeAddress(box.value);
+    if (worker) runQuery(); else run.focus();
   }));
-  window.addEventListener("hashchange", fromAddress);
+  window.addEventListener("hashchange", readAddress);
   run.textContent = run.dataset.first;
-  fromAddress();
+  readAddress();
 })();

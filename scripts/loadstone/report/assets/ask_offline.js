@@ -1,4 +1,4 @@
-/* The first part of DuckDB's worker: takes from it, before anything else runs, all that could ask a server. */
+/* The first part of DuckDB's worker: removes everything that could send a request, before any other code runs. */
 "use strict";
 
 for (const name of ["fetch", "XMLHttpRequest", "WebSocket", "WebSocketStream", "EventSource", "WebTransport", "importScripts", "Worker"]) {

@@ -1,8 +1,8 @@
-/* loadstone.charts(page, specs, choices): draws every figure in the one way there is.
+/* loadstone.charts(page, specs, choices, definitions, axes): draws the figures of a page.
  *
- * A figure is an element <figure data-chart=NAME>, written by templates/parts.html. The chart of that name (figures.js) says
- * which rows it draws, in which words and columns; the specification comes from loadstone/report/charts. Here it becomes
- * a picture with names at the ends of lines, a text, a data table and files.
+ * A figure is an element <figure data-chart=NAME> (templates/parts.html). figures.js defines the chart of that name, and
+ * loadstone/report/charts its Vega-Lite specification. Here it becomes a chart with labels at the ends of its lines, a
+ * summary, a data table and files.
  */
 window.loadstone = window.loadstone || {};
 window.loadstone.charts = function charts(page, specs, choices, definitions, axes) {
@@ -13,7 +13,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
   const views = new Map(), queues = new Map();
   const OPTIONS = {
     mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, config: specs.config,
-    // Layers without rows make Vega warn of empty extents, which is nothing to mend: errors alone (1).
+    // Only errors (1): Vega warns about empty extents of layers without rows, which are harmless.
     tooltip: { disableDefaultStyle: true }, logLevel: 1,
   };
   const ROOM = 460, GAP = 17;
@@ -21,7 +21,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
   const definition = (figure) => definitions[figure.dataset.chart];
   const state = () => choices.state();
 
-  // --- The specification as this reader wants it ----------------------------------------------------------------------
+  // --- The specification for the reader's choices ----------------------------------------------------------------------
 
   function scaleOf(kind, inspected) {
     if (inspected) return kind === "latency" ? state().scale : "linear";
@@ -34,12 +34,12 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     const encoding = spec.encoding && spec.encoding[channel];
     if (!encoding || !encoding.field || encoding.scale === null) return;
     const { zero, nice, domainMin, ...rest } = encoding.scale || {};
-    // A logarithmic axis has no zero, and rounding it to whole decades would leave most of it empty.
+    // A logarithmic axis has no zero, and `nice` would extend it to full decades, leaving most of it empty.
     encoding.scale = type === "log" ? { padding: 10, ...rest, nice: false, type } : { ...encoding.scale, type };
     if (type === "log" && encoding.axis !== null) encoding.axis = { ...specs.log_axis[channel].axis, ...encoding.axis };
   }
 
-  // Names must leave room for what they name.
+  // Limit the widths of labels, to leave room for the data.
   function fit(spec, width) {
     (spec.layer || []).forEach((layer) => fit(layer, width));
     if (spec.mark && spec.mark.limit) spec.mark.limit = Math.min(0.3 * width, 260);
@@ -68,17 +68,17 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     return spec;
   }
 
-  // --- Names at line ends -----------------------------------------------------------------------------------------------
+  // --- Labels at line ends ----------------------------------------------------------------------------------------------
 
   const named = (rows) => rows.length > 0 && rows[0].variant !== undefined;
 
-  // The last row of each variant, for the name at its line's end. The y of 0 only keeps its place free.
+  // The last row of each variant, for the label at the end of its line. placeLabels replaces the y of 0.
   function ends(rows) {
     const last = new Map(named(rows) ? rows.map((row) => [row.variant, row]) : []);
     return [...last.values()].map((row) => ({ ...row, y: 0 }));
   }
 
-  // Moves the names to the height of their line's end, and then apart until none covers another.
+  // Moves labels to the ends of their lines, and then apart until none overlap.
   function placeLabels(view, labels) {
     const scale = view.scale("y"), height = view.height();
     const placed = labels
@@ -112,7 +112,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     choices.choose({ hide: hide.includes(name) ? hide.filter((other) => other !== name) : [...hide, name] });
   }
 
-  // Names at line ends hide their variant when clicked; names that have no line end are buttons below the chart.
+  // A click on a label hides its variant. Hidden variants, and all variants of narrow charts, are buttons below the chart.
   function fillLegend(figure, rows, width) {
     const legend = figure.querySelector(".legend"), chart = definition(figure);
     const focused = legend.contains(document.activeElement) ? document.activeElement.value : null;
@@ -131,11 +131,11 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
 
   // --- One figure -------------------------------------------------------------------------------------------------------
 
-  function said(figure, rows) {
+  function summaryOf(figure, rows) {
     const chart = definition(figure);
     const hidden = chart.uses.includes("hide") && state().hide.length === page.variants.length;
     const none = hidden ? "All variants are hidden." : chart.empty;
-    return rows.length ? { words: chart.words(rows, figure.dataset), none: "" } : { words: none, none };
+    return rows.length ? { summary: chart.summary(rows, figure.dataset), none: "" } : { summary: none, none };
   }
 
   const title = (figure) => figure.querySelector("h3, h4").textContent;
@@ -148,21 +148,21 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     if (views.has(name)) views.get(name).finalize();
     views.delete(name);
     const rows = chart.rows(figure.dataset), width = plot.clientWidth;
-    const { words, none } = said(figure, rows);
+    const { summary, none } = summaryOf(figure, rows);
     figure.dataset.rows = rows.length;
     plot.classList.toggle("short", !rows.length);
-    figure.querySelector(".words").textContent = words;
+    figure.querySelector(".summary").textContent = summary;
     figure.querySelector(".note").textContent = "";
     figure.querySelector(".empty-note").textContent = none;
-    plot.setAttribute("aria-label", `${title(figure)}. ${words}`);
+    plot.setAttribute("aria-label", `${title(figure)}. ${summary}`);
     fillTable(figure, rows);
     fillLegend(figure, rows, width);
     if (!rows.length) {
       plot.replaceChildren();
       return;
     }
-    // Vega names the element that it draws into, and so gets one inside the one that has our name.
-    const place = element("div", { className: "drawing", ariaHidden: "true" }); // the plot has it in words
+    // Vega sets attributes of the element it draws into, so it gets one inside the plot.
+    const place = element("div", { className: "drawing", ariaHidden: "true" }); // the plot has the summary as its label
     plot.replaceChildren(place);
     const spec = prepared(figure, rows, width), result = await embed(place, spec);
     views.set(name, result);
@@ -172,13 +172,13 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     });
   }
 
-  // What reaches beyond them is cut in the picture, or omitted from it.
+  // The chart clips or omits values beyond these.
   function limits(spec, view) {
     const names = (spec.params || []).map(({ name }) => name).filter((name) => ["lowest", "highest"].includes(name));
     return Object.fromEntries(names.map((name) => [name, view.signal(name)]));
   }
 
-  // One drawing of a figure after the other: the last choice is what stays.
+  // Draws a figure only after its previous drawing has finished, so that the last choice is the one shown.
   function redraw(figure) {
     figure.dataset.state = "waiting";
     const next = (queues.get(figure) || Promise.resolve()).then(() => draw(figure)).catch((error) => {
@@ -200,7 +200,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     if (details.open) fill();
   }
 
-  // Drawn again for the file: as wide on a phone as anywhere, with the names at the ends of lines.
+  // Drawn again for the file, with the same width and labels on every device.
   async function svg(figure, rows, width) {
     const place = document.body.appendChild(element("div", { className: "offscreen" }));
     const spec = prepared(figure, rows, width);
@@ -212,11 +212,11 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     return text;
   }
 
-  async function save(figure, form) {
+  async function save(figure, format) {
     const chart = definition(figure), rows = chart.rows(figure.dataset);
     const extra = ((typeof chart.extra === "function" ? chart.extra() : chart.extra) || []).filter(([field]) => rows.some((row) => row[field] !== undefined));
-    await loadstone.downloads(form, {
-      name: `${page.folder}-${figure.id}`, title: title(figure), words: said(figure, rows).words,
+    await loadstone.downloads(format, {
+      name: `${page.folder}-${figure.id}`, title: title(figure), summary: summaryOf(figure, rows).summary,
       columns: [...columnsOf(chart, figure.dataset), ...extra.map((column) => [...column, String])], rows: listed(chart, rows, figure.dataset), svg: (width) => svg(figure, rows, width),
     });
   }

@@ -1,26 +1,26 @@
-/* loadstone.choices(page, changed): what the reader has chosen, kept in the address.
+/* loadstone.choices(page, changed): the reader's choices, kept in the fragment of the page's address.
  *
- * Every choice is a step of the browser's history; an address that is opened, copied or gone back to restores what was
- * chosen. What an address says that the page does not know is ignored. changed(names) hears of every change.
+ * Every choice is an entry of the browser's history. Opening an address, or going back to it, restores its choices.
+ * Unknown names and values are ignored. changed(names) is called with the names of the choices that changed.
  */
 window.loadstone = window.loadstone || {};
 window.loadstone.choices = function choices(page, changed) {
   "use strict";
 
   const variants = page.variants.map((variant) => variant.name);
-  // Without a choice of axes, the latencies decide.
+  // An empty choice of axes: figures.js selects them by the latencies.
   const DEFAULTS = {
-    stat: page.statistic, axes: "", rate: page.rate, scale: "linear", of: "counting", variant: variants[0] || "", run: "", hide: [],
+    stat: page.statistic, axes: "", rate: page.rate, scale: "linear", of: "valid", variant: variants[0] || "", run: "", hide: [],
     part: page.resources ? page.resources.part : "", ...page.chosen,
   };
   const ALLOWED = {
     stat: Object.keys(page.statistics), axes: ["linear", "log", "lin-log"], scale: ["linear", "log"],
-    of: page.with_excluded ? ["counting", "all"] : ["counting"], part: page.resources ? Object.keys(page.resources.parts) : [],
+    of: page.with_excluded ? ["valid", "all"] : ["valid"], part: page.resources ? Object.keys(page.resources.parts) : [],
     rate: page.rates, variant: variants, ...page.choices,
   };
-  let state = fromAddress();
+  let state = readAddress();
 
-  function fromAddress() {
+  function readAddress() {
     const given = new URLSearchParams(location.hash.slice(1));
     const chosen = { ...DEFAULTS };
     for (const [name, allowed] of Object.entries(ALLOWED)) {
@@ -40,22 +40,22 @@ window.loadstone.choices = function choices(page, changed) {
     return `#${parameters}`;
   }
 
-  function follow(chosen) {
+  function apply(chosen) {
     const names = Object.keys(chosen).filter((name) => String(state[name]) !== String(chosen[name]));
     state = { ...state, ...chosen };
     if (names.length) changed(names);
   }
 
-  // An address without "=" is that of a place in the page, which chooses nothing.
+  // A fragment without "=" is the id of a section and contains no choices.
   addEventListener("hashchange", () => {
-    if (location.hash === "" || location.hash.includes("=")) follow(fromAddress());
+    if (location.hash === "" || location.hash.includes("=")) apply(readAddress());
   });
 
   return {
     state: () => state,
     has: (name) => name in DEFAULTS,
     choose(chosen) {
-      follow(chosen);
+      apply(chosen);
       if (location.hash !== address() && (location.hash || address() !== "#")) history.pushState(null, "", address());
     },
   };

@@ -1,15 +1,15 @@
-/* Elements, texts of numbers and rows of charts. Text from the archive only ever becomes textContent or an attribute's value. */
+/* DOM elements, numbers as text, and the rows of charts. Text from the archive only becomes textContent or an attribute's value. */
 window.loadstone = window.loadstone || {};
 (function () {
   "use strict";
 
   function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
+    const created = Object.assign(document.createElement(name), properties);
+    created.append(...children);
+    return created;
   }
 
-  /** A table of rows; columns are [field, heading, text of a value]: numbers have the last, and stand to the right. */
+  /** A table of rows. Columns are [field, heading, format]; those with a format are numbers and right-aligned. */
   function table(columns, rows) {
     const style = ([, , format]) => (format ? "n" : "");
     const head = columns.map((column) => element("th", { scope: "col", className: style(column), textContent: column[1] }));
@@ -19,7 +19,7 @@ window.loadstone = window.loadstone || {};
     return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
   }
 
-  /** Three significant digits, as loadstone/report/numbers.py has them. */
+  /** Three significant digits, as in loadstone/report/numbers.py. */
   function significant(value) {
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
     if (value === 0) return "0";
@@ -31,10 +31,10 @@ window.loadstone = window.loadstone || {};
   const count = (value) => value.toLocaleString("en-GB");
   const percent = (value) => (value > 99.95 && value < 100 ? "over 99.9 %" : `${significant(value)} %`);
 
-  /** A rate as choices and files name it (rate_name of loadstone/report/numbers.py). */
+  /** A rate as written in choices and file names (rate_name of loadstone/report/numbers.py). */
   const rateName = (rate) => String(+rate.toFixed(9));
 
-  /** The rows that a page holds as columns, by what is chosen of them (loadstone/report/chart_rows.py). */
+  /** The rows of data that the page has as columns (loadstone/report/chart_rows.py). `choice` selects from columns with alternatives. */
   function rowsOf(found, page, choice) {
     if (!found) return [];
     const isObject = (column) => column !== null && typeof column === "object" && !Array.isArray(column);

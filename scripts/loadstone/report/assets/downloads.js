@@ -1,7 +1,7 @@
-/* loadstone.downloads: a chart as SVG and PNG, its data as CSV and Parquet, all from what the page shows.
+/* loadstone.downloads: saves a chart as SVG or PNG, and its data as CSV or Parquet.
  *
- * Saved data are complete: an interval that the picture cuts is not cut in CSV and Parquet. A saved picture has its
- * colours resolved as on light paper.
+ * CSV and Parquet contain complete intervals, even if the chart clips them. Saved charts have the colours of the light
+ * theme.
  */
 window.loadstone = window.loadstone || {};
 window.loadstone.downloads = (function () {
@@ -9,7 +9,7 @@ window.loadstone.downloads = (function () {
 
   const WIDTH = 900, SCALE = 2, MARGIN = 16;
 
-  // --- Data: the columns of the chart's table, as numbers and not as text ---------------------------------------------
+  // --- Data: the columns of the data table; numbers are numbers, not text ---------------------------------------------
 
   function csv(names, columns) {
     const cell = (value) => {
@@ -20,7 +20,7 @@ window.loadstone.downloads = (function () {
     return [names, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join(""); // RFC 4180
   }
 
-  // --- Pictures: light on white paper, whatever the page looks like ---------------------------------------------------
+  // --- Images: always in the light theme, on white --------------------------------------------------------------------
 
   function lightColours() {
     const probe = document.body.appendChild(loadstone.element("span", { hidden: true }));
@@ -31,8 +31,8 @@ window.loadstone.downloads = (function () {
     };
   }
 
-  /** An SVG that stands alone. `text` is Vega's, whose colours are variables of the page. */
-  function alone(text, title, words) {
+  /** A standalone SVG from Vega's `text`, whose colours are variables of the page's style sheet. */
+  function standalone(text, title, summary) {
     const colours = lightColours(), known = new Map();
     const resolved = text.replace(/var\((--[a-z0-9-]+)[^)]*\)/g, (_, name) => {
       if (!known.has(name)) known.set(name, colours.of(name));
@@ -41,17 +41,17 @@ window.loadstone.downloads = (function () {
     colours.end();
     const parsed = new DOMParser().parseFromString(resolved, "image/svg+xml"), svg = parsed.documentElement;
     const [width, height] = ["width", "height"].map((name) => Math.ceil(Number(svg.getAttribute(name))) + 2 * MARGIN);
-    const made = (name, attributes, content = "") => {
+    const create = (name, attributes, content = "") => {
       const element = parsed.createElementNS("http://www.w3.org/2000/svg", name);
       Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
       element.textContent = content;
       return element;
     };
-    const paper = made("rect", { x: -MARGIN, y: -MARGIN, width, height, fill: "#ffffff" });
+    const paper = create("rect", { x: -MARGIN, y: -MARGIN, width, height, fill: "#ffffff" });
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
     svg.setAttribute("viewBox", `${-MARGIN} ${-MARGIN} ${width} ${height}`);
-    svg.prepend(made("title", {}, title), made("desc", {}, words), paper);
+    svg.prepend(create("title", {}, title), create("desc", {}, summary), paper);
     return { text: new XMLSerializer().serializeToString(svg), width, height };
   }
 
@@ -61,9 +61,9 @@ window.loadstone.downloads = (function () {
       image.onload = () => {
         const canvas = loadstone.element("canvas", { width: width * SCALE, height: height * SCALE });
         canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-        canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))), "image/png");
+        canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the image is too large"))), "image/png");
       };
-      image.onerror = () => reject(new Error("the picture could not be drawn"));
+      image.onerror = () => reject(new Error("the image could not be drawn"));
       image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
     });
   }
@@ -76,15 +76,15 @@ window.loadstone.downloads = (function () {
     setTimeout(() => URL.revokeObjectURL(address), 10000);
   }
 
-  /** Save one form of a chart. `shown`: { name, title, words, columns (as in figures.js), rows, svg (width → text) }. */
-  return async function downloads(form, shown) {
-    const file = `${shown.name}.${form}`, listed = shown.columns.filter((column) => column[3] !== null)
+  /** Save a chart in one format. `shown`: { name, title, summary, columns (as in figures.js), rows, svg (width → text) }. */
+  return async function downloads(format, shown) {
+    const file = `${shown.name}.${format}`, listed = shown.columns.filter((column) => column[3] !== null)
       .map(([field, heading, text, data = [field, heading]]) => [...data, Boolean(text) || data[0] !== field]);
     const names = listed.map(([, heading]) => heading);
     const columns = listed.map(([field]) => shown.rows.map((row) => (row[field] === undefined || row[field] === "–" ? null : row[field])));
-    if (form === "csv") return save(file, csv(names, columns), TYPES.csv);
-    if (form === "parquet") return save(file, loadstone.parquet(names, columns, listed.map(([, , isNumber]) => isNumber)), TYPES.parquet);
-    const picture = alone(await shown.svg(WIDTH), shown.title, shown.words);
-    return form === "svg" ? save(file, picture.text, TYPES.svg) : save(file, await png(picture));
+    if (format === "csv") return save(file, csv(names, columns), TYPES.csv);
+    if (format === "parquet") return save(file, loadstone.parquet(names, columns, listed.map(([, , isNumber]) => isNumber)), TYPES.parquet);
+    const image = standalone(await shown.svg(WIDTH), shown.title, shown.summary);
+    return format === "svg" ? save(file, image.text, TYPES.svg) : save(file, await png(image));
   };
 })();

@@ -1,22 +1,28 @@
-/* What each chart shows of the page's data: which rows, in which words, columns and files.
+/* The definition of each chart: its rows, summary, data table and files.
  *
- * loadstone.figures(page, reader) gives the charts by name, the axes and the text of a latency. `page` is the page's data,
- * whose page.charts has the rows of every chart (loadstone/report/chart_rows.py); `reader` has the choices of the
- * reader: state(), rate() (the loaded data of the chosen rate, if any) and run() (the chosen run of it). Here rows are
- * selected and put into words; nothing touches the document. A chart is
- *   uses     the choices on which it depends
- *   rows     what it draws; its arguments, like those of spec and words, are the figure's data-* attributes
- *   columns  of its table and files: [field, heading with unit, text of a number, [field, heading] in files where that is
- *            not the same, null for none]; extra: [field, heading] of files alone. In files "–" is nothing
- *   words    the same in words; note, empty: a line below the picture, and in its place. A note gets the rows and, where
- *            the picture cuts what reaches further, the limits { lowest, highest }
- *   spec     the name of its specification, where that is not its own; listed: which rows the table has
- *   height   of the picture, where that follows from its rows; named: true where each row bears its name itself
- *   knees    rows of the data set of that name: where each variant's knee is
- *   runs     the same: what single runs have; more: rows that the table and files have besides those that are drawn
- *   tail     whether the values of this picture alone need a logarithmic axis
- *   arrange  (spec, rows, width): gives the panels of a picture their size
- *   loads    true where it needs the data of the chosen rate
+ * loadstone.figures(page, reader) returns the charts by name, the axes, and a function that formats latencies. `page` is
+ * the page's data; page.charts has the rows of every chart (loadstone/report/chart_rows.py). `reader` has the choices of
+ * the reader: state(), rate() (the data of the chosen rate, if loaded) and run() (the chosen run). Nothing here reads or
+ * changes the document. Functions of a chart also get the data-* attributes of the figure. Its fields, most of them
+ * optional:
+ *   uses     the choices it depends on
+ *   rows     the rows to draw
+ *   columns  of the data table and files: [field, heading with unit, format of numbers, [field, heading] for files if they
+ *            differ, or null if files omit the column]. In files "–" is an empty value
+ *   extra    [field, heading] of columns that only files have
+ *   summary  the chart as text
+ *   note     text below the chart, from its rows and the limits { lowest, highest } at which the chart clips values
+ *   empty    text in place of a chart without rows
+ *   spec     the name of the specification, if it differs from the chart's
+ *   listed   selects the rows of the data table
+ *   more     rows of the data table and files that are drawn separately or not at all
+ *   height   height of the chart, if it depends on the rows
+ *   named    true if each row has its label on the axis, so lines need no labels at their ends
+ *   knees    rows of the data set `knees`: the saturation points
+ *   runs     rows of the data set `runs`: single runs
+ *   tail     whether the values of this chart need a logarithmic axis
+ *   arrange  (spec, rows, width): sets the sizes of panels
+ *   loads    true if it needs the data of the chosen rate
  */
 window.loadstone = window.loadstone || {};
 window.loadstone.figures = function figures(page, reader) {
@@ -25,25 +31,25 @@ window.loadstone.figures = function figures(page, reader) {
   const { significant, count, percent } = loadstone;
   const state = () => reader.state();
 
-  // --- Rows, and numbers as people read them (as loadstone/report/numbers.py) -------------------------------------------
+  // --- Rows, and numbers as text (as in loadstone/report/numbers.py) ----------------------------------------------------
 
   const shown = (name) => !state().hide.includes(name);
   const rowsOf = (found, choice) => loadstone.rowsOf(found, page, choice).filter((row) => shown(row.variant));
   const known = (rows) => rows.filter((row) => row.value !== null);
-  // Valid runs, or all runs with the excluded ones.
+  // The data of valid runs, or of all runs.
   const source = () => (page.with_excluded && state().of === "all" ? page.with_excluded : page);
 
-  // Latencies in coarse steps have no digits between them.
+  // Latencies with a coarse resolution are multiples of its step.
   const latencyText = (value) => (page.step && Number.isFinite(value)
     ? (Math.round(value / page.step[0]) * page.step[0]).toFixed(page.step[1]) : significant(value));
   const latency = (value) => `${latencyText(value)} ${page.unit}`;
   const atLeast = (is, text) => `${is ? "at least " : ""}${text}`;
   const range = (low, high, text) => (low === null ? "none" : `${text(low)} to ${text(high)}`);
 
-  // On a linear axis one variant that saturates would press all others flat.
+  // On a linear axis, one saturated variant would flatten all others.
   const axes = () => state().axes || ((source().logarithmic || {})[state().stat] ? "lin-log" : "linear");
 
-  // --- Texts of several charts ------------------------------------------------------------------------------------------
+  // --- Used by several charts -------------------------------------------------------------------------------------------
 
   function groups(rows) {
     const found = new Map();
@@ -60,7 +66,7 @@ window.loadstone.figures = function figures(page, reader) {
   }
 
   const ends = (text) => (rows) => groups(rows).map(([label, own]) => (
-    `${label}: ${text(own[0].value)} at first, ${text(own[own.length - 1].value)} at the end.`)).join(" ");
+    `${label}: ${text(own[0].value)} at the start, ${text(own[own.length - 1].value)} at the end.`)).join(" ");
 
   const shareText = (value) => String(+value.toFixed(5));
   const endsIn = (unit) => [["low", `Low (${unit})`], ["high", `High (${unit})`]];
@@ -72,17 +78,17 @@ window.loadstone.figures = function figures(page, reader) {
   function interval(name, { low, high, estimable, runs }) {
     const spread = page.spreads[state().stat], text = () => `${latencyText(low)} to ${latency(high)}`;
     if (spread) return runs > 1 || !spread.includes("run means") ? `${spread}: ${text()}` : "one run only";
-    if (!estimable) return "not estimable: too few requests beyond it";
-    if (name === "success") return "not computed for code 200 alone";
-    if (low === null) return runs > 1 ? "none, or too wide to draw: see the table" : "none: it needs more than one run";
+    if (!estimable) return "not estimable: too few requests beyond the percentile";
+    if (name === "success") return "not computed for code 200";
+    if (low === null) return runs > 1 ? "none, or too wide to draw: see the table" : "none: at least 2 runs are needed";
     return `${page.confidence}: ${text()}`;
   }
 
   const acrossLoad = (name) => known(rowsOf(source().charts[name], state().stat)).map((row) => ({
-    ...row, run: "all", interval: interval(name, row), place: row.beyond ? "this load is beyond it" : "–",
+    ...row, run: "all", interval: interval(name, row), place: row.beyond ? "below this load" : "–",
   }));
 
-  // Every run that counts, where its own requests are enough for the figure.
+  // Every valid run with enough requests for the statistic.
   function runPoints(name) {
     const figure = page.figures[state().stat];
     return known(rowsOf(page.charts[name === "success" ? "success_runs" : "runs"], figure)).map((row) => ({
@@ -90,17 +96,17 @@ window.loadstone.figures = function figures(page, reader) {
     }));
   }
 
-  function farNote(name, { lowest, highest }) {
-    const far = runPoints(name).filter((run) => run.value < lowest || run.value > highest).length;
-    return far ? `${far === 1 ? "One run lies" : `${count(far)} runs lie`} beyond 3 times the highest value, or below the lowest by as much, and ${far === 1 ? "is" : "are"} not drawn: the table has ${far === 1 ? "it" : "them"}.` : "";
+  function outliersNote(name, { lowest, highest }) {
+    const n = runPoints(name).filter((run) => run.value < lowest || run.value > highest).length;
+    return n ? `${n === 1 ? "One run is" : `${count(n)} runs are`} above 3 times the highest value or below a third of the lowest, and not drawn; the data table has ${n === 1 ? "it" : "them"}.` : "";
   }
 
   const knees = () => rowsOf(page.charts.knees);
   const latencyNote = (rows, limits) => [
     rows.some((row) => row.low !== null && (row.low < limits.lowest || row.high > limits.highest))
-      ? "An interval that reaches beyond 3 times the highest value, or below the lowest by as much, is cut in the picture; the table has all of it." : "",
-    farNote("latency", limits),
-    knees().length || rows.some((row) => row.beyond) ? "A dashed rule is a variant's saturation point, its band the interval; crosses are beyond it." : "",
+      ? "Intervals are clipped at 3 times the highest value and a third of the lowest; the data table has them in full." : "",
+    outliersNote("latency", limits),
+    knees().length || rows.some((row) => row.beyond) ? "Dashed lines are saturation points, their bands the intervals; crosses are loads beyond them." : "",
   ].join(" ").trim();
 
   const ACROSS = [VARIANT, LOAD, ["run", "Run"], ["value", LATENCY, latencyText], ["interval", "Interval"], ["requests", "Requests", count], ["runs", "Runs", count]];
@@ -113,21 +119,21 @@ window.loadstone.figures = function figures(page, reader) {
   }
 
   const across = {
-    latency: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("latency"), runs: () => runPoints("latency"), more: () => runPoints("latency"), knees, note: latencyNote, columns: ACROSS, extra: [...ENDS, ["beyond", "Beyond saturation"]], words: lines("value", latency), empty: "No requests to draw." },
-    success: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("success"), runs: () => runPoints("success"), more: () => runPoints("success"), note: (rows, limits) => farNote("success", limits), columns: ACROSS, extra: ENDS, words: lines("value", latency), empty: "No request was answered with code 200." },
-    failed: { uses: ["axes", "hide", "of"], rows: () => shares(source().charts.failed), columns: SHARES, extra: endsIn("%"), words: lines("share", percent), empty: "No request failed at any load." },
-    errors: { uses: ["axes", "hide", "of"], rows: ({ class: name }) => shares(source().charts.errors[name]), columns: SHARES, extra: endsIn("%"), words: lines("share", percent), empty: "No variant that is shown had errors of this class." },
+    latency: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("latency"), runs: () => runPoints("latency"), more: () => runPoints("latency"), knees, note: latencyNote, columns: ACROSS, extra: [...ENDS, ["beyond", "Beyond saturation"]], summary: lines("value", latency), empty: "No requests to draw." },
+    success: { uses: ["stat", "axes", "hide", "of"], rows: () => acrossLoad("success"), runs: () => runPoints("success"), more: () => runPoints("success"), note: (rows, limits) => outliersNote("success", limits), columns: ACROSS, extra: ENDS, summary: lines("value", latency), empty: "No request was answered with code 200." },
+    failed: { uses: ["axes", "hide", "of"], rows: () => shares(source().charts.failed), columns: SHARES, extra: endsIn("%"), summary: lines("share", percent), empty: "No request failed at any load." },
+    errors: { uses: ["axes", "hide", "of"], rows: ({ class: name }) => shares(source().charts.errors[name]), columns: SHARES, extra: endsIn("%"), summary: lines("share", percent), empty: "None of the shown variants had errors of this class." },
     reported: {
-      uses: ["stat", "axes", "hide"], rows: () => known(rowsOf(page.charts.reported, state().stat)), words: lines("value", latency), empty: "No run's report has this figure.",
+      uses: ["stat", "axes", "hide"], rows: () => known(rowsOf(page.charts.reported, state().stat)), summary: lines("value", latency), empty: "No report of a run has this statistic.",
       columns: [VARIANT, LOAD, ["run", "Run", count], ["value", LATENCY, latencyText], ["evidence", "From"]],
     },
     percentiles: {
-      uses: ["axes", "hide"], rows: () => rowsOf(page.charts.percentiles), words: slowest, empty: "No variant that is shown has a histogram.",
+      uses: ["axes", "hide"], rows: () => rowsOf(page.charts.percentiles), summary: medianAndMaximum, empty: "None of the shown variants has a histogram.",
       columns: [VARIANT, ["series", "Run"], ["share", "Share of requests (%)", shareText], ["value", AT_MOST, latencyText]],
     },
-    // Lines come first: names at line ends are for charts whose rows have a variant.
+    // Lines come first: labels at line ends are only drawn if the first row has a variant.
     fit: {
-      uses: ["hide"], spec: ({ class: number }) => `fit-${number}`, words: (rows, { class: number }) => page.fits[number].says, listed: (row) => row.kind === "run", empty: "No run that is shown has this figure.",
+      uses: ["hide"], spec: ({ class: number }) => `fit-${number}`, summary: (rows, { class: number }) => page.fits[number].result, listed: (row) => row.kind === "run", empty: "None of the shown runs has this figure.",
       rows: ({ class: number }) => ["line", "runs"].flatMap((part) => (
         rowsOf(page.charts.fit[number][part]).map((row) => ({ ...row, kind: part === "line" ? "line" : "run" })))),
       columns: ({ class: number }) => {
@@ -137,14 +143,14 @@ window.loadstone.figures = function figures(page, reader) {
     },
   };
 
-  function slowest(rows) {
+  function medianAndMaximum(rows) {
     return [...new Set(rows.map((row) => row.series))].map((series) => {
       const own = rows.filter((row) => row.series === series), last = own[own.length - 1];
-      return `${last.label}, ${series}: ${latency((own.find((row) => row.share >= 50) || last).value)} in the middle, ${latency(last.value)} at most.`;
+      return `${last.label}, ${series}: median ${latency((own.find((row) => row.share >= 50) || last).value)}, maximum ${latency(last.value)}.`;
     }).join(" ");
   }
 
-  // --- Latency over time, and the run that is looked at -----------------------------------------------------------------
+  // --- Latency over time, and the run inspector -------------------------------------------------------------------------
 
   function distribution() {
     const run = reader.run();
@@ -155,13 +161,13 @@ window.loadstone.figures = function figures(page, reader) {
     const run = reader.run();
     if (!run) return [];
     if (!run.points) {
-      return run.bins.map(([first, last, missed, min, p50, p99, max]) => (
-        { number: (first + last) / 2, first, last, failed: missed, min, p50, p99, p99_text: p99 === null ? "not estimable" : latencyText(p99), max }));
+      return run.bins.map(([first, last, failed, min, p50, p99, max]) => (
+        { number: (first + last) / 2, first, last, failed, min, p50, p99, p99_text: p99 === null ? "not estimable" : latencyText(p99), max }));
     }
-    const numbers = run.points.seq, missed = new Set(run.points.failed);
+    const numbers = run.points.seq, failed = new Set(run.points.failed);
     return run.points.latency.map((value, index) => {
       const number = typeof numbers === "number" ? numbers + index : numbers[index];
-      return { number, latency: value, failed: missed.has(number), outcome: missed.has(number) ? "failed" : "successful" };
+      return { number, latency: value, failed: failed.has(number), outcome: failed.has(number) ? "failed" : "successful" };
     });
   }
 
@@ -186,21 +192,21 @@ window.loadstone.figures = function figures(page, reader) {
   function histogramNote() {
     const { edges, beyond } = reader.run().histogram;
     if (state().scale === "log" || !beyond) return "";
-    return `The slowest ${count(beyond)} of the run's requests, up to ${latency(edges[2])}, lie beyond the right edge.`;
+    return `The slowest ${count(beyond)} of the run's requests, up to ${latency(edges[2])}, are beyond the right edge.`;
   }
 
-  function summary() {
+  function runSummary() {
     const { requests, figures: found } = reader.run();
     const estimable = [["median", "p50"], ["99th percentile", "p99"], ["maximum", "max"]].filter(([, name]) => found[name] !== undefined);
     return `${count(requests)} requests: ${estimable.map(([name, field]) => `${name} ${latency(found[field])}`).join(", ")}.`;
   }
 
   const binned = () => reader.run() && !reader.run().points;
-  const INSPECTED = { uses: ["rate", "variant", "run", "scale"], loads: true, words: summary, empty: "No run to show." };
+  const INSPECTED = { uses: ["rate", "variant", "run", "scale"], loads: true, summary: runSummary, empty: "No run to show." };
   const loaded = {
     time: {
       uses: ["rate", "axes", "hide"], loads: true, rows: ({ stat }) => rowsOf(reader.rate().charts.time, stat),
-      words: (rows) => ends(latency)(rows.filter((row) => row.phase === "test")), empty: "No run at this load is valid.",
+      summary: (rows) => ends(latency)(rows.filter((row) => row.phase === "test")), empty: "No valid run at this load.",
       columns: [VARIANT, ["phase", "Phase"], ["start", "From (s)", significant], ["end", "To (s)", significant], ["value", LATENCY, latencyText], ["requests", "Requests", count]],
     },
     cdf: { ...INSPECTED, rows: distribution, columns: [["share", "Share of requests (%)", (value) => String(+value.toFixed(2))], ["latency", AT_MOST, latencyText]] },
@@ -236,22 +242,22 @@ window.loadstone.figures = function figures(page, reader) {
     spec.spec.width = Math.max(120, Math.floor((width - labels - (columns - 1) * SPACE) / columns));
     spec.spec.height = loads * Math.max(Math.ceil(TITLE / loads), Math.round(Math.max(LOWEST, Math.min(HIGHEST, USUAL / loads))));
     spec.facet.header.labelLimit = spec.spec.width;
-    spec.spec.layer[0].encoding.color.legend.gradientLength = Math.min(220, width / 2, spec.spec.width - 100);  // its title is before it
+    spec.spec.layer[0].encoding.color.legend.gradientLength = Math.min(220, width / 2, spec.spec.width - 100); // its title is to the left
   }
 
   const place = (row) => `at ${count(row.load)} ${page.load_unit}, ${+row.from.toFixed(3)} to ${+row.to.toFixed(3)} s`;
 
   function extremes(rows) {
     return groups(rows).map(([label, every]) => {
-      const own = known(every).sort((one, other) => one.value - other.value), least = own[0], most = own[own.length - 1];
-      return own.length ? `${label}: least ${latency(least.value)} ${place(least)}, most ${latency(most.value)} ${place(most)}.` : `${label}: nothing is estimable.`;
+      const own = known(every).sort((one, other) => one.value - other.value), lowest = own[0], highest = own[own.length - 1];
+      return own.length ? `${label}: lowest ${latency(lowest.value)} ${place(lowest)}, highest ${latency(highest.value)} ${place(highest)}.` : `${label}: no bin is estimable.`;
     }).join(" ");
   }
 
   function heatNote(rows) {
     const figure = page.figures[state().stat];
-    return `Colour: the ${page.titles[figure]} of the requests of all valid runs, pooled, that were sent in a bin of time. ${
-      known(rows).length < rows.length ? `A dot on grey: fewer than the ${count(page.needs[figure] || 1)} requests that it needs.` : ""}`.trim();
+    return `Colour: the ${page.titles[figure]} of the requests that all valid runs, pooled, sent in a time bin. ${
+      known(rows).length < rows.length ? `A dot on grey: fewer than the required ${count(page.needs[figure] || 1)} requests.` : ""}`.trim();
   }
 
   const curves = (part) => rowsOf((page.charts.curves[state().rate] || {})[part]).map((row) => {
@@ -268,18 +274,18 @@ window.loadstone.figures = function figures(page, reader) {
 
   const distributions = {
     heat: {
-      uses: ["stat", "hide"], rows: bins, arrange, words: extremes, note: heatNote, named: true, empty: "In no bin of time were there enough requests for this figure.",
+      uses: ["stat", "hide"], rows: bins, arrange, summary: extremes, note: heatNote, named: true, empty: "No time bin has enough requests for this statistic.",
       columns: [
         VARIANT, LOAD, ["from", "From (s)", (value) => String(+value.toFixed(6))], ["to", "To (s)", (value) => String(+value.toFixed(6))],
         ["text", LATENCY, undefined, ["value", LATENCY]], ["requests", "Requests", count], ["runs", "Runs", count],
       ],
-      extra: [["at_least", "At least so much"]],
+      extra: [["at_least", "Is a lower bound"]],
     },
     curves: {
       uses: ["rate", "axes", "hide"], tail: () => Boolean((page.charts.curves[state().rate] || {}).logarithmic),
-      rows: () => curves("rows"), runs: () => curves("runs"), more: () => curves("runs"), words: tails, empty: "No run that is shown has requests at this load.",
+      rows: () => curves("rows"), runs: () => curves("runs"), more: () => curves("runs"), summary: tails, empty: "None of the shown runs has requests at this load.",
       columns: [VARIANT, ["run", "Run"], ["share", "Share of requests (%)", shareText], ["text", AT_MOST, undefined, ["value", AT_MOST]]],
-      extra: [["least", "At least so much"], ["requests", "Requests"]],
+      extra: [["least", "Is a lower bound"], ["requests", "Requests"]],
     },
   };
 
@@ -300,7 +306,7 @@ window.loadstone.figures = function figures(page, reader) {
   const layers = () => rowsOf(page.charts.layers[page.figures[state().stat]]).filter(atLoad).map((row) => (
     { ...row, interval: range(row.low, row.high, latencyText), warning: row.warning || "–" }));
 
-  // Verdicts by variant: how often each.
+  // How often each verdict occurs, by variant.
   function verdicts(rows) {
     return groups(rows).map(([label, own]) => {
       const numbers = [...new Set(own.map((row) => row.shown))].map((verdict) => (
@@ -316,31 +322,31 @@ window.loadstone.figures = function figures(page, reader) {
     const isFar = (row) => row.value !== null && (row.value < lowest || row.value > highest);
     const isCut = (row) => !isFar(row) && row.low !== null && (row.low < lowest || row.high > highest);
     return [
-      rows.some(isCut) ? "Arrow: the interval reaches far beyond all values and is cut in the picture; the table has all of it." : "",
-      rows.some(isFar) ? "A row without a point is far beyond the others: choose its load, or look at the table." : "",
-      rows.some((row) => row.warning && row.warning !== "–") ? "Uncertain: with a warning, below." : "",
+      rows.some(isCut) ? "Arrow: the interval extends far beyond all values and is clipped; the data table has it in full." : "",
+      rows.some(isFar) ? "A row without a point is far beyond the others: choose its load, or see the data table." : "",
+      rows.some((row) => row.warning && row.warning !== "–") ? "Steps with a warning are uncertain: see the warnings below." : "",
     ].join(" ").trim();
   }
 
   const BASELINE = [VARIANT, ["baseline", "Baseline"], LOAD];
   const VERDICT = [["interval", "Interval"], ["shown", "Verdict"], ["why", "Why"], ["needs", "Runs needed", undefined, null], ["p", "p, adjusted", undefined, ["p_value", "p, adjusted"]]];
-  const RUNS = [["needed", "Runs needed of each"], ["runs", "Runs"], ["baseline_runs", "Runs of the baseline"], ["pairs", "Pairs"]];
-  const FOREST = { words: verdicts, height: (rows) => (rows.length > MANY ? 17 : 25) * rows.length, named: true };
+  const RUNS = [["needed", "Runs needed per variant"], ["runs", "Runs"], ["baseline_runs", "Runs of the baseline"], ["pairs", "Pairs"]];
+  const FOREST = { summary: verdicts, height: (rows) => (rows.length > MANY ? 17 : 25) * rows.length, named: true };
   const conclusions = {
     effects: {
       ...FOREST, uses: ["stat", "hide", "effect", "at"], rows: () => effects(page.charts.effects[page.figures[state().stat]], state().effect, effectText),
-      spec: () => `effects-${state().effect}`, note: cutNote, empty: "No variant that is shown has this figure and a baseline.",
+      spec: () => `effects-${state().effect}`, note: cutNote, empty: "None of the shown variants has this statistic and a baseline.",
       columns: () => [...BASELINE, ["value", isRatio() ? "Ratio" : `Shift (${page.unit})`, effectText], ...VERDICT],
       extra: () => [...endsIn(isRatio() ? "ratio" : page.unit), ...RUNS],
     },
     "effects-errors": {
-      ...FOREST, uses: ["hide", "at"], rows: () => effects(page.charts["effects-errors"], undefined, significant), empty: "No variant that is shown has a share of failed requests and a baseline.",
+      ...FOREST, uses: ["hide", "at"], rows: () => effects(page.charts["effects-errors"], undefined, significant), empty: "None of the shown variants has an error fraction and a baseline.",
       columns: [...BASELINE, ["value", "Shift (percentage points)", significant], ...VERDICT], extra: [...endsIn("percentage points"), ...RUNS],
     },
     layers: {
-      uses: ["stat", "hide", "at"], rows: layers, words: steps, height: (rows) => 31 * rows.length, named: true, note: cutNote,
+      uses: ["stat", "hide", "at"], rows: layers, summary: steps, height: (rows) => 31 * rows.length, named: true, note: cutNote,
       columns: [["label", "Step"], LOAD, ["value", `Added (${page.unit})`, latencyText], ["interval", "Interval"], ["warning", "Warning"]],
-      extra: [...endsIn(page.unit), ["runs", "Runs"]], empty: "No variant that is shown is declared to be built upon another one with this figure.",
+      extra: [...endsIn(page.unit), ["runs", "Runs"]], empty: "None of the shown variants has this statistic and a layer below it (variants.yaml).",
     },
   };
 
@@ -357,11 +363,11 @@ window.loadstone.figures = function figures(page, reader) {
     const figures_ = [["value", what === "cpu" ? "CPU (millicores)" : "Memory (MiB)", significant], ["interval", "Spread"], ["runs", "Runs", count]];
     const text = (value) => `${significant(value)} ${unit}`;
     resources[`use-${what}`] = {
-      uses: ["part", "axes", "hide"], rows: () => usage(page.charts.usage, what), words: lines("value", text),
-      columns: [VARIANT, LOAD, ...figures_], extra: endsIn(unit), empty: "No variant that is shown has samples of this.",
+      uses: ["part", "axes", "hide"], rows: () => usage(page.charts.usage, what), summary: lines("value", text),
+      columns: [VARIANT, LOAD, ...figures_], extra: endsIn(unit), empty: "None of the shown variants has samples of this.",
     };
     resources[`use-time-${what}`] = {
-      uses: ["rate", "part", "hide"], loads: true, rows: () => usage(reader.rate().charts.usage, what), words: ends(text),
+      uses: ["rate", "part", "hide"], loads: true, rows: () => usage(reader.rate().charts.usage, what), summary: ends(text),
       columns: [VARIANT, ["time", "Time (s)", significant], ...figures_], extra: endsIn(unit), empty: "No run at this load has samples of this.",
     };
   }
@@ -369,15 +375,15 @@ window.loadstone.figures = function figures(page, reader) {
   const traces = {
     shares: {
       uses: [], height: (rows) => 28 * rows.length, rows: ({ class: kind }) => page.traces[kind], empty: "No spans other than the root.",
-      words: (rows) => rows.slice(0, 5).map((row) => `${row.name}: ${significant(row.p50)} % in half of the traces.`).join(" "),
+      summary: (rows) => rows.slice(0, 5).map((row) => `${row.name}: median ${significant(row.p50)} %.`).join(" "),
       columns: [
-        ["name", "Of"], ["p5", "5th percentile (%)", significant], ["p25", "25th percentile (%)", significant], ["p50", "Median (%)", significant],
+        ["name", "Name"], ["p5", "5th percentile (%)", significant], ["p25", "25th percentile (%)", significant], ["p50", "Median (%)", significant],
         ["p75", "75th percentile (%)", significant], ["p95", "95th percentile (%)", significant], ["traces", "Traces", count],
       ],
     },
   };
 
-  // --- A variant through time: its variants are the ways in which it was measured ---------------------------------------
+  // --- A variant's history: a series per way of measuring, in place of variants ------------------------------------------
 
   const isShare = () => state().stat === "error_fraction";
   const decimals = new Map((page.steps || []).map((step, way) => [page.variants[way].name, step && step[1]]));
@@ -401,19 +407,19 @@ window.loadstone.figures = function figures(page, reader) {
       const text = (row) => `${atLeast(row.at_least, levelText(row.value, row))} ${levelUnit()} on ${row.when}`;
       const changes = rows.filter((row) => !isPoint(row) && row.label === label).map((row) => row.levels);
       return `${label}: ${text(own[0])}${own.length > 1 ? `, ${text(own[own.length - 1])}` : ""}. ${
-        changes.length ? `Its level changes: ${changes.join("; ")}.` : own.length > 1 ? "Its level does not change." : ""}`;
+        changes.length ? `Level changes: ${changes.join("; ")}.` : own.length > 1 ? "The level does not change." : ""}`;
     }).join(" ");
   }
 
   const history = {
     history: {
-      uses: ["stat", "axes", "rate", "host", "hide"], rows: throughTime, words: levels, listed: isPoint,
-      spec: () => (isShare() ? "history-share" : "history"), empty: "No campaign on this host has this figure at this load.",
+      uses: ["stat", "axes", "rate", "host", "hide"], rows: throughTime, summary: levels, listed: isPoint,
+      spec: () => (isShare() ? "history-share" : "history"), empty: "No campaign on this host has this statistic at this load.",
       columns: () => [
         ["when", "Campaign"], ["text", levelHeading(), undefined, ["value", levelHeading()]], ["interval", "Interval"],
         ["runs", "Runs", count], ["level", "Level", count], ["label", "Measured by"], ["differs", "Differs from before"], ["note", "Note"],
       ],
-      extra: () => [...endsIn(levelUnit()), ["at_least", "At least so much"]],
+      extra: () => [...endsIn(levelUnit()), ["at_least", "Is a lower bound"]],
     },
   };
 

@@ -1,7 +1,7 @@
-/* loadstone.inspector(page, choices): what one rate needs, loaded when it is chosen, and the single run that is looked at.
+/* loadstone.inspector(page, choices): the run inspector, and the data of a rate, loaded when the rate is chosen.
  *
- * The data of a rate are a script of their own, which calls loadstone.receive: a page opened from a file may load scripts
- * but not read files. An address with run= leads to that run.
+ * The data of each rate are a separate script that calls loadstone.receive, because a page opened from a file can load
+ * scripts but cannot read files. An address with run= scrolls to the run inspector.
  */
 window.loadstone = window.loadstone || {};
 window.loadstone.inspector = function inspector(page, choices) {
@@ -27,25 +27,26 @@ window.loadstone.inspector = function inspector(page, choices) {
     return pending.get(name);
   }
 
+  // The run's number; with its folder if two folders of the variant have a run of this number.
   function key(run) {
-    const twins = rate().runs.filter((other) => other.variant === run.variant && other.run === run.run);
-    return twins.length > 1 ? `${run.run}@${run.folder}` : String(run.run);
+    const sameNumber = rate().runs.filter((other) => other.variant === run.variant && other.run === run.run);
+    return sameNumber.length > 1 ? `${run.run}@${run.folder}` : String(run.run);
   }
 
   const runs = () => (rate() ? rate().runs.filter((run) => run.variant === state().variant) : []);
   const run = () => runs().find((each) => key(each) === state().run) || runs()[0];
 
-  function mark(other) {
-    const marks = [other.shape && other.shape.unsettled && other.shape.name, other.sending && other.sending.limited && "sent late", other.exclusion_reason && "excluded"];
-    const found = marks.filter(Boolean).join(", ");
-    return found && ` (${found})`;
+  function remarks(other) {
+    const found = [other.shape && other.shape.unsettled && other.shape.name, other.sending && other.sending.limited && "sent late", other.exclusion_reason && "excluded"];
+    const text = found.filter(Boolean).join(", ");
+    return text && ` (${text})`;
   }
 
   function show(latency) {
     const select = document.querySelector("select[name=run]"), chosen = run();
-    if (!select) return; // no run has requests
+    if (!select) return; // no run has single requests
     select.replaceChildren(...runs().map((other) => element("option", {
-      value: key(other), textContent: `Run ${key(other)}${mark(other)}`,
+      value: key(other), textContent: `Run ${key(other)}${remarks(other)}`,
     })));
     select.disabled = !chosen;
     if (chosen) select.value = key(chosen);
@@ -69,7 +70,7 @@ window.loadstone.inspector = function inspector(page, choices) {
     if (variant) document.documentElement.style.setProperty("--run", `var(--variant-${position})`);
   }
 
-  // --- Shape of the run, and how it was sent (loadstone/report/run_findings.py) ----------------------------------------
+  // --- Shape of the run, and its send lag (loadstone/report/run_findings.py) -------------------------------------------
 
   const NAMES = ["Mean", "Median", "p90", "p99", "p99.9"];
 
@@ -77,13 +78,13 @@ window.loadstone.inspector = function inspector(page, choices) {
     const place = document.getElementById("run-shape"), shape = run && run.shape;
     place.hidden = !shape;
     place.className = shape && shape.unsettled ? "notice" : "";
-    place.textContent = shape ? `Shape: ${shape.words}.${shape.unsettled ? " Its mean is not that of a steady state." : ""}` : "";
+    place.textContent = shape ? `Shape: ${shape.text}.${shape.unsettled ? " Its mean is not that of a steady state." : ""}` : "";
   }
 
-  function sendingFacts({ asked, achieved, lag, limit, limited }, latency) {
+  function sendingFacts({ requested, achieved, lag, limit, limited }, latency) {
     const facts = [
-      ["Requested (requests/s)", count(asked)], ["Achieved (requests/s)", significant(achieved)], ["Send lag, median", latency(lag[0])],
-      ["Send lag, p99", latency(lag[1])], ["Send lag, maximum", latency(lag[2])], ["Limit of its p99", `${latency(limit)}${limited ? ": exceeded" : ""}`],
+      ["Requested (requests/s)", count(requested)], ["Achieved (requests/s)", significant(achieved)], ["Send lag, median", latency(lag[0])],
+      ["Send lag, p99", latency(lag[1])], ["Send lag, maximum", latency(lag[2])], ["Limit for p99", `${latency(limit)}${limited ? ": exceeded" : ""}`],
     ];
     return element("dl", { className: "figures" }, ...facts.map(([term, text]) => (
       element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: text })))));
@@ -95,8 +96,8 @@ window.loadstone.inspector = function inspector(page, choices) {
     const head = element("tr", {}, element("th", { scope: "col", textContent: "Latency" }),
       ...NAMES.map((name) => element("th", { scope: "col", className: "n", textContent: name })));
     const box = element("div", { className: "scroll", tabIndex: 0, role: "region" }, element("table", {}, element("thead", {}, head),
-      element("tbody", {}, row("From when sent (as observed)", observed), row("From when due (lag-corrected)", corrected))));
-    box.setAttribute("aria-label", "Table: Latency from when sent, and from when due");
+      element("tbody", {}, row("Since sent (as observed)", observed), row("Since due (lag-corrected)", corrected))));
+    box.setAttribute("aria-label", "Table: Latency since requests were sent, and since they were due");
     return box;
   }
 
@@ -105,15 +106,15 @@ window.loadstone.inspector = function inspector(page, choices) {
     if (!sending) place.replaceChildren();
     else if (sending.refused) place.replaceChildren(element("p", { className: "small", textContent: `The send lag is unknown: ${sending.refused}.` }));
     else {
-      place.replaceChildren(element("h4", { textContent: "How it was sent" }), sendingFacts(sending, latency), latencies(sending, latency));
+      place.replaceChildren(element("h4", { textContent: "Send lag" }), sendingFacts(sending, latency), latencies(sending, latency));
     }
   }
 
-  /** Lead to the run that the address names. */
-  function lead() {
+  /** Scroll to the inspector if the address names a run. */
+  function scrollToRun() {
     const heading = document.getElementById("inspector");
     if (heading && new URLSearchParams(location.hash.slice(1)).has("run")) heading.scrollIntoView();
   }
 
-  return { load, rate, run, show, lead };
+  return { load, rate, run, show, scrollToRun };
 };

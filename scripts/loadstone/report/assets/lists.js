@@ -1,9 +1,9 @@
-/* Finds entries of a page's lists. A form with data-filter, whose fields are
- *   find      words that an entry's text must all hold
- *   a select  an entry's data-* attribute of the same name must have this value
- *   a box     an entry must have that data-* attribute at all
- * Entries are the elements with data-entry; one with data-older shows only when something is looked for. What is looked
- * for is kept in the address; an address with ?find= works too, which is what the form gives where no script runs.
+/* Filters the lists of a page. The fields of the form with data-filter:
+ *   find      all its words must be in the entry's text
+ *   select    the entry's data-* attribute of that name must have this value
+ *   checkbox  the entry must have a data-* attribute of that name
+ * Entries are elements with data-entry; those with data-older are hidden unless a filter is set. The filter is kept in the
+ * fragment of the address. ?find= works too: the form sends it if JavaScript is disabled.
  */
 "use strict";
 
@@ -15,7 +15,7 @@
   const status = document.getElementById("found");
   const value = (field) => (field.type === "checkbox" ? (field.checked ? "1" : "") : field.value.trim());
 
-  function fits({ place, text }) {
+  function matches({ place, text }) {
     return fields.every((field) => {
       const wanted = value(field), own = place.dataset[field.name];
       if (!wanted) return true;
@@ -25,21 +25,21 @@
   }
 
   function show() {
-    const looking = fields.some(value);
+    const filtered = fields.some(value);
     let found = 0;
     entries.forEach((entry) => {
-      const shown = looking ? fits(entry) : entry.place.dataset.older === undefined;
+      const shown = filtered ? matches(entry) : entry.place.dataset.older === undefined;
       entry.place.hidden = !shown;
       if (shown) found += 1;
     });
-    // A list of which nothing is left would be a heading over nothing.
+    // Hide the heading of a list without matches.
     document.querySelectorAll("[data-list]").forEach((list) => {
-      list.hidden = looking && !list.querySelector("[data-entry]:not([hidden])");
+      list.hidden = filtered && !list.querySelector("[data-entry]:not([hidden])");
     });
-    status.textContent = looking ? `${found.toLocaleString("en-GB")} found` : "";
+    status.textContent = filtered ? `${found.toLocaleString("en-GB")} found` : "";
   }
 
-  function fromAddress() {
+  function readAddress() {
     const given = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : location.search);
     fields.forEach((field) => {
       const wanted = given.get(field.name) || "";
@@ -49,24 +49,24 @@
     show();
   }
 
-  function toAddress(step) {
+  function writeAddress(method) {
     const parameters = new URLSearchParams();
     fields.forEach((field) => { if (value(field)) parameters.set(field.name, value(field)); });
     const hash = `#${parameters}`;
-    if (hash !== (location.hash || "#")) history[step](null, "", hash);
+    if (hash !== (location.hash || "#")) history[method](null, "", hash);
   }
 
-  // A letter is no step of the browser's history; what one has looked for is.
+  // A search is one entry of the browser's history, not one per letter.
   let typing = false;
   form.addEventListener("input", ({ target }) => {
     show();
-    toAddress(typing ? "replaceState" : "pushState");
+    writeAddress(typing ? "replaceState" : "pushState");
     typing = target.type === "search";
   });
   form.addEventListener("change", () => { typing = false; });
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", () => {
-    if (location.hash === "" || location.hash.includes("=")) fromAddress();
+    if (location.hash === "" || location.hash.includes("=")) readAddress();
   });
-  fromAddress();
+  readAddress();
 })();

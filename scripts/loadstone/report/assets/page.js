@@ -1,7 +1,7 @@
-/* A page of charts: its choices, its charts and its controls put together.
+/* Connects the choices, charts and controls of a page.
  *
- * The page brings two elements of JSON: #page-data (script_data of loadstone/report/campaign_page.py and
- * comparison_page.py) and #chart-specs (loadstone/report/charts). What the charts draw is in figures.js.
+ * The page contains two elements with JSON: #page-data (script_data of loadstone/report/campaign_page.py and
+ * comparison_page.py) and #chart-specs (loadstone/report/charts). figures.js defines what each chart shows.
  */
 (function () {
   "use strict";
@@ -21,9 +21,9 @@
     document.querySelectorAll("main form.controls select:not([name=run])").forEach((select) => { select.value = chosen[select.name]; });
     document.querySelectorAll("input[name=hide]").forEach((input) => { input.checked = !chosen.hide.includes(input.value); });
     document.querySelectorAll("#with-excluded").forEach((note) => { note.hidden = chosen.of !== "all"; });
-    document.querySelectorAll("[data-says]").forEach((place) => {
+    document.querySelectorAll("[data-chosen]").forEach((place) => {
       const texts = { stat: () => page.statistics[chosen.stat].toLowerCase(), part: () => page.resources.parts[chosen.part] };
-      place.textContent = (texts[place.dataset.says] || (() => loadstone.count(Number(chosen.rate))))();
+      place.textContent = (texts[place.dataset.chosen] || (() => loadstone.count(Number(chosen.rate))))();
     });
   }
 
@@ -34,7 +34,7 @@
     return update(names);
   }
 
-  /** Draw what depends on these choices, or everything. */
+  /** Redraw the charts that depend on these choices; without `names`, all charts. */
   async function update(names) {
     const affected = charts.all().filter((figure) => !names || charts.definition(figure).uses.some((use) => names.includes(use)));
     const loads = (figure) => charts.definition(figure).loads;
@@ -69,28 +69,28 @@
       }
     });
     document.addEventListener("submit", (event) => event.preventDefault());
-    addEventListener("hashchange", inspector.lead);
-    let wide = innerWidth >= 760, later = 0;
+    addEventListener("hashchange", inspector.scrollToRun);
+    let wide = innerWidth >= 760, timer = 0;
     addEventListener("resize", () => {
-      // Within one layout Vega follows the width by itself, but for panels; between them, labels come and go.
+      // Vega adapts to the width itself, except for panels. Labels depend on the layout, so a new layout redraws all charts.
       if (wide !== innerWidth >= 760) { wide = innerWidth >= 760; update(); }
-      else { clearTimeout(later); later = setTimeout(() => charts.all().filter((figure) => charts.definition(figure).arrange).forEach(charts.redraw), 200); }
+      else { clearTimeout(timer); timer = setTimeout(() => charts.all().filter((figure) => charts.definition(figure).arrange).forEach(charts.redraw), 200); }
     });
   }
 
-  // As a constructed style sheet, for the content security policy forbids style elements.
-  function colour() {
+  // A constructed style sheet, because the content security policy forbids style elements.
+  function setVariantColours() {
     const rules = page.variants.map(({ light, dark }, index) => `--variant-${index}:light-dark(${light},${dark});`).join("");
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(`:root{${rules}}`);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
 
-  /** The Vega view of a figure, by the figure's id: for a look at its data and scales from the console. */
+  /** The Vega view of a figure by its id, to inspect data and scales in the console. */
   window.loadstone.view = charts.view;
 
-  colour();
+  setVariantColours();
   listen();
   showControls();
-  update().then(inspector.lead);
+  update().then(inspector.scrollToRun);
 })();

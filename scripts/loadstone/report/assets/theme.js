@@ -1,19 +1,19 @@
-/* Light or dark: as the reader's system has it, until the reader says otherwise here; that is remembered.
+/* Light or dark theme: the system's setting, unless the reader chooses the other theme here. The choice is stored.
  *
- * Loaded in the head, so that no page is first drawn in the other colours.
+ * Loaded in the head, so that no page appears in the wrong theme first.
  */
 "use strict";
 
 (function () {
-  const KEPT = "loadstone.theme", root = document.documentElement;
+  const KEY = "loadstone.theme", root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
 
-  // Some browsers keep nothing of pages from files: then a choice is of one page.
-  function kept(change) {
-    try { return change(localStorage); } catch (error) { return null; }
+  // Some browsers have no storage for pages opened from files. A choice then applies to one page only.
+  function stored(access) {
+    try { return access(localStorage); } catch (error) { return null; }
   }
 
-  const chosen = kept((store) => store.getItem(KEPT));
+  const chosen = stored((store) => store.getItem(KEY));
   if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
 
@@ -23,13 +23,13 @@
     button.hidden = false;
     button.addEventListener("click", () => {
       const wanted = isDark() ? "light" : "dark";
-      // Who wants what the system has follows it from then on.
+      // After choosing the system's own theme, the page follows the system again.
       if ((wanted === "dark") === system.matches) {
         delete root.dataset.theme;
-        kept((store) => store.removeItem(KEPT));
+        stored((store) => store.removeItem(KEY));
       } else {
         root.dataset.theme = wanted;
-        kept((store) => store.setItem(KEPT, wanted));
+        stored((store) => store.setItem(KEY, wanted));
       }
       show();
     });

@@ -115,11 +115,11 @@ def log_axis(channel: str) -> dict[str, Any]:
         numbers = (f"{digit * 10.0**place:g} * {decade}" for place in range(decades) for digit in every)
         return f"[{', '.join(numbers)}]"
 
-    fine, rough, whole = digits((1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), 2), digits((1, 2, 5), 4), digits((1,), 16)
+    fine, medium, coarse = digits((1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), 2), digits((1, 2, 5), 4), digits((1,), 16)
     even = f"sequence(ceil({low} / {step} - 1e-6) * {step}, {high} * 1.000001, {step})"
     values = (
         f"{high} <= {low} ? [{low}] : {high} < 2 * {low} ? {even}"
-        f" : {high} < 10 * {low} ? {fine} : {high} < 300 * {low} ? {rough} : {whole}"
+        f" : {high} < 10 * {low} ? {fine} : {high} < 300 * {low} ? {medium} : {coarse}"
     )
     return {"params": params, "axis": {"values": {"expr": values}, "tickCount": 40}}
 

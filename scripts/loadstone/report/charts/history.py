@@ -31,7 +31,7 @@ def latency_through_time(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
 
     Rows by `kind`, all with at (ms since 1970): ``point`` (variant, which is a way of measuring; label, value, low,
     high, level_value, differs, and the texts of the tooltip: when, text, interval, runs, level, differs, note) and
-    ``change`` (text, line (0, 1 or 2), side (left or right), said).
+    ``change`` (text, line (0, 1 or 2), side (left or right), tooltip).
     """
     return _through_time(styles, f"Latency ({unit.symbol})", "latency", _LATENCY_ROOM)
 
@@ -106,7 +106,7 @@ def _least(room: tuple[str, str]) -> str:
 def _changes(at: alt.X) -> list[alt.Chart]:
     """A vertical line where a level begins, and at its upper end the annotations of that campaign."""
     base = alt.Chart(ROWS).transform_filter("datum.kind == 'change'").encode(x=at)
-    change = tooltips(said="Change")
+    change = tooltips(tooltip="Change")
     rule = base.mark_rule(stroke="var(--axis)", strokeDash=[3, 3], strokeWidth=1.25)
     texts = [
         base.transform_filter(f"datum.side == '{side}' && datum.line == {line}")

@@ -36,8 +36,9 @@ def latency_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.
     """Latency across load: a line per variant, its spread or interval as a band; points without one are hollow.
 
     Rows: variant, label, load, value, low, high, estimable, interval, requests, runs, beyond and place (in words). A
-    point beyond the knee is a cross; the knee is a dashed rule, its interval a band, both of rows in `KNEES`: variant,
-    knee, low, high. Small points are single runs, rows of `RUNS`: variant, label, load, value, run, text.
+    point beyond saturation is a cross; the saturation point is a dashed rule, its interval a band, both from rows of
+    `KNEES`: variant, knee, low, high. Small points are single runs, rows of `RUNS`: variant, label, load, value, run,
+    text.
     """
     knees = alt.Chart(KNEES).encode(color=colour(styles))
     x = load_axis(load)

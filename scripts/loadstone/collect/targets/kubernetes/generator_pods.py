@@ -86,7 +86,7 @@ class PodFleet:
     record: str
     plans: Sequence[Mapping[str, Any]]
     outputs: Sequence[Outputs]
-    said: list[dict[str, Any]] = field(default_factory=list)
+    reports: list[dict[str, Any]] = field(default_factory=list)
     started_s: float = math.inf
     command: list[str] = field(default_factory=lambda: ["paced"])
     pids: tuple[int, ...] = ()
@@ -159,7 +159,7 @@ class PodFleet:
         self.started_s = time.monotonic() + ahead_s
         for pod, (uncertainty_ns, offset_ns) in zip(self._pods, clocks, strict=True):
             self._ask(pod, "POST", "start", {"start": start_ns + offset_ns})
-            self.said.append(
+            self.reports.append(
                 {
                     "generator": pod.number,
                     "requests": own_requests(self.plans[pod.number], pod.number),
@@ -226,10 +226,10 @@ class PodFleet:
                     self._done.add(pod.number)
         if len(self._done) < len(self._pods):
             return None
-        for pod, said in zip(self._pods, self.said, strict=True):
+        for pod, report in zip(self._pods, self.reports, strict=True):
             uncertainty_ns, offset_ns = self._clock(pod)
-            said["clock_drift_ns"] = offset_ns - said["clock_offset_ns"]
-            said["clock_uncertainty_ns"] = max(said["clock_uncertainty_ns"], uncertainty_ns)
+            report["clock_drift_ns"] = offset_ns - report["clock_offset_ns"]
+            report["clock_uncertainty_ns"] = max(report["clock_uncertainty_ns"], uncertainty_ns)
         for pod in self._pods:
             self._fetch(pod)
         return 0

@@ -91,9 +91,9 @@ class Keeper:
             found = survey(self.cluster, self.declared, needed)
             for note in found.notes:
                 self.log(note)
-            whole = replace(record, objects=found.objects)
-            self.records.write(whole)
-            record = whole
+            surveyed = replace(record, objects=found.objects)
+            self.records.write(surveyed)
+            record = surveyed
             apply.write(writer, record, apply.idle, down_first=True)
             self.log(f"acquired {self.cluster.host}: {_counted(record)} will be put back at the end")
             self._until_end(lease, record, campaigns)
