@@ -122,7 +122,7 @@ def test_snakemakes_own_report_holds_the_same_pictures(checkout, tmp_path) -> No
     assert drawn <= pictures
     assert all(b'width="12cm"' in picture for picture in drawn)
     assert "The median of latency at each load" in texts
-    assert "which were excluded" in texts
+    assert "how many runs the figure is based on" in texts
     assert set(checkout.jobs("--cores", "all", "figures")) <= {"figures"}
 
 
