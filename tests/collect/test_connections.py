@@ -1,6 +1,5 @@
 """How requests reach a variant: every setting by every load generator, against a real Envoy and its access log."""
 
-import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +10,13 @@ from loadstone.archive import Cell
 from loadstone.collect import collect_run, sweep
 from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import RunFailedError
-from loadstone.config import check
 from loadstone.config.connection import Connection
 from loadstone.errors import LoadstoneError
+from support.bench import RATE, configured
 from support.generators import require
-from support.tls import PAGE, TlsServer
+from support.tls import TlsServer
 
 GENERATORS = ("vegeta", "serial", "k6", "artillery")
-RATE = 20
-_numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
@@ -27,30 +24,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsServer]:
     found = TlsServer(tmp_path_factory.mktemp("tls"))
     yield found
     found.close()
-
-
-def configured(folder: Path, generator: str, **variant: Any) -> dict[str, Any]:
-    """A checked configuration with one variant, which somebody else has started."""
-    declared = {
-        "archive": str(folder / "archive"),
-        "tables": str(folder / "tables"),
-        "reports": str(folder / "reports"),
-        "host": "here",
-        "target": {
-            "kind": "local",
-            "variants": {"only": {"expect": {"status": 200, "body_contains": PAGE}, **variant}},
-        },
-        "sweep": {
-            "app": f"app{next(_numbers)}",
-            "variants": ["only"],
-            "generator": generator,
-            "rates": [RATE],
-            "runs": 1,
-            "duration": "1s",
-            "timeout": "2s",
-        },
-    }
-    return check(declared)
 
 
 def measure(folder: Path, generator: str, **variant: Any) -> dict[str, Any]:

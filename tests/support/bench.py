@@ -1,5 +1,6 @@
 """A sweep against the little server of `server.py`, collected in the test's own process."""
 
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -11,9 +12,12 @@ from loadstone.archive import Campaign, Cell
 from loadstone.archive.stages import number_text
 from loadstone.collect import collect_run, sweep
 from loadstone.collect.generators import k6
-from loadstone.config import load_shapes
+from loadstone.config import check, load_shapes
 
 from support.checkout import PROJECT, free_ports
+
+RATE = 20
+_numbers = itertools.count()
 
 
 class Bench:
@@ -93,3 +97,28 @@ class Bench:
 def _children() -> set[psutil.Process]:
     """What this process has started and still runs."""
     return {each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE}
+
+
+def configured(folder: Path, generator: str, script: dict[str, Any] | None = None, **variant: Any) -> dict[str, Any]:
+    """A checked configuration with one variant, which somebody else has started."""
+    declared = {
+        "archive": str(folder / "archive"),
+        "tables": str(folder / "tables"),
+        "reports": str(folder / "reports"),
+        "host": "here",
+        "target": {
+            "kind": "local",
+            "variants": {"only": {"expect": {"status": 200, "body_contains": "the page"}, **variant}},
+        },
+        "sweep": {
+            "app": f"app{next(_numbers)}",
+            "variants": ["only"],
+            "generator": generator,
+            "rates": [RATE],
+            "runs": 1,
+            "duration": "1s",
+            "timeout": "2s",
+            **({"script": script} if script else {}),
+        },
+    }
+    return check(declared)

@@ -1,18 +1,20 @@
 """k6's raw outputs: JSON lines (``k6 run --out json=FILE``) and CSV (``k6 run --out csv=FILE``).
 
-Both have nine and more points of every request; one of ``http_req_duration`` is a request. k6 stamps all points of a
-request when it has ended (EndTime, lib/netext/httpext/tracer.go), so `sent_at` is that time less the latency. The
-latency is k6's own: sending, waiting and receiving the whole body, without waiting for a connection, connecting and TLS
-handshake. k6 counts bytes per iteration only; per request they are null.
+Both have nine and more points of every request; one of ``http_req_duration`` is a request, as is one of
+``grpc_req_duration`` (a gRPC call, whose status is its code) or ``ws_session_duration`` (a WebSocket session). k6
+stamps all points of a request when it has ended (EndTime, lib/netext/httpext/tracer.go), so `sent_at` is that time less
+the latency. The latency is k6's own: sending, waiting and receiving the whole body, without waiting for a connection,
+connecting and TLS handshake. k6 counts bytes per iteration only; per request they are null.
 
-Only JSON lines that name `DURATION` are decoded; of all others only the first and last characters are checked, which
-is many times faster. In the CSV times are in whole seconds unless K6_CSV_TIME_FORMAT asked for more. A request's start
-is then known to the second only: `sent_at` may be up to `csv_report`'s ``clock_resolution_ns`` earlier than it was.
+Only JSON lines that name one of `DURATIONS` are decoded; of all others only the first and last characters are checked,
+which is many times faster. In the CSV times are in whole seconds unless K6_CSV_TIME_FORMAT asked for more. A request's
+start is then known to the second only: `sent_at` may be up to `csv_report`'s ``clock_resolution_ns`` earlier than it
+was.
 """
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -26,11 +28,13 @@ import pyarrow as pa
 from loadstone.readers.base import BODY, LAST_NS, NS_PER_MS, SCHEMA, Format, Generator, Problems, Report, batches
 from loadstone.readers.stream import csv_records, read_lines, text_lines
 
-DURATION = "http_req_duration"
+DURATION, _GRPC, WEBSOCKET = "http_req_duration", "grpc_req_duration", "ws_session_duration"
+DURATIONS = (DURATION, _GRPC, WEBSOCKET)
 REQUESTS = "http_reqs"
 
-K6_SCHEMA = SCHEMA.append(pa.field("phase", pa.string()))
-_COLUMNS = ("seq", "sent_at", "latency_ns", "code", "error", "phase")
+# `grpc`: the code is a status of gRPC.
+K6_SCHEMA = SCHEMA.append(pa.field("phase", pa.string())).append(pa.field("grpc", pa.bool_()))
+_COLUMNS = ("seq", "sent_at", "latency_ns", "code", "error", "phase", "grpc")
 
 # k6 runs these functions of a script once, before and after all scenarios.
 _OUTSIDE = ("setup", "teardown")
@@ -38,6 +42,14 @@ _OUTSIDE = ("setup", "teardown")
 _STATUS = re.compile(r"[0-9]{1,9}")
 _TIME = re.compile(
     r"((?:19|20|21)[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+# https://grpc.io/docs/guides/status-codes/
+_STATUSES = (
+    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS"),
+    *("PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED"),
+    *("INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"),
 )
 
 
@@ -51,7 +63,7 @@ class _Tags(msgspec.Struct):
     group: str = ""
 
 
-def _row(seq: int, ended_ns: int | None, value_ms: float, tags: _Tags) -> tuple[Any, ...]:
+def _row(seq: int, ended_ns: int | None, value_ms: float, tags: _Tags, metric: str) -> tuple[Any, ...]:
     """A request in the order of `_COLUMNS`. `seq` counts them in the file's order, that of ends. Raises ValueError."""
     if ended_ns is None or not math.isfinite(value_ms) or not 0 <= value_ms * NS_PER_MS <= ended_ns <= LAST_NS:
         raise ValueError
@@ -61,7 +73,9 @@ def _row(seq: int, ended_ns: int | None, value_ms: float, tags: _Tags) -> tuple[
     code = int(tags.status) if tags.status else None
     error = tags.error or (f"error_code {tags.error_code}" if tags.error_code and not code else "")
     latency_ns = round(value_ms * NS_PER_MS)
-    return seq, ended_ns - latency_ns, latency_ns, code, error, _phase(tags)
+    if metric == _GRPC and code:
+        error = error or f"gRPC status {' '.join([str(code), *_STATUSES[code : code + 1]])}"
+    return seq, ended_ns - latency_ns, latency_ns, code, error, _phase(tags), metric == _GRPC
 
 
 def _phase(tags: _Tags) -> str | None:
@@ -98,6 +112,8 @@ def _second(text: str) -> int | None:
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 _NAME = f'"{DURATION}"'.encode()
+_OTHER_NAMES = tuple(f'"{name}"'.encode() for name in DURATIONS[1:])
+_ANY_NAME = re.compile(b"|".join((_NAME, *_OTHER_NAMES)))
 _POINT = b'"type":"Point"'
 _COUNTED = f'{{"metric":"{REQUESTS}",'.encode() + _POINT  # as since 0.40; before, the name stood last
 _LINE_FEED, _CARRIAGE_RETURN, _OPEN, _CLOSE = b"\n\r{}"
@@ -131,11 +147,12 @@ def read_json(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 
 
 def _json_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
-    seq = lines = points = counted = 0
+    seq = lines = points = counted = http = 0
     for buffer, end in read_lines(path, problems):
         line_feeds, suspects = _outline(buffer, end)
         corrupt = {start for start, stop in suspects if not _is_object(bytes(buffer[start:stop]))}
-        position = buffer.find(_NAME, 0, end)
+        find = _finder(buffer, end)
+        position = find(0)
         while position >= 0:
             start = buffer.rfind(b"\n", 0, position) + 1
             stop = buffer.find(b"\n", position, end)
@@ -147,7 +164,8 @@ def _json_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
                 if row is not None:
                     yield row
                     seq += 1
-            position = buffer.find(_NAME, stop, end)
+                    http += buffer.startswith(_NAME, position)
+            position = find(stop)
         for start in sorted(corrupt):
             problems.corrupt(lines + 1 + int(np.searchsorted(line_feeds, start)))
         lines += len(line_feeds)
@@ -155,7 +173,19 @@ def _json_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
         counted += buffer.count(_COUNTED, 0, end)
     if lines and not points and not seq:
         problems.damaged = problems.damaged or "it is not valid k6 JSON output"
-    _check_counts(counted, seq, problems)
+    _check_counts(counted, http, problems)
+
+
+def _finder(buffer: bytearray, end: int) -> Callable[[int], int]:
+    """A function that finds the next name of `DURATIONS` from a position on, -1 for none; most files have only one."""
+    if not any(name in buffer for name in _OTHER_NAMES):
+        return lambda start: buffer.find(_NAME, start, end)
+
+    def find(start: int) -> int:
+        found = _ANY_NAME.search(buffer, start, end)
+        return found.start() if found else -1
+
+    return find
 
 
 def _outline(buffer: bytearray, end: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
@@ -178,13 +208,13 @@ def _is_object(line: bytes) -> bool:
 
 
 def _json_row(line: bytes, seq: int) -> tuple[Any, ...] | None:
-    """The request of a line that names `DURATION` somewhere, None when it is of none. Raises one of `_CORRUPT`."""
+    """The request of a line that names one of `DURATIONS`, None when it is of none. Raises one of `_CORRUPT`."""
     if _decode_kind(line).type == "Metric":
         return None
     point = _decode(line)
-    if point.type != "Point" or point.metric != DURATION:
+    if point.type != "Point" or point.metric not in DURATIONS:
         return None
-    return _row(seq, _instant_ns(point.data.time), point.data.value, point.data.tags or _Tags())
+    return _row(seq, _instant_ns(point.data.time), point.data.value, point.data.tags or _Tags(), point.metric)
 
 
 # --- CSV --------------------------------------------------------------------------------------------------------------
@@ -203,11 +233,11 @@ def read_csv(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 
 
 def _csv_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
-    seq = counted = 0
+    seq = counted = http = 0
     for line, record, columns in _records(path, problems):
         if record[0] == REQUESTS:
             counted += 1
-        elif record[0] == DURATION:
+        elif record[0] in DURATIONS:
             try:
                 row = _csv_row(record, columns, seq)
             except ValueError:
@@ -215,7 +245,8 @@ def _csv_rows(path: Path, problems: Problems) -> Iterator[tuple[Any, ...]]:
             else:
                 yield row
                 seq += 1
-    _check_counts(counted, seq, problems)
+                http += record[0] == DURATION
+    _check_counts(counted, http, problems)
 
 
 def csv_report(path: Path, problems: Problems) -> Report | None:
@@ -247,7 +278,7 @@ def _csv_row(record: list[str], columns: dict[str, int], seq: int) -> tuple[Any,
     if known is None or _VALUE.fullmatch(record[2]) is None:
         raise ValueError
     tags = _Tags(**{name: record[index] for name, index in columns.items()})
-    return _row(seq, known[0], float(record[2]), tags)
+    return _row(seq, known[0], float(record[2]), tags, record[0])
 
 
 def _time(text: str) -> tuple[int, int] | None:

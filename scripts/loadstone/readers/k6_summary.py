@@ -26,7 +26,7 @@ from loadstone.readers.base import (
     latency_column,
     ms_to_ns,
 )
-from loadstone.readers.k6_raw import DURATION, REQUESTS
+from loadstone.readers.k6_raw import DURATION, DURATIONS, REQUESTS, WEBSOCKET
 from loadstone.readers.stream import read_object
 
 _MOST_FIGURES = 100_000
@@ -153,6 +153,7 @@ def _number(value: object) -> float | None:
 # --- what k6's figures mean, printed or in JSON -----------------------------------------------------------------------
 
 _FAILED = "http_req_failed"
+_COUNTED_BY = {DURATION: REQUESTS, WEBSOCKET: "ws_sessions"}
 THRESHOLDS = "THRESHOLDS"  # the section of thresholds: statistic is the expression, value 1 means that it was kept
 CHECK = "checks{check:"
 
@@ -160,17 +161,21 @@ CHECK = "checks{check:"
 def summary(figures: Sequence[Figure]) -> dict[str, Any]:
     """The columns of ``summaries`` that k6 knows of all requests of a run, those of setup and teardown among them.
 
+    HTTP requests, gRPC calls and WebSocket sessions are requests; k6 has no latency of several kinds together.
+
     `success` is the share of responses that the script expected (codes 200 to 399 unless it says otherwise). k6 counts
     neither codes nor successes per second.
     """
     overall = {(figure.metric, figure.statistic): figure.value for figure in figures if not figure.section}
+    kinds = [name for name in DURATIONS if any(metric == name for metric, _ in overall)]
     found: dict[str, Any] = {
         column: value
         for (metric, statistic), value in overall.items()
-        if metric == DURATION and (column := latency_column(statistic))
+        if kinds == [metric] and (column := latency_column(statistic))
     }
-    if (REQUESTS, "count") in overall:
-        found["requests"] = int(overall[REQUESTS, "count"])
+    counted = [overall.get((_COUNTED_BY.get(kind, kind), "count")) for kind in kinds or DURATIONS[:1]]
+    if None not in counted:
+        found["requests"] = int(sum(filter(None, counted)))
     # From counts, which are more exact than a rounded share. k6 calls a rate's ones passes, or matches.
     counts = {statistic: value for (metric, statistic), value in overall.items() if metric == _FAILED}
     failed = counts.get("passes", counts.get("matches"))

@@ -51,6 +51,7 @@ ERRORS = {
     "http_4xx_by_proxy": "HTTP 4xx by a proxy",
     "http_4xx": "HTTP 4xx",
     "http_other": "Other HTTP codes",
+    "grpc": "gRPC status other than OK",
     "timeout": "No answer in time",
     "refused": "Connection refused",
     "reset": "Connection reset or closed",

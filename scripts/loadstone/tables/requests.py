@@ -1,7 +1,8 @@
 """A raw file's requests with all columns of table `requests`, among them the phase and the class of a failure.
 
-Success is what vegeta counts as success: codes 200 to 399. Code 0 means that no complete response came; its kinds are
-known by the texts of Go's standard library, which vegeta passes on. A status that a proxy gave by itself is a class of
+Success is what vegeta counts as success: codes 200 to 399; 101, of a WebSocket session; and status 0 of gRPC. Any other
+code 0 means that no complete response came; its kinds are known by the texts of Go's standard library, which vegeta
+passes on. A status that a proxy gave by itself is a class of
 its own, as is a 5xx that came from the service behind one; the names are those of `error_causes`.
 """
 
@@ -39,7 +40,10 @@ def complete(
         columns["sent_at"] = pc.subtract(columns["sent_at"], latency)
     if "phase" in columns:
         columns["phase"] = _phases(columns["phase"], measured)
-    columns["error_class"] = error_classes(columns["code"], columns["error"], columns["answered_by"])
+    codes = columns["code"]
+    if "grpc" in columns:
+        codes = pc.if_else(pc.and_(columns.pop("grpc"), pc.equal(codes, 0)), _SUCCESS[0], codes)
+    columns["error_class"] = error_classes(codes, columns["error"], columns["answered_by"])
     for name in constant.keys() - columns.keys():
         columns[name] = pa.repeat(constant[name], len(batch))
     return pa.RecordBatch.from_pydict(columns, schema.TABLES["requests"])
@@ -87,6 +91,7 @@ def last_phase(reader: Reader, path: Path) -> str | None:
 # --- the class of a failure -------------------------------------------------------------------------------------------
 
 _SUCCESS = (200, 400)  # from, below
+_GRPC_BELOW, _DEADLINE_EXCEEDED = 17, 4  # statuses of gRPC
 
 # In this order: "lookup x: i/o timeout" is a failure of name resolution, not a slow answer.
 _TEXTS = (
@@ -114,10 +119,12 @@ def error_class(code: int | None, error: str, answered_by: str | None = None) ->
 
     ``http_503``, ``http_5xx``, each with ``_by_proxy`` or ``_by_service`` where the answer says so; ``http_4xx``, also
     ``http_4xx_by_proxy``; ``http_other``. For code 0 ``timeout``, ``refused``, ``reset``, ``dns``, ``tls``,
-    ``client_limit`` or, when the text is unknown, ``no_response``.
+    ``client_limit`` or, when the text is unknown, ``no_response``. For a status of gRPC ``timeout`` or ``grpc``.
     """
-    if code is None or _SUCCESS[0] <= code < _SUCCESS[1]:
+    if code is None or _SUCCESS[0] <= code < _SUCCESS[1] or code == HTTPStatus.SWITCHING_PROTOCOLS:
         return None
+    if 0 < code < _GRPC_BELOW:
+        return "timeout" if code == _DEADLINE_EXCEEDED else "grpc"
     if code == 0:
         return next((name for name, texts in _TEXTS if any(text in error for text in texts)), "no_response")
     name = {4: "http_4xx", 5: "http_5xx"}.get(code // 100, "http_other")

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from loadstone.archive.stages import Attack, Stage, apart
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
-from loadstone.config.connection import HTTP1, Connection, address, host_port
+from loadstone.config.connection import HTTP1, HTTP2, Connection, address, host_port
 from loadstone.config.target import recordable, variant_identity
 from loadstone.errors import LoadstoneError
 from loadstone.process import Minder, Program, run
@@ -34,6 +34,7 @@ _THRESHOLDS_CROSSED = 99  # of a user's script: the results are complete
 # 120 MB), enough for a target that does not respond for a second.
 _READY_VUS, _MOST_VUS = 2_000, 10_000
 _TAGS = ["error", "error_code", "expected_response", "method", "proto", "scenario", "status"]
+_COUNTED = ("http_reqs", "grpc_req_duration", "ws_sessions")  # what k6 sends: requests, calls, sessions
 _TREND_STATS = ["count", "avg", "min", "med", "max", "p(75)", "p(90)", "p(95)", "p(99)", "p(99.9)"]
 
 
@@ -97,7 +98,7 @@ class K6:
         job = self._job
         try:
             summary = json.loads(self._summary.read_bytes())
-            sent = summary["metrics"]["http_reqs"]["count"]
+            sent = sum(summary["metrics"].get(name, {}).get("count", 0) for name in _COUNTED)
         except (OSError, ValueError, KeyError, TypeError):
             sent = 0
         if not sent:
@@ -137,13 +138,15 @@ def _addressed(url: str, connection: Connection) -> tuple[str, dict[str, Any]]:
 
 
 def _protocol(raw: Path) -> str | None:
-    """The protocol of the first response among k6's raw points; None when none is known."""
+    """The protocol of the first response among k6's raw points; None when none is known. gRPC is HTTP/2."""
     with raw.open("rb") as file:
         for line in file:
+            if b'"grpc_req_duration"' in line:
+                return HTTP2
             if b'"http_reqs"' in line and b'"Point"' in line:
                 tags = json.loads(line)["data"].get("tags") or {}
                 if proto := str(tags.get("proto") or ""):
-                    return "http2" if proto.startswith("HTTP/2") else "http1"
+                    return HTTP2 if proto.startswith("HTTP/2") else HTTP1
     return None
 
 
