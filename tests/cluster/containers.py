@@ -5,6 +5,7 @@ environment. When it ends the pod is Failed or Succeeded, and when the pod goes 
 of `networked_plane`.
 """
 
+import base64
 import contextlib
 import os
 import subprocess
@@ -64,6 +65,15 @@ class Containers:
                 status = {"phase": phase, "message": f"exit code {program.returncode}"}
                 self._plane.api.patch("Pod", self._namespace, name, {"status": status}, "status")
 
+    def _secret(self, pod: Object, folder: Path) -> Path:
+        """The files of the Secret that a pod mounts, in a folder."""
+        (name,) = [each["secret"]["secretName"] for each in pod["spec"]["volumes"] if "secret" in each]
+        found = self._plane.api.get("Secret", self._namespace, name)
+        (folder / "tls").mkdir()
+        for file, content in found["data"].items():
+            (folder / "tls" / file).write_bytes(base64.b64decode(content))
+        return folder / "tls"
+
     def _address(self, name: str, pod: Object) -> str:
         """The pod's, or another one where kwok has given two pods the same, which it now and then does."""
         address: str = pod["status"]["podIP"]
@@ -79,7 +89,7 @@ class Containers:
         (container,) = pod["spec"]["containers"]
         folder = self._folder / name
         folder.mkdir(parents=True)
-        (mount,) = container["volumeMounts"]
+        mount, *others = container["volumeMounts"]
         command = [*container["command"]]
         assert command[0] == "paced"
         command[0] = str(PROJECT / ".tools/bin/paced")
@@ -89,6 +99,9 @@ class Containers:
             if argument == "-folder":
                 assert command[index + 1] == mount["mountPath"]
                 command[index + 1] = str(folder)
+            if argument == "-tls":
+                assert [command[index + 1]] == [each["mountPath"] for each in others]
+                command[index + 1] = str(self._secret(pod, folder))
         environment = {each["name"]: each.get("value", "") for each in container["env"]}
         with (folder / "log").open("wb") as log:
             self.programs[name] = subprocess.Popen(

@@ -50,7 +50,7 @@ class Gateway:
 
             def do_GET(self) -> None:
                 variant = self.path.strip("/")
-                if "Python" not in self.headers.get("User-Agent", ""):
+                if self.headers.get("User-Agent") != "loadstone":
                     outer.asked.append((datetime.now(UTC), variant))
                 body = f"the page of {variant}".encode()
                 self.send_response(200)
@@ -146,7 +146,12 @@ def shop_sweep(pristine: Path, path: Path, shop: Shop, url: str, **sweep: Any) -
 
 def record_of(shop: Shop) -> Object | None:
     """What the cluster itself says is still to be put back."""
-    for each in shop.control.all("ConfigMap"):
+    return record_of_namespace(shop.control)
+
+
+def record_of_namespace(control: Namespace) -> Object | None:
+    """The same, by the namespace of Loadstone's record."""
+    for each in control.all("ConfigMap"):
         if each["metadata"]["name"] == "loadstone-record" and "record.json" in (each.get("data") or {}):
             return json.loads(each["data"]["record.json"])
     return None

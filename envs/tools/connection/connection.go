@@ -28,7 +28,8 @@ type Settings struct {
 	Protocol   string `json:"protocol"`    // http1, http2 or h2c; empty: what TLS negotiates
 	Resolve    string `json:"resolve"`     // ADDRESS:PORT to connect to, instead of what the URL says
 	Close      bool   `json:"close"`       // a new connection for each request
-	Folder     string `json:"folder"`      // of ca.pem, cert.pem and key.pem, instead of texts
+
+	Folder string `json:"-"` // of ca.pem, cert.pem and key.pem, instead of texts
 }
 
 // Negotiated are the parameters that a number of connections have in common. Without TLS only the protocol is known.

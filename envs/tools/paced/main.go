@@ -40,6 +40,7 @@ func main() {
 	agree := flag.Bool("agree", false, "print \"ready\" after reading the plan, then read the start time")
 	listen := flag.String("listen", "", "address for control over HTTP")
 	folder := flag.String("folder", os.TempDir(), "with -listen: folder for results")
+	tls := flag.String("tls", "", "with -listen: folder of ca.pem, cert.pem and key.pem")
 	patience := flag.Duration("patience", time.Minute, "with -listen: exit after this time without a request")
 	flag.Parse()
 
@@ -50,7 +51,7 @@ func main() {
 	case flag.NArg() != 0 || (*listen == "") != (*measured != "" && *others != ""):
 		err = errors.New("usage: paced [-timeout 30s] [-agree] -measured FILE -others FILE < plan.json, or paced -listen ADDRESS")
 	case *listen != "":
-		err = serve(*listen, *folder, *patience, signals)
+		err = serve(*listen, *folder, *tls, *patience, signals)
 	default:
 		err = run(*timeout, *measured, *others, *negotiated, *agree, signals)
 	}

@@ -62,6 +62,7 @@ type order struct {
 type agent struct {
 	token  string
 	folder string
+	tls    string // folder of certificates
 	stop   chan os.Signal
 
 	mutex   sync.Mutex
@@ -76,12 +77,12 @@ type agent struct {
 
 // serve answers requests until POST /end. If there is no request for longer than patience, even during an attack, it
 // returns an error. So a generator exits by itself if the command that started it is gone.
-func serve(address, folder string, patience time.Duration, signals chan os.Signal) error {
+func serve(address, folder, tls string, patience time.Duration, signals chan os.Signal) error {
 	token := os.Getenv("LOADSTONE_TOKEN")
 	if token == "" {
 		return errors.New("LOADSTONE_TOKEN is not set")
 	}
-	it := &agent{token: token, folder: folder, stop: make(chan os.Signal, 1), latest: time.Now(), ended: make(chan struct{})}
+	it := &agent{token: token, folder: folder, tls: tls, stop: make(chan os.Signal, 1), latest: time.Now(), ended: make(chan struct{})}
 	it.status.State = waiting
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -167,6 +168,7 @@ func (a *agent) plan(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		a.given = content
+		given.plan.Connection.Folder = a.tls
 		a.attack, err = newAttack(given.plan, a.path("measured"), a.path("others"))
 	}
 	if err != nil {

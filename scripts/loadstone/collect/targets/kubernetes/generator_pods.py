@@ -144,11 +144,9 @@ class PodFleet:
         return self.cluster.replace(objects.SECRET, self.declared.namespace, secret)
 
     def _plan(self, pod: Pod, timeout_s: float) -> Object:
-        """The plan of a pod, which reads the files of TLS from its folder."""
+        """The plan of a pod, without the files of TLS, which it has in a folder."""
         plan = self.plans[pod.number]
         connection = {name: value for name, value in plan["connection"].items() if name not in FILES}
-        if len(connection) < len(plan["connection"]):
-            connection["folder"] = _TLS_FOLDER
         return {**plan, "connection": connection, "timeout": round(timeout_s * 1e9)}
 
     def _agree(self) -> None:
@@ -346,6 +344,7 @@ def manifest(declared: Generators, count: int, record: str, token: str, limit_s:
         "volumes": [{"name": "results", "emptyDir": {}}],
     }
     if tls:
+        container["command"] += ["-tls", _TLS_FOLDER]
         container["volumeMounts"].append({"name": "tls", "mountPath": _TLS_FOLDER, "readOnly": True})
         spec["volumes"].append({"name": "tls", "secret": {"secretName": name}})
     return {
