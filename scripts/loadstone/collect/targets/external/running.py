@@ -1,8 +1,8 @@
 """One run of an external target: its variant is prepared by the keeper, and must answer as expected."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from loadstone.archive.locks import exclusive
@@ -46,13 +46,16 @@ def _sampling(resources: Mapping[str, Any]) -> Callable[[], list[ResourceSample]
     return list
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(job: Job) -> Iterator[ExternalTarget]:
     """The job's variant, prepared and identified. Raises RunFailedError when that fails."""
     declared = job.target["variants"][job.cell.variant_dir]
-    with exclusive(f"run {job.run} of {job.cell}", job.log, path=session.JOB_LOCK.resolve(), does="still measures"):
-        if target.has_commands(job.target) and (refusal := session.switch(job.cell.variant_dir)):
-            raise RunFailedError(refusal)
+    with contextlib.ExitStack() as stack:
+        if has_commands := target.has_commands(job.target):
+            lock, does = session.JOB_LOCK.resolve(), "still measures"
+            stack.enter_context(exclusive(f"run {job.run} of {job.cell}", job.log, path=lock, does=does))
+            if refusal := session.switch(job.cell.variant_dir):
+                raise RunFailedError(refusal)
         limit_s = parse_duration(job.target.get("ready_timeout")) or _READY_S
         deadline = time.monotonic() + (limit_s if declared.get("prepare") else 0.0)
         identity = _identified(job, declared["expect"], deadline)
@@ -61,7 +64,7 @@ def running(job: Job) -> Iterator[ExternalTarget]:
                 f"{declared['url']} redirects to {host}, which is not in target.allow; nothing was sent"
             )
         yield ExternalTarget(job.target.get("resources", {}), {"identity": identity})
-        if target.has_commands(job.target):
+        if has_commands:
             session.check()  # the variant was not cleaned up meanwhile
 
 
