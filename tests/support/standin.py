@@ -19,7 +19,12 @@ class StandIn:
     """
 
     def __init__(
-        self, folder: Path, answer: Callable[[str, str, dict[str, str]], Answer], *names: str, clients: bool = False
+        self,
+        folder: Path,
+        answer: Callable[[str, str, dict[str, str]], Answer],
+        *names: str,
+        clients: bool = False,
+        address: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.seen: list[tuple[str, str, str]] = []
@@ -50,7 +55,7 @@ class StandIn:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(address, Handler)
         self.port = self.server.server_address[1]
         authority = trustme.CA()
         client = authority.issue_cert("client@example.com")

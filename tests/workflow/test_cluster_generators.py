@@ -16,6 +16,7 @@ from cluster.namespace import Namespace
 from loadstone.collect.targets.kubernetes.rights import needed
 from loadstone.collect.targets.kubernetes.settings import Declared
 from support.checkout import Checkout
+from support.standin import StandIn
 
 PORT = 8080
 RATE = 50
@@ -39,7 +40,9 @@ class _Handler(BaseHTTPRequestHandler):
 class Sweep:
     """Two runs of one variant behind a Service, by two pods, as an account with just the needed rights."""
 
-    def __init__(self, plane: ControlPlane, pristine: Path, folder: Path, duration: str) -> None:
+    def __init__(
+        self, plane: ControlPlane, pristine: Path, folder: Path, duration: str, tls: dict[str, str] | None = None
+    ) -> None:
         self.control, self.space = Namespace(plane, "loadstone"), Namespace(plane, "plain")
         self.space.deploy("web", 1)
         address = self.space.serve("web", PORT)
@@ -49,6 +52,8 @@ class Sweep:
             "url": f"http://{address}:{PORT}/",
             "expect": {"status": 200, "headers": {"x-variant": "right"}},
         }
+        if tls:
+            variant |= {"url": f"https://{address}:{PORT}/", "tls": tls}
         target: dict[str, Any] = {
             "kind": "kubernetes",
             "namespace": self.control.name,
@@ -135,3 +140,30 @@ def test_snakemake_killed_while_pods_send(
 
         it.checkout.run("--cores", "all", "attacks")
         assert len(it.checkout.results()) == 2 and it.jobs() == [] and it.space.state() == before
+
+
+def test_pods_have_certificates_and_keys_as_a_secret_that_is_removed(
+    networked_plane: ControlPlane, pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = StandIn(
+        tmp_path / "server",
+        lambda *_: (200, {"X-Variant": "right"}, "ok"),
+        "gateway.internal",
+        clients=True,
+        address=("0.0.0.0", PORT),
+    )
+    tls = {"ca": server.ca, "cert": server.cert, "key": server.key, "server_name": "gateway.internal"}
+    it = Sweep(networked_plane, pristine, tmp_path, "1s", tls)
+    monkeypatch.setenv("KUBECONFIG", str(it.kubeconfig))
+    it.checkout.run("--cores", "1", "open")
+    with Containers(networked_plane, it.control.name, tmp_path / "pods") as containers:
+        it.checkout.run("--cores", "all", "attacks")
+    server.close()
+    assert len(it.checkout.results()) == 2
+    assert it.control.all("Secret") == [] and it.jobs() == []
+    key = Path(server.key).read_text()
+    assert not [spec for spec in containers.specs if key.splitlines()[1] in json.dumps(spec)]
+    kept = [path for path in it.checkout.path.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert not [path for path in kept if key.splitlines()[1].encode() in path.read_bytes()]
+    record = json.loads(next(it.checkout.archive.rglob("1.run.json")).read_text())
+    assert [each["protocol"] for each in record["negotiated"]] == ["http1"]
