@@ -322,4 +322,65 @@ MUTANTS = (
         "    try:\n",
         ("publish/site/test_publish.py::test_a_site_that_has_lost_a_file_is_not_published",),
     ),
+    # --- Targets that already run, TLS and protocols ------------------------------------------------------------------
+    Mutant(
+        "only hosts that are listed are attacked",
+        "        if not is_allowed(host, allowed):\n            yield (\n",
+        "        if False:\n            yield (\n",
+        ("workflow/test_external.py::test_only_listed_hosts_and_this_machine_are_attacked",),
+    ),
+    Mutant(
+        "what was prepared is cleaned up at the end",
+        "            self._wait_for_job()\n            self._leave()\n",
+        "            self._wait_for_job()\n",
+        ("workflow/test_external.py::test_a_command_that_is_ended_while_it_prepares_cleans_up",),
+    ),
+    Mutant(
+        "another variant is prepared only after the cleanup of the one before",
+        '            return ""\n        self._leave()\n        declared',
+        '            return ""\n        declared',
+        ("workflow/test_external.py::test_each_variant_is_prepared_for_its_runs_and_cleaned_up",),
+    ),
+    Mutant(
+        "a cleanup that failed stays recorded",
+        "        check(program, code)\n\n\ndef restore",
+        "\n\ndef restore",
+        ("workflow/test_external.py::test_a_cleanup_that_fails_is_reported_and_tried_again_by_restore",),
+    ),
+    Mutant(
+        "certificates are verified",
+        "        if self.insecure:\n            context.check_hostname = False\n",
+        "        if True:\n            context.check_hostname = False\n",
+        ("collect/test_connections.py::test_an_error_names_the_key_to_set",),
+    ),
+    Mutant(
+        "a declared address is the one that is connected to",
+        "        host, port = self._to if (host, port) == self._name else (host, port)\n",
+        "",
+        ("collect/test_connections.py",),
+    ),
+    Mutant(
+        "variants of different protocols are not compared",
+        "    return Reason(reasons.PROTOCOLS_DIFFER) if len(protocols(series)) > 1 else None\n",
+        "    return None\n",
+        ("analysis/test_protocols.py::test_variants_of_different_protocols_have_no_verdict_unless_it_is_allowed",),
+    ),
+    Mutant(
+        "runs of different protocols are not pooled",
+        "    if len(protocols) > 1:\n        ways = ",
+        "    if False:\n        ways = ",
+        ("analysis/test_protocols.py::test_runs_of_several_protocols_in_one_cell_are_excluded",),
+    ),
+    Mutant(
+        "a campaign is not extended on another machine",
+        '    if differences and config["sweep"].get("extend") != ANYWAY:\n',
+        "    if False:\n",
+        ("workflow/test_extend.py::test_what_differs_is_refused_unless_declared",),
+    ),
+    Mutant(
+        "a gRPC status other than OK is a failure",
+        '        return "timeout" if code == _DEADLINE_EXCEEDED else "grpc"\n',
+        "        return None\n",
+        ("tables/test_error_class.py",),
+    ),
 )

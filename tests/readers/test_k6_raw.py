@@ -180,6 +180,7 @@ def test_tags_that_were_switched_off_leave_the_code_unknown(tmp_path):
             "bytes_out": None,
             "bytes_in": None,
             "phase": None,
+            "ok": False,
         }
     ]
 

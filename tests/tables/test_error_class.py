@@ -34,6 +34,10 @@ from loadstone.tables.requests import error_class, error_classes
         (0, "dial tcp 127.0.0.1:80: connect: cannot assign requested address", "client_limit"),
         (0, "something new", "no_response"),
         (0, "", "no_response"),
+        (4, "", "timeout"),
+        (14, "gRPC status 14 UNAVAILABLE", "grpc"),
+        (16, "", "grpc"),
+        (17, "", "http_other"),
     ],
 )
 def test_the_class_of_a_response(code, error, expected):

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import lru_cache
+from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,11 @@ from loadstone.readers.stream import csv_records, read_lines, text_lines
 DURATION, _GRPC, WEBSOCKET = "http_req_duration", "grpc_req_duration", "ws_session_duration"
 DURATIONS = (DURATION, _GRPC, WEBSOCKET)
 REQUESTS = "http_reqs"
+_OK = {_GRPC: 0, WEBSOCKET: HTTPStatus.SWITCHING_PROTOCOLS}
 
-# `grpc`: the code is a status of gRPC.
-K6_SCHEMA = SCHEMA.append(pa.field("phase", pa.string())).append(pa.field("grpc", pa.bool_()))
-_COLUMNS = ("seq", "sent_at", "latency_ns", "code", "error", "phase", "grpc")
+# `ok`: the code means success, other than in HTTP: status 0 of gRPC, 101 of a WebSocket session.
+K6_SCHEMA = SCHEMA.append(pa.field("phase", pa.string())).append(pa.field("ok", pa.bool_()))
+_COLUMNS = ("seq", "sent_at", "latency_ns", "code", "error", "phase", "ok")
 
 # k6 runs these functions of a script once, before and after all scenarios.
 _OUTSIDE = ("setup", "teardown")
@@ -75,7 +77,7 @@ def _row(seq: int, ended_ns: int | None, value_ms: float, tags: _Tags, metric: s
     latency_ns = round(value_ms * NS_PER_MS)
     if metric == _GRPC and code:
         error = error or f"gRPC status {' '.join([str(code), *_STATUSES[code : code + 1]])}"
-    return seq, ended_ns - latency_ns, latency_ns, code, error, _phase(tags), metric == _GRPC
+    return seq, ended_ns - latency_ns, latency_ns, code, error, _phase(tags), metric in _OK and code == _OK[metric]
 
 
 def _phase(tags: _Tags) -> str | None:

@@ -23,7 +23,7 @@ SELECT
     requests.latency_ns AS written_ns,
     coalesce(epoch_ns(requests.sent_at), requests.offset_ns) AS sent_ns,
     requests.phase = 'test' AS measured,
-    (requests.code = 200 OR (requests.code = 0 AND requests.error_class IS NULL)) AS ok,
+    requests.code IN (200, 0, 101) AND requests.error_class IS NULL AS ok,
     coalesce(requests.error_class = 'timeout', false) AS timed_out,
     selected_runs.series,
     selected_runs.excluded,

@@ -1,8 +1,8 @@
 """A raw file's requests with all columns of table `requests`, among them the phase and the class of a failure.
 
-Success is what vegeta counts as success: codes 200 to 399; 101, of a WebSocket session; and status 0 of gRPC. Any other
-code 0 means that no complete response came; its kinds are known by the texts of Go's standard library, which vegeta
-passes on. A status that a proxy gave by itself is a class of
+Success is what vegeta counts as success: codes 200 to 399; and what a reader marks as `ok`, such as status 0 of gRPC.
+Any other code 0 means that no complete response came; its kinds are known by the texts of Go's standard library, which
+vegeta passes on. A status that a proxy gave by itself is a class of
 its own, as is a 5xx that came from the service behind one; the names are those of `error_causes`.
 """
 
@@ -41,8 +41,8 @@ def complete(
     if "phase" in columns:
         columns["phase"] = _phases(columns["phase"], measured)
     codes = columns["code"]
-    if "grpc" in columns:
-        codes = pc.if_else(pc.and_(columns.pop("grpc"), pc.equal(codes, 0)), _SUCCESS[0], codes)
+    if "ok" in columns:
+        codes = pc.if_else(columns.pop("ok"), _SUCCESS[0], codes)
     columns["error_class"] = error_classes(codes, columns["error"], columns["answered_by"])
     for name in constant.keys() - columns.keys():
         columns[name] = pa.repeat(constant[name], len(batch))
@@ -121,7 +121,7 @@ def error_class(code: int | None, error: str, answered_by: str | None = None) ->
     ``http_4xx_by_proxy``; ``http_other``. For code 0 ``timeout``, ``refused``, ``reset``, ``dns``, ``tls``,
     ``client_limit`` or, when the text is unknown, ``no_response``. For a status of gRPC ``timeout`` or ``grpc``.
     """
-    if code is None or _SUCCESS[0] <= code < _SUCCESS[1] or code == HTTPStatus.SWITCHING_PROTOCOLS:
+    if code is None or _SUCCESS[0] <= code < _SUCCESS[1]:
         return None
     if 0 < code < _GRPC_BELOW:
         return "timeout" if code == _DEADLINE_EXCEEDED else "grpc"
