@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -47,7 +48,13 @@ func run(requests uint64, timeout time.Duration, output, negotiated string) (err
 		return errors.New("usage: serial -requests N [-timeout 30s] [-output FILE] [-negotiated FILE] < target.json")
 	}
 	var given request
-	if err = json.NewDecoder(os.Stdin).Decode(&given); err != nil {
+	input := json.NewDecoder(os.Stdin)
+	if err = input.Decode(&given); errors.Is(err, io.EOF) {
+		err = errors.New("no targets")
+	} else if err == nil && input.More() {
+		err = errors.New("more than one target")
+	}
+	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
 	if given.URL == "" {

@@ -14,6 +14,7 @@ import pytest
 from cluster.api import wait_until
 from cluster.containers import Containers
 from cluster.namespace import Namespace
+from loadstone.collect.generators.several import Outputs
 from loadstone.collect.targets.base import RunFailedError
 from loadstone.collect.targets.kubernetes import generator_pods
 from loadstone.collect.targets.kubernetes.client import Cluster
@@ -78,9 +79,12 @@ class Fleet:
             for _, s, measured in reversed(ends)
         ]
         request = {"method": "GET", "url": url, "header": {"X-Secret": ["hidden"]}}
-        shared = {"draw": {}, "of": count, "step": count}
+        shared = {"draw": {}, "of": count, "step": count, "connection": {}}
         plans = [{**request, "stages": stages, "part": part, **shared} for part in range(count)]
-        self.outputs = [(folder / f"measured-{part}.bin", folder / f"others-{part}.bin") for part in range(count)]
+        self.outputs = [
+            Outputs(*(folder / f"{name}-{part}" for name in ("measured", "others", "negotiated")))
+            for part in range(count)
+        ]
         self.fleet = PodFleet(
             Cluster(patience_s=30), resolved.generators, resolved.ready_timeout_s, "a-record", plans, self.outputs
         )
@@ -92,7 +96,7 @@ class Fleet:
         wait_until(lambda: self.fleet.exit_code() == 0, "the end")
 
     def lines(self, which: int) -> list[Mapping[str, Any]]:
-        files = [str(pair[which]) for pair in self.outputs if pair[which].stat().st_size]
+        files = [str(file) for pair in self.outputs if (file := (pair.measured, pair.others)[which]).stat().st_size]
         command = [str(PROJECT / ".tools/bin/vegeta"), "encode", "-to=json", *files]
         return [
             json.loads(line) for line in subprocess.run(command, capture_output=True, check=True).stdout.splitlines()

@@ -130,7 +130,7 @@ def ask(request: Request, timeout_s: float, connection: Connection) -> Response:
             http2=connection.protocol != HTTP1,
             network_backend=backend,
         ) as pool:
-            response = _ask(pool, request, deadline, connection.server_name)
+            response = _ask(pool, request, deadline, timeout_s, connection.server_name)
         location = response.headers.get("location")
         if response.status not in _REDIRECTS or not location or request.method not in ("GET", "HEAD"):
             return response
@@ -141,7 +141,9 @@ def ask(request: Request, timeout_s: float, connection: Connection) -> Response:
     raise ValueError(f"more than {_MOST_REDIRECTS} redirects")
 
 
-def _ask(pool: httpcore.ConnectionPool, request: Request, deadline: float, server_name: str | None) -> Response:
+def _ask(
+    pool: httpcore.ConnectionPool, request: Request, deadline: float, timeout_s: float, server_name: str | None
+) -> Response:
     left_s = max(deadline - time.monotonic(), 0.001)
     extensions: dict[str, Any] = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), left_s)}
     if server_name:
@@ -154,7 +156,7 @@ def _ask(pool: httpcore.ConnectionPool, request: Request, deadline: float, serve
             content += part
             # A server that sends byte by byte would otherwise hold the machine for ever.
             if time.monotonic() > deadline or len(content) > _LARGEST_BODY:
-                raise TimeoutError(f"its body is not complete in time, after {len(content)} bytes")
+                raise TimeoutError(f"its body is not complete after {timeout_s:g} s and {len(content)} bytes")
         found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
         return Response(response.status, found, bytes(content), _negotiated(response), url)
 
