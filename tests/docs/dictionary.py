@@ -94,4 +94,4 @@ def document() -> str:
 
 if __name__ == "__main__":
     DOCUMENT.write_text(document(), encoding="utf-8")
-    print(f"{DOCUMENT} is up to date")
+    print(f"{DOCUMENT} written")

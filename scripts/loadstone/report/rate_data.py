@@ -12,7 +12,7 @@ from typing import Any
 from loadstone import sql, stats
 from loadstone.archive.durable import sha256_of
 from loadstone.config.variants import Style
-from loadstone.percentiles import PERCENTILES
+from loadstone.percentiles import PERCENTILES, label
 from loadstone.report import chart_rows, numbers, resources_section, run_findings
 from loadstone.report.numbers import Unit
 from loadstone.report.queries import Questions, Row
@@ -26,7 +26,8 @@ HISTOGRAM_BINS = 40
 # Hundredths, then finer steps in the tail.
 SHARES = [hundredth / 100 for hundredth in range(100)] + [0.992, 0.994, 0.996, 0.998, 0.999, 0.9995, 0.9999, 1.0]
 
-_FIGURES = ("mean", "min", *PERCENTILES, "max")
+# Figures of a run, and their names in the run inspector.
+_FIGURES = {"mean": "Mean", "min": "Minimum", **{name: label(name) for name in PERCENTILES}, "max": "Maximum"}
 _MADE_BY = (chart_rows, numbers, resources_section, run_findings)
 _QUERIES = (
     "measured_requests",
@@ -69,6 +70,7 @@ def gather(
             "usage": chart_rows.resource_usage(resources_section.over_time(questions, rate), styles, "time"),
         },
         "shares": SHARES,
+        "figures": _FIGURES,
         "needs": {name: stats.requests_needed(share) for name, share in PERCENTILES.items()},
         "runs": runs,
     }
@@ -78,7 +80,10 @@ def _runs(
     questions: Questions, rate: float, unit: Unit, known: Mapping[tuple[str, str, int], Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
-    for row in questions.rows("page_run_numbers", rate=rate, shares=SHARES):
+    shares = list(PERCENTILES.values())
+    for row in questions.rows("page_run_numbers", rate=rate, shares=SHARES, percentiles=shares):
+        values = {name: row.get(f"{name}_ns") for name in _FIGURES}
+        values |= dict(zip(PERCENTILES, row["percentiles_ns"], strict=True))
         found[_key(row)] = {
             "variant": row["variant"],
             "folder": row["variant_dir"],
@@ -86,7 +91,7 @@ def _runs(
             "requests": row["n_requests"],
             "success": row["success"],
             "exclusion_reason": row["exclusion_reason"],
-            "figures": {name: unit.of(row[f"{name}_ns"]) for name in _FIGURES if _supported(name, row["n_requests"])},
+            "figures": {name: unit.of(values[name]) for name in _FIGURES if _supported(name, row["n_requests"])},
             "bins": [],
             **known.get(_key(row), {}),
             "cdf": [unit.of(latency) for latency in row["latencies_ns"]],

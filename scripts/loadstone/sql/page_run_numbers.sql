@@ -1,16 +1,12 @@
--- One row per run at one rate (measured requests of page_requests): the figures in the run inspector, latencies_ns (the
--- percentiles at $shares, for the chart of the distribution), and why the run is excluded, if it is.
+-- One row per run at one rate (measured requests of page_requests): the figures in the run inspector, percentiles_ns (at
+-- $percentiles) and latencies_ns (at $shares, for the chart of the distribution), and why the run is excluded, if it is.
 SELECT
     variant, variant_dir, run,
     count(*) AS n_requests,
     count(*) FILTER (WHERE has_code AND NOT failed) / nullif(count(*) FILTER (WHERE has_code), 0) AS success,
     avg(latency_ns) AS mean_ns,
     min(latency_ns) AS min_ns,
-    quantile_cont(latency_ns, 0.5) AS p50_ns,
-    quantile_cont(latency_ns, 0.9) AS p90_ns,
-    quantile_cont(latency_ns, 0.95) AS p95_ns,
-    quantile_cont(latency_ns, 0.99) AS p99_ns,
-    quantile_cont(latency_ns, 0.999) AS p999_ns,
+    quantile_cont(latency_ns, $percentiles) AS percentiles_ns,
     max(latency_ns) AS max_ns,
     quantile_cont(latency_ns, $shares) AS latencies_ns,
     any_value(exclusion_reason) AS exclusion_reason

@@ -60,8 +60,7 @@ window.loadstone.inspector = function inspector(page, choices) {
     const figure = (name) => (figures[name] === undefined ? `not estimable: needs ${count(rate().needs[name])} requests` : latency(figures[name]));
     const facts = chosen ? [
       ["Requests", count(chosen.requests)], ["Success", chosen.success === null ? "not reported" : percent(chosen.success * 100)],
-      ["Mean", figure("mean")], ["Minimum", figure("min")], ["Median", figure("p50")], ["p90", figure("p90")],
-      ["p95", figure("p95")], ["p99", figure("p99")], ["p99.9", figure("p999")], ["Maximum", figure("max")],
+      ...Object.entries(rate().figures).map(([name, label]) => [label, figure(name)]),
     ] : [];
     document.getElementById("run-figures").replaceChildren(...facts.map(([term, text]) => (
       element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: text })))));
