@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loadstone.collect.targets.external.record import Prepared
 from loadstone.config import check
 from loadstone.errors import LoadstoneError
 from support.checkout import Checkout
@@ -128,3 +129,43 @@ def test_only_listed_hosts_and_this_machine_are_attacked() -> None:
         with pytest.raises(LoadstoneError, match=rf"variants\.v\.url: {host} is not in target.allow") as error:
             declared(url, allow=["shop.example.org"])
         assert f"allow: [shop.example.org, {host}]" in str(error.value)
+
+
+def test_what_an_earlier_command_left_is_cleaned_up_though_nothing_is_missing(
+    checkout: Checkout, outside: Outside, tmp_path: Path
+) -> None:
+    outside.configure(checkout, sweep={"runs": 1})
+    checkout.run("--cores", "1", "open")
+    checkout.run("--cores", "all", "attacks")
+    before = len(outside.notes())
+    # As after a power loss: its keeper is gone, and the first of two commands had succeeded.
+    commands = tuple(tuple(outside.command(word)) for word in ("first", "cleanup"))
+    folder = str(checkout.path.resolve())
+    Prepared("an-id", folder, "plain", "2026-01-01T00:00:00+00:00", commands, done=1).write()
+    output = checkout.run("--cores", "all", "attacks")
+    assert "cleaning up after the variant plain (prepared 2026-01-01T00:00:00+00:00 in " in output
+    assert outside.notes()[before:] == ["cleanup plain"] and left(tmp_path) == []
+    assert "there is nothing to clean up" in checkout.run("--cores", "1", "restore")
+
+
+def test_a_record_that_is_broken_is_named_and_kept(checkout: Checkout, tmp_path: Path) -> None:
+    checkout.run("--cores", "1", "open")
+    record = tmp_path / "state/loadstone/x.prepared.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{")
+    assert "x.prepared.json says what is to be cleaned up, but can't be read" in checkout.run(
+        "--cores", "1", "restore", expect=1
+    )
+    assert record.exists()
+
+
+def test_a_relative_program_is_that_of_the_checkout_that_prepared(
+    checkout: Checkout, outside: Outside, tmp_path: Path, pristine: Path
+) -> None:
+    script = checkout.path / "undo.sh"
+    script.write_text(f"#!/bin/sh\necho cleanup plain >> {outside.file}\n")
+    script.chmod(0o755)
+    Prepared("an-id", str(checkout.path.resolve()), "plain", "2026-01-01T00:00:00+00:00", (("./undo.sh",),)).write()
+    other = Checkout(pristine, tmp_path / "other")
+    other.run("--cores", "1", "restore")
+    assert outside.notes() == ["cleanup plain"] and left(tmp_path) == []

@@ -26,7 +26,7 @@ ABANDONED = "abandoned.txt"
 # Further runs that were planned after the campaign was complete (`loadstone.archive.extension`), and the completion
 # times of its earlier parts.
 EXTENSION = re.compile(r"extension\.(?P<number>[1-9][0-9]{0,3})\.json")
-_COMPLETED = re.compile(r"completion_time\.[1-9][0-9]{0,3}\.txt")
+COMPLETED_PART = re.compile(r"completion_time\.[1-9][0-9]{0,3}\.txt")
 
 MAIN_STREAM = "main"
 # The columns of `<run>.resources.csv.zst`; ASKED_AT may follow.
@@ -289,7 +289,7 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
     for rate in entries(campaign.path):
         if rate.name in (COMPLETION, ABANDONED):
             continue
-        if EXTENSION.fullmatch(rate.name) or _COMPLETED.fullmatch(rate.name):
+        if EXTENSION.fullmatch(rate.name) or COMPLETED_PART.fullmatch(rate.name):
             status = rate.stat()
             listing.extensions.append((rate.name, status.st_size, status.st_mtime_ns))
             continue

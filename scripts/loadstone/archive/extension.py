@@ -6,14 +6,16 @@ before stays as it is, metadata included; `metadata.read_cell` merges both.
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import EXTENSION, Campaign
+from loadstone.archive import EXTENSION, Campaign, parse_rate
 
+_VARIANT = re.compile(r"[^/\0._][^/\0]*")
 _LARGEST_BYTES = 16 << 20
 
 Place = tuple[str, str]  # rate and variant of a cell, as its folders are named
@@ -87,8 +89,10 @@ def _read(path: Path, size: int, _mtime_ns: int) -> Extension:
         raise ValueError(f"has more than {_LARGEST_BYTES >> 20} MiB")
     content = json.loads(path.read_bytes())
     cells = {(str(cell["rate"]), str(cell["variant"])): cell for cell in content["cells"]}
+    if not all(parse_rate(rate) and _VARIANT.fullmatch(variant) for rate, variant in cells):
+        raise ValueError("names a folder outside the campaign")
     return Extension(
-        number=int(content["number"]),
+        number=int(path.name.split(".")[1]),
         time=str(content["time"]),
         loadstone=str(content["loadstone"]),
         declaration=str(content["declaration"]),

@@ -211,13 +211,14 @@ def extended(cell: Cell, described: Metadata) -> Metadata:
     """Add the runs that extensions of the campaign planned for a cell. `target` then has the newest identity."""
     place = cell.rate, cell.variant_dir
     for part in extension.read(cell.campaign):
-        if place not in part.positions:
-            continue
-        if part.first_runs[place] > len(described.positions):
-            described.positions = [*described.positions, *part.positions[place]]
+        positions, before = part.positions.get(place, ()), len(described.positions)
+        if part.first_runs.get(place) == before + 1:
+            described.positions = [*described.positions, *positions]
             described.runs = len(described.positions)
-        planned_before = [described.part(run) for run in range(1, part.first_runs[place])]
-        described.parts = [*planned_before, *[part.number + 1] * len(part.positions[place])]
+        elif part.first_runs.get(place) != 1 or len(positions) != before:  # else a new cell, whose metadata have them
+            continue
+        earlier = [described.part(run) for run in range(1, len(described.positions) - len(positions) + 1)]
+        described.parts = [*earlier, *[part.number + 1] * len(positions)]
         if cell.variant_dir in part.identities:
             described.target = {**described.target, "identity": part.identities[cell.variant_dir]}
     return described

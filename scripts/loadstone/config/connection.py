@@ -141,12 +141,18 @@ def strangers(where: str, declared: Mapping[str, Any], allowed: Collection[str])
 
 def is_allowed(host: str, allowed: Collection[str]) -> bool:
     """Whether an external host may be attacked: it is listed, or an address of this machine only."""
-    if host.lower() in {"localhost", *map(str.lower, allowed)}:
-        return True
+    return host.lower() in {"localhost", *map(str.lower, allowed)} or (
+        is_address(host) and ip_address(host).is_loopback
+    )
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address, not a name."""
     try:
-        return ip_address(host).is_loopback
+        ip_address(host)
     except ValueError:
         return False
+    return True
 
 
 def host_port(url: str | SplitResult) -> tuple[str, int]:

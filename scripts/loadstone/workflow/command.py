@@ -61,7 +61,12 @@ def _keeper_kind(config: Mapping[str, Any]) -> str:
 
 def _has_records(kind: str) -> bool:
     """Whether an earlier command of this folder left anything to put back."""
-    return session.has_records() if kind == "kubernetes" else any(record.find(Path.cwd()))
+    if kind == "kubernetes":
+        return session.has_records()
+    try:
+        return any(record.find(Path.cwd()))
+    except LoadstoneError:  # one can't be read: the keeper says which
+        return True
 
 
 def clamp_mtimes(files: Iterable[str]) -> None:

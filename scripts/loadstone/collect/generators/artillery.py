@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from loadstone.archive.stages import Attack, apart, steps
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
-from loadstone.config.connection import address, host_port
+from loadstone.config.connection import address, host_port, is_address
 from loadstone.process import Program
 
 _PROCESSOR = Path(__file__).with_name("artillery.cjs")
@@ -103,7 +103,8 @@ def _connected(job: Job) -> dict[str, Any]:
     if connection.resolve:
         agent["host"], agent["port"] = address(connection.resolve)
     if urlsplit(job.planned.request["url"]).scheme == "https":  # else Node takes the header Host for the server's name
-        agent["servername"] = connection.server_name or host_port(job.planned.request["url"])[0]
+        name = connection.server_name or host_port(job.planned.request["url"])[0]
+        agent["servername"] = "" if is_address(name) else name
     return {"https": {name: value for name, value in https.items() if value is not None}, "agent": agent}
 
 

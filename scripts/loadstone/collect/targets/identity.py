@@ -15,6 +15,7 @@ import httpcore
 
 from loadstone.collect.targets.base import RunFailedError
 from loadstone.config.connection import H2C, HTTP1, HTTP2, Connection, address, host_port
+from loadstone.config.redact import is_secret
 
 _CONFIRMATIONS = 3
 _LARGEST_BODY = 256 << 20
@@ -135,8 +136,9 @@ def ask(request: Request, timeout_s: float, connection: Connection) -> Response:
         if response.status not in _REDIRECTS or not location or request.method not in ("GET", "HEAD"):
             return response
         headers = dict(request.headers)
-        if urlsplit(location).netloc:  # a declared Host is that of the first server
-            headers.pop("host", None)
+        if urlsplit(location).netloc not in ("", urlsplit(request.url).netloc):
+            # A declared Host, and credentials, are for the first server.
+            headers = {name: value for name, value in headers.items() if name != "host" and not is_secret(name)}
         request = replace(request, url=urljoin(request.url, location), headers=headers)
     raise ValueError(f"more than {_MOST_REDIRECTS} redirects")
 

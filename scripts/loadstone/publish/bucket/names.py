@@ -17,6 +17,7 @@ Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for file
 # being collected again.
 RESULTS, PLAN, MARKS = "results", "plan", "marks"
 _STAGES = {archive.METADATA: PLAN, archive.COMPLETION: MARKS, archive.ABANDONED: MARKS}
+_OF_CAMPAIGN = {archive.EXTENSION: PLAN, archive.COMPLETED_PART: MARKS}  # by patterns of their names
 _DOCUMENT = re.compile(r"[0-9a-f]{16}\.(?:csv|md)")
 
 
@@ -43,7 +44,9 @@ class TransferUnit:
     @property
     def stage(self) -> str:
         """`RESULTS`, `PLAN` or `MARKS`."""
-        return _STAGES.get(self.paths[0].rpartition("/")[2], RESULTS)
+        name = self.paths[0].rpartition("/")[2]
+        matching = (stage for pattern, stage in _OF_CAMPAIGN.items() if pattern.fullmatch(name))
+        return _STAGES.get(name) or next(matching, RESULTS)
 
     @property
     def sums(self) -> str | None:
@@ -78,7 +81,8 @@ def belongs(path: str) -> bool:
         return _DOCUMENT.fullmatch(name) is not None
     if kind == "cell":
         return name == archive.METADATA or _parsed(name) is not None
-    return kind == "campaign" and name in (archive.COMPLETION, archive.ABANDONED)
+    is_known = name in _STAGES or any(pattern.fullmatch(name) for pattern in _OF_CAMPAIGN)
+    return kind == "campaign" and is_known and name != archive.METADATA
 
 
 @_cached

@@ -117,18 +117,26 @@ class Keeper:
         stoppable: bool = False,
     ) -> None:
         self._log(f"{doing} {variant}: {shlex.join(command)}")
+        program, *arguments = command
+        if folder is not None and "/" in program:  # relative to where it was declared
+            program = str(folder / program)
         output = _OUTPUTS / f"{encode(variant)}.{doing.replace(' ', '-')}.{number}.log"
         output.unlink(missing_ok=True)
         with Minder(self._keep_open) as minder:
-            program = Program(command, minder, output, environment={"LOADSTONE_VARIANT": variant}, folder=folder)
-            while (code := program.exit_code()) is None:
-                if stoppable and self._ended.wait(_POLL_S):
-                    program.stop(_GRACE_S)
+            try:
+                running = Program(
+                    [program, *arguments], minder, output, environment={"LOADSTONE_VARIANT": variant}, folder=folder
+                )
+            except OSError as error:
+                raise LoadstoneError(
+                    f"{program} can't be started in {folder or Path.cwd()}: {error.strerror}"
+                ) from None
+            while stoppable and running.exit_code() is None:
+                if self._ended.wait(_POLL_S):
+                    running.stop(_GRACE_S)
                     raise LoadstoneError("the command was interrupted")
-                if not stoppable:
-                    code = program.wait()
-            program.wait()
-        check(program, code)
+            code = running.wait()
+        check(running, code)
 
 
 def restore(log: Log) -> bool:
@@ -170,7 +178,8 @@ def main() -> int:
             log(text)
         keeper = Keeper(order["id"], order["target"]["variants"], ended, log, [order["lock"]])
         keeper.keep(order["campaigns"])
-        session.say(State(order["id"], session.LOST, "the sweep is over"))
+        over = session.LOST if order["campaigns"] else session.DONE
+        session.say(State(order["id"], over, "the sweep is over"))
         return session.PUT_BACK
     except LoadstoneError as error:
         log(f"error: {error}")
