@@ -1,0 +1,90 @@
+"""Extensions of campaigns: what they add to the metadata of cells, and what is ignored of broken or hostile ones."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loadstone import archive
+from loadstone.archive import Campaign, Cell, extension, metadata, plan
+from loadstone.publish.bucket import names
+
+PLANNED = {"version": "5", "runs": 2, "seed": 7, "order": {"kind": "blocks", "positions": [1, 4]}}
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    found = Campaign(tmp_path, "app", "host", "2026-01-01T00:00:00+00:00")
+    for variant, positions in (("a", [1, 4]), ("b", [2, 3])):
+        write_cell(found, "100", variant, positions)
+    return found
+
+
+def write_cell(campaign: Campaign, rate: str, variant: str, positions: list[int]) -> None:
+    cell = Cell(campaign, rate, variant)
+    cell.path.mkdir(parents=True)
+    content = PLANNED | {"runs": len(positions), "order": {"kind": "blocks", "positions": positions}}
+    (cell.path / "metadata.json").write_text(json.dumps(content))
+
+
+def extend(campaign: Campaign, number: int, *cells: dict[str, Any], **more: Any) -> None:
+    content = {"number": number, "time": "t", "loadstone": "1", "declaration": "d", "cells": list(cells)} | more
+    (campaign.path / f"extension.{number}.json").write_text(json.dumps(content))
+
+
+def cell(variant: str, first: int, positions: list[int], rate: str = "100", **more: Any) -> dict[str, Any]:
+    return {"rate": rate, "variant": variant, "firstRun": first, "positions": positions} | more
+
+
+def test_runs_positions_parts_and_identity_are_merged(campaign: Campaign) -> None:
+    extend(campaign, 1, cell("a", 3, [5, 8]), identities={"a": "new"})
+    extend(campaign, 2, cell("a", 5, [9]), cell("c", 1, [10]))
+    write_cell(campaign, "100", "c", [10])
+    found = metadata.read_cell(Cell(campaign, "100", "a"))
+    assert (found.runs, found.positions, found.parts) == (5, [1, 4, 5, 8, 9], [1, 1, 2, 2, 3])
+    assert [found.part(run) for run in range(1, 7)] == [1, 1, 2, 2, 3, 1]
+    assert found.target == {"identity": "new"}
+    other = metadata.read_cell(Cell(campaign, "100", "b"))
+    assert (other.runs, other.parts, other.target) == (2, [], {})
+    new = metadata.read_cell(Cell(campaign, "100", "c"))
+    assert (new.runs, new.positions, new.parts) == (1, [10], [3])
+    listing = archive.scan_campaign(campaign)
+    assert listing.problems == [] and len(plan.missing(listing)) == 8
+    assert plan.declared_variants(campaign)[-1] == "c"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{",
+        json.dumps({"number": 1}).encode(),
+        json.dumps(
+            {"time": "t", "loadstone": "1", "declaration": "d", "cells": [cell("../../../evil", 1, [1])]}
+        ).encode(),
+        json.dumps({"time": "t", "loadstone": "1", "declaration": "d", "cells": [cell("a", 1, [1], "..")]}).encode(),
+    ],
+)
+def test_one_that_can_not_be_read_or_leads_elsewhere_is_ignored(campaign: Campaign, content: bytes) -> None:
+    (campaign.path / "extension.1.json").write_bytes(content)
+    assert extension.read(campaign) == []
+    assert metadata.read_cell(Cell(campaign, "100", "a")).runs == 2
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 4, 10**9])
+def test_runs_that_do_not_follow_are_ignored(campaign: Campaign, first: int) -> None:
+    extend(campaign, 1, cell("a", first, [5, 6, 7]))
+    found = metadata.read_cell(Cell(campaign, "100", "a"))
+    assert (found.runs, found.positions, found.parts) == (2, [1, 4], [])
+
+
+def test_its_files_change_the_fingerprint_and_go_into_buckets(campaign: Campaign) -> None:
+    before = archive.scan_campaign(campaign).digest()
+    extend(campaign, 1, cell("a", 3, [5]))
+    assert archive.scan_campaign(campaign).digest() != before
+    for name, stage in (("extension.1.json", names.PLAN), ("completion_time.1.txt", names.MARKS)):
+        path = f"app/host/2026-01-01T00:00:00+00:00/{name}"
+        assert names.belongs(path) and names.TransferUnit((path,)).stage == stage
+        assert not names.belongs(f"app/host/2026-01-01T00:00:00+00:00/100/a/{name}")
+    assert not names.belongs("app/host/2026-01-01T00:00:00+00:00/metadata.json")
