@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from loadstone import process, sql
-from loadstone.analysis.cache import Cache
 from loadstone.analysis.error_causes import BY_NAME, CAUSES, MOST_TEXTS
+from loadstone.analysis.run_requests import Cache
 from support import misbehaving, rawfiles
 from support.checkout import free_ports
 from support.misbehaving import answering, envoy_before, not_accepting, serving

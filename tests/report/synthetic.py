@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from loadstone.analysis import distributions
-from loadstone.analysis.cache import Cache
-from loadstone.analysis.run_requests import Source
+from loadstone.analysis.run_requests import Cache, Source
 from loadstone.archive import Campaign, Cell
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES
 from loadstone.tables import database, layout

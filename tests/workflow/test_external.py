@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from loadstone.collect.targets.external.record import Prepared
+from loadstone.collect.targets.external.keeper import Prepared
 from loadstone.config import check
 from loadstone.errors import LoadstoneError
 from support.checkout import Checkout

@@ -18,10 +18,9 @@ from loadstone.analysis import (
     run_behaviour,
     run_requests,
 )
-from loadstone.analysis.cache import Cache
 from loadstone.analysis.campaign_checks import Declared, Profile, Suggestion, suggest, suggestion_row
 from loadstone.analysis.run_behaviour import RunBehaviour
-from loadstone.analysis.run_requests import Source
+from loadstone.analysis.run_requests import Cache, Source
 from loadstone.analysis.scope import Settings
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, schema

@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from loadstone import sql
 from loadstone.analysis import conclusions, distributions, replicates, run_requests
-from loadstone.analysis.cache import Cache
-from loadstone.analysis.run_requests import Source
+from loadstone.analysis.run_requests import Cache, Source
 from loadstone.analysis.scope import Settings, grouped, joined, run_key, way
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.config.comparisons import Comparison, Fit

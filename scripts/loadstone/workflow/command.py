@@ -15,7 +15,7 @@ from typing import Any
 from loadstone.archive.locks import hold
 from loadstone.archive.progress import Journal
 from loadstone.collect.targets import session
-from loadstone.collect.targets.external import record
+from loadstone.collect.targets.external import keeper as external
 from loadstone.config import GATE_FILE
 from loadstone.config import target as declared_target
 from loadstone.errors import LoadstoneError, printable
@@ -64,7 +64,7 @@ def _has_records(kind: str) -> bool:
     if kind == "kubernetes":
         return session.has_records()
     try:
-        return any(record.find(Path.cwd()))
+        return external.has_records()
     except LoadstoneError:  # one can't be read: the keeper says which
         return True
 

@@ -2,26 +2,32 @@
 
 All commands are run here, one after another, so that each cleanup runs once even if Snakemake is killed. The end of
 standard input means that the workflow is over, however it ended: then the command that prepares is stopped, and the
-variant is cleaned up. The record (`record`) is removed when all cleanup commands have succeeded.
+variant is cleaned up.
+
+What is still to be cleaned up is recorded before the first command is started (`Prepared`), until all cleanup commands
+have succeeded. The record is in the user's own state folder, not in the archive or the checkout: so every checkout of
+this user finds it, and nobody else's commands are ever run.
 """
 
 import contextlib
 import json
+import os
 import shlex
 import sys
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass
+from dataclasses import replace as changed
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from loadstone.archive import encode
+from loadstone.archive.durable import replace, sync
 from loadstone.archive.locks import exclusive, is_held
 from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Log
-from loadstone.collect.targets.external.record import Command, Prepared, find
 from loadstone.collect.targets.session import State
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import Minder, Program, check
@@ -31,6 +37,73 @@ _JOB_S = 30.0  # for a job to notice that the session is over
 _GRACE_S = 10.0  # for a command that prepares and is stopped
 _LOG = Path("logs/target.log")
 _OUTPUTS = Path("logs/target")  # of commands
+
+
+# --- the record -------------------------------------------------------------------------------------------------------
+
+_SUFFIX = ".prepared.json"
+
+Command = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A variant for which commands were started. `folder` is where they run, `done` how many of `cleanup` are done."""
+
+    id: str
+    folder: str
+    variant: str
+    since: str
+    cleanup: tuple[Command, ...]
+    done: int = 0
+
+    @property
+    def path(self) -> Path:
+        return _state_folder() / f"{self.id}{_SUFFIX}"
+
+    def write(self) -> None:
+        """Store it durably. Raises LoadstoneError when that fails."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace(self.path, json.dumps(asdict(self)).encode(), mode=0o600)
+            sync(self.path)
+            sync(self.path.parent)
+        except OSError as error:
+            raise LoadstoneError(
+                f"{self.path} can't be written, which says what is to be cleaned up: {error.strerror}"
+            ) from None
+
+    def remove(self) -> None:
+        """Nothing is left to be cleaned up."""
+        self.path.unlink(missing_ok=True)
+        sync(self.path.parent)
+
+    def __str__(self) -> str:
+        return f"variant {self.variant} (prepared {self.since} in {self.folder})"
+
+
+def _state_folder() -> Path:
+    """Follows the XDG Base Directory Specification."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "loadstone"
+
+
+def find(folder: Path | None = None) -> Iterator[Prepared]:
+    """All records of this user, or those of one folder, oldest first. Raises LoadstoneError for one that is broken."""
+    found = []
+    for path in sorted(_state_folder().glob(f"*{_SUFFIX}")):
+        try:
+            content = json.loads(path.read_bytes())
+            commands = tuple(tuple(map(str, command)) for command in content["cleanup"])
+            found.append(Prepared(**{**content, "cleanup": commands}))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise LoadstoneError(
+                f"{path} says what is to be cleaned up, but can't be read ({error}); clean up by hand, then delete it"
+            ) from None
+    own = None if folder is None else str(folder.resolve())
+    return iter(sorted((each for each in found if own in (None, each.folder)), key=lambda each: each.since))
+
+
+# --- the keeper -------------------------------------------------------------------------------------------------------
 
 
 class Keeper:
@@ -103,7 +176,7 @@ class Keeper:
         """Run the cleanup commands that are not done yet. Raises LoadstoneError when one fails; the record stays."""
         for number, command in enumerate(left.cleanup[left.done :], left.done + 1):
             self._run("cleaning up", left.variant, number, command, folder=Path(left.folder))
-            replace(left, done=number).write()
+            changed(left, done=number).write()
         left.remove()
 
     def _run(
