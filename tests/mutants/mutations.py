@@ -343,7 +343,7 @@ MUTANTS = (
     ),
     Mutant(
         "a cleanup that failed stays recorded",
-        "        check(program, code)\n\n\ndef restore",
+        "        check(running, code)\n\n\ndef restore",
         "\n\ndef restore",
         ("workflow/test_external.py::test_a_cleanup_that_fails_is_reported_and_tried_again_by_restore",),
     ),

@@ -135,7 +135,7 @@ CAUSES = (
     Cause("redirects", SERVER, "redirected too often", "%stopped after % redirects%"),
     Cause("no_text", UNKNOWN, "no answer, and no text that says why", ""),
     Cause("unknown", UNKNOWN, "no answer, with a text that is not known here"),
-    Cause("timeout", CLIENT, "the client's own limit of time; the phase is unknown", codes=(4, 5)),
+    Cause("grpc_deadline", CLIENT, "the client's own limit of time for a gRPC call", codes=(4, 5)),
     Cause("grpc", SERVER, "a gRPC status other than OK", codes=(1, 17)),
     Cause("http_4xx_by_proxy", PROXY, "4xx by a proxy", codes=(400, 500), answered_by="proxy"),
     Cause("http_4xx", SERVER, "4xx", codes=(400, 500)),
