@@ -6,10 +6,8 @@ from loadstone.workflow.job import job
 with job(snakemake.log[0]) as log:
     config = snakemake.params.config
     kind = config.get("target", {}).get("kind")
-    restored = external.restore(log)
-    if kind == "external" and not restored:
-        log("there is nothing to clean up")
-    if kind == "kubernetes" or (kind != "external" and not restored):
+    if kind == "kubernetes" or (kind != "external" and not external.has_any()):
         from loadstone.collect.targets.kubernetes.keeper import restore  # its client library takes a second to load
 
         restore(config, log)
+    external.restore(log)

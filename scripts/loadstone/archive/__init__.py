@@ -290,8 +290,7 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
         if rate.name in (COMPLETION, ABANDONED):
             continue
         if EXTENSION.fullmatch(rate.name) or COMPLETED_PART.fullmatch(rate.name):
-            status = rate.stat()
-            listing.extensions.append((rate.name, status.st_size, status.st_mtime_ns))
+            _add_extension(rate, listing)
             continue
         if not _is_dir(rate) or parse_rate(rate.name) is None:
             listing.add_problem(rate.path, "is neither a rate nor a known file")
@@ -307,6 +306,15 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
             listing.cells.append(cell)
     listing.cells.sort(key=lambda cell: (float(cell.cell.rate), cell.cell.variant_dir))
     return listing
+
+
+def _add_extension(entry: os.DirEntry[str], listing: CampaignListing) -> None:
+    try:
+        status = entry.stat()
+    except OSError as error:
+        listing.add_problem(entry.path, f"cannot be read: {error.strerror}")
+    else:
+        listing.extensions.append((entry.name, status.st_size, status.st_mtime_ns))
 
 
 def scan_cell(cell: Cell) -> CellListing:

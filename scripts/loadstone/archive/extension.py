@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive import EXTENSION, Campaign, parse_rate
+from loadstone.archive.durable import open_raw
 
 _VARIANT = re.compile(r"[^/\0._][^/\0]*")
+_MOST_RUNS = 1_000_000
 _LARGEST_BYTES = 16 << 20
 
 Place = tuple[str, str]  # rate and variant of a cell, as its folders are named
@@ -78,17 +80,30 @@ def read(campaign: Campaign) -> list[Extension]:
         try:
             status = path.stat()
             found.append(_read(path, status.st_size, status.st_mtime_ns))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             continue
     return found
+
+
+def unreadable(campaign: Campaign) -> list[str]:
+    """The names of a campaign's extensions that can't be read."""
+    try:
+        names = {entry.name for entry in os.scandir(campaign.path) if EXTENSION.fullmatch(entry.name)}
+    except OSError:
+        return []
+    return sorted(names - {each.name for each in read(campaign)})
 
 
 @lru_cache(maxsize=100)
 def _read(path: Path, size: int, _mtime_ns: int) -> Extension:
     if size > _LARGEST_BYTES:
         raise ValueError(f"has more than {_LARGEST_BYTES >> 20} MiB")
-    content = json.loads(path.read_bytes())
+    with open_raw(path) as file:
+        content = json.loads(file.read())
+    json.dumps(content, ensure_ascii=False).encode()  # half a character can't be in a table
     cells = {(str(cell["rate"]), str(cell["variant"])): cell for cell in content["cells"]}
+    if sum(len(cell["positions"]) for cell in cells.values()) > _MOST_RUNS:
+        raise ValueError("has too many runs")
     if not all(parse_rate(rate) and _VARIANT.fullmatch(variant) for rate, variant in cells):
         raise ValueError("names a folder outside the campaign")
     return Extension(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from loadstone.archive import ABANDONED, COMPLETION, Campaign, CampaignListing, Cell, metadata, scan_campaign
+from loadstone.archive import ABANDONED, COMPLETION, Campaign, CampaignListing, Cell, extension, metadata, scan_campaign
 from loadstone.archive.durable import write_new
 from loadstone.archive.metadata import Metadata
 from loadstone.errors import LoadstoneError
@@ -125,6 +125,7 @@ def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = A
     """
     listing = scan_campaign(campaign)
     unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
+    unreadable += [f"{name} can't be read" for name in extension.unreadable(campaign)]
     for cell in listing.cells:
         described = metadata.read_cell(cell.cell)
         if described.problems or len(described.positions) != described.runs:

@@ -17,9 +17,9 @@ from typing import Any
 from loadstone import __version__, archive
 from loadstone.archive import COMPLETION, Campaign, CampaignListing, Cell, metadata
 from loadstone.archive.durable import sync, write_new
-from loadstone.archive.extension import Extension, Place, read
+from loadstone.archive.extension import Extension, Place, read, unreadable
 from loadstone.archive.metadata import Metadata
-from loadstone.archive.plan import missing, order
+from loadstone.archive.plan import has_plan, missing, order
 from loadstone.archive.progress import duration_text
 from loadstone.archive.run_records import RunRecord, read_run_record
 from loadstone.archive.stages import load_text, number_text
@@ -27,7 +27,7 @@ from loadstone.collect import sweep
 from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import Log
 from loadstone.config.load_shapes import loads
-from loadstone.config.target import changes, identity_digest, plan_changes
+from loadstone.config.target import changes, identity_digest, plan_changes, script_changes
 from loadstone.errors import LoadstoneError
 
 ANYWAY = "anyway"
@@ -96,10 +96,13 @@ def _extendable(config: Mapping[str, Any]) -> Campaign:
     root, key = Path(config["archive"]), (config["sweep"]["app"], config["host"])
     found = [each for each in archive.campaigns(root) if (each.app, each.host) == key] if root.is_dir() else []
     for campaign in reversed(found):
+        if broken := unreadable(campaign):
+            raise LoadstoneError(f"{campaign}: {', '.join(broken)} can't be read")
+        if not has_plan(archive.scan_campaign(campaign)) or campaign.is_abandoned:
+            continue
         if campaign.is_completed:
             return campaign
-        if campaign.is_open and missing(archive.scan_campaign(campaign)):
-            raise LoadstoneError(f"{campaign} is still open; `snakemake --cores all` finishes it first")
+        raise LoadstoneError(f"{campaign} is still open; `snakemake --cores all` finishes it first")
     raise LoadstoneError(f"there is no complete campaign of {'/'.join(key)} to extend; `open` begins one")
 
 
@@ -171,6 +174,8 @@ def _check_plan(campaign: Campaign, listing: CampaignListing, wanted: Mapping[Pl
     """Raise LoadstoneError when the load differs: such runs are never pooled."""
     was = {(cell.cell.rate, cell.cell.variant_dir): sweep.content_of(cell.cell) for cell in listing.cells}
     phrases = [text for text in plan_changes(was, wanted) if not text.startswith(_EXTENDED)]
+    scripts = [next(iter(each.values())).get("script") or {} for each in (was, wanted)]
+    phrases += script_changes(*scripts)
     if not was.keys() & wanted.keys():
         phrases = ["none of its variants and rates is configured"]
     if not any(content.get("order", {}).get("positions") for content in was.values()):

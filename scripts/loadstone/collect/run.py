@@ -75,8 +75,8 @@ def collect_run(
     draws = drawn_values(declared)
     connection = Connection.of(declared, f"target.variants.{cell.variant_dir}").used_by(planned.generator)
     on_phase("waiting")
-    if target["kind"] == "kubernetes":  # before the machine's lock, which the cluster's holder may still need
-        session.join(while_waiting)
+    if target["kind"] == "kubernetes" or (target["kind"] == "external" and declared_target.has_commands(target)):
+        session.join(while_waiting)  # before the machine's lock, which the target's holder may still need
     with (
         exclusive(f"run {run} of {cell}", log, while_waiting=while_waiting) as lock,
         Minder(keep_open=[lock]) as minder,

@@ -170,6 +170,7 @@ def _addresses(target: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"target.variants.{name}.url", variant.get("url", "")
     for name, process in target.get("processes", {}).items():
         yield f"target.processes.{name}.ready", process.get("ready", "")
+    yield "target.resources.prometheus.url", target.get("resources", {}).get("prometheus", {}).get("url", "")
 
 
 def _loopback_port(url: str) -> int | None:

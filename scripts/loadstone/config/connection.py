@@ -17,6 +17,7 @@ from loadstone.errors import LoadstoneError
 
 HTTP1, HTTP2, H2C = "http1", "http2", "h2c"
 PORTS = {"http": 80, "https": 443}
+_LARGEST_PORT = 65535
 _KEYS = ("tls", "protocol", "resolve", "keepalive")
 _NOT_SENT = {"k6": (H2C,), "artillery": (HTTP2, H2C)}
 FILES = ("ca", "cert", "key")
@@ -108,6 +109,13 @@ def digests(declared: Mapping[str, Any]) -> dict[str, str]:
 
 def faults(where: str, declared: Mapping[str, Any], generator: str) -> Iterator[str]:
     """Settings of a declared variant that contradict each other or its URL, or that a load generator can't keep to."""
+    try:
+        host_port(declared["url"])
+    except ValueError as error:
+        yield f"{where}.url: {error}"
+        return
+    if address(declared.get("resolve", ":1"))[1] > _LARGEST_PORT:
+        yield f"{where}.resolve: the port is out of range"
     scheme, tls, protocol = urlsplit(declared["url"]).scheme, declared.get("tls", {}), declared.get("protocol")
     if tls and scheme == "http":
         yield f"{where}.tls: has no effect, because the URL begins with http://"

@@ -151,7 +151,13 @@ class Command:
         Variants whose declaration has changed since they were planned are refused before the cluster is taken.
         """
         kind = _keeper_kind(self._config)
-        if not kind or not self._attacks or self._touch:
+        if not self._attacks or self._touch:
+            return
+        if kind != "external" and _has_records("external"):
+            raise LoadstoneError(
+                "an earlier sweep of this folder left a variant prepared: `snakemake --cores 1 restore` cleans up"
+            )
+        if not kind:
             return
         target, cells = self._config["target"], self._snapshot.missing_cells
         refusal, needed = None, {cell.variant_dir for cell in cells}

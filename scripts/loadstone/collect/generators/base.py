@@ -61,7 +61,9 @@ def environment(*unset: str, **variables: str) -> dict[str, str | None]:
 
 def given(content: bytes) -> IO[bytes]:
     """A program's standard input, as a file without a name, because requests may hold credentials."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    # In memory where the system has that, for it may hold a private key. The caller closes it.
+    in_memory = hasattr(os, "memfd_create")
+    file = os.fdopen(os.memfd_create("input"), "w+b") if in_memory else tempfile.TemporaryFile()  # noqa: SIM115
     file.write(content)
     file.seek(0)
     return file

@@ -92,7 +92,11 @@ class K6:
             file = self._folder / "ca.pem"
             file.write_text(self._job.connection.ca)
             found = {"SSL_CERT_FILE": str(file), "SSL_CERT_DIR": os.devnull}
-        return found | ({"GODEBUG": "http2client=0"} if self._job.connection.protocol == HTTP1 else {})
+        return found | (
+            {"GODEBUG": ",".join(filter(None, [os.environ.get("GODEBUG"), "http2client=0"]))}
+            if self._job.connection.protocol == HTTP1
+            else {}
+        )
 
     def finish(self) -> base.Results:
         job = self._job
@@ -132,7 +136,7 @@ def _addressed(url: str, connection: Connection) -> tuple[str, dict[str, Any]]:
     name, port = host_port(url)
     to, to_port = address(connection.resolve) if connection.resolve else (name, port)
     ip = socket.getaddrinfo(to, to_port, type=socket.SOCK_STREAM)[0][4][0]
-    known_as = connection.server_name or name
+    known_as = connection.server_name or (f"[{name}]" if ":" in name else name)
     hosts = {f"{known_as}:{port}": f"[{ip}]:{to_port}" if ":" in str(ip) else f"{ip}:{to_port}"}
     return urlsplit(url)._replace(netloc=f"{known_as}:{port}").geturl(), {"hosts": hosts}
 

@@ -6,10 +6,10 @@ like vegeta.
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import httpcore
 
@@ -21,11 +21,14 @@ _CONFIRMATIONS = 3
 _LARGEST_BODY = 256 << 20
 _MOST_REDIRECTS = 10
 _REDIRECTS = (301, 302, 303, 307, 308)
+_TO_GET = (301, 302, 303)  # of these, any method but HEAD becomes GET without a body
+_SAFE = "%/:=&?~#+!$,;'@()*[]"  # characters of an address that stay as they are
 _HEADERS = {"accept-encoding": "identity", "user-agent": "loadstone"}
 
 # What `ask` raises when it gets no response.
 NO_RESPONSE = (
     OSError,
+    TypeError,
     ValueError,
     httpcore.NetworkError,
     httpcore.ProtocolError,
@@ -56,32 +59,34 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One response; `headers` are by lower-case name, `negotiated` are the protocol and the parameters of TLS.
-
-    `url` is the last of those that redirects named.
-    """
+    """One response; `headers` are by lower-case name, `negotiated` are the protocol and the parameters of TLS."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     negotiated: Mapping[str, str]
-    url: str
 
 
 def identify(
-    declared: Mapping[str, Any], expect: Mapping[str, Any], timeout_s: float, connection: Connection
+    declared: Mapping[str, Any],
+    expect: Mapping[str, Any],
+    timeout_s: float,
+    connection: Connection,
+    *,
+    allowed: Callable[[str], bool] = lambda _: True,
 ) -> dict[str, Any]:
     """Send a declared request several times in a row: status, headers, body and protocol must be the expected ones.
 
     Returns the last response: status, headers that were checked, SHA-256 and length of the body, and what was
-    negotiated. Raises RunFailedError when another server, or none, responds.
+    negotiated. Raises RunFailedError when another server, or none, responds, or a redirect leads to a host that is not
+    `allowed`.
     """
     headers = {name: ", ".join(values) for name, values in declared.get("header", {}).items()}
     content = declared["body"].encode() if declared.get("body") is not None else None
     request = Request(declared["method"], declared["url"], headers, content)
     for _ in range(_CONFIRMATIONS):
         try:
-            response = ask(request, timeout_s, connection)
+            response = ask(request, timeout_s, connection, allowed=allowed)
         except NO_RESPONSE as error:
             raise RunFailedError(f"{request.url} does not answer: {_explained(error)}") from None
         seen = {
@@ -90,7 +95,6 @@ def identify(
             "body_sha256": hashlib.sha256(response.body).hexdigest(),
             "body_bytes": len(response.body),
             "negotiated": dict(response.negotiated),
-            "url": response.url,
         }
         if faults := [*_faults(seen, response.body, expect, connection)]:
             raise RunFailedError(f"{request.url} is not the expected server, nothing was sent: " + "; ".join(faults))
@@ -117,8 +121,17 @@ def _explained(error: Exception) -> str:
     return next((f"{text}; {remedy}" for part, remedy in _REMEDIES.items() if part in text), text)
 
 
-def ask(request: Request, timeout_s: float, connection: Connection) -> Response:
-    """Send one request over a new connection, and follow redirects. Raises an error of `NO_RESPONSE`."""
+def ask(
+    request: Request,
+    timeout_s: float,
+    connection: Connection,
+    *,
+    allowed: Callable[[str], bool] = lambda _: True,
+) -> Response:
+    """Send one request over a new connection, and follow redirects as Go does, to hosts that are `allowed`.
+
+    Raises an error of `NO_RESPONSE`.
+    """
     request = replace(request, headers=_HEADERS | {name.lower(): value for name, value in request.headers.items()})
     deadline = time.monotonic() + timeout_s
     backend = None
@@ -133,14 +146,24 @@ def ask(request: Request, timeout_s: float, connection: Connection) -> Response:
         ) as pool:
             response = _ask(pool, request, deadline, timeout_s, connection.server_name)
         location = response.headers.get("location")
-        if response.status not in _REDIRECTS or not location or request.method not in ("GET", "HEAD"):
+        if response.status not in _REDIRECTS or not location:
             return response
-        headers = dict(request.headers)
-        if urlsplit(location).netloc not in ("", urlsplit(request.url).netloc):
-            # A declared Host, and credentials, are for the first server.
-            headers = {name: value for name, value in headers.items() if name != "host" and not is_secret(name)}
-        request = replace(request, url=urljoin(request.url, location), headers=headers)
+        request = _redirected(request, response.status, quote(urljoin(request.url, location), safe=_SAFE))
+        if not allowed(host := urlsplit(request.url).hostname or ""):
+            raise ValueError(f"it redirects to {host}, which is not in target.allow")
     raise ValueError(f"more than {_MOST_REDIRECTS} redirects")
+
+
+def _redirected(request: Request, status: int, url: str) -> Request:
+    headers, method, body = dict(request.headers), request.method, request.body
+    if status in _TO_GET and method != "HEAD":
+        method, body = "GET", None
+        headers.pop("content-type", None)
+    if (
+        urlsplit(url).netloc != urlsplit(request.url).netloc
+    ):  # a declared Host, and credentials, are for the first server
+        headers = {name: value for name, value in headers.items() if name != "host" and not is_secret(name)}
+    return Request(method, url, headers, body)
 
 
 def _ask(
@@ -160,7 +183,7 @@ def _ask(
             if time.monotonic() > deadline or len(content) > _LARGEST_BODY:
                 raise TimeoutError(f"its body is not complete after {timeout_s:g} s and {len(content)} bytes")
         found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-        return Response(response.status, found, bytes(content), _negotiated(response), url)
+        return Response(response.status, found, bytes(content), _negotiated(response))
 
 
 def _negotiated(response: httpcore.Response) -> dict[str, str]:

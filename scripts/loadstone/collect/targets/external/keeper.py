@@ -37,6 +37,8 @@ _JOB_S = 30.0  # for a job to notice that the session is over
 _GRACE_S = 10.0  # for a command that prepares and is stopped
 _LOG = Path("logs/target.log")
 _OUTPUTS = Path("logs/target")  # of commands
+# What one sweep has prepared must not be there while another measures; the same for every user and checkout.
+_MACHINE_LOCK = Path("/tmp/loadstone.prepared.lock")  # noqa: S108 - opened without following links
 
 
 # --- the record -------------------------------------------------------------------------------------------------------
@@ -176,7 +178,10 @@ class Keeper:
         """Run the cleanup commands that are not done yet. Raises LoadstoneError when one fails; the record stays."""
         for number, command in enumerate(left.cleanup[left.done :], left.done + 1):
             self._run("cleaning up", left.variant, number, command, folder=Path(left.folder))
-            changed(left, done=number).write()
+            try:
+                changed(left, done=number).write()
+            except LoadstoneError as error:  # the other commands are more important
+                self._log(str(error))
         left.remove()
 
     def _run(
@@ -212,21 +217,30 @@ class Keeper:
         check(running, code)
 
 
-def restore(log: Log) -> bool:
-    """Clean up after sweeps of this user's checkouts that could not; returns whether there was anything to do.
+def restore(log: Log) -> None:
+    """Clean up after sweeps of this user's checkouts that could not, except for those that are still under way.
 
-    Waits while a sweep is still under way. Raises LoadstoneError when a command fails; its record is kept.
+    Raises LoadstoneError when a command fails, after all others were tried; its record is kept.
     """
-    found = list(find())
-    for left in found:
+    failed = []
+    for left in find():
         lock = Path(left.folder) / session.KEEPER_LOCK
         with contextlib.ExitStack() as stack:
-            if lock.parent.is_dir():  # else the checkout is gone
-                stack.enter_context(exclusive("restore", log, path=lock, does="still measures"))
-            if left.path.exists():
-                log(f"cleaning up after the {left}")
-                Keeper(left.id, {}, threading.Event(), log).clean_up(left)
-    return bool(found)
+            try:
+                if lock.parent.is_dir():  # else the checkout is gone
+                    stack.enter_context(exclusive("restore", log, path=lock, limit_s=0.0, does="still measures"))
+                if left.path.exists():
+                    log(f"cleaning up after the {left}")
+                    Keeper(left.id, {}, threading.Event(), log).clean_up(left)
+            except LoadstoneError as error:
+                failed.append(f"the {left} is not cleaned up: {error}")
+    if failed:
+        raise LoadstoneError("\n".join(failed))
+
+
+def has_any() -> bool:
+    """Whether any checkout of this user left a variant prepared."""
+    return any(find())
 
 
 def has_records() -> bool:
@@ -241,6 +255,11 @@ def others() -> Iterator[str]:
             yield f"the {left} was not cleaned up: `snakemake --cores 1 restore` does it"
 
 
+def _check(ended: threading.Event) -> None:
+    if ended.is_set():
+        raise LoadstoneError("the sweep is over")
+
+
 def main() -> int:
     """Keep an external target as ordered on standard input."""
     order = json.loads(sys.stdin.readline())
@@ -249,8 +268,11 @@ def main() -> int:
     try:
         for text in others():
             log(text)
-        keeper = Keeper(order["id"], order["target"]["variants"], ended, log, [order["lock"]])
-        keeper.keep(order["campaigns"])
+        with exclusive(
+            "a sweep", log, _MACHINE_LOCK, does="has prepared its target", while_waiting=lambda: _check(ended)
+        ) as held:
+            keeper = Keeper(order["id"], order["target"]["variants"], ended, log, [order["lock"], held])
+            keeper.keep(order["campaigns"])
         over = session.LOST if order["campaigns"] else session.DONE
         session.say(State(order["id"], over, "the sweep is over"))
         return session.PUT_BACK

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone.archive.locks import exclusive
@@ -11,8 +11,8 @@ from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
 from loadstone.collect.targets.external.prometheus import PrometheusSampler
 from loadstone.collect.targets.identity import identify
-from loadstone.config import target
-from loadstone.config.connection import host_port, is_allowed
+from loadstone.config import connection, target
+from loadstone.errors import LoadstoneError
 
 _READY_S = 300.0
 _POLL_S = 0.5
@@ -50,6 +50,8 @@ def _sampling(resources: Mapping[str, Any]) -> Callable[[], list[ResourceSample]
 def running(job: Job) -> Iterator[ExternalTarget]:
     """The job's variant, prepared and identified. Raises RunFailedError when that fails."""
     declared = job.target["variants"][job.cell.variant_dir]
+    if faults := [*connection.strangers(f"target.variants.{job.cell.variant_dir}", declared, _allowed(job))]:
+        raise LoadstoneError("\n".join(faults))
     with contextlib.ExitStack() as stack:
         if has_commands := target.has_commands(job.target):
             lock, does = session.JOB_LOCK.resolve(), "still measures"
@@ -59,20 +61,27 @@ def running(job: Job) -> Iterator[ExternalTarget]:
         limit_s = parse_duration(job.target.get("ready_timeout")) or _READY_S
         deadline = time.monotonic() + (limit_s if declared.get("prepare") else 0.0)
         identity = _identified(job, declared["expect"], deadline)
-        if not is_allowed(host := host_port(identity["url"])[0], job.target.get("allow", ())):
-            raise RunFailedError(
-                f"{declared['url']} redirects to {host}, which is not in target.allow; nothing was sent"
-            )
         yield ExternalTarget(job.target.get("resources", {}), {"identity": identity})
         if has_commands:
             session.check()  # the variant was not cleaned up meanwhile
+
+
+def _allowed(job: Job) -> Sequence[str]:
+    hosts: Sequence[str] = job.target.get("allow", ())
+    return hosts
 
 
 def _identified(job: Job, expect: Mapping[str, Any], deadline: float) -> dict[str, Any]:
     """Identify the variant, which may need a moment after it was prepared."""
     while True:
         try:
-            return identify(job.planned.request, expect, job.timeout_s, job.connection)
+            return identify(
+                job.planned.request,
+                expect,
+                job.timeout_s,
+                job.connection,
+                allowed=lambda host: connection.is_allowed(host, _allowed(job)),
+            )
         except RunFailedError:
             if time.monotonic() > deadline:
                 raise
