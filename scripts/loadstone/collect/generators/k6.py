@@ -92,11 +92,9 @@ class K6:
             file = self._folder / "ca.pem"
             file.write_text(self._job.connection.ca)
             found = {"SSL_CERT_FILE": str(file), "SSL_CERT_DIR": os.devnull}
-        return found | (
-            {"GODEBUG": ",".join(filter(None, [os.environ.get("GODEBUG"), "http2client=0"]))}
-            if self._job.connection.protocol == HTTP1
-            else {}
-        )
+        if self._job.connection.protocol == HTTP1:
+            found["GODEBUG"] = ",".join(filter(None, [os.environ.get("GODEBUG"), "http2client=0"]))
+        return found
 
     def finish(self) -> base.Results:
         job = self._job
