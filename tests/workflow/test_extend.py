@@ -100,3 +100,10 @@ def test_only_some_runs_of_an_open_campaign(pristine: Path, tmp_path: Path) -> N
     assert "only.variants: 'nobody' is not in sweep.variants" in said
     checkout.run("--cores", "all", "attacks")
     assert len(checkout.results()) == 8
+
+
+def test_the_archive_verifies_before_and_after(checkout: Checkout) -> None:
+    checkout.run("--cores", "1", "verify")
+    checkout.configure(sweep={"rates": [50, 80], "runs": 1})
+    checkout.run("--cores", "1", "extend")
+    checkout.run("--cores", "1", "verify")

@@ -159,9 +159,7 @@ def _redirected(request: Request, status: int, url: str) -> Request:
     if status in _TO_GET and method != "HEAD":
         method, body = "GET", None
         headers.pop("content-type", None)
-    if (
-        urlsplit(url).netloc != urlsplit(request.url).netloc
-    ):  # a declared Host, and credentials, are for the first server
+    if urlsplit(url).netloc != urlsplit(request.url).netloc:  # a declared Host and credentials are not for it
         headers = {name: value for name, value in headers.items() if name != "host" and not is_secret(name)}
     return Request(method, url, headers, body)
 
