@@ -55,6 +55,8 @@ LONG = (
     "workflow/test_reproducible",
     "workflow/test_cluster",
     "workflow/test_external_killed",
+    "workflow/test_collecting_examples",
+    "workflow/test_prometheus",
     "publish/site/test_killed",
     "publish/bucket/test_killed",
     "tables/test_memory",

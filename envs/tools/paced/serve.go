@@ -43,7 +43,7 @@ type status struct {
 	Error string          `json:"error,omitempty"`
 	Files map[string]held `json:"files,omitempty"`
 
-	Negotiated []connection.Entry `json:"negotiated,omitempty"`
+	Negotiated []connection.Entry `json:"negotiated"`
 }
 
 // order is the body of POST /plan.

@@ -279,7 +279,9 @@ class PodFleet:
     def _fetch(self, pod: Pod) -> None:
         """Fetch a pod's results part by part; only a part that does not arrive is requested again."""
         status, outputs = self._status(pod), self.outputs[pod.number]
-        outputs.negotiated.write_text(json.dumps(status.get("negotiated", [])))
+        if "negotiated" not in status and self.plans[pod.number]["connection"]:
+            self._fail(pod, "its image is of an earlier version, which ignores tls, protocol, resolve and keepalive")
+        outputs.negotiated.write_text(json.dumps(status.get("negotiated") or []))
         files = status["files"]
         for name, destination in (("measured", outputs.measured), ("others", outputs.others)):
             packed, size = destination.with_suffix(".gz"), int(files[name]["bytes"])
