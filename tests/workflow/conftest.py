@@ -1,9 +1,11 @@
 """A complete little sweep, collected once for all tests that start from one."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.checkout import Checkout
+from support.outside import Outside
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +21,12 @@ def _collected(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Chec
 def collected(_collected: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A checkout with a complete sweep and its report, for the tests of one module."""
     return _collected.copy(tmp_path_factory.mktemp("copy") / "checkout")
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
+    """A target that already runs; what is prepared of it is recorded below this test's folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    found = Outside(tmp_path / "outside")
+    yield found
+    found.close()

@@ -121,7 +121,7 @@ def test_the_keeper_killed_the_sweep_stops_and_the_next_puts_back(shop: Shop, ch
     collected = len(checkout.results())
     output, _ = process.communicate(timeout=300)
     assert process.returncode != 0
-    assert "the process that keeps the cluster has ended" in output
+    assert "the process that keeps the target has ended" in output
     assert "the process that keeps the cluster was killed by SIGKILL" in output and "needs your attention" in output
     assert len(checkout.results()) == collected, "nothing counts that was measured without a keeper"
     assert shop.state() != before

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,6 @@ from loadstone.config import check
 from loadstone.errors import LoadstoneError
 from support.checkout import Checkout
 from support.outside import Outside, assert_cleaned_up
-
-
-@pytest.fixture
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    found = Outside(tmp_path / "outside")
-    yield found
-    found.close()
 
 
 @pytest.fixture

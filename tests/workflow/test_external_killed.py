@@ -5,22 +5,12 @@ import random
 import re
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from support.checkout import Checkout
 from support.outside import Outside, assert_cleaned_up
 
 KILLS = int(os.environ.get("LOADSTONE_EXTERNAL_KILLS", "20"))
-
-
-@pytest.fixture
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    found = Outside(tmp_path / "outside")
-    yield found
-    found.close()
 
 
 def test_snakemake_killed_at_moments_of_chance(pristine: Path, tmp_path: Path, outside: Outside) -> None:

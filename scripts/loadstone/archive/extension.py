@@ -70,12 +70,8 @@ class Extension:
 
 def read(campaign: Campaign) -> list[Extension]:
     """The extensions of a campaign in their order; one that can't be read is missing."""
-    try:
-        names = [entry.name for entry in os.scandir(campaign.path) if EXTENSION.fullmatch(entry.name)]
-    except OSError:
-        return []
     found = []
-    for name in sorted(names, key=lambda name: int(name.split(".")[1])):
+    for name in _names(campaign):
         path = campaign.path / name
         try:
             status = path.stat()
@@ -87,11 +83,16 @@ def read(campaign: Campaign) -> list[Extension]:
 
 def unreadable(campaign: Campaign) -> list[str]:
     """The names of a campaign's extensions that can't be read."""
+    known = {each.name for each in read(campaign)}
+    return [name for name in _names(campaign) if name not in known]
+
+
+def _names(campaign: Campaign) -> list[str]:
     try:
-        names = {entry.name for entry in os.scandir(campaign.path) if EXTENSION.fullmatch(entry.name)}
+        names = [entry.name for entry in os.scandir(campaign.path) if EXTENSION.fullmatch(entry.name)]
     except OSError:
         return []
-    return sorted(names - {each.name for each in read(campaign)})
+    return sorted(names, key=lambda name: int(name.split(".")[1]))
 
 
 @lru_cache(maxsize=100)

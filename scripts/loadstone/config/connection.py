@@ -4,19 +4,18 @@ In: the keys ``tls``, ``protocol``, ``resolve`` and ``keepalive`` of a variant. 
 identity check need. Private keys are read into memory and never recorded.
 """
 
-import hashlib
 import ssl
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from loadstone.errors import LoadstoneError
 
 HTTP1, HTTP2, H2C = "http1", "http2", "h2c"
-PORTS = {"http": 80, "https": 443}
+_PORTS = {"http": 80, "https": 443}
 _LARGEST_PORT = 65535
 _KEYS = ("tls", "protocol", "resolve", "keepalive")
 _NOT_SENT = {"k6": (H2C,), "artillery": (HTTP2, H2C)}
@@ -97,16 +96,6 @@ def recorded(declared: Mapping[str, Any]) -> dict[str, Any]:
     return {name: declared[name] for name in _KEYS if name in declared}
 
 
-def digests(declared: Mapping[str, Any]) -> dict[str, str]:
-    """SHA-256 of the certificates' files by name, without files that can't be read; never of a private key."""
-    found = {}
-    for name in ("ca", "cert"):
-        path = declared.get("tls", {}).get(name)
-        if path is not None and Path(path).is_file():
-            found[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    return found
-
-
 def faults(where: str, declared: Mapping[str, Any], generator: str) -> Iterator[str]:
     """Settings of a declared variant that contradict each other or its URL, or that a load generator can't keep to."""
     try:
@@ -129,7 +118,6 @@ def faults(where: str, declared: Mapping[str, Any], generator: str) -> Iterator[
         yield f"{where}.protocol: http2 needs TLS; use h2c, or a URL that begins with https://"
     if protocol == H2C and declared.get("keepalive") is False:
         yield f"{where}.keepalive: false is not possible with protocol: h2c"
-
     if protocol in _NOT_SENT.get(generator, ()):
         yield f"{where}.protocol: the generator {generator} does not send {protocol}"
 
@@ -163,10 +151,10 @@ def is_address(host: str) -> bool:
     return True
 
 
-def host_port(url: str | SplitResult) -> tuple[str, int]:
-    """Host and port of a URL."""
-    parts = urlsplit(url) if isinstance(url, str) else url
-    return parts.hostname or "", parts.port or PORTS[parts.scheme]
+def host_port(url: str) -> tuple[str, int]:
+    """Host and port of a URL. Raises ValueError when it has no valid port."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or _PORTS[parts.scheme]
 
 
 def address(resolve: str) -> tuple[str, int]:

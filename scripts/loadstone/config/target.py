@@ -27,7 +27,9 @@ def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
     declared = target["variants"][variant]
     found = {"kind": target["kind"], "request": request(declared), "expect": declared["expect"]}
     if connected := connection.recorded(declared):
-        found |= {"connection": connected, "files": connection.digests(declared)}
+        tls = declared.get("tls", {})
+        certificates = [tls[name] for name in ("ca", "cert") if name in tls]  # of a private key nothing is recorded
+        found |= {"connection": connected, "files": _file_digests(certificates)}
     if target["kind"] == "external":
         commands = {name: declared[name] for name in ("prepare", "cleanup") if name in declared}
         named = _file_digests(argument for each in commands.values() for command in each for argument in command)

@@ -247,12 +247,12 @@ def fence(limit_s: float) -> State:
 def check() -> State:
     """The keeper's state. Raises LoadstoneError when this session does not have the cluster any more, or never had."""
     if (state := _state()) is None:
-        raise LoadstoneError("no session of this command holds the cluster; collect with `snakemake --cores all`")
+        raise LoadstoneError("no session of this command holds the target; collect with `snakemake --cores all`")
     if state.name in (FAILED, LOST):
         raise LoadstoneError(state.text)
     if state.name != DONE and not is_held(KEEPER_LOCK):
         raise LoadstoneError(
-            "the process that keeps the cluster has ended. Start again: the cluster is put back first, and results "
+            "the process that keeps the target has ended. Start again: the target is put back first, and results "
             "are kept"
         )
     return state
