@@ -7,11 +7,15 @@ import time
 from pathlib import Path
 
 import pytest
+from loadstone.collect.targets.base import RunFailedError
 from loadstone.collect.targets.external.keeper import Prepared
+from loadstone.collect.targets.identity import identify
 from loadstone.config import check
+from loadstone.config.connection import Connection, is_allowed
 from loadstone.errors import LoadstoneError
 from support.checkout import Checkout
 from support.outside import Outside, assert_cleaned_up
+from support.standin import Answer, StandIn
 
 
 @pytest.fixture
@@ -160,3 +164,27 @@ def test_a_relative_program_is_that_of_the_checkout_that_prepared(
     other = Checkout(pristine, tmp_path / "other")
     other.run("--cores", "1", "restore")
     assert outside.notes() == ["cleanup plain"] and left(tmp_path) == []
+
+
+def test_a_redirect_to_another_host_is_not_followed(tmp_path: Path) -> None:
+    stranger = StandIn(tmp_path / "stranger", lambda *_: (200, {}, "the page"))
+    address = f"http://stranger.test:{stranger.port}/"
+    own = StandIn(tmp_path / "own", lambda *_: (302, {"Location": address}, ""))
+    declared = {"method": "POST", "url": f"http://127.0.0.1:{own.port}/", "header": {}, "body": "x"}
+    with pytest.raises(RunFailedError, match=r"it redirects to stranger\.test, which is not in target\.allow"):
+        identify(declared, {"status": 200}, 2.0, Connection(), allowed=lambda host: is_allowed(host, ()))
+    for each in (own, stranger):
+        each.close()
+
+
+def test_a_redirect_is_followed_as_go_does(tmp_path: Path) -> None:
+    def answer(method: str, path: str, headers: dict[str, str]) -> Answer:
+        if path == "/" and method == "POST":
+            return 303, {"Location": "/naïve".encode().decode("latin-1")}, ""
+        return (200, {}, "the page") if method == "GET" and "authorization" in headers else (400, {}, "")
+
+    server = StandIn(tmp_path / "server", answer)
+    declared = {"method": "POST", "url": f"http://127.0.0.1:{server.port}/", "header": {"Authorization": ["x"]}}
+    declared["body"] = "x"
+    assert identify(declared, {"status": 200, "body_contains": "the page"}, 2.0, Connection())["status"] == 200
+    server.close()
