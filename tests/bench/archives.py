@@ -179,7 +179,7 @@ def build_finished(folder: Path, checkout: Path, campaigns: int) -> None:
 def _pretend(folder: Path, checkout: Path) -> None:
     """Everything that `report` makes, in the order in which it is made, as empty files; then Snakemake's records."""
     folders = {name: str(folder / name) for name in ("archive", "tables")}
-    snapshot = Snapshot({**folders, "host": "here"}, folder / "none")
+    snapshot = Snapshot({**folders, "host": "here", "only": {}}, folder / "none")
     keys = list(snapshot.listings)
     wanted = [Path(snapshot.tables_marker(key, pending=False)) for key in keys]
     for path, key in zip(wanted, keys, strict=True):

@@ -15,9 +15,8 @@ def test_tables_of_another_version_are_made_again(tmp_path: Path, monkeypatch) -
     (campaign,) = archive.campaigns(tmp_path / "archive")
 
     def done() -> str:
-        taken = Snapshot(
-            {"archive": tmp_path / "archive", "tables": tmp_path / "tables", "host": "here"}, tmp_path / "none"
-        )
+        folders = {"archive": tmp_path / "archive", "tables": tmp_path / "tables"}
+        taken = Snapshot({**folders, "host": "here", "only": {}}, tmp_path / "none")
         return taken.tables_marker(snapshot.key_of(campaign), pending=False)
 
     first = done()
