@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, extension, metadata, plan
+from loadstone.errors import LoadstoneError
 from loadstone.publish.bucket import names
 
 PLANNED = {"version": "5", "runs": 2, "seed": 7, "order": {"kind": "blocks", "positions": [1, 4]}}
@@ -83,8 +84,31 @@ def test_its_files_change_the_fingerprint_and_go_into_buckets(campaign: Campaign
     before = archive.scan_campaign(campaign).digest()
     extend(campaign, 1, cell("a", 3, [5]))
     assert archive.scan_campaign(campaign).digest() != before
-    for name, stage in (("extension.1.json", names.PLAN), ("completion_time.1.txt", names.MARKS)):
+    for name, stage in (("extension.1.json", names.PLAN), ("completion_time.2.txt", names.MARKS)):
         path = f"app/host/2026-01-01T00:00:00+00:00/{name}"
         assert names.belongs(path) and names.TransferUnit((path,)).stage == stage
         assert not names.belongs(f"app/host/2026-01-01T00:00:00+00:00/100/a/{name}")
     assert not names.belongs("app/host/2026-01-01T00:00:00+00:00/metadata.json")
+
+
+def test_each_part_is_complete_for_itself(campaign: Campaign) -> None:
+    assert not campaign.is_completed
+    (campaign.path / "completion_time.txt").touch()
+    assert campaign.is_completed
+    extend(campaign, 1, cell("a", 3, [5]))
+    assert not campaign.is_completed and campaign.is_open
+    (campaign.path / "completion_time.2.txt").touch()
+    assert campaign.is_completed
+    (campaign.path / "completion_time.txt").unlink()  # by somebody who wants a run again
+    assert not campaign.is_completed
+    assert archive.scan_campaign(campaign).problems == []
+
+
+def test_an_extension_that_was_interrupted_is_not_complete(campaign: Campaign) -> None:
+    extend(campaign, 1, cell("c", 1, [9], metadata=PLANNED))
+    for number, name in enumerate("aabb"):
+        (campaign.path / f"100/{name}/{number % 2 + 1}.results.json.zst").touch()
+    assert plan.missing(archive.scan_campaign(campaign)) == []
+    with pytest.raises(LoadstoneError, match="its extension was interrupted"):
+        plan.complete(campaign, print)
+    assert not list(campaign.path.glob("completion_time*"))

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from loadstone.archive.locks import exclusive
 from loadstone.collect.targets.base import RunFailedError
-from loadstone.collect.targets.external.keeper import Prepared
+from loadstone.collect.targets.external.keeper import MACHINE_LOCK, Prepared
 from loadstone.collect.targets.identity import identify
 from loadstone.config import check
 from loadstone.config.connection import Connection, is_allowed
@@ -90,6 +91,40 @@ def test_a_cleanup_that_fails_is_reported_and_tried_again_by_restore(
     assert "cleaning up after the variant plain" in said
     assert outside.notes()[before:] == ["cleanup plain"] * 2
     assert left(tmp_path) == []
+
+
+def test_a_command_that_does_not_end_is_stopped_and_has_failed(
+    checkout: Checkout, outside: Outside, tmp_path: Path
+) -> None:
+    target = checkout.declared()["target"] | {"command_timeout": "1s"}
+    target["variants"]["plain"]["prepare"] = [outside.command("prepare", then="; sleep 600")]
+    target["variants"]["plain"]["cleanup"] = [outside.command("cleanup", then="; sleep 600")]
+    checkout.replace(target=target)
+    checkout.configure(sweep={"retries": 0})
+    checkout.run("--cores", "1", "open")
+    output = checkout.run("--cores", "all", "attacks", expect=1)
+    assert "sh took longer than 1 s (target.command_timeout); its output is in logs/target/plain." in output
+    assert "the target needs your attention: it is not as it was" in output
+    assert len(left(tmp_path)) == 1
+    assert "took longer than 1 s" in checkout.run("--cores", "1", "restore", expect=1)
+
+
+def test_a_target_without_commands_is_not_measured_while_another_is_prepared(checkout: Checkout) -> None:
+    variants = checkout.declared()["target"]["variants"]
+    for variant in variants.values():
+        del variant["prepare"], variant["cleanup"]
+    checkout.replace(target=checkout.declared()["target"] | {"variants": variants})
+    checkout.run("--cores", "1", "open")
+    with exclusive("another sweep", print, MACHINE_LOCK):
+        process = checkout.start("--cores", "all", "attacks")
+        log = checkout.path / "logs"
+        deadline = time.monotonic() + 60
+        while not any("another sweep" in path.read_text() for path in log.rglob("*.log")):
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.05)
+        assert checkout.results() == []
+    assert process.wait() == 0
+    assert len(checkout.results()) == 4
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

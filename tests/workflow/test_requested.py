@@ -12,7 +12,9 @@ from support.rawfiles import write_cell
 
 
 def snapshot(root: Path, requested: Requested | None = None) -> Snapshot:
-    return Snapshot({"archive": root / "archive", "tables": root / "tables", "host": "here", "only": {}}, root / "none", requested)
+    return Snapshot(
+        {"archive": root / "archive", "tables": root / "tables", "host": "here", "only": {}}, root / "none", requested
+    )
 
 
 def test_names_stay_as_they_were_planned(tmp_path: Path) -> None:

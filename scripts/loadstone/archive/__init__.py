@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import count, groupby
 from operator import attrgetter
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -23,10 +23,10 @@ METADATA = "metadata.json"
 COMPLETION = "completion_time.txt"
 ABANDONED = "abandoned.txt"
 
-# Further runs that were planned after the campaign was complete (`loadstone.archive.extension`), and the completion
-# times of its earlier parts.
-EXTENSION = re.compile(r"extension\.(?P<number>[1-9][0-9]{0,3})\.json")
-COMPLETED_PART = re.compile(r"completion_time\.[1-9][0-9]{0,3}\.txt")
+# Further runs that were planned after the campaign was complete (`loadstone.archive.extension`), and when each part of
+# it was complete.
+EXTENSION = re.compile(r"extension\.[1-9][0-9]{0,3}\.json")
+COMPLETIONS = re.compile(r"completion_time(\.[1-9][0-9]{0,3})?\.txt")
 
 MAIN_STREAM = "main"
 # The columns of `<run>.resources.csv.zst`; ASKED_AT may follow.
@@ -91,14 +91,21 @@ class Campaign:
         return not (self.is_completed or self.is_abandoned)
 
     @property
+    def completions(self) -> list[Path]:
+        """The files that say when each part of the campaign was complete: one, and one more for each extension."""
+        extensions = (self.path / f"extension.{number}.json" for number in count(1))
+        parts = next(part for part, path in enumerate(extensions, start=1) if not _exists(path))
+        return [self.path / COMPLETION, *(self.path / f"completion_time.{part}.txt" for part in range(2, parts + 1))]
+
+    @property
     def is_completed(self) -> bool:
         """Whether all planned runs were collected. False in a folder that may not be entered."""
-        return os.path.exists(self.path / COMPLETION)  # noqa: PTH110 - Path.exists raises PermissionError there
+        return all(map(_exists, self.completions))
 
     @property
     def is_abandoned(self) -> bool:
         """Whether its owner gave it up. False in a folder that may not be entered."""
-        return os.path.exists(self.path / ABANDONED)  # noqa: PTH110
+        return _exists(self.path / ABANDONED)
 
     @property
     def give_up_command(self) -> str:
@@ -287,9 +294,9 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
             return []
 
     for rate in entries(campaign.path):
-        if rate.name in (COMPLETION, ABANDONED):
+        if rate.name == ABANDONED or COMPLETIONS.fullmatch(rate.name):
             continue
-        if EXTENSION.fullmatch(rate.name) or COMPLETED_PART.fullmatch(rate.name):
+        if EXTENSION.fullmatch(rate.name):
             _add_extension(rate, listing)
             continue
         if not _is_dir(rate) or parse_rate(rate.name) is None:
@@ -362,6 +369,10 @@ def encode(name: str) -> str:
 def decode(part: str) -> str:
     """Inverse of `encode`."""
     return unquote(part, errors="surrogateescape")
+
+
+def _exists(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises PermissionError in a folder that may not be entered
 
 
 def _folders(path: Path) -> list[str]:

@@ -1,9 +1,11 @@
 """Extensions of a campaign: further runs, variants or rates that were planned after it was complete.
 
-Each is one file of the campaign, ``extension.<n>.json``, written once: part n + 1 of the campaign. What was measured
-before stays as it is, metadata included; `metadata.read_cell` merges both.
+Each is one file of the campaign, ``extension.<n>.json``, written once: part n + 1 of the campaign, which is complete
+with ``completion_time.<n + 1>.txt``. What was there before stays as it is, so that copies only ever gain files;
+`metadata.read_cell` merges the plans.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -13,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import EXTENSION, Campaign, parse_rate
+from loadstone.archive import EXTENSION, METADATA, Campaign, Cell, parse_rate
 from loadstone.archive.durable import open_raw
 
 _VARIANT = re.compile(r"[^/\0._][^/\0]*")
@@ -85,6 +87,24 @@ def unreadable(campaign: Campaign) -> list[str]:
     """The names of a campaign's extensions that can't be read."""
     known = {each.name for each in read(campaign)}
     return [name for name in _names(campaign) if name not in known]
+
+
+def fingerprint(cell: Cell) -> str:
+    """Changes when an extension of the campaign plans further runs of a cell; empty when none does."""
+    place = cell.rate, cell.variant_dir
+    plans = [
+        (part.number, part.first_runs[place], part.positions[place], part.identities.get(cell.variant_dir))
+        for part in read(cell.campaign)
+        if place in part.positions
+    ]
+    return hashlib.sha256(repr(plans).encode()).hexdigest()[:16] if plans else ""
+
+
+def unwritten(campaign: Campaign) -> list[tuple[Cell, Mapping[str, Any]]]:
+    """New cells of the newest extension that have no folder yet, with their metadata: it was interrupted."""
+    newest = read(campaign)[-1:]
+    cells = [(Cell(campaign, *place), content) for each in newest for place, content in each.metadata.items()]
+    return [(cell, content) for cell, content in cells if not (cell.path / METADATA).exists()]
 
 
 def _names(campaign: Campaign) -> list[str]:

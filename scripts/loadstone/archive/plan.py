@@ -118,10 +118,10 @@ def has_plan(listing: CampaignListing) -> bool:
 
 
 def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = ALL) -> None:
-    """Close a campaign whose planned runs are all collected with ``completion_time.txt``.
+    """Close a campaign whose planned runs are all collected: `Campaign.completions`.
 
-    Where only others than those selected are missing, it stays open. Raises LoadstoneError while runs are missing or a
-    folder can't be read.
+    Where only others than those selected are missing, it stays open. Raises LoadstoneError while runs are missing, a
+    folder can't be read, or an extension was interrupted.
     """
     listing = scan_campaign(campaign)
     unreadable = [f"{path} {why}" for path, why in listing.problems if "cannot be read" in why]
@@ -131,6 +131,8 @@ def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = A
         if described.problems or len(described.positions) != described.runs:
             faults = "; ".join(described.problems) or "its plan has not one position per run"
             unreadable.append(f"{cell.cell}: {faults}")
+    if extension.unwritten(campaign):
+        raise LoadstoneError(f"{campaign}: its extension was interrupted; `snakemake --cores 1 extend` finishes it")
     missing_runs = missing(listing)
     if missing_runs and not unreadable and not missing(listing, only):
         log(f"{campaign} stays open: {len(missing_runs)} runs that `only` leaves out are still planned")
@@ -138,7 +140,8 @@ def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = A
     if missing_runs or unreadable:
         raise LoadstoneError(f"{campaign} is not complete: {len(missing_runs)} runs missing; {'; '.join(unreadable)}")
     now = datetime.now().astimezone().isoformat(timespec="seconds")
-    if write_new(campaign.path / COMPLETION, f"{now}\n".encode()):
+    written = [path for path in campaign.completions if write_new(path, f"{now}\n".encode())]
+    if written:
         log(f"{campaign} is complete")
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import __version__, archive
-from loadstone.archive import COMPLETION, Campaign, CampaignListing, Cell, metadata
+from loadstone.archive import Campaign, CampaignListing, Cell, metadata
 from loadstone.archive.durable import sync, write_new
-from loadstone.archive.extension import Extension, Place, read, unreadable
+from loadstone.archive.extension import Extension, Place, read, unreadable, unwritten
 from loadstone.archive.metadata import Metadata
-from loadstone.archive.plan import has_plan, missing, order
+from loadstone.archive.plan import has_plan, order
 from loadstone.archive.progress import duration_text
 from loadstone.archive.run_records import RunRecord, read_run_record
 from loadstone.archive.stages import load_text, number_text
@@ -44,7 +44,8 @@ def extend(config: Mapping[str, Any], log: Log) -> Campaign:
     campaign = _extendable(config)
     tools = sweep.versions(config)
     sweep.check_target(config, log)
-    if _finish(campaign):
+    if unwritten(campaign):
+        _write_cells(campaign)
         log(f"the extension of {campaign} was interrupted; it is finished")
     planned = plan(config, campaign, tools, k6.script_files(config))
     if planned is None:
@@ -52,7 +53,7 @@ def extend(config: Mapping[str, Any], log: Log) -> Campaign:
         return campaign
     if not write_new(campaign.path / planned.name, planned.encoded()):
         raise LoadstoneError(f"{campaign} is being extended by another command; try again")
-    _finish(campaign)
+    _write_cells(campaign)
     for line in lines(campaign, planned):
         log(line)
     log("`snakemake --cores all` measures them")
@@ -100,7 +101,7 @@ def _extendable(config: Mapping[str, Any]) -> Campaign:
             raise LoadstoneError(f"{campaign}: {', '.join(broken)} can't be read")
         if not has_plan(archive.scan_campaign(campaign)) or campaign.is_abandoned:
             continue
-        if campaign.is_completed:
+        if campaign.is_completed or unwritten(campaign):
             return campaign
         raise LoadstoneError(f"{campaign} is still open; `snakemake --cores all` finishes it first")
     raise LoadstoneError(f"there is no complete campaign of {'/'.join(key)} to extend; `open` begins one")
@@ -208,36 +209,15 @@ def _other_machine(listing: CampaignListing) -> Iterator[str]:
         yield f"the machine's number of CPUs: {record.cpus:g} became {os.cpu_count()}"
 
 
-def _finish(campaign: Campaign) -> bool:
-    """Do what follows from the newest extension: folders of new cells, and the campaign is open again.
-
-    Returns whether anything was left to do.
-    """
-    if not (extensions := read(campaign)):
-        return False
-    newest, done = extensions[-1], False
-    for (rate, variant), content in newest.metadata.items():
-        cell = Cell(campaign, rate, variant)
-        if not (cell.path / archive.METADATA).exists():
-            _write_cell(cell, content)
-            done = True
-    completion = campaign.path / COMPLETION
-    aside = completion.with_suffix(f".{newest.number}.txt")
-    if completion.exists() and not aside.exists() and missing(archive.scan_campaign(campaign)):
-        completion.rename(aside)
-        sync(campaign.path)
-        done = True
-    return done
-
-
-def _write_cell(cell: Cell, content: Mapping[str, Any]) -> None:
-    """Write a cell's folder in one step."""
-    cell.path.parent.mkdir(exist_ok=True)
-    staged = Path(tempfile.mkdtemp(dir=cell.campaign.path, prefix=".extending-"))
-    try:
-        staged.chmod(0o755)
-        write_new(staged / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
-        staged.rename(cell.path)
-        sync(cell.path.parent)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+def _write_cells(campaign: Campaign) -> None:
+    """Write the folders of the newest extension's new cells, each in one step."""
+    for cell, content in unwritten(campaign):
+        cell.path.parent.mkdir(exist_ok=True)
+        staged = Path(tempfile.mkdtemp(dir=campaign.path, prefix=".extending-"))
+        try:
+            staged.chmod(0o755)
+            write_new(staged / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
+            staged.rename(cell.path)
+            sync(cell.path.parent)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)

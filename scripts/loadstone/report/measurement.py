@@ -164,6 +164,7 @@ def _requests(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator
                 "request": _request(cell.metadata.request),
                 "expect": _expected(cell.metadata.target.get("expect")),
                 "commands": _commands(cell.metadata.target),
+                "steps": _steps(cell.metadata.target),
                 "cluster": _cluster(cell),
             }
             if described["request"] and described not in shown:
@@ -203,6 +204,16 @@ def _commands(target: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _steps(target: Mapping[str, Any]) -> list[str]:
+    """The commands that prepare a variant of an external target and clean up after it."""
+    return [
+        f"{step}: {redact.text(shlex.join(map(str, command)))}"
+        for step in ("prepare", "cleanup")
+        for command in (target[step] if isinstance(target.get(step), list) else ())
+        if isinstance(command, list)
+    ]
+
+
 def _cluster(cell: Described) -> str:
     """What was declared of the variant's deployments and recorded of its pods; empty for another kind of target."""
     shown = cluster_declared(cell.metadata)
@@ -230,7 +241,7 @@ def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests:
         "the machine and its load": any(record.cpus is not None for record in recorded),
         "the order of runs": any(cell.metadata.order for cell in cells),
         "requests": bool(requests),
-        "the target": any(row["commands"] or row["cluster"] for row in requests),
+        "the target": any(row["commands"] or row["cluster"] or row["steps"] for row in requests),
     }
     return joined(what for what, is_there in recorded_facts.items() if not is_there)
 

@@ -53,6 +53,7 @@ class CellRecord:
     rate: str
     variant_dir: str
     variant: str
+    extended: str = ""  # `extension.fingerprint` of the cell
     sources: dict[str, Source] = field(default_factory=dict)
     tables: dict[str, int] = field(default_factory=dict)  # size of the cell's own file, by table
     runs: list[dict[str, Any]] = field(default_factory=list)

@@ -18,6 +18,7 @@ from loadstone.archive import (
     CampaignListing,
     Cell,
     CellListing,
+    extension,
     failure_number,
     metadata,
     parse_rate,
@@ -92,6 +93,8 @@ def _why(record: CellRecord | None, cell: CellListing, variant: str, tables: Pat
         return "not read before"
     if record.variant != variant:
         return f"its variant was {record.variant}"
+    if record.extended != extension.fingerprint(cell.cell):
+        return "its plan was extended"
     for table, size in record.tables.items():
         try:
             if layout.cell_file(tables, table, cell.cell).stat().st_size != size:
@@ -238,6 +241,7 @@ class _CellReader(Reading):
 
     def _hash(self) -> None:
         """Before anything is read: a file that changes meanwhile then differs from its hash and is read again."""
+        self.record.extended = extension.fingerprint(self.cell)
         for name, (size, mtime_ns) in present(self.listing).items():
             self.record.sources[name] = Source(size, mtime_ns, sha256_or_none(self.cell.path / name))
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 
-from loadstone.archive import COMPLETED_PART, COMPLETION, Campaign, decode, encode
+from loadstone.archive import Campaign, decode, encode
 from loadstone.archive.durable import replace
 from loadstone.archive.staging import read_checksums
 from loadstone.errors import LoadstoneError
@@ -218,19 +218,10 @@ class _Verifier:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             now = dict(zip(self.files, pool.map(sha256_or_none, self.files.values()), strict=True))
         recorded = self._recorded_at_collection()
-        self._follow_completions(now)
         for path in sorted({*now, *self.known, *recorded}):
             self._judge(path, now.get(path), recorded.get(path))
         prepare_folder(self.tables, self.record.parent)
         replace(self.record, json.dumps({"group": self.group, "files": self.known}, indent=0).encode())
-
-    def _follow_completions(self, now: Mapping[str, str | None]) -> None:
-        """Where a campaign was extended, its completion time has another name since (`archive.extension`)."""
-        for path, digest in now.items():
-            folder, _, name = path.rpartition("/")
-            before = f"{folder}/{COMPLETION}"
-            if COMPLETED_PART.fullmatch(name) and path not in self.known and self.known.get(before) == digest:
-                self.known[path] = self.known.pop(before)
 
     def _add(self, kind: str, what: str) -> None:
         getattr(self.found, kind).append(what)

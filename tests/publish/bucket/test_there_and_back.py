@@ -1,12 +1,25 @@
 """An archive to a bucket and from there to another machine: all of it, once, and nothing twice."""
 
+import json
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.publish.bucket.transfer import preview, push
-from support.buckets import EVENING, LARGE, MORNING, at_home, contents, pulled, pushed, write_run, write_tables
+from support.buckets import (
+    EVENING,
+    LARGE,
+    MORNING,
+    STRANGE,
+    at_home,
+    contents,
+    pulled,
+    pushed,
+    write_run,
+    write_tables,
+)
 from support.relay import Relay, relayed
 
 
@@ -46,6 +59,47 @@ def test_what_was_added_is_transferred_alone(archive, elsewhere, bucket) -> None
     assert "4 files (" in pushed(archive, bucket)
     assert "4 files (" in pulled(elsewhere, bucket)
     assert contents(elsewhere) == contents(archive)
+
+
+def extend(archive: Path, *, is_complete: bool) -> Path:
+    """A third run of each variant of the complete campaign, planned by an extension."""
+    campaign = archive / "demo/here" / MORNING
+    cells = [{"rate": "100", "variant": variant, "firstRun": 3, "positions": [9]} for variant in ("plain", STRANGE)]
+    content = {"number": 1, "time": "t", "loadstone": "1", "declaration": "d", "cells": cells}
+    (campaign / "extension.1.json").write_text(json.dumps(content))
+    for variant in ("plain", STRANGE) if is_complete else ():
+        (campaign / f"100/{variant}/3.results.json.zst").unlink(missing_ok=True)
+        write_run(campaign / "100" / variant, 3)
+    if is_complete:
+        (campaign / "completion_time.2.txt").write_text("2026-11-21T09:00:00+01:00\n")
+    return campaign
+
+
+def test_a_campaign_that_was_extended_after_its_push(archive, elsewhere, bucket) -> None:
+    (archive / "demo/here" / MORNING / "100/plain/3.results.json.zst").unlink()  # its place is that of a further run
+    pushed(archive, bucket)
+    pulled(elsewhere, bucket)
+    extend(archive, is_complete=False)
+    pushed(archive, bucket)
+    pulled(elsewhere, bucket)
+    assert contents(elsewhere) == contents(archive)
+    assert not Campaign(elsewhere, "demo", "here", MORNING).is_completed
+    extend(archive, is_complete=True)
+    pushed(archive, bucket)
+    assert "9 files (" in pulled(elsewhere, bucket)
+    assert contents(elsewhere) == contents(archive)
+    assert Campaign(elsewhere, "demo", "here", MORNING).is_completed
+
+
+def test_a_further_run_that_is_not_whole_in_the_bucket_is_not_planned_elsewhere(archive, elsewhere, bucket) -> None:
+    (archive / "demo/here" / MORNING / "100/plain/3.results.json.zst").unlink()
+    campaign = extend(archive, is_complete=True)
+    (campaign / "completion_time.2.txt").unlink()
+    pushed(archive, bucket)
+    (bucket.folder / f"archive/demo/here/{MORNING}/100/plain/3.results.json.zst").unlink()
+    assert "its push has not ended" in pulled(elsewhere, bucket)
+    there = Campaign(elsewhere, "demo", "here", MORNING)
+    assert there.is_completed and not (there.path / "extension.1.json").exists()
 
 
 def test_a_run_begins_with_its_checksums_and_ends_with_its_results(archive, bucket) -> None:

@@ -8,7 +8,9 @@ k6 has a Go module of its own (envs/tools/k6): in vegeta's module it would raise
 """
 
 import json
+import mmap
 import os
+import re
 import socket
 import tarfile
 import tempfile
@@ -106,9 +108,9 @@ class K6:
         if not sent:
             raise RunFailedError(f"run {job.run} of {job.cell}: k6 sent no request; see {job.attack_log}")
         files = {".k6.json.zst": self._folder / "k6.compressed", ".k6.summary.json": self._summary}
-        protocol = _protocol(self._raw[-1])
+        protocols = sorted(set().union(*map(_protocols, self._raw)))
         base.compress(self._raw, files[".k6.json.zst"])
-        return base.Results(files, {"negotiated": [{"protocol": protocol}]} if protocol else {})
+        return base.Results(files, {"negotiated": [{"protocol": name} for name in protocols]} if protocols else {})
 
 
 def _tls(connection: Connection) -> dict[str, Any]:
@@ -139,17 +141,14 @@ def _addressed(url: str, connection: Connection) -> tuple[str, dict[str, Any]]:
     return urlsplit(url)._replace(netloc=f"{known_as}:{port}").geturl(), {"hosts": hosts}
 
 
-def _protocol(raw: Path) -> str | None:
-    """The protocol of the first response among k6's raw points; None when none is known. gRPC is HTTP/2."""
-    with raw.open("rb") as file:
-        for line in file:
-            if b'"grpc_req_duration"' in line:
-                return HTTP2
-            if b'"http_reqs"' in line and b'"Point"' in line:
-                tags = json.loads(line)["data"].get("tags") or {}
-                if proto := str(tags.get("proto") or ""):
-                    return HTTP2 if proto.startswith("HTTP/2") else HTTP1
-    return None
+def _protocols(raw: Path) -> set[str]:
+    """The protocols of all responses among k6's raw points; gRPC is HTTP/2."""
+    if not raw.stat().st_size:
+        return set()
+    with raw.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        versions = {match[1] for match in re.finditer(rb'"proto":"HTTP/([0-9])', content)}
+        found = {HTTP2 if version == b"2" else HTTP1 for version in versions}
+        return found | ({HTTP2} if content.find(b'"grpc_req_duration"') >= 0 else set())
 
 
 def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:

@@ -16,8 +16,6 @@ Group = tuple[str, ...]  # app, host and timestamp of a campaign; empty for file
 # The stages of a transfer. Without its plan no run of a campaign is missing, so an incomplete copy never leads to runs
 # being collected again.
 RESULTS, PLAN, MARKS = "results", "plan", "marks"
-_STAGES = {archive.METADATA: PLAN, archive.COMPLETION: MARKS, archive.ABANDONED: MARKS}
-_OF_CAMPAIGN = {archive.EXTENSION: PLAN, archive.COMPLETED_PART: MARKS}  # by patterns of their names
 _DOCUMENT = re.compile(r"[0-9a-f]{16}\.(?:csv|md)")
 
 
@@ -44,9 +42,7 @@ class TransferUnit:
     @property
     def stage(self) -> str:
         """`RESULTS`, `PLAN` or `MARKS`."""
-        name = self.paths[0].rpartition("/")[2]
-        matching = (stage for pattern, stage in _OF_CAMPAIGN.items() if pattern.fullmatch(name))
-        return _STAGES.get(name) or next(matching, RESULTS)
+        return _stage(self.paths[0].rpartition("/")[2])
 
     @property
     def sums(self) -> str | None:
@@ -81,8 +77,13 @@ def belongs(path: str) -> bool:
         return _DOCUMENT.fullmatch(name) is not None
     if kind == "cell":
         return name == archive.METADATA or _parsed(name) is not None
-    is_known = name in _STAGES or any(pattern.fullmatch(name) for pattern in _OF_CAMPAIGN)
-    return kind == "campaign" and is_known and name != archive.METADATA
+    return kind == "campaign" and name != archive.METADATA and _stage(name) != RESULTS
+
+
+def _stage(name: str) -> str:
+    if name == archive.ABANDONED or archive.COMPLETIONS.fullmatch(name):
+        return MARKS
+    return PLAN if name == archive.METADATA or archive.EXTENSION.fullmatch(name) else RESULTS
 
 
 @_cached
@@ -123,6 +124,16 @@ def units(paths: Iterable[str]) -> list[TransferUnit]:
         TransferUnit(tuple(sorted(files, key=lambda path: (is_main(path), not path.endswith(".sha256")))), run)
         for (_, run), files in found.items()
     ]
+
+
+def is_closed(paths: Iterable[str]) -> bool:
+    """Whether a campaign with these files is complete, every part of it, or was given up."""
+    found = [path.rpartition("/")[2] for path in paths]
+    completed, extensions = (
+        sum(pattern.fullmatch(name) is not None for name in found)
+        for pattern in (archive.COMPLETIONS, archive.EXTENSION)
+    )
+    return archive.ABANDONED in found or completed > extensions
 
 
 def is_main(path: str) -> bool:

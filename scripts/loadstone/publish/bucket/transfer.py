@@ -372,7 +372,7 @@ class _CampaignPull(_Campaign):
 
     def pull(self, units: list[TransferUnit]) -> None:
         """Pull what is not here; a new campaign appears at the end."""
-        self._is_closed = any(unit.stage == MARKS for unit in units)
+        self._is_closed = names.is_closed([unit.name for unit in units])
         try:
             for stage in (MARKS, RESULTS, PLAN):
                 each(self._pull_unit, [unit for unit in units if unit.stage == stage])
@@ -384,7 +384,8 @@ class _CampaignPull(_Campaign):
             self._save()
 
     def _pull_unit(self, unit: TransferUnit) -> None:
-        if unit.stage == PLAN and not self._is_closed and unit.folder in self._incomplete:
+        planned = (f"{cell}/" for cell in self._incomplete if f"{cell}/".startswith(f"{unit.folder}/"))
+        if unit.stage == PLAN and not self._is_closed and any(planned):
             return  # the missing run would be collected again
         missing = [path for path in unit.paths if not os.path.lexists(self._at(path))]
         for path in unit.paths:

@@ -15,6 +15,7 @@ import os
 import shlex
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +27,8 @@ from typing import Any
 from loadstone.archive import encode
 from loadstone.archive.durable import replace, sync
 from loadstone.archive.locks import exclusive, is_held
+from loadstone.archive.metadata import parse_duration
+from loadstone.archive.progress import duration_text
 from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Log
 from loadstone.collect.targets.session import State
@@ -34,11 +37,13 @@ from loadstone.process import Minder, Program, check
 
 _POLL_S = 0.1
 _JOB_S = 30.0  # for a job to notice that the session is over
-_GRACE_S = 10.0  # for a command that prepares and is stopped
+_GRACE_S = 10.0  # for a command that is stopped
+_COMMAND_S = 600.0
+_SAY_S = 60.0  # between messages on a command that takes long
 _LOG = Path("logs/target.log")
 _OUTPUTS = Path("logs/target")  # of commands
 # What one sweep has prepared must not be there while another measures; the same for every user and checkout.
-_MACHINE_LOCK = Path("/tmp/loadstone.prepared.lock")  # noqa: S108 - opened without following links
+MACHINE_LOCK = Path("/tmp/loadstone.prepared.lock")  # noqa: S108 - opened without following links
 
 
 # --- the record -------------------------------------------------------------------------------------------------------
@@ -50,7 +55,10 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Prepared:
-    """A variant for which commands were started. `folder` is where they run, `done` how many of `cleanup` are done."""
+    """A variant for which commands were started. `folder` is where they run, `done` how many of `cleanup` are done.
+
+    A command that takes longer than `limit_s` is stopped.
+    """
 
     id: str
     folder: str
@@ -58,6 +66,7 @@ class Prepared:
     since: str
     cleanup: tuple[Command, ...]
     done: int = 0
+    limit_s: float = _COMMAND_S
 
     @property
     def path(self) -> Path:
@@ -109,13 +118,14 @@ def find(folder: Path | None = None) -> Iterator[Prepared]:
 
 
 class Keeper:
-    """Runs the commands of `variants`, a mapping to their ``prepare`` and ``cleanup``, until `ended`."""
+    """Runs the commands of a declared `target`'s variants, ``prepare`` and ``cleanup``, until `ended`."""
 
     def __init__(
-        self, own_id: str, variants: Mapping[str, Any], ended: threading.Event, log: Log, keep_open: Sequence[int] = ()
+        self, own_id: str, target: Mapping[str, Any], ended: threading.Event, log: Log, keep_open: Sequence[int] = ()
     ) -> None:
         self.id = own_id
-        self._variants = variants
+        self._variants = target.get("variants", {})
+        self._limit_s = parse_duration(target.get("command_timeout")) or _COMMAND_S
         self._ended = ended
         self._log = log
         self._keep_open = keep_open
@@ -159,11 +169,11 @@ class Keeper:
         if not (prepare or cleanup):
             return ""
         since = datetime.now().astimezone().isoformat(timespec="seconds")
-        self._prepared = Prepared(self.id, str(Path.cwd()), variant, since, cleanup)
-        self._prepared.write()
+        self._prepared = prepared = Prepared(self.id, str(Path.cwd()), variant, since, cleanup, limit_s=self._limit_s)
+        prepared.write()
         try:
             for number, command in enumerate(prepare, 1):
-                self._run("preparing", variant, number, command, stoppable=True)
+                self._run("preparing", prepared, number, command, stoppable=True)
         except LoadstoneError as error:
             self._leave()
             return f"the variant can't be prepared: {error}"
@@ -177,42 +187,41 @@ class Keeper:
     def clean_up(self, left: Prepared) -> None:
         """Run the cleanup commands that are not done yet. Raises LoadstoneError when one fails; the record stays."""
         for number, command in enumerate(left.cleanup[left.done :], left.done + 1):
-            self._run("cleaning up", left.variant, number, command, folder=Path(left.folder))
+            self._run("cleaning up", left, number, command)
             try:
                 changed(left, done=number).write()
             except LoadstoneError as error:  # the other commands are more important
                 self._log(str(error))
         left.remove()
 
-    def _run(
-        self,
-        doing: str,
-        variant: str,
-        number: int,
-        command: Command,
-        *,
-        folder: Path | None = None,
-        stoppable: bool = False,
-    ) -> None:
-        self._log(f"{doing} {variant}: {shlex.join(command)}")
+    def _run(self, doing: str, of: Prepared, number: int, command: Command, *, stoppable: bool = False) -> None:
+        self._log(f"{doing} {of.variant}: {shlex.join(command)}")
         program, *arguments = command
-        if folder is not None and "/" in program:  # relative to where it was declared
-            program = str(folder / program)
-        output = _OUTPUTS / f"{encode(variant)}.{doing.replace(' ', '-')}.{number}.log"
+        if "/" in program:  # relative to where it was declared
+            program = str(Path(of.folder) / program)
+        output = _OUTPUTS / f"{encode(of.variant)}.{doing.replace(' ', '-')}.{number}.log"
         output.unlink(missing_ok=True)
+        environment = {"LOADSTONE_VARIANT": of.variant}
         with Minder(self._keep_open) as minder:
             try:
                 running = Program(
-                    [program, *arguments], minder, output, environment={"LOADSTONE_VARIANT": variant}, folder=folder
+                    [program, *arguments], minder, output, environment=environment, folder=Path(of.folder)
                 )
             except OSError as error:
-                raise LoadstoneError(
-                    f"{program} can't be started in {folder or Path.cwd()}: {error.strerror}"
-                ) from None
-            while stoppable and running.exit_code() is None:
-                if self._ended.wait(_POLL_S):
+                raise LoadstoneError(f"{program} can't be started in {of.folder}: {error.strerror}") from None
+            said_s = running.started_s
+            while running.exit_code() is None:
+                time.sleep(_POLL_S)
+                now_s = time.monotonic()
+                why = "was interrupted" if stoppable and self._ended.is_set() else ""
+                if now_s - running.started_s > of.limit_s:
+                    why = f"took longer than {duration_text(of.limit_s)} (target.command_timeout)"
+                if why:
                     running.stop(_GRACE_S)
-                    raise LoadstoneError("the command was interrupted")
+                    raise LoadstoneError(f"{command[0]} {why}; its output is in {output}")
+                if now_s - said_s > _SAY_S:
+                    said_s = now_s
+                    self._log(f"still {doing} {of.variant} after {duration_text(now_s - running.started_s)}")
             code = running.wait()
         check(running, code)
 
@@ -269,9 +278,9 @@ def main() -> int:
         for text in others():
             log(text)
         with exclusive(
-            "a sweep", log, _MACHINE_LOCK, does="has prepared its target", while_waiting=lambda: _check(ended)
+            "a sweep", log, MACHINE_LOCK, does="has prepared its target", while_waiting=lambda: _check(ended)
         ) as held:
-            keeper = Keeper(order["id"], order["target"]["variants"], ended, log, [order["lock"], held])
+            keeper = Keeper(order["id"], order["target"], ended, log, [order["lock"], held])
             keeper.keep(order["campaigns"])
         over = session.LOST if order["campaigns"] else session.DONE
         session.say(State(order["id"], over, "the sweep is over"))
