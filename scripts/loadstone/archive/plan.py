@@ -57,15 +57,18 @@ def order(
 
     ``blocks``: run n of every cell forms block n, shuffled within the block by `seed` (a randomised complete block
     design). ``grouped``: the same, but the variants of a block are shuffled, and within each its rates, so that a block
-    switches variants as rarely as possible. ``fixed``: the predecessor's order, run, then rate, then variant.
+    switches variants as rarely as possible; every second block is the one before in reverse, so that a steady drift
+    favours no variant. ``fixed``: the predecessor's order, run, then rate, then variant.
     """
     cells = [(rate, variant) for rate in rates for variant in variants]
     positions: dict[tuple[float, str], list[int]] = {cell: [] for cell in cells}
     shuffle = random.Random(seed)  # noqa: S311 - an order, not a secret
+    arranged = cells
     for block in range(runs):
-        arranged = cells
         if kind == BLOCKS:
             arranged = shuffle.sample(cells, len(cells))
+        elif kind == GROUPED and block % 2:
+            arranged = arranged[::-1]
         elif kind == GROUPED:
             groups = shuffle.sample(variants, len(variants))
             arranged = [(rate, variant) for variant in groups for rate in shuffle.sample(rates, len(rates))]

@@ -143,7 +143,8 @@ def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iter
     seed = f", shuffled with seed {seeds.pop()}" if len(seeds) == 1 and kinds != {"fixed"} else ""
     words = {
         "blocks": f"complete blocks{seed}",
-        "grouped": f"complete blocks, in each of which the runs of a variant follow one another{seed}",
+        "grouped": f"complete blocks, in each of which the runs of a variant follow one another, every second block in "
+        f"reverse{seed}",
         "fixed": "fixed: by run, then rate, then variant",
     }
     yield "Order", joined(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
