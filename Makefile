@@ -40,7 +40,7 @@ demo: setup ## Measure four variants of a small web application on this machine,
 	@echo "The report: $(CURDIR)/reports/index.html"
 
 # More workers than cores, because most tests wait, and attacks wait for each other.
-PYTEST := $(RUN) pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20
+PYTEST := $(RUN) pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
 
 test: setup browser cluster storage generators ## Run the tests
 	@$(PYTEST) -m "not long"

@@ -15,7 +15,7 @@ from pathlib import Path
 import loadstone
 from loadstone import config as configuration
 from loadstone.errors import LoadstoneError, printable
-from loadstone.report import output, site_layout
+from loadstone.report import shared_assets, site_layout
 from loadstone.report.site_layout import SiteSnapshot
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of
@@ -32,7 +32,7 @@ REQUESTED = Path(".snakemake/loadstone.plan.json")
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 HISTORY = "<tables>/history/part.parquet"
-ASSETS = [f"<reports>/assets/{name}" for name in ("vega.js", *output.shared_assets())]
+ASSETS = [f"<reports>/assets/{name}" for name in ("vega.js", *shared_assets.shared_assets())]
 PAGES_OVER_ALL = [f"<reports>/{name}" for name in site_layout.OVER_ALL]
 
 

@@ -2,7 +2,7 @@
 
 from loadstone.workflow.deterministic import Folders, job
 from loadstone.config.variants import Variants
-from loadstone.report.site import build_campaign
+from loadstone.report.campaign_page import build_campaign
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -3,7 +3,7 @@
 from loadstone.workflow.deterministic import Folders, job
 from loadstone.config import comparisons
 from loadstone.config.variants import Variants
-from loadstone.report.site import build_comparison
+from loadstone.report.comparison_page import build_comparison
 
 with job(snakemake.log[0]) as log:
     params = snakemake.params

@@ -7,7 +7,7 @@ from loadstone.archive import campaigns, outside
 from loadstone.archive.plan import unfinished
 from loadstone.config import comparisons
 from loadstone.config.variants import Variants
-from loadstone.report.site import build_index
+from loadstone.report.overview_pages import build_index
 from loadstone.tables.database import excluded_runs
 
 SHOWN = 5  # files outside campaigns that are listed on the terminal

@@ -18,7 +18,9 @@ with pytest.MonkeyPatch.context() as patch:
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
 
-from loadstone.report import output, query_page, site  # noqa: E402
+from loadstone.report import query_page  # noqa: E402
+from loadstone.report.shared_assets import shared_assets  # noqa: E402
+from support import site  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
 
 pytest_plugins = ["cluster.fixtures", "support.storage"]
@@ -103,7 +105,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("pristine") / "checkout")
     compileall.compile_dir(folder / "scripts", quiet=1)
     site.write_assets(folder / "reports")
-    for name in output.shared_assets():
+    for name in shared_assets():
         (folder / "reports/assets" / name).unlink()
     if (packages := folder / ".tools/duckdb-wasm").is_dir():
         query_page.write_engine(packages.resolve(), folder / "reports")

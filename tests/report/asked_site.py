@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from loadstone.archive import Campaign
 from loadstone.report import query_page
-from loadstone.report.site import write_assets
 from loadstone.tables import layout
 from report.conftest import ENDING, SCRIPT
 from report.synthetic import Made, write
+from support.site import write_assets
 
 PROJECT = Path(__file__).resolve().parents[2]
 

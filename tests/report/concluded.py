@@ -13,11 +13,11 @@ from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.percentiles import LATENCIES
-from loadstone.report.site import build_campaign, build_comparison, write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from support import rawfiles
 from support.rawfiles import TIMESTAMP, lines, write_cell
+from support.site import build_campaign, build_comparison, write_assets
 from tables.tabling import Project
 
 HOSTILE = "<|script><script>alert(1)<|script><b>"

@@ -12,11 +12,11 @@ import pytest
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report import site
-from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from report.concluded import write_many
 from report.synthetic import Made, write, write_compared
+from support import site
+from support.site import write_assets
 
 SCRIPT = "<script>alert(1)</script>"
 TITLED = {"title": "Results of <us> & them"}

@@ -4,12 +4,12 @@ import pyarrow.parquet as pq
 import pytest
 from loadstone.archive import Campaign
 from loadstone.config.variants import Variants
-from loadstone.report import site
-from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from report.conftest import SCRIPT, Site
 from report.synthetic import Made, write
+from support import site
+from support.site import write_assets
 
 VARIANTS = Variants(
     {

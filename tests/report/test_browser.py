@@ -6,10 +6,11 @@ from itertools import pairwise
 import pytest
 from loadstone.archive import Campaign
 from loadstone.percentiles import LATENCIES, label
-from loadstone.report import figures, site
-from loadstone.report.site import write_assets
+from loadstone.report import figures
 from report.conftest import ENDING, SCRIPT, VARIANTS
 from report.synthetic import Made, write
+from support import site
+from support.site import write_assets
 
 CONSTANT = ["latency", "success", "time-p50", "time-p90", "sequence", "cdf", "histogram"]
 

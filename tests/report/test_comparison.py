@@ -6,9 +6,9 @@ from loadstone import archive
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
 from support import rawfiles, shapes
 from support.rawfiles import line
+from support.site import build_campaign, build_comparison, build_index, write_assets
 from tables.tabling import Project
 
 EARLY, LATE, ABSENT = "2024-04-26T01:47:38-04:00", "2025-01-02T11:48:47-05:00", "2025-02-25T11:08:56-05:00"

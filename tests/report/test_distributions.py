@@ -2,10 +2,10 @@
 
 import pytest
 from loadstone.archive import Campaign
-from loadstone.report import site
-from loadstone.report.site import write_assets
 from report.conftest import VARIANTS
 from report.synthetic import Made, write
+from support import site
+from support.site import write_assets
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,16 @@ from loadstone.analysis import history
 from loadstone.archive import Campaign
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
-from loadstone.report import site, site_layout
+from loadstone.report import site_layout
 from loadstone.report.query_page import build_query_page
-from loadstone.report.site import write_assets
 from loadstone.report.trace_page import build_trace_page
 from loadstone.tables.schema import MADE_BY, TABLES, VIEWS
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
 from report.synthetic import Made, write
 from report.test_annotations import ENTRY
 from report.test_comparison import BAD, comparison, make
+from support import site
+from support.site import write_assets
 from support.spans import dump as dump_of
 from support.spans import span, trace
 from tables.test_traces import US, Traced

@@ -19,10 +19,10 @@ from loadstone.analysis.scope import Settings
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.percentiles import PERCENTILES, label
-from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
 from loadstone.report.site_layout import slug
 from report.printed import Tables, agrees, number
 from support import rawfiles
+from support.site import build_campaign, build_comparison, build_index, write_assets
 from tables.tabling import Project
 
 PICKED = 50

@@ -9,11 +9,11 @@ import pytest
 from loadstone import archive
 from loadstone.config.variants import Variants
 from loadstone.percentiles import SHOWN_PERCENTILES
-from loadstone.report import figures, site
-from loadstone.report.site import write_assets
+from loadstone.report import figures
 from loadstone.report.site_layout import slug
 from report.test_site import Page, received
-from support import rawfiles
+from support import rawfiles, site
+from support.site import write_assets
 from tables.tabling import Project
 
 VARIANTS = Variants({"demo": {"plain": {}, "istio": {"label": "Istio", "aliases": ["envoy"]}}})

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from loadstone import archive
 from loadstone.config.variants import Variants
-from loadstone.report import site
-from loadstone.report.site import write_assets
 from report.conftest import SCRIPT
+from support import site
 from support.rawfiles import compress, lines, write_cell
+from support.site import write_assets
 from tables.tabling import Project
 
 VARIANTS = Variants({"demo": {"plain": {"label": "Direct"}, "istio": {"label": "Istio", "aliases": ["envoy"]}}})

@@ -8,8 +8,7 @@ import pytest
 from loadstone import archive
 from loadstone.archive import run_records
 from loadstone.config.variants import Variants
-from loadstone.report import site
-from support import rawfiles, shapes
+from support import rawfiles, shapes, site
 from tables.tabling import Project
 
 VARIANTS = Variants({"demo": {"plain": {"label": "Direct"}, "istio": {"label": "Istio", "aliases": ["envoy"]}}})

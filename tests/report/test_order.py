@@ -8,8 +8,8 @@ from loadstone.analysis.comparison import compare
 from loadstone.archive import plan
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report import site
 from report.test_site import Page
+from support import site
 from support.rawfiles import TIMESTAMP, compress, lines, write_cell
 from tables.tabling import Project
 

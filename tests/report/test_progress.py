@@ -11,9 +11,10 @@ from loadstone.archive import Campaign, Cell
 from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, look
 from loadstone.archive.run_records import record_failure
 from loadstone.collect import sweep
-from loadstone.report import progress_page, site
+from loadstone.report import progress_page
 from loadstone.report.progress_page import ProgressPage
 from report.conftest import SCRIPT, VARIANTS
+from support import site
 
 HOSTILE = f"{SCRIPT.replace('/', '')} \udcff"
 

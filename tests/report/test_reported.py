@@ -10,10 +10,10 @@ from loadstone.config.comparisons import Comparison, Fit
 from loadstone.config.variants import Variants
 from loadstone.report import numbers, reported_section
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
-from loadstone.report.site import build_campaign, build_comparison, build_index, write_assets
 from report.test_site import received
 from support import foreign, rawfiles
 from support.rawfiles import lines, write_cell
+from support.site import build_campaign, build_comparison, build_index, write_assets
 from tables.tabling import Project
 
 BAD = "<script>alert(1)</script>"

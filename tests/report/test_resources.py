@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from loadstone.archive import Campaign, Cell
-from loadstone.report import figures, site
-from loadstone.report.site import write_assets
+from loadstone.report import figures
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from loadstone.tables.database import connect
 from report.conftest import SCRIPT, VARIANTS
 from report.synthetic import Made, write
+from support import site
+from support.site import write_assets
 
 RATES, RUNS = [100.0, 1000.0], 3
 Use = Callable[[str, float, int, int], list[tuple[str, str, float | None, float | None]]]

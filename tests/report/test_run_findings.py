@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from loadstone import archive
-from loadstone.report import run_findings, site
+from loadstone.report import run_findings
 from loadstone.report.numbers import MILLISECONDS
-from loadstone.report.site import write_assets
 from report.conftest import SCRIPT, VARIANTS, Site
-from support import rawfiles
+from support import rawfiles, site
+from support.site import write_assets
 from tables.tabling import Project
 
 RATE = 100

@@ -7,8 +7,8 @@ import pytest
 from loadstone import archive
 from loadstone.report import run_findings
 from loadstone.report.queries import asking
-from loadstone.report.site import write_assets
 from support.rawfiles import START_NS, compress, line, write_cell
+from support.site import write_assets
 from tables.tabling import Project
 
 MS = 1_000_000
@@ -71,7 +71,7 @@ def test_the_page_has_it_and_escapes_what_a_record_says(project: Project, page_o
 @pytest.fixture
 def page_of():
     from loadstone.config.variants import Variants  # noqa: PLC0415
-    from loadstone.report import site  # noqa: PLC0415
+    from support import site  # noqa: PLC0415
 
     def made(project: Project) -> str:
         (campaign,) = archive.campaigns(project.archive)

@@ -14,15 +14,16 @@ import pytest
 from loadstone.archive import Campaign
 from loadstone.config.variants import Style
 from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES
-from loadstone.report import figures, numbers, rate_data, run_findings, site
+from loadstone.report import figures, numbers, rate_data, run_findings, site_layout
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.output import as_json
 from loadstone.report.queries import asking
-from loadstone.report.site import write_assets
 from loadstone.report.site_layout import slug
 from loadstone.tables.database import connect
 from report.conftest import ENDING, SCRIPT, VARIANTS
 from report.synthetic import Made, write
+from support import site
+from support.site import write_assets
 
 
 def requests_at_200(made_site) -> np.recarray:
@@ -290,8 +291,8 @@ def test_building_again_changes_no_file_and_removes_what_is_gone(made_site, tmp_
 
 def test_only_the_data_of_rates_whose_requests_or_runs_changed_is_made_again(tmp_path, monkeypatch):
     campaign = Campaign(tmp_path / "archive", "demo", "here", "2026-11-21T11:30:00+00:00")
-    tables, gather, made = tmp_path / "tables", site.rate_data.gather, []
-    monkeypatch.setattr(site.rate_data, "gather", lambda _, rate, *rest: made.append(rate) or gather(_, rate, *rest))
+    tables, gather, made = tmp_path / "tables", rate_data.gather, []
+    monkeypatch.setattr(rate_data, "gather", lambda _, rate, *rest: made.append(rate) or gather(_, rate, *rest))
 
     def build():
         made.clear()
@@ -332,6 +333,6 @@ def test_figures_go_with_their_page(tmp_path):
             (folder / name).touch()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/notes.txt").touch()
-    site._remove_others(tmp_path, {"kept"}, are_figures=True)
+    site_layout.remove_others(tmp_path, {"kept"}, are_figures=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "mine"]
     assert (tmp_path / "mine/notes.txt").exists() and len(list((tmp_path / "kept").iterdir())) == 3

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from loadstone.analysis import history
 from loadstone.archive import Campaign
-from loadstone.report import query_page, site
-from loadstone.report.site import write_assets
+from loadstone.report import query_page
 from loadstone.report.site_layout import Part, SiteSnapshot, slug
 from report.conftest import VARIANTS
 from report.synthetic import Made, write
+from support import site
+from support.site import write_assets
 from support.sites import files_of
 
 PACKAGES = Path(__file__).resolve().parents[2] / ".tools/duckdb-wasm"

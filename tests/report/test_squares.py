@@ -8,10 +8,10 @@ from loadstone import archive
 from loadstone.analysis.campaign import analyse_campaign
 from loadstone.analysis.scope import Settings
 from loadstone.config.variants import Variants
-from loadstone.report.site import build_campaign, write_assets
 from loadstone.report.site_layout import slug
 from support import rawfiles
 from support.rawfiles import lines, write_cell
+from support.site import build_campaign, write_assets
 from tables.tabling import Project
 
 OVER = {"plain": (), "cache": ("plain",), "mesh": ("plain",), "both": ("cache", "mesh")}

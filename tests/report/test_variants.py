@@ -7,10 +7,10 @@ import pytest
 from analysis.test_history import TIMES, campaign, write
 from loadstone import archive
 from loadstone.percentiles import LATENCIES
-from loadstone.report import site
-from loadstone.report.site import write_assets
 from loadstone.report.site_layout import variant_slug
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
+from support import site
+from support.site import write_assets
 from tables.tabling import Project
 
 NOTE = f"A new kernel {ENDING}"

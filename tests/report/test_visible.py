@@ -6,11 +6,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from loadstone.archive import Campaign
-from loadstone.report import figures, output, site
-from loadstone.report.site import write_assets
+from loadstone.report import figures, output
 from report.conftest import VARIANTS
 from report.synthetic import Made, write
 from report.test_figures import texts
+from support import site
+from support.site import write_assets
 
 TURNED = "plain\u202edesrever"
 SHOWN = r"plain\u202edesrever"

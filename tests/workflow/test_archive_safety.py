@@ -5,7 +5,8 @@ import random
 import shutil
 
 import pytest
-from loadstone.report import output, site_layout
+from loadstone.report import site_layout
+from loadstone.report.shared_assets import shared_assets
 from loadstone.tables import schema
 from support.checkout import Checkout
 
@@ -168,7 +169,7 @@ def test_whatever_is_deleted_of_tables_and_pages_is_made_again(collected, tmp_pa
     of_campaign = [tables / table / part for table in schema.ANALYSED]
     pages = [reports / entry.path for entry in site_layout.ENTRIES if entry.name != "progress"]
     pages += reports.glob("*/*.html")
-    shared = [reports / "assets" / name for name in ("vega.js", *output.shared_assets())]
+    shared = [reports / "assets" / name for name in ("vega.js", *shared_assets())]
     requests = sorted(tables.glob("requests/*/*/*/*.parquet"))
     expected = [tables / "effects" / part, reports / "quality.html", reports / "ask.html", shared[1], pages[-1]]
     for path in (*expected, *requests, tables / "facts" / part):

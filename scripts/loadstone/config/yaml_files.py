@@ -8,14 +8,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
 
 from loadstone.config import redact
 from loadstone.errors import LoadstoneError
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "config" / "schemas"
 
@@ -26,6 +27,8 @@ def validate(content: object, schema: str, name: str, file: Path | None = None) 
     `file` is the file of the content, by default `name`, for the line numbers of faults. Values that the file does not
     have, because the command line gave them, have no line number.
     """
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - jobs validate nothing, and start faster without it
+
     faults = Draft202012Validator(_read_schema(schema)).iter_errors(content)
     if found := sorted(faults, key=lambda fault: [*map(str, fault.absolute_path)]):
         written = _composed(file or Path(name))
@@ -125,7 +128,7 @@ _EXPECTED = {
 _LONGEST = 80
 
 
-def _fault_texts(fault: ValidationError) -> Iterator[tuple[Sequence[Any], str]]:
+def _fault_texts(fault: "ValidationError") -> Iterator[tuple[Sequence[Any], str]]:
     path: list[Any] = list(fault.absolute_path)
     schema: Any = fault.schema
     value: Any = fault.validator_value
@@ -148,7 +151,7 @@ def _fault_texts(fault: ValidationError) -> Iterator[tuple[Sequence[Any], str]]:
         yield path, f"{_shown(fault.instance)} is given, but {_expected(fault)} is expected"
 
 
-def _expected(fault: ValidationError) -> str:
+def _expected(fault: "ValidationError") -> str:
     schema: Any = fault.schema
     value: Any = fault.validator_value
     if "description" in schema:

@@ -1,6 +1,14 @@
-"""The static site: a start page, a page per campaign, and what their charts load. See `loadstone.report.site`.
+"""The static site: a start page, a page per campaign, comparison and variant, and what their charts load.
 
 In: tables, and what people declare about campaigns. Out: pages with their scripts and data, and figures for papers.
+
+Each page is written by ``build_<page>`` in its own module, and each file appears complete or not at all, the start page
+last: ``campaigns/<slug>.html`` with the data that it loads when a rate is chosen (``campaigns/<slug>/<rate>.js``),
+``comparisons/<id>.html``, both with the checksums of their inputs (``….sha256``) and an RO-Crate
+(``…-ro-crate-metadata.json``; that of the site is ``ro-crate-metadata.json``), ``variants/<slug>.html``,
+``traces/<slug>.html``, the pages over all of these (``campaigns.html``, ``comparisons.html``, ``variants.html``,
+``quality.html``, ``methods.html``, ``index.html``) and ``assets/``. Everything works from a file and from any static
+server. ``progress.html`` is written during a sweep.
 
 Decisions that several modules keep together:
 

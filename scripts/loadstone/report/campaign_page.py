@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from loadstone.archive import Campaign, plan
@@ -18,9 +19,12 @@ from loadstone.report import (
     incidents,
     measurement,
     numbers,
+    rate_data,
     reported_section,
+    reproducibility,
     resources_section,
     run_findings,
+    site_layout,
     variant_page,
 )
 from loadstone.report.charted_page import ChartedPage
@@ -37,8 +41,11 @@ from loadstone.report.numbers import (
     rate_name,
     span,
 )
-from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.output import about_site, as_json, ends_with, write_text
+from loadstone.report.queries import Questions, Row, asking, in_order
 from loadstone.report.run_findings import RunFindings
+from loadstone.report.site_layout import slug
+from loadstone.tables import layout
 from loadstone.text import rate_text
 
 ERRORS = {
@@ -374,3 +381,57 @@ def annotations_context(
 
 def _joined(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+# --- its files -------------------------------------------------------------------------------------------------------
+
+
+def build_campaign(
+    campaign: Campaign,
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    options: Mapping[str, Any],
+    *,
+    entry: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write the page of one campaign and the data files of its rates; returns the page's path.
+
+    `options` is the configuration's ``report`` section; ``title`` names the site,
+    ``confidence`` is that of intervals; `entry` is the catalogue's, if any.
+    Data files of rates that the campaign no longer has are removed.
+    """
+    name = slug(campaign)
+    folder = reports / "campaigns" / name
+    part = site_layout.Part(reports, f"campaigns/{name}").begin()
+    with asking(tables, [campaign]) as questions:
+        page = gather(questions, campaign, variants, float(options.get("confidence", 0.95)), entry or {})
+        written = set()
+        read = _files_by_rate(tables, campaign)
+        for rate in page.loadable_rates:
+            target = folder / f"{rate_name(rate)}.js"
+            runs = [run for run in page.runs if run["rate"] == rate]
+            stated = [*runs, *page.run_findings.at(rate)]
+            made_of = f"// {rate_data.identity(read.get(rate, ()), stated, page.unit, page.styles)}\n"
+            if not ends_with(target, made_of):
+                content = rate_data.gather(questions, rate, page.unit, page.run_findings, page.styles)
+                write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
+            written.add(target.name)
+        inputs = reproducibility.inputs(questions, tables, [campaign])
+    site_layout.remove_others(folder, written)
+    path = reports / "campaigns" / f"{name}.html"
+    content = {**context(page, name), **about_site(options, tables)}
+    title = f"{layout.text(str(campaign))}: load-test results"
+    about = reproducibility.About(title, "Latency and errors of a sweep.", [campaign], options)
+    evidence = reproducibility.Evidence(inputs, reproducibility.tables_of(tables, [campaign]), page.metadata)
+    part.finish(reproducibility.write_with_evidence(path, "campaign.html", content, about, evidence))
+    return path
+
+
+def _files_by_rate(tables: Path, campaign: Campaign) -> dict[float, list[Path]]:
+    """The files of tables `requests` and `resources`; each is one cell's and named by its rate first."""
+    found: dict[float, list[Path]] = {}
+    for table in ("requests", "resources"):
+        for file in layout.partition(tables, table, campaign).glob("*.parquet"):
+            found.setdefault(float(file.name.partition("_")[0]), []).append(file)
+    return found

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from loadstone.analysis.comparison import Selection, fit_all, select
-from loadstone.archive import Campaign, plan
+from loadstone.archive import METADATA, Campaign, metadata, plan, scan_campaign
 from loadstone.config.comparisons import ALLOWANCES, Comparison
 from loadstone.config.variants import Style, Variants, look
 from loadstone.percentiles import PERCENTILES, SHOWN_PERCENTILES, label
@@ -20,7 +21,9 @@ from loadstone.report import (
     fits_section,
     numbers,
     reported_section,
+    reproducibility,
     resources_section,
+    site_layout,
 )
 from loadstone.report.charted_page import ChartedPage
 from loadstone.report.numbers import (
@@ -32,7 +35,8 @@ from loadstone.report.numbers import (
     page_unit,
     span,
 )
-from loadstone.report.queries import Questions, Row, in_order, run_key
+from loadstone.report.output import about_site
+from loadstone.report.queries import Questions, Row, asking, in_order, run_key
 from loadstone.report.site_layout import slug
 from loadstone.text import listed, load_unit, rate_text
 
@@ -342,3 +346,27 @@ def _below_resolution(rows: Sequence[Row], labels: Mapping[str, str], load_unit:
             f"in {which} by no more than {step}, the resolution of these latencies: the difference is not significant."
         )
     return found
+
+
+def build_comparison(
+    comparison: Comparison,
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    *,
+    options: Mapping[str, Any],
+) -> Path:
+    """Write the page of one comparison; returns its path. `campaigns` are those of its own that the archive holds."""
+    part = site_layout.Part(reports, f"comparisons/{comparison.id}").begin()
+    with asking(tables, list(campaigns)) as questions:
+        page = gather(questions, comparison, campaigns, variants, float(options.get("confidence", 0.95)))
+        inputs = reproducibility.inputs(questions, tables, campaigns, among(page.runs))
+    path = reports / "comparisons" / f"{comparison.id}.html"
+    cells = [listing.cell for campaign in campaigns for listing in scan_campaign(campaign).cells]
+    described = [metadata.read(cell.path / METADATA) for cell in cells]
+    content = {**context(page), **about_site(options, tables)}
+    about = reproducibility.About(comparison.title, "A comparison of load-test results.", campaigns, options)
+    evidence = reproducibility.Evidence(inputs, reproducibility.tables_of(tables, campaigns, comparison), described)
+    part.finish(reproducibility.write_with_evidence(path, "comparison.html", content, about, evidence))
+    return path

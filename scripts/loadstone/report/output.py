@@ -1,11 +1,9 @@
 """How data and templates become files of the site: escaped, and each replaced in one step."""
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Mapping
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -126,21 +124,6 @@ def template_text(name: str, context: Mapping[str, Any]) -> Markup:
     return Markup(_ENVIRONMENT.get_template(name).render(context))  # noqa: S704 - templates escape what they show
 
 
-# --- what all pages load ----------------------------------------------------------------------------------------------
-
-
 def asset(name: str) -> str:
     """The text of a file under ``assets/`` of this package."""
     return files("loadstone.report").joinpath("assets", name).read_text("utf-8")
-
-
-def shared_assets() -> list[str]:
-    """The names of the assets of all pages; those of the query page alone are written by its own job."""
-    names = (entry.name for entry in files("loadstone.report").joinpath("assets").iterdir() if entry.is_file())
-    return sorted(name for name in names if not name.startswith("ask"))
-
-
-def assets_digest() -> str:
-    """A digest of these assets and of the version of the library that draws charts."""
-    content = [(name, asset(name)) for name in shared_assets()]
-    return hashlib.sha256(repr((content, version("vl-convert-python"))).encode()).hexdigest()[:32]

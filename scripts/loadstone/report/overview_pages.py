@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import unescape
 from itertools import product
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,9 +17,10 @@ from loadstone.archive import Campaign, plan
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
+from loadstone.report import progress_page, reproducibility, site_layout
 from loadstone.report.numbers import LOAD_MODELS, counted, distinct, rate_name
-from loadstone.report.output import partials, template_text
-from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.output import about_site, partials, template_text, write_page
+from loadstone.report.queries import Questions, Row, asking, in_order
 from loadstone.report.run_map import run_map
 from loadstone.report.site_layout import slug
 from loadstone.tables.layout import campaign_key, text
@@ -131,7 +133,7 @@ def _map(entry: Mapping[str, Any], *, is_drawn: bool) -> dict[str, Any]:
 NEWEST = 6  # campaigns that the start page shows; the others appear when the reader searches
 
 
-def entries(
+def campaign_entries(
     questions: Questions, campaigns: Sequence[Campaign], variants: Variants, purposes: Mapping[Key, str]
 ) -> list[dict[str, Any]]:
     """Every campaign, newest first: its runs by state, variants and loads, and the address of its page."""
@@ -190,7 +192,7 @@ def _quality_text(total: Mapping[str, int], n_problems: int, n_suggestions: int)
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def compared(comparisons: Sequence[Comparison], campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
+def comparison_entries(comparisons: Sequence[Comparison], campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
     """Every declared comparison, with how many of its campaigns the archive holds; without any it has no page."""
     held = {(campaign.app, campaign.host, campaign.timestamp) for campaign in campaigns}
     return [
@@ -243,3 +245,74 @@ def _place_of_part(name: str) -> tuple[int, str]:
 def _contents(part: Markup) -> list[tuple[str, str]]:
     found = _SECTION.findall(str(part))
     return [(identifier, unescape(_TAG.sub("", heading)).strip()) for identifier, heading in found]
+
+
+def build_index(
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    options: Mapping[str, Any],
+    *,
+    comparisons: Sequence[Comparison] = (),
+    purposes: Mapping[Key, str] | None = None,
+    outside: Sequence[str] = (),
+    dumps: Sequence[Dump] = (),
+) -> Path:
+    """Write the pages over all campaigns, ``index.html`` last; pages of other campaigns are removed.
+
+    Campaigns that are not in the tables yet are listed as such. `comparisons` are all declared ones; those without any
+    of these campaigns have no page. `purposes` are the catalogue's, by campaign; `outside` names what belongs to no
+    campaign of the archive or of the catalogue.
+    """
+    about, part = about_site(options, tables), site_layout.Part(reports, "index").begin()
+    with asking(tables, list(campaigns)) as questions:
+        entries = campaign_entries(questions, campaigns, variants, purposes or {})
+        quality = quality_context(questions, entries, outside)
+    compared = comparison_entries(comparisons, campaigns)
+    is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_of_a_sweep(reports)
+    shared = {
+        **quality,
+        "entries": entries,
+        "comparisons": [entry for entry in compared if entry["n_held"]],
+        "absent": [entry for entry in compared if not entry["n_held"]],
+        "dumps": traced(dumps),
+        "n_requests": sum(entry["held"]["n_requests"] for entry in entries if entry["held"]),
+        "newest": NEWEST,
+        "progress": progress_page.NAME if is_open else None,
+        **about,
+    }
+    progress_page.write_placeholder(reports, about)
+    write_page(reports / "methods.html", "methods.html", {**methods_context(about), **about})
+    for name in ("quality", "campaigns", "comparisons"):
+        write_page(reports / f"{name}.html", f"{name}.html", shared)
+    path = reports / "index.html"
+    present = {
+        "campaigns": {entry["slug"] for entry in entries},
+        "comparisons": {entry["declared"].id for entry in shared["comparisons"]},
+        "traces": {dump.slug for dump in dumps},
+    }
+    for kind, names in present.items():
+        site_layout.remove_others(reports / kind, names | _files(names))
+        site_layout.remove_others(reports / "figures" / kind, names, are_figures=True)
+    summary = reproducibility.About(
+        about["site_title"], "Load-test results with their evidence and conclusions.", campaigns, options
+    )
+    found = filter(site_layout.is_of_site, (page for folder in _PAGES for page in (reports / folder).glob("*.html")))
+    reproducibility.write_site_crate(reports, summary, (page.relative_to(reports).as_posix() for page in found))
+    write_page(path, "index.html", shared)
+    own = [reports / name for name in (*site_layout.OVER_ALL, site_layout.CRATE)]
+    part.finish(own, growing=[reports / progress_page.NAME])
+    return path
+
+
+def _files(names: Iterable[str]) -> set[str]:
+    """The files of pages of these names, with their checksums and crates."""
+    return {
+        f"{name}{suffix}"
+        for name in names
+        for suffix in (".html", site_layout.CHECKSUMS_SUFFIX, reproducibility.CRATE_SUFFIX)
+    }
+
+
+_PAGES = ("campaigns", "comparisons", "variants", "traces")  # folders of pages with results

@@ -17,16 +17,16 @@ from loadstone import __version__
 from loadstone.archive import Campaign
 from loadstone.archive.durable import sha256_of
 from loadstone.archive.metadata import Metadata
+from loadstone.config.comparisons import Comparison
 from loadstone.report.numbers import counted, joined
-from loadstone.report.output import write_text
+from loadstone.report.output import write_page, write_text
 from loadstone.report.queries import Questions, Row
-from loadstone.report.site_layout import CRATE, content_type
+from loadstone.report.site_layout import CHECKSUMS_SUFFIX, CRATE, MADE_HERE, content_type
+from loadstone.tables import database, layout, schema
 
 # --- checksums and versions -------------------------------------------------------------------------------------------
 
-CHECKSUMS_SUFFIX = ".sha256"
 # First line of a list of checksums; for sha256sum, it is a comment.
-MADE_HERE = "# Made by Loadstone: SHA-256 of the results behind a page, to be checked in the archive's folder"
 _LIBRARIES = ("duckdb", "pyarrow", "numpy", "scipy", "altair")
 
 
@@ -52,8 +52,14 @@ class Evidence:
         return hashlib.sha256(self.checksums.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def inputs(questions: Questions, takes: Callable[[Row], bool]) -> list[tuple[str, str]]:
+def inputs(
+    questions: Questions,
+    tables: Path,
+    campaigns: Sequence[Campaign],
+    takes: Callable[[Row], bool] = lambda _: True,
+) -> list[tuple[str, str]]:
     """The raw results behind a page; `takes` selects the page's runs. Needs a view of table ``facts``."""
+    database.add_view(questions.connection, tables, "facts", campaigns)
     rows = filter(takes, questions.rows("page_inputs"))
     return list(dict.fromkeys((row["results_sha256"], row["source"]) for row in rows))
 
@@ -269,3 +275,34 @@ def _write_crate(path: Path, about: About, root: Entity, entities: Iterable[Enti
     unique = {entity["@id"]: entity for entity in (*own, *_authors(about.options), *entities)}
     content = {"@context": f"{_PROFILE}/context", "@graph": list(unique.values())}
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def tables_of(
+    tables: Path, campaigns: Sequence[Campaign], comparison: Comparison | None = None
+) -> list[tuple[str, Path]]:
+    """The tables of campaigns and of a comparison, by their names."""
+    named = sorted(schema.TABLES.keys() - {"spans", "trace_shares"})  # those of dumps are no part of its page
+    folders = [layout.partition(tables, table, campaign) for campaign in campaigns for table in named]
+    paths = [path for folder in folders for path in sorted(folder.glob("*.parquet"))]
+    if comparison:
+        compared = [table for table in (*schema.PLAIN, *schema.SCOPED) if table not in ("generators", "history")]
+        files = (layout.comparison_file(tables, comparison.id, table) for table in compared)
+        paths += [path for path in files if path.is_file()]
+    return [(path.relative_to(tables).as_posix(), path) for path in paths]
+
+
+def write_with_evidence(
+    path: Path,
+    template: str,
+    content: Mapping[str, Any],
+    about: About,
+    evidence: Evidence,
+) -> list[Path]:
+    """Write a page of figures and, next to it, checksums of its inputs and its RO-Crate; returns its files."""
+    checksums = path.with_suffix(CHECKSUMS_SUFFIX)
+    if evidence.inputs:
+        write_text(checksums, evidence.checksums)
+    else:
+        checksums.unlink(missing_ok=True)
+    write_page(path, template, {**content, **context(path.stem, evidence)})
+    return write_page_crate(path, about, evidence)

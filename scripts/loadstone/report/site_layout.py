@@ -55,6 +55,10 @@ def _page_name(shown: list[str], names: tuple[str, ...], is_unique: bool) -> str
     return f"{text}_{hashlib.sha256(chr(0).join(names).encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
 
 
+CHECKSUMS_SUFFIX = ".sha256"
+MADE_HERE = "# Made by Loadstone: SHA-256 of the results behind a page, to be checked in the archive's folder"
+
+
 # --- what every page links to and loads -------------------------------------------------------------------------------
 
 
@@ -231,3 +235,44 @@ class SiteSnapshot:
             return os.lstat(os.path.join(self.reports, name)).st_size  # noqa: PTH118 - called for each file
         except OSError:
             return None
+
+
+# --- pages that are no longer wanted ----------------------------------------------------------------------------------
+
+
+def remove_others(folder: Path, wanted: set[str], *, are_figures: bool = False) -> None:
+    """Remove what an earlier site left in a folder and in the folders there; what no site wrote stays.
+
+    A folder of figures has a folder for each page, and nothing else that a site wrote.
+    """
+    is_ours = _is_figure if are_figures else is_of_site
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if entry.name in wanted or entry.name.startswith(".") or entry.is_symlink():
+            continue
+        if are_figures and not entry.is_dir():
+            continue
+        for file in filter(is_ours, entry.iterdir() if entry.is_dir() else (entry,)):
+            file.unlink()
+        if entry.is_dir() and not any(entry.iterdir()):
+            entry.rmdir()
+
+
+def _is_figure(file: Path) -> bool:
+    return file.suffix in _DRAWN or file.name == _STAMP
+
+
+def is_of_site(file: Path) -> bool:
+    """Whether a file was written for a site."""
+    return file.suffix in _MADE_HERE and _MADE_HERE[file.suffix] in file.read_text("utf-8", "replace")
+
+
+_DRAWN = (".pdf", ".svg")
+_STAMP = ".snakemake_timestamp"  # Snakemake's, in every folder that a rule makes
+
+# Text that every file of a site holds, by its suffix.
+_MADE_HERE = {
+    ".html": "Made by Loadstone",
+    ".js": "loadstone.receive(",
+    ".json": "Made by Loadstone",
+    CHECKSUMS_SUFFIX: MADE_HERE,
+}

@@ -5,15 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
+from loadstone.archive import Campaign
 from loadstone.config.variants import PALETTE, Style, Variants, look
 from loadstone.percentiles import ERRORS, STATISTICS, label, title
-from loadstone.report import chart_rows, charts, numbers
+from loadstone.report import chart_rows, charts, numbers, site_layout
 from loadstone.report.numbers import SHOWN, Unit, counted, moment, page_unit, rate_name, significant, span
-from loadstone.report.queries import Row
-from loadstone.report.site_layout import variant_slug
+from loadstone.report.output import about_site, write_page
+from loadstone.report.queries import Questions, Row
+from loadstone.report.site_layout import slug, variant_slug
 from loadstone.stats.history import LEAST_TO_ESTIMATE
+from loadstone.tables import database
 from loadstone.tables.layout import text
 from loadstone.text import load_unit, rate_text
 
@@ -258,3 +262,37 @@ def _series(row: Row) -> tuple[Any, ...]:
 
 def _moment(row: Row) -> float:
     return row["started_at"].timestamp() if row["started_at"] else 0.0
+
+
+def build_variants(
+    names: Sequence[tuple[str, str]],
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    reports: Path,
+    variants: Variants,
+    *,
+    options: Mapping[str, Any],
+) -> Path:
+    """Write the page of every variant (app, variant) through time and the list of them; returns the list's path.
+
+    Of tables they read `history` alone; the pages of other variants are removed.
+    """
+    with database.open_memory() as connection:
+        database.add_view(connection, tables, "history", None)
+        rows = Questions(connection).rows("page_history")
+    linked = {}
+    for campaign in campaigns:
+        key = text(campaign.app), text(campaign.host), text(campaign.timestamp)
+        linked[key] = f"campaigns/{slug(campaign)}.html"
+    part = site_layout.Part(reports, "variants").begin()
+    about, pages = about_site(options, tables), histories(rows, names, linked)
+    for page in pages:
+        content = context(page, variants)
+        write_page(reports / "variants" / f"{page.slug}.html", "variant.html", {**content, **about})
+    entries = [entry(page, variants) for page in pages]
+    path = reports / "variants.html"
+    write_page(path, "variants.html", {"entries": entries, **about})
+    site_layout.remove_others(reports / "variants", {f"{page.slug}.html" for page in pages})
+    site_layout.remove_others(reports / "figures" / "variants", {page.slug for page in pages}, are_figures=True)
+    part.finish([path, *(reports / "variants" / f"{page.slug}.html" for page in pages)])
+    return path
