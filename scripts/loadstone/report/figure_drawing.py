@@ -4,23 +4,28 @@ It is drawn with the page's letters and scaled until these have the size asked f
 proportion. Nobody points at a figure: names are written in full.
 """
 
+import atexit
 import json
 import math
 import re
+import shutil
+import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import vl_convert
 
 from loadstone.errors import LoadstoneError
-from loadstone.report import figure_font
-from loadstone.report.figure_font import FONT
 from loadstone.report.numbers import rate_name
 from loadstone.report.queries import Row
 from loadstone.text import rate_text
 
+FONT = "Source Sans Pro"
 _LETTER = 12  # CSS pixels: the size of letters on a page
 _CM = 72 / 2.54  # points
 _POINTS = {"cm": _CM, "mm": _CM / 10, "in": 72, "pt": 1}
@@ -98,13 +103,26 @@ def draw(figure: Figure, specs: Mapping[str, Any], variants: Variants, wanted: S
 
     Where each row has a line of its own, and in panels, the picture is as high as these need.
     """
-    figure_font.file()
+    register_font()
     svg = vl_convert.vegalite_to_svg(specification(figure, specs, variants, wanted))
     # vl-convert numbers an SVG's parts on from those of the SVG before.
     numbers = {name: str(number) for number, name in enumerate(dict.fromkeys(_PART.findall(svg)))}
     svg = _PART.sub(lambda found: numbers[found[0]], svg)
     for kind in wanted.formats:
-        yield kind, _pdf(svg, wanted) if kind == "pdf" else _svg(svg, wanted)
+        yield kind, _pdf(svg, wanted) if kind == "pdf" else _sized(svg, wanted.width / _CM, "cm").encode()
+
+
+@cache
+def register_font() -> None:
+    """Let vl-convert find our font, where its package is installed: conda has none."""
+    package = find_spec("font_source_sans_pro")
+    if package is None or package.origin is None:
+        return
+    # A folder of its own: with several files of one font, the machine decides which one is used.
+    folder = tempfile.mkdtemp(prefix="loadstone")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # it is read whenever something is drawn
+    shutil.copy(Path(package.origin).parent / "files/SourceSansPro-Regular.ttf", folder)
+    vl_convert.register_font_directory(folder)
 
 
 def _sized(svg: str, width: float, unit: str) -> str:
@@ -113,11 +131,6 @@ def _sized(svg: str, width: float, unit: str) -> str:
         return f'{found[1]} width="{width:.6g}{unit}" height="{height:.6g}{unit}"'
 
     return _SIZE.sub(size, svg, count=1)
-
-
-def _svg(svg: str, wanted: Settings) -> bytes:
-    sized = _sized(svg, wanted.width / _CM, "cm")
-    return (figure_font.outlined(sized) if wanted.font == FONT else sized).encode()
 
 
 def _pdf(svg: str, wanted: Settings) -> bytes:
