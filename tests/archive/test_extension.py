@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from loadstone import archive
 from loadstone.archive import Campaign, Cell, extension, metadata, plan
+from loadstone.config.yaml_files import SCHEMAS
 from loadstone.errors import LoadstoneError
 from loadstone.publish.bucket import names
 
@@ -89,6 +91,27 @@ def test_its_files_change_the_fingerprint_and_go_into_buckets(campaign: Campaign
         assert names.belongs(path) and names.TransferUnit((path,)).stage == stage
         assert not names.belongs(f"app/host/2026-01-01T00:00:00+00:00/100/a/{name}")
     assert not names.belongs("app/host/2026-01-01T00:00:00+00:00/metadata.json")
+
+
+def test_what_is_written_meets_the_published_schema_and_is_read(campaign: Campaign) -> None:
+    written = extension.Extension(
+        1,
+        "2026-11-25T10:00:00+01:00",
+        "1.0",
+        "digest",
+        first_runs={("100", "a"): 3, ("0.5", "new"): 1},
+        positions={("100", "a"): [5, 6], ("0.5", "new"): [7]},
+        identities={"a": "digest"},
+        differences=["vegeta: 1 became 2"],
+        tools={"vegeta": "2"},
+        metadata={("0.5", "new"): PLANNED},
+    )
+    schema = json.loads((SCHEMAS / "extension.schema.json").read_text())
+    content = json.loads(written.encoded())
+    Draft202012Validator(schema).validate(content)
+    assert content.keys() == schema["properties"].keys()
+    (campaign.path / written.name).write_bytes(written.encoded())
+    assert extension.read(campaign) == [written]
 
 
 def test_each_part_is_complete_for_itself(campaign: Campaign) -> None:
