@@ -201,13 +201,13 @@ class Detached:
 
     def __init__(self, module: str, order: Mapping[str, Any], keep_open: Sequence[int] = ()) -> None:
         scripts = str(Path(__file__).resolve().parents[1])
+        begin = f"import runpy, sys; sys.path.insert(0, {scripts!r}); runpy.run_module({module!r}, run_name='__main__')"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            [sys.executable, "-c", begin],
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno(),
             start_new_session=True,
             pass_fds=keep_open,
-            env={**os.environ, "PYTHONPATH": scripts},
         )
         self._order = json.dumps(order).encode() + b"\n"
 

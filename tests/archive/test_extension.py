@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from jsonschema import Draft202012Validator
 from loadstone import archive
@@ -11,6 +12,9 @@ from loadstone.archive import Campaign, Cell, extension, metadata, plan
 from loadstone.config.yaml_files import SCHEMAS
 from loadstone.errors import LoadstoneError
 from loadstone.publish.bucket import names
+from loadstone.tables import layout
+from loadstone.tables.convert import convert_campaign
+from support import rawfiles
 
 PLANNED = {"version": "5", "runs": 2, "seed": 7, "order": {"kind": "blocks", "positions": [1, 4]}}
 
@@ -135,3 +139,41 @@ def test_an_extension_that_was_interrupted_is_not_complete(campaign: Campaign) -
     with pytest.raises(LoadstoneError, match="its extension was interrupted"):
         plan.complete(campaign, print)
     assert not list(campaign.path.glob("completion_time*"))
+
+
+def test_one_that_was_lost_or_damaged_is_a_problem_and_its_runs_are_excluded(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    extend(campaign, 1, cell("a", 3, [5]))
+    for name, run in (("a", 1), ("a", 2), ("a", 3), ("b", 1)):
+        (campaign.path / f"100/{name}/{run}.results.json.zst").write_bytes(
+            rawfiles.compress(rawfiles.lines([10**6] * 9))
+        )
+    (campaign.path / "completion_time.txt").touch()
+    (campaign.path / "completion_time.2.txt").touch()
+    tables = tmp_path / "tables"
+
+    def faults() -> dict[tuple[str, int], bool]:
+        convert_campaign(campaign, tables, lambda _, variant: variant, 1, lambda _: None)
+        rows = pq.read_table(layout.scope_file(tables, "facts", campaign)).to_pylist()
+        return {(row["variant"], row["run"]): any("does not plan" in fault for fault in row["faults"]) for row in rows}
+
+    assert extension.problems(campaign) == [] and not any(faults().values())
+    content = (campaign.path / "extension.1.json").read_bytes()
+    for damage in (content[:20], None):
+        (campaign.path / "extension.1.json").unlink()
+        if damage is not None:
+            (campaign.path / "extension.1.json").write_bytes(damage)
+        assert faults() == {("a", 1): False, ("a", 2): False, ("a", 3): True, ("b", 1): False}
+        problems = pq.read_table(layout.scope_file(tables, "problems", campaign)).to_pylist()
+        assert any(row["source"].endswith("extension.1.json") for row in problems)
+        (campaign.path / "extension.1.json").write_bytes(content)
+        assert not any(faults().values())
+
+
+def test_giving_up_an_extension_leaves_the_first_part_complete(campaign: Campaign) -> None:
+    (campaign.path / "abandoned.txt").touch()
+    assert not campaign.is_completed
+    (campaign.path / "completion_time.txt").touch()
+    extend(campaign, 1, cell("a", 3, [5]))
+    assert campaign.is_completed and not campaign.is_open

@@ -1,7 +1,10 @@
 """`extend`: more runs, variants and rates into a complete campaign; and `only`: some runs of an open one."""
 
 import json
+import os
 import re
+import signal
+import time
 from contextlib import chdir
 from pathlib import Path
 
@@ -52,6 +55,7 @@ def test_more_runs_a_variant_and_a_rate_are_measured_once_and_what_was_there_sta
 
 
 def test_an_extension_that_is_killed_half_way_is_finished(checkout: Checkout) -> None:
+    before = checkout.contents()
     checkout.configure(sweep={"rates": [50, 80]})
     checkout.run("--cores", "1", "extend")
     campaign = checkout.campaign
@@ -62,8 +66,18 @@ def test_an_extension_that_is_killed_half_way_is_finished(checkout: Checkout) ->
         "--cores", "all", "attacks", expect=1
     )
     assert "was interrupted; it is finished" in checkout.run("--cores", "1", "extend")
+    process = checkout.start("--cores", "all", "attacks")
+    deadline = time.monotonic() + 60
+    while len(checkout.results()) == 4:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    checkout.wait_idle()
+    assert not (campaign / "completion_time.2.txt").exists()
     checkout.run("--cores", "all", "attacks")
-    assert len(checkout.results()) == 8
+    assert len(checkout.results()) == 8 and (campaign / "completion_time.2.txt").exists()
+    assert before.items() <= checkout.contents().items()
 
 
 def test_what_differs_is_refused_unless_declared(checkout: Checkout) -> None:

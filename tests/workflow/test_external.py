@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from loadstone.archive.locks import exclusive
+from loadstone.archive.locks import PREPARED_LOCK, exclusive
 from loadstone.collect.targets.base import RunFailedError
-from loadstone.collect.targets.external.keeper import MACHINE_LOCK, Prepared
+from loadstone.collect.targets.external.keeper import Prepared
 from loadstone.collect.targets.identity import identify
 from loadstone.config import check
 from loadstone.config.connection import Connection, is_allowed
@@ -110,12 +110,9 @@ def test_a_command_that_does_not_end_is_stopped_and_has_failed(
 
 
 def test_a_target_without_commands_is_not_measured_while_another_is_prepared(checkout: Checkout) -> None:
-    variants = checkout.declared()["target"]["variants"]
-    for variant in variants.values():
-        del variant["prepare"], variant["cleanup"]
-    checkout.replace(target=checkout.declared()["target"] | {"variants": variants})
+    without_commands(checkout)
     checkout.run("--cores", "1", "open")
-    with exclusive("another sweep", print, MACHINE_LOCK):
+    with exclusive("another sweep", print, PREPARED_LOCK):
         process = checkout.start("--cores", "all", "attacks")
         log = checkout.path / "logs"
         deadline = time.monotonic() + 60
@@ -123,8 +120,30 @@ def test_a_target_without_commands_is_not_measured_while_another_is_prepared(che
             assert time.monotonic() < deadline and process.poll() is None
             time.sleep(0.05)
         assert checkout.results() == []
+        with exclusive("a run of that sweep", print, limit_s=30.0):  # which a run that waits does not hold up
+            pass
     assert process.wait() == 0
     assert len(checkout.results()) == 4
+
+
+def without_commands(checkout: Checkout) -> None:
+    variants = checkout.declared()["target"]["variants"]
+    for variant in variants.values():
+        variant.pop("prepare", None), variant.pop("cleanup", None)
+    checkout.replace(target=checkout.declared()["target"] | {"variants": variants})
+
+
+def test_sweeps_with_and_without_commands_take_turns(checkout: Checkout, outside: Outside, pristine: Path) -> None:
+    other = Checkout(pristine, checkout.path.parent / "other")
+    outside.configure(other)
+    without_commands(other)
+    both = (checkout, other)
+    for each in both:
+        each.run("--cores", "1", "open")
+    processes = [each.start("--cores", "all", "attacks") for each in both]
+    assert [process.wait(timeout=300) for process in processes] == [0, 0]
+    assert [len(each.results()) for each in both] == [4, 4]
+    assert_cleaned_up(outside.notes())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -187,6 +206,37 @@ def test_a_record_that_is_broken_is_named_and_kept(checkout: Checkout, tmp_path:
         "--cores", "1", "restore", expect=1
     )
     assert record.exists()
+
+
+def test_a_checkout_that_is_gone_is_cleaned_up_by_hand(checkout: Checkout, tmp_path: Path) -> None:
+    record = Prepared("gone", str(tmp_path / "gone"), "plain", "2026-11-25T10:00:00+00:00", (("true",),))
+    record.write()
+    said = checkout.run("--cores", "1", "restore", expect=1)
+    assert f"its folder is gone; clean up by hand, then delete {record.path}" in said
+
+
+def test_nothing_is_restored_while_another_sweep_measures(checkout: Checkout, outside: Outside) -> None:
+    command = tuple(outside.command("cleanup"))
+    record = Prepared("left", str(checkout.path), "plain", "2026-11-25T10:00:00+00:00", (command,))
+    record.write()
+    with exclusive("another sweep", print, PREPARED_LOCK):
+        assert "another sweep" in checkout.run("--cores", "1", "restore", expect=1)
+    assert outside.notes() == []
+    checkout.run("--cores", "1", "restore")
+    assert outside.notes() == ["cleanup plain"]
+
+
+def test_commands_have_the_users_own_environment(checkout: Checkout, outside: Outside, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/my/own/modules")
+    outside.configure(checkout)
+    target = checkout.declared()["target"]
+    for variant in target["variants"].values():
+        variant["prepare"] = [["sh", "-c", f'echo "$PYTHONPATH" >> {outside.file}']]
+        variant.pop("cleanup")
+    checkout.replace(target=target)
+    checkout.run("--cores", "1", "open")
+    checkout.run("--cores", "all", "attacks")
+    assert set(outside.notes()) == {"/my/own/modules"}
 
 
 def test_a_relative_program_is_that_of_the_checkout_that_prepared(

@@ -99,8 +99,12 @@ class Campaign:
 
     @property
     def is_completed(self) -> bool:
-        """Whether all planned runs were collected. False in a folder that may not be entered."""
-        return all(map(_exists, self.completions))
+        """Whether all planned runs were collected, or those of the first part and the rest was given up.
+
+        False in a folder that may not be entered.
+        """
+        first, *others = map(_exists, self.completions)
+        return first and (all(others) or self.is_abandoned)
 
     @property
     def is_abandoned(self) -> bool:

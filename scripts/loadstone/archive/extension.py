@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import EXTENSION, METADATA, Campaign, Cell, parse_rate
+from loadstone.archive import COMPLETIONS, EXTENSION, METADATA, Campaign, Cell, parse_rate
 from loadstone.archive.durable import open_raw
 
 _VARIANT = re.compile(r"[^/\0._][^/\0]*")
@@ -89,6 +89,16 @@ def unreadable(campaign: Campaign) -> list[str]:
     return [name for name in _names(campaign) if name not in known]
 
 
+def problems(campaign: Campaign) -> list[tuple[str, str]]:
+    """Names of extensions that can't be read or are missing, and what is wrong with each."""
+    found = [(name, "can't be read") for name in unreadable(campaign)]
+    known = {_number(name) for name in _names(campaign)}
+    completed = [path.name for path in campaign.path.glob("completion_time.*.txt")]
+    parts = [_number(name) for name in completed if COMPLETIONS.fullmatch(name)]
+    expected = range(1, max([0, *known, *(part - 1 for part in parts)]) + 1)
+    return found + [(f"extension.{number}.json", "is missing") for number in expected if number not in known]
+
+
 def fingerprint(cell: Cell) -> str:
     """Changes when an extension of the campaign plans further runs of a cell; empty when none does."""
     place = cell.rate, cell.variant_dir
@@ -107,12 +117,17 @@ def unwritten(campaign: Campaign) -> list[tuple[Cell, Mapping[str, Any]]]:
     return [(cell, content) for cell, content in cells if not (cell.path / METADATA).exists()]
 
 
+def _number(name: str) -> int:
+    """The number in a file's name."""
+    return int(name.split(".")[1])
+
+
 def _names(campaign: Campaign) -> list[str]:
     try:
         names = [entry.name for entry in os.scandir(campaign.path) if EXTENSION.fullmatch(entry.name)]
     except OSError:
         return []
-    return sorted(names, key=lambda name: int(name.split(".")[1]))
+    return sorted(names, key=_number)
 
 
 @lru_cache(maxsize=100)
@@ -128,7 +143,7 @@ def _read(path: Path, size: int, _mtime_ns: int) -> Extension:
     if not all(parse_rate(rate) and _VARIANT.fullmatch(variant) for rate, variant in cells):
         raise ValueError("names a folder outside the campaign")
     return Extension(
-        number=int(path.name.split(".")[1]),
+        number=_number(path.name),
         time=str(content["time"]),
         loadstone=str(content["loadstone"]),
         declaration=str(content["declaration"]),

@@ -16,6 +16,9 @@ from loadstone.errors import LoadstoneError
 
 # The same for every user and checkout of the machine, whatever their TMPDIR.
 MACHINE_LOCK = Path("/tmp/loadstone.attack.lock")  # noqa: S108 - opened without following links
+# What one sweep has prepared must not be there while another measures. Taken before the machine's own.
+PREPARED_LOCK = Path("/tmp/loadstone.prepared.lock")  # noqa: S108
+MEASURES = "is measuring an external target"  # what its holder does
 WAITING = "waiting: "  # prefix of log lines that are outdated as soon as another follows
 _POLL_S = 0.2
 

@@ -99,8 +99,12 @@ def _extendable(config: Mapping[str, Any]) -> Campaign:
     for campaign in reversed(found):
         if broken := unreadable(campaign):
             raise LoadstoneError(f"{campaign}: {', '.join(broken)} can't be read")
-        if not has_plan(archive.scan_campaign(campaign)) or campaign.is_abandoned:
+        if not has_plan(archive.scan_campaign(campaign)):
             continue
+        if campaign.is_abandoned and not campaign.is_completed:
+            continue
+        if campaign.is_abandoned:
+            raise LoadstoneError(f"{campaign} was given up; remove its {archive.ABANDONED}, or measure a new campaign")
         if campaign.is_completed or unwritten(campaign):
             return campaign
         raise LoadstoneError(f"{campaign} is still open; `snakemake --cores all` finishes it first")
@@ -179,6 +183,10 @@ def _check_plan(campaign: Campaign, listing: CampaignListing, wanted: Mapping[Pl
     phrases += script_changes(*scripts)
     if not was.keys() & wanted.keys():
         phrases = ["none of its variants and rates is configured"]
+    phrases += sorted({problem for cell in listing.cells for problem in metadata.read_cell(cell.cell).problems})
+    senders = {(each.get("generator") or {}).get("program") for each in was.values()}
+    if any((each.get("generator") or {}).get("name") == "vegeta" for each in was.values()) and None in senders:
+        phrases = ["its runs were sent by `vegeta attack`, and would now be sent by `paced`, which are not comparable"]
     if not any(content.get("order", {}).get("positions") for content in was.values()):
         phrases = ["it has no plan (metadata before version 5, or imported)"]
     if phrases:

@@ -10,15 +10,15 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from loadstone import __version__, archive
 from loadstone.archive import Cell, metadata
-from loadstone.archive.locks import exclusive
+from loadstone.archive.locks import MEASURES, PREPARED_LOCK, exclusive
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.stages import Attack, Stage
 from loadstone.archive.staging import Staging
@@ -75,11 +75,11 @@ def collect_run(
     draws = drawn_values(declared)
     connection = Connection.of(declared, f"target.variants.{cell.variant_dir}").used_by(planned.generator)
     on_phase("waiting")
-    if target["kind"] == "kubernetes" or (target["kind"] == "external" and declared_target.has_commands(target)):
-        session.join(while_waiting)  # before the machine's lock, which the target's holder may still need
+    purpose = f"run {run} of {cell}"
     with (
-        exclusive(f"run {run} of {cell}", log, while_waiting=while_waiting) as lock,
-        Minder(keep_open=[lock]) as minder,
+        _target_held(target, purpose, log, while_waiting) as held,
+        exclusive(purpose, log, while_waiting=while_waiting) as lock,
+        Minder(keep_open=[lock, *held]) as minder,
     ):
         if run in archive.scan_cell(cell).collected():  # in whatever format
             log(f"run {run} of {cell} is already collected")
@@ -101,6 +101,23 @@ def collect_run(
                     raise LoadstoneError(f"run {run} of {cell}: {error}") from None
                 raise
         staging.publish(log)
+
+
+@contextmanager
+def _target_held(
+    target: Mapping[str, Any], purpose: str, log: Log, while_waiting: Callable[[], None]
+) -> Iterator[list[int]]:
+    """While nobody else changes the target; yields descriptors of locks, to be passed on to what sends requests.
+
+    Entered before the machine's lock, which who holds the target may still need.
+    """
+    if target["kind"] == "external" and not declared_target.has_commands(target):
+        with exclusive(purpose, log, PREPARED_LOCK, does=MEASURES, while_waiting=while_waiting) as held:
+            yield [held]
+        return
+    if target["kind"] != "local":
+        session.join(while_waiting)
+    yield []
 
 
 def _set_aside(logs: Path) -> None:

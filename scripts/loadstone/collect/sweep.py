@@ -71,6 +71,8 @@ def check_target(config: Mapping[str, Any], log: Log) -> None:
     variants = config["sweep"]["variants"]
     for name in variants:
         Connection.of(config["target"]["variants"][name], f"target.variants.{name}")
+    if prometheus := config["target"].get("resources", {}).get("prometheus"):
+        Connection.of(prometheus, "target.resources.prometheus")
     if config.get("target", {}).get("kind") == "kubernetes":  # its client library takes a second to load
         from loadstone.collect.targets.kubernetes.survey import check  # noqa: PLC0415
 

@@ -147,10 +147,21 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
             found += [f"  {fault}" for fault in connection.faults(where, variant, generator)]
             if target["kind"] == "external":
                 found += [f"  {fault}" for fault in connection.strangers(where, variant, target.get("allow", []))]
+    if prometheus := target.get("resources", {}).get("prometheus"):
+        found += [f"  {fault}" for fault in connection.faults("target.resources.prometheus", prometheus, "")]
     found += [f"  {where}: {_NO_USERS}" for where, url in _addresses(target) if redact.has_user(url)]
     found += [f"  sweep.{fault}" for fault in load_shapes.faults(sweep)]
-    only = config["only"].get("variants", ())
-    found += [f"  only.variants: {name!r} is not in sweep.variants" for name in only if name not in sweep["variants"]]
+    loads, only = load_shapes.loads(sweep), config["only"]
+    found += [
+        f"  only.variants: {name!r} is not in sweep.variants"
+        for name in only.get("variants", ())
+        if name not in sweep["variants"]
+    ]
+    found += [
+        f"  only.rates: {load:g} is not in sweep.{'users' if 'users' in sweep else 'rates'}"
+        for load in only.get("rates", ())
+        if load not in loads
+    ]
     if sweep.get("generator") == "serial":  # no program that sends one after another can draw headers yet
         drawing = [name for name in sweep["variants"] if target["variants"].get(name, {}).get("draw")]
         found += [f"  target.variants.{name}.draw: needs another generator than serial" for name in drawing]

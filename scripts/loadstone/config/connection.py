@@ -4,6 +4,7 @@ In: the keys ``tls``, ``protocol``, ``resolve`` and ``keepalive`` of a variant. 
 identity check need. Private keys are read into memory and never recorded.
 """
 
+import re
 import ssl
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +21,9 @@ _LARGEST_PORT = 65535
 _KEYS = ("tls", "protocol", "resolve", "keepalive")
 _NOT_SENT = {"k6": (H2C,), "artillery": (HTTP2, H2C)}
 FILES = ("ca", "cert", "key")
+
+
+_CERTIFICATE = re.compile(r"-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----.*?-----END \1-----", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ class Connection:
         texts: dict[str, Any] = {name: _read(Path(tls[name]), f"{where}.tls.{name}") for name in FILES if name in tls}
         others = {name: tls[name] for name in ("insecure", "server_name") if name in tls}
         others |= {name: declared[name] for name in _KEYS[1:] if name in declared}
+        for name in texts.keys() & {"ca", "cert"}:  # of a private key beside the certificates nothing is passed on
+            certificates = [found[0] for found in _CERTIFICATE.finditer(texts[name])]
+            if not certificates:
+                raise LoadstoneError(f"{where}.tls.{name}: {tls[name]} holds no certificate")
+            texts[name] = "\n".join([*certificates, ""])
         if "ENCRYPTED" in texts.get("key", ""):
             raise LoadstoneError(f"{where}.tls.key: {tls['key']} is encrypted; give a key without a passphrase")
         found = cls(**texts, **others, files=(tls["cert"], tls["key"]) if "cert" in tls else None)

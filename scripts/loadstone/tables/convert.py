@@ -67,6 +67,8 @@ def convert_campaign(
     that fails, or a program is missing; problems of the archive become rows of `problems`.
     """
     listing = scan_campaign(campaign)
+    for name, why in extension.problems(campaign):
+        listing.add_problem(campaign.path / name, f"{why}: of which part further runs are is not known")
     before = load_records(tables, campaign)
     records: dict[_Key, CellRecord] = {}
     work: _Work = []
@@ -222,6 +224,7 @@ class _CellReader(Reading):
         self._hash()
         self._read_metadata()
         self._check_sums()
+        self._check_parts()
         with cell_tables(tables, self) as output:
             runs = set(self.listing.runs())
             for run, files in groupby(self.listing.files, key=lambda file: file.run):
@@ -300,6 +303,13 @@ class _CellReader(Reading):
                     self.problem(file.run, name, text, fault=True)
 
     # --- all the rest -------------------------------------------------------------------------------------------------
+
+    def _check_parts(self) -> None:
+        """Exclude runs that a lost extension may have planned: they may be of another machine or target."""
+        if lost := [f"{name} {why}" for name, why in extension.problems(self.cell.campaign)]:
+            for run in self.listing.runs():
+                if run > (self.metadata.runs or 0):
+                    self.problem(run, METADATA, f"does not plan this run, and {', '.join(lost)}", fault=True)
 
     def _plan(self) -> None:
         positions, collected = self.metadata.positions, self.listing.collected()

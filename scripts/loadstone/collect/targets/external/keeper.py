@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ from typing import Any
 
 from loadstone.archive import encode
 from loadstone.archive.durable import replace, sync
-from loadstone.archive.locks import exclusive, is_held
+from loadstone.archive.locks import MEASURES, PREPARED_LOCK, exclusive, is_held
 from loadstone.archive.metadata import parse_duration
 from loadstone.archive.progress import duration_text
 from loadstone.collect.targets import session
@@ -42,8 +43,6 @@ _COMMAND_S = 600.0
 _SAY_S = 60.0  # between messages on a command that takes long
 _LOG = Path("logs/target.log")
 _OUTPUTS = Path("logs/target")  # of commands
-# What one sweep has prepared must not be there while another measures; the same for every user and checkout.
-MACHINE_LOCK = Path("/tmp/loadstone.prepared.lock")  # noqa: S108 - opened without following links
 
 
 # --- the record -------------------------------------------------------------------------------------------------------
@@ -106,6 +105,8 @@ def find(folder: Path | None = None) -> Iterator[Prepared]:
             content = json.loads(path.read_bytes())
             commands = tuple(tuple(map(str, command)) for command in content["cleanup"])
             found.append(Prepared(**{**content, "cleanup": commands}))
+        except FileNotFoundError:  # by now it is cleaned up
+            continue
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise LoadstoneError(
                 f"{path} says what is to be cleaned up, but can't be read ({error}); clean up by hand, then delete it"
@@ -145,13 +146,14 @@ class Keeper:
                     self._answered = requested[0]
                     self._say(refusal=self._switch(requested[1]))
         finally:
-            self._wait_for_job()
-            self._leave()
+            if self._prepared is not None:
+                self._wait_for_job()
+                self._leave()
 
     def _wait_for_job(self) -> None:
         """A job of this session may still be measuring for a moment."""
         try:
-            with exclusive("cleaning up", self._log, session.JOB_LOCK.resolve(), _JOB_S, does="still measures"):
+            with exclusive("cleaning up", self._log, session.JOB_LOCK.resolve(), _JOB_S, does="measures"):
                 pass
         except (OSError, LoadstoneError) as error:
             self._log(f"cleaning up although {error}")
@@ -199,6 +201,7 @@ class Keeper:
         program, *arguments = command
         if "/" in program:  # relative to where it was declared
             program = str(Path(of.folder) / program)
+        program = shutil.which(program) or program  # by the user's PATH, not as Loadstone finds its own tools
         output = _OUTPUTS / f"{encode(of.variant)}.{doing.replace(' ', '-')}.{number}.log"
         output.unlink(missing_ok=True)
         environment = {"LOADSTONE_VARIANT": of.variant}
@@ -233,11 +236,14 @@ def restore(log: Log) -> None:
     """
     failed = []
     for left in find():
-        lock = Path(left.folder) / session.KEEPER_LOCK
+        folder = Path(left.folder)
         with contextlib.ExitStack() as stack:
             try:
-                if lock.parent.is_dir():  # else the checkout is gone
-                    stack.enter_context(exclusive("restore", log, path=lock, limit_s=0.0, does="still measures"))
+                if not folder.is_dir():
+                    raise LoadstoneError(f"its folder is gone; clean up by hand, then delete {left.path}")
+                for path in (PREPARED_LOCK, folder / session.KEEPER_LOCK):
+                    if path.parent.is_dir():
+                        stack.enter_context(exclusive("restore", log, path=path, limit_s=0.0, does=MEASURES))
                 if left.path.exists():
                     log(f"cleaning up after the {left}")
                     Keeper(left.id, {}, threading.Event(), log).clean_up(left)
@@ -277,9 +283,7 @@ def main() -> int:
     try:
         for text in others():
             log(text)
-        with exclusive(
-            "a sweep", log, MACHINE_LOCK, does="has prepared its target", while_waiting=lambda: _check(ended)
-        ) as held:
+        with exclusive("a sweep", log, PREPARED_LOCK, does=MEASURES, while_waiting=lambda: _check(ended)) as held:
             keeper = Keeper(order["id"], order["target"], ended, log, [order["lock"], held])
             keeper.keep(order["campaigns"])
         over = session.LOST if order["campaigns"] else session.DONE

@@ -37,7 +37,12 @@ class PrometheusSampler:
         for column, query in self._queries.items():
             for part, at, value in self._query(column, query):
                 measured_at = max(measured_at or at, at)
-                found.setdefault(part, {})[column] = value
+                if column in found.setdefault(part, {}):
+                    raise UnsampledError(
+                        f"target.resources.prometheus.{column}: several series of the query are named {part[1]}; "
+                        f"aggregate them, for example with sum by ({part[0]})"
+                    )
+                found[part][column] = value
         return [
             ResourceSample(measured_at or datetime.now(UTC), scope, name, *map(values.get, _COLUMNS))
             for (scope, name), values in sorted(found.items())

@@ -9,7 +9,6 @@ from loadstone.archive.locks import exclusive
 from loadstone.archive.metadata import parse_duration
 from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
-from loadstone.collect.targets.external.keeper import MACHINE_LOCK
 from loadstone.collect.targets.external.prometheus import PrometheusSampler
 from loadstone.collect.targets.identity import identify
 from loadstone.config import connection, target
@@ -54,15 +53,13 @@ def running(job: Job) -> Iterator[ExternalTarget]:
     if faults := [*connection.strangers(f"target.variants.{job.cell.variant_dir}", declared, _allowed(job))]:
         raise LoadstoneError("\n".join(faults))
     with contextlib.ExitStack() as stack:
-        has_commands = target.has_commands(job.target)
-        lock, does = MACHINE_LOCK, "has prepared its target"
-        if has_commands:  # then the keeper has that lock
+        if has_commands := target.has_commands(job.target):
             lock, does = session.JOB_LOCK.resolve(), "still measures"
-        stack.enter_context(exclusive(f"run {job.run} of {job.cell}", job.log, path=lock, does=does))
-        if has_commands and (refusal := session.switch(job.cell.variant_dir)):
-            raise RunFailedError(refusal)
+            stack.enter_context(exclusive(f"run {job.run} of {job.cell}", job.log, path=lock, does=does))
+            if refusal := session.switch(job.cell.variant_dir):
+                raise RunFailedError(refusal)
         limit_s = parse_duration(job.target.get("ready_timeout")) or _READY_S
-        deadline = time.monotonic() + (limit_s if declared.get("prepare") else 0.0)
+        deadline = time.monotonic() + (limit_s if has_commands else 0.0)
         identity = _identified(job, declared["expect"], deadline)
         yield ExternalTarget(job.target.get("resources", {}), {"identity": identity})
         if has_commands:
@@ -75,7 +72,7 @@ def _allowed(job: Job) -> Sequence[str]:
 
 
 def _identified(job: Job, expect: Mapping[str, Any], deadline: float) -> dict[str, Any]:
-    """Identify the variant, which may need a moment after it was prepared."""
+    """Identify the variant, which may need a moment after it was prepared, or another one was cleaned up."""
     while True:
         try:
             return identify(
