@@ -10,6 +10,7 @@ from loadstone.archive import Cell
 from loadstone.collect import collect_run, sweep
 from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import RunFailedError
+from loadstone.config import check
 from loadstone.config.connection import Connection
 from loadstone.errors import LoadstoneError
 from support.bench import RATE, configured
@@ -173,3 +174,34 @@ def test_a_file_that_can_not_be_used_is_named(server: TlsServer, tmp_path: Path)
     ]:
         with pytest.raises(LoadstoneError, match=said):
             Connection.of({"tls": tls}, "where")
+
+
+def test_of_a_private_key_beside_certificates_nothing_is_passed_on(server: TlsServer, tmp_path: Path) -> None:
+    both = tmp_path / "both.pem"
+    both.write_text(Path(server.key).read_text() + Path(server.ca).read_text() + Path(server.cert).read_text())
+    found = Connection.of({"tls": {"ca": str(both)}}, "where")
+    assert found.ca is not None and "PRIVATE KEY" not in found.ca and found.ca.count("BEGIN CERTIFICATE") >= 2
+    with pytest.raises(LoadstoneError, match=r"where\.tls\.ca: .* holds no certificate"):
+        Connection.of({"tls": {"ca": server.key}}, "where")
+
+
+def test_the_connection_to_prometheus_is_checked_before_a_sweep() -> None:
+    target = {
+        "kind": "external",
+        "resources": {"prometheus": {"url": "https://127.0.0.1:9090", "memory_mib": "up", "tls": {"cert": "c.pem"}}},
+        "variants": {"a": {"url": "http://127.0.0.1:1/", "expect": {"status": 200, "body_contains": "x"}}},
+    }
+    sweep = {"app": "a", "variants": ["a"], "rates": [10], "runs": 1, "duration": "1s"}
+    with pytest.raises(LoadstoneError, match=r"target\.resources\.prometheus\.tls: cert and key need each other"):
+        check({"archive": "a", "tables": "t", "reports": "r", "host": "h", "sweep": sweep, "target": target})
+
+
+def test_a_load_that_is_not_configured_can_not_be_selected() -> None:
+    target = {
+        "kind": "external",
+        "variants": {"a": {"url": "http://127.0.0.1:1/", "expect": {"status": 200, "body_contains": "x"}}},
+    }
+    sweep = {"app": "a", "variants": ["a"], "rates": [10], "runs": 1, "duration": "1s"}
+    config = {"archive": "a", "tables": "t", "reports": "r", "host": "h", "sweep": sweep, "target": target}
+    with pytest.raises(LoadstoneError, match=r"only\.rates: 20 is not in sweep\.rates"):
+        check(config | {"only": {"rates": [20]}})

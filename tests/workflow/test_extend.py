@@ -100,6 +100,15 @@ def test_another_load_can_not_be_an_extension(checkout: Checkout) -> None:
     checkout.configure(sweep={"runs": 3, "duration": "400ms"})
     said = checkout.run("--cores", "1", "extend", expect=1)
     assert "can't be extended" in said and "sweep.duration: '300ms' became '400ms'" in said
+    checkout.configure(sweep={"duration": "300ms"})
+    for file in checkout.campaign.glob("50/*/metadata.json"):
+        content = json.loads(file.read_text())
+        del content["generator"]["program"]
+        file.write_text(json.dumps(content))
+    assert "were sent by `vegeta attack`" in checkout.run("--cores", "1", "extend", expect=1)
+    (checkout.campaign / "abandoned.txt").touch()
+    assert "was given up; remove its abandoned.txt" in checkout.run("--cores", "1", "extend", expect=1)
+    assert not (checkout.campaign / "extension.1.json").exists()
 
 
 def test_only_some_runs_of_an_open_campaign(pristine: Path, tmp_path: Path) -> None:

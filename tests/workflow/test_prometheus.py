@@ -95,6 +95,10 @@ def test_samples_are_what_prometheus_has(prometheus: str) -> None:
     [
         ("sum(", "Prometheus refuses the query: .*parse error"),
         ("memory_bytes[5s]", "the query gives no instant vector"),
+        (
+            'label_replace(label_replace(memory_bytes, "container", "$1", "pod", "(.*)"), "pod", "web", "", "")',
+            "several series of the query are named shop/web",
+        ),
     ],
 )
 def test_a_query_that_can_not_be_used_is_named(prometheus: str, query: str, said: str) -> None:
