@@ -331,8 +331,8 @@ MUTANTS = (
     ),
     Mutant(
         "what was prepared is cleaned up at the end",
-        "            self._wait_for_job()\n            self._leave()\n",
-        "            self._wait_for_job()\n",
+        "                self._wait_for_job()\n                self._leave()\n",
+        "                self._wait_for_job()\n",
         ("workflow/test_external.py::test_a_command_that_is_ended_while_it_prepares_cleans_up",),
     ),
     Mutant(
