@@ -14,7 +14,7 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Style
 from loadstone.percentiles import SHOWN_PERCENTILES
 from loadstone.report import chart_rows, query_page, rate_data, reported_section, run_findings
-from loadstone.report.chart_rows import rows_of
+from loadstone.report.figures import rows_of
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.queries import asking
 from loadstone.tables import database

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from loadstone.config.variants import Style
 from loadstone.percentiles import SHOWN_PERCENTILES
-from loadstone.report import chart_rows
+from loadstone.report import chart_rows, figures
 from loadstone.report.conclusions import Conclusions
 from loadstone.report.numbers import MILLISECONDS
 
@@ -30,7 +30,7 @@ def shown(
     row = {**made, "run_mean_ns": means[0], "run_std_ns": means[1]}
     prefix = {"mean": "run_"}
     charts = chart_rows.across_load([row], [], STYLES, MILLISECONDS, NOTHING, means=prefix, ok_means=prefix)
-    (row,) = chart_rows.rows_of(charts[chart], chart_rows.variants(STYLES), statistic)
+    (row,) = figures.rows_of(charts[chart], chart_rows.variants(STYLES), statistic)
     assert (row["label"], row["load"]) == ("Direct", 10)
     return [row[name] for name in ("value", "low", "high", "estimable")]
 
@@ -64,13 +64,13 @@ def test_a_page_s_script_finds_the_same_rows(rows: list[dict[str, Any]], made_si
     watched.open(made_site.page("good").as_uri())
     held, variants, shares = chart_rows.columns(rows), chart_rows.variants(STYLES), [50.0, 90.0]
     for choice in ("p50", "p90"):
-        mine = chart_rows.rows_of(held, variants, choice, shares=shares)
+        mine = figures.rows_of(held, variants, choice, shares=shares)
         page = {"variants": variants, "charts": {"shares": shares}}
         theirs = watched.page.evaluate(
             "([held, page, choice]) => loadstone.rowsOf(held, page, choice)", [held, page, choice]
         )
         assert theirs == mine
-    first = chart_rows.rows_of(held, variants, "p50", shares=shares)
+    first = figures.rows_of(held, variants, "p50", shares=shares)
     assert len(first) == sum(
         len(row["value"]["p50"]) if "from" in row else 2 - row["place"] if "place" in row else 1 for row in rows
     )

@@ -51,31 +51,6 @@ def _column(values: list[Any]) -> Any:
     return first if is_shared else values
 
 
-def rows_of(
-    found: Columns,
-    variants: Sequence[Mapping[str, str]],
-    choice: str | None = None,
-    *,
-    shares: Sequence[float] = (),
-) -> list[Row]:
-    """The rows again, with the names and labels of their variants (as `rowsOf` of assets/dom.js)."""
-    chosen: dict[str, Any] = {
-        name: column.get(choice) if isinstance(column, Mapping) else column for name, column in found["columns"].items()
-    }
-    rows = []
-    for place in range(found["n"]):
-        row: Row = {name: column[place] if isinstance(column, list) else column for name, column in chosen.items()}
-        if "variant" in row:
-            variant = variants[row["variant"]]
-            row = {"label": variant["label"], **row, "variant": variant["name"]}
-        lists: dict[str, Sequence[Any]] = {name: value for name, value in row.items() if isinstance(value, list)}
-        if "place" in row:
-            lists["share"] = shares[row["place"] :]
-        length = min(map(len, lists.values())) if lists else 1
-        rows += [row | {name: value[at] for name, value in lists.items()} for at in range(length)]
-    return rows
-
-
 def variants(styles: Sequence[Style]) -> list[dict[str, str]]:
     """The variants in the order of charts and tables, with their colours on a light and on a dark page."""
     return [

@@ -15,7 +15,7 @@ from typing import Any
 from loadstone.archive import durable, encode
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import ERRORS
-from loadstone.report.chart_rows import Columns, rows_of
+from loadstone.report.chart_rows import Columns
 from loadstone.report.figure_drawing import Figure, draw, settings
 from loadstone.report.queries import Row
 
@@ -54,6 +54,31 @@ class Page:
             raise LoadstoneError(f"{file} is not the data of a page: `snakemake --cores all report` rebuilds it")
         content: Mapping[str, Any] = json.loads(f"[{found[1]}]")[1]
         return content
+
+
+def rows_of(
+    found: Columns,
+    variants: Sequence[Mapping[str, str]],
+    choice: str | None = None,
+    *,
+    shares: Sequence[float] = (),
+) -> list[Row]:
+    """The rows again, with the names and labels of their variants (as `rowsOf` of assets/dom.js)."""
+    chosen: dict[str, Any] = {
+        name: column.get(choice) if isinstance(column, Mapping) else column for name, column in found["columns"].items()
+    }
+    rows = []
+    for place in range(found["n"]):
+        row: Row = {name: column[place] if isinstance(column, list) else column for name, column in chosen.items()}
+        if "variant" in row:
+            variant = variants[row["variant"]]
+            row = {"label": variant["label"], **row, "variant": variant["name"]}
+        lists: dict[str, Sequence[Any]] = {name: value for name, value in row.items() if isinstance(value, list)}
+        if "place" in row:
+            lists["share"] = shares[row["place"] :]
+        length = min(map(len, lists.values())) if lists else 1
+        rows += [row | {name: value[at] for name, value in lists.items()} for at in range(length)]
+    return rows
 
 
 def read(path: Path) -> Page | None:
