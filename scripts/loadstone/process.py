@@ -193,6 +193,10 @@ class Program:
         self._minder.forget(self.pid)
 
 
+# As `python -m` with one more folder of modules, which PYTHONPATH would pass on to what the module starts.
+_BEGIN = "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_module(sys.argv[2], run_name='__main__')"
+
+
 class Detached:
     """A Python module in a separate process, which notices the end of this one by the end of its input.
 
@@ -200,10 +204,8 @@ class Detached:
     """
 
     def __init__(self, module: str, order: Mapping[str, Any], keep_open: Sequence[int] = ()) -> None:
-        scripts = str(Path(__file__).resolve().parents[1])
-        begin = f"import runpy, sys; sys.path.insert(0, {scripts!r}); runpy.run_module({module!r}, run_name='__main__')"
         self._process = subprocess.Popen(
-            [sys.executable, "-c", begin],
+            [sys.executable, "-c", _BEGIN, str(Path(__file__).resolve().parents[1]), module],
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno(),
             start_new_session=True,
