@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone.readers import FORMATS, Problems
+from loadstone.readers import FORMATS, MODULES, Problems
 from loadstone.readers.base import Figure
 from readers import test_ab_tsv, test_figures, test_hdr, test_hey_csv, test_resource_log, test_vegeta_text
 from readers.damage import HOSTILE, cuts
@@ -160,3 +160,8 @@ def test_a_decimal_comma_is_never_read_as_another_number(tmp_path, sample, name)
     columns = {column for column in ("latency_ns", "cpu_millicores", "memory_mib") if rows and column in rows[0]}
     values = {column: {row[column] for row in whole} for column in columns}
     assert all(row[column] in values[column] or row[column] is None for row in rows for column in columns)
+
+
+def test_the_latency_of_each_tool_is_explained_once() -> None:
+    explained = [each.generator for module in MODULES for each in getattr(module, "GENERATORS", ())]
+    assert len(explained) == len(set(explained))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow.parquet as pq
 import pytest
 from loadstone.errors import LoadstoneError
-from loadstone.tables import cell, layout
+from loadstone.tables import cell, layout, schema
 from loadstone.tables.convert import convert_campaign
 from loadstone.tables.layout import cell_file
 from support import rawfiles
@@ -269,6 +269,13 @@ def test_a_very_long_name(project):
     write_cell(project.archive, {"1.results.json.zst": RUN}, variant="ü" * 120)
     project.make()
     assert project.row("SELECT DISTINCT variant FROM requests") == {"variant": "ü" * 120}
+
+
+def test_no_column_of_runs_is_dropped_for_want_of_its_declaration(project, three_cells):
+    records = cell.load_records(project.tables, three_cells[0].campaign)
+    (run, *_) = records["50", "plain"].runs
+    of_campaign = {"faults", "problems", "requests_file"}
+    assert run.keys() == set(schema.SCHEMAS["facts"].names) - of_campaign
 
 
 # --- what is read again ----------------------------------------------------------------------------------------------

@@ -77,6 +77,14 @@ def test_how_many_cpus_the_generator_had(project) -> None:
     assert [row["cpus"] for row in rows] == [2, 0.5, None, None, None, None, None]
 
 
+def test_how_busy_the_machine_was(project) -> None:
+    loads = (0.5, 0, 3, None, "2", -1, True, float("nan"))
+    machines = [*({"load_1min": each} for each in loads), {}, []]
+    write(project, *(record([], machine=each) for each in machines), record([]))
+    rows = project.rows("SELECT load_1min FROM runs ORDER BY run")
+    assert [row["load_1min"] for row in rows] == [0.5, 0, 3] + [None] * 8
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"[" * 100_000, b"\xff"])
 def test_a_record_that_cannot_be_read_is_a_problem_of_its_run(project, content: bytes) -> None:
     write(project, content)

@@ -22,7 +22,7 @@ KEYS = {
 COLUMNS = {
     "runs": "started_at variant_dir load_model generator metadata_version evidence duration_s warmup_rate replicas "
     "labels requests expected_requests complete tags excluded exclusion_reason source problems inferred generator_cpus "
-    "resolution_ns users description timeout_s plan_order",
+    "resolution_ns users description timeout_s plan_order load_1min",
     "requests": "stream phase seq sent_at offset_ns latency_ns code error error_class bytes_out bytes_in answered_by",
     "summaries": "stream requests success mean_ns min_ns p50_ns p90_ns p95_ns p99_ns max_ns throughput status_codes "
     "std_ns p75_ns p999_ns source preferred problems",
@@ -161,8 +161,11 @@ def test_every_run_is_complete_and_its_record_tells_when(collected, database) ->
             counted[str(file.relative_to(collected.archive))] = lines.read().count(b"\n")
     assert told == counted
     assert set(counted.values()) == {15}
+    loads = database.sql("SELECT rate, variant, run, load_1min FROM runs").fetchall()
+    busy = {(f"{rate:g}", variant, str(run)): load for rate, variant, run, load in loads}
     for file in collected.archive.rglob("*.run.json"):
         record = json.loads(file.read_text())
+        assert busy[*file.parts[-3:-1], file.name.partition(".")[0]] == record["machine"]["load_1min"]
         phases = [phase["phase"] for phase in record["phases"]]
         assert phases == ["warmup", "test"]
         assert record["started"] < record["ready"] < record["phases"][0]["started"] < record["ended"]

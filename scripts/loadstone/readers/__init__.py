@@ -4,16 +4,20 @@ In: a path, compressed by zstd when it is named ``.zst``, and a `Problems` to fi
 raises LoadstoneError only for what the user has to fix on the machine (a missing program), never for the content of a
 file.
 
-To read the files of another tool, as `ab_tsv` does for ``ab -g``:
+To read the files of another tool:
 
-1. Write a module here with a function that yields batches of `base.SCHEMA` (`base.batches`, `stream.csv_records` and
-   `stream.text_lines` do the common part) and, at its end, ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``.
+1. Write a module here. For single requests, as `ab_tsv` does for ``ab -g``: a function that yields batches of
+   `base.SCHEMA` (`base.batches`, `stream.csv_records` and `stream.text_lines` do the common part), and at the end
+   ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``. For a tool's own figures, as `hdr` does: a function from
+   text to a `base.Report`, and ``Format(report=base.text_reader(parse), ...)``. What else differs between formats is a
+   field of `Format` too. The module's ``GENERATORS`` says what the latency of the tool means, unless another module of
+   the tool does.
 2. Add the module to `MODULES` below. Its place is its rank: when a run has the same results twice, the first is used.
-3. Add the name to `FOREIGN` in `loadstone.archive`, with the kind of file that it is.
+3. Add the name to `FOREIGN` in `loadstone.archive`: ``results`` makes a run collected, ``summary`` does not.
 4. Add a row to the list of formats in `docs/importing.md`.
 
-The module's ``GENERATORS`` says what the latency of the tool means. `tests/readers/test_every_format.py` damages a file
-of every format in every way: give it one.
+Tests damage a sample of every format: give one to `tests/readers/test_every_format.py`,
+`tests/fuzz/test_fuzz_readers.py` and `tests/support/foreign.py`.
 """
 
 from loadstone.readers import (

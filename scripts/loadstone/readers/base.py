@@ -227,6 +227,10 @@ class Format:
     An import recognizes a file by a regular expression: `begins` matches at its beginning, `contains` anywhere (text
     that may come after other text, as in a terminal or a Markdown document; ``^`` is the start of any line).
     `phases`: its requests may be of named phases of the run.
+
+    A report's figures are compared with the run's requests: they may differ by the relative `rounding`, and, where
+    `is_printed`, by one in their last digit. Where not `counts_requests`, a report without a number of requests is
+    taken to be of all of them.
     """
 
     generator: str | None = None
@@ -238,6 +242,9 @@ class Format:
     begins: bytes = b""
     contains: bytes = b""
     phases: bool = False
+    rounding: float = 0.001
+    is_printed: bool = False
+    counts_requests: bool = True
 
     def reading(self, unit: str | None) -> ReportReader | None:
         """The function that reads such a file's report, if it has one; `unit` is that of latencies without a unit."""

@@ -183,5 +183,10 @@ def _add_footer(footer: dict[str, str], unit_ns: int, found: Report, problems: P
 
 
 FORMATS = {
-    "hdr.csv": Format(unit_report=text_reader(parse), begins=rb'(?:#[^\n]*\n)*\s*"?Value[^\n]{0,20}Percentile'),
+    "hdr.csv": Format(
+        unit_report=text_reader(parse),
+        begins=rb'(?:#[^\n]*\n)*\s*"?Value[^\n]{0,20}Percentile',
+        rounding=0.01,  # two significant digits or more
+        is_printed=True,
+    ),
 }

@@ -340,6 +340,7 @@ FORMATS = {
         "k6",
         report=report,
         resolution_ns=1,
+        rounding=0.01,  # two decimals whatever the unit: 1.23 s may be 1.2349 s
         contains=rb"(?:http_req_duration|iteration_duration)\.*\s*:",
         phases=True,
     ),

@@ -142,4 +142,4 @@ def _latency(text: str, unit: str | None) -> Fraction | None:
     return None if unit is None else plain * UNITS_NS[unit]
 
 
-FORMATS = {"summary.csv": Format(unit_report=text_reader(parse))}
+FORMATS = {"summary.csv": Format(unit_report=text_reader(parse), is_printed=True, counts_requests=False)}

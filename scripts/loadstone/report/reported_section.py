@@ -139,7 +139,7 @@ def _unsupported(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _source_text(row: Row) -> str:
     """Where a run's reported figures come from."""
-    tool, doubt = row["generator"] or "unknown tool", " (contradicted, see problems)" if row["doubted"] else ""
+    tool, doubt = row["generator"] or "unknown tool", " (see problems)" if row["doubted"] else ""
     if row["source"].endswith((".summary.csv", ".summary.csv.zst")):
         return f"a printed table of {tool}'s figures{doubt}"
     return f"{tool}'s {'histogram' if row['evidence'] == 'histogram' else 'report'}{doubt}"

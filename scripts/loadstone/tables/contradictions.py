@@ -13,17 +13,13 @@ import pyarrow.compute as pc
 
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.stages import planned_requests
-from loadstone.readers import Report
+from loadstone.readers import Format, Report
 from loadstone.tables.exclusion import TOLERANCE
 
 _PERCENTILES = {"p50_ns": 0.5, "p75_ns": 0.75, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 _RISING = ("min_ns", *_PERCENTILES, "max_ns")
 _NAMES = {"mean_ns": "mean", "min_ns": "minimum", "max_ns": "maximum"}
 _SLACK = 0.02  # of estimated percentiles, and of how long an attack took
-_ROUNDING = 0.001
-# k6 prints two decimals whatever the unit: 1.23 s may be 1.2349 s. Histograms keep two significant digits or more.
-_ROUNDINGS = {"k6.txt": 0.01, "hdr.csv": 0.01}
-_UNCOUNTED = "summary.csv"  # a printed table may lack the number of requests
 _SHARE = 0.0001  # vegeta prints hundredths of a per cent
 _ESTIMATE, _ESTIMATE_NS = 0.05, 1e6
 _BIN = math.log(1.01)
@@ -78,16 +74,12 @@ def impossible(summary: Mapping[str, Any], resolution_ns: float | None) -> Itera
             yield f"can't be right: its {_name(lower)} is {_ms(low)}, its {_name(higher)} {_ms(high)}"
 
 
-def against_rows(report: Report, rows: Tally, file_format: str, resolution_ns: float | None) -> Iterator[str]:
-    """Where a report of as many requests as `rows` differs from them, beyond the digits that it prints.
-
-    A printed table without a number of requests is taken to be of all of them.
-    """
-    summary, rounding = report.summary, _ROUNDINGS.get(file_format, _ROUNDING)
-    counted = summary.get("requests", rows.count if file_format == _UNCOUNTED else None)
+def against_rows(report: Report, rows: Tally, file_format: Format, resolution_ns: float | None) -> Iterator[str]:
+    """Where a report of as many requests as `rows` differs from them, beyond the digits that it prints."""
+    summary, rounding, printed = report.summary, file_format.rounding, file_format.is_printed
+    counted = summary.get("requests", None if file_format.counts_requests else rows.count)
     if not rows.count or counted != rows.count:
         return
-    printed = file_format in ("hdr.csv", "summary.csv")
     found = {"mean_ns": rows.sum_ns / rows.count, "min_ns": rows.min_ns, "max_ns": rows.max_ns}
     for name, computed in found.items():
         reported = summary.get(name)

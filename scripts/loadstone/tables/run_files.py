@@ -216,7 +216,7 @@ class _RunReader:
         main = self.main.format if self.main else ""
         for file in (file for file in self.files if file.name in self._main_reports()):
             step_ns = max(FORMATS[name].resolution_ns or 0 for name in {main or file.format, file.format})
-            for text in contradictions.against_rows(self.reports[file.name], self.tally, file.format, step_ns):
+            for text in contradictions.against_rows(self.reports[file.name], self.tally, FORMATS[file.format], step_ns):
                 yield file.name, text
 
     def _check_declared(self) -> None:
@@ -296,6 +296,7 @@ class _RunReader:
             "clock_resolution_ns": contradictions.number(facts.get("clock_resolution_ns")),
             "users": self._users(facts, load_model),
             "generator_cpus": self.record.generator_cpus,
+            "load_1min": self.record.load_1min,
             "target_problem": target_problem(self.record.incidents),
             "expected_requests": None if cannot_tell else self._expected_requests(),
             "started_at": self._started_at(facts),
