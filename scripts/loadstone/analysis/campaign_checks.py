@@ -62,12 +62,14 @@ def copies(facts: Sequence[_Row], links: Mapping[str, str]) -> dict[str, str]:
 
 def unfinished(campaign: Campaign, planned: Sequence[_Row], declared: Declared) -> str | None:
     """Why a campaign may never have been completed. With a plan in the archive it is still open."""
-    if not declared.completion_file or campaign.is_completed:
+    if not declared.completion_file:
         return None
     missing = sum(not run["collected"] for run in planned)
     if campaign.is_abandoned:
         return f"{ABANDONED} is there, and {missing} of {len(planned)} planned runs are missing" if missing else None
-    return None if planned else f"{COMPLETION} is missing, which is written when all runs are collected"
+    if planned or campaign.is_completed:
+        return None
+    return f"{COMPLETION} is missing, which is written when all runs are collected"
 
 
 def problems(campaign: Campaign, facts: Sequence[_Row], planned: Sequence[_Row], declared: Declared) -> Iterator[_Row]:

@@ -216,7 +216,9 @@ def traced(dumps: Sequence[Dump]) -> list[tuple[str, Dump]]:
 def _state(campaign: Campaign) -> str:
     if campaign.is_open:
         return "open: runs may still be added"
-    return "given up" if campaign.is_abandoned else "complete"
+    if campaign.is_abandoned:
+        return "complete, but its extension was given up" if campaign.is_completed else "given up"
+    return "complete"
 
 
 # --- methods ----------------------------------------------------------------------------------------------------------
