@@ -11,12 +11,13 @@ from loadstone.analysis import history
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report import site, site_layout
+from loadstone.report import site_layout
 from loadstone.report.query_page import build_query_page
 from loadstone.report.trace_page import build_trace_page
 from report.concluded import write_many
 from report.synthetic import Made, write, write_compared
 from report.test_every_page import traces
+from support import site
 from support.site import write_assets
 
 CAMPAIGNS = 40

@@ -12,11 +12,11 @@ from loadstone.analysis.campaign import analyse_campaign
 from loadstone.config.variants import Variants
 from loadstone.errors import LoadstoneError
 from loadstone.publish.site import files
-from loadstone.report import reproducibility, site, site_layout
+from loadstone.report import reproducibility, site_layout
 from loadstone.tables.convert import convert_campaign
 from rocrate_validator import models, services
 from rocrate_validator.utils import document_loader
-from support import rawfiles
+from support import rawfiles, site
 from support.rawfiles import compress
 from support.site import write_assets
 

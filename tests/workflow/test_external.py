@@ -11,6 +11,7 @@ from loadstone.archive.locks import PREPARED_LOCK, exclusive
 from loadstone.collect.targets.base import RunFailedError
 from loadstone.collect.targets.external.keeper import Prepared
 from loadstone.collect.targets.identity import identify
+from loadstone.collect.targets.session import KEEPER_LOCK
 from loadstone.config import check
 from loadstone.config.connection import Connection, is_allowed
 from loadstone.errors import LoadstoneError
@@ -224,6 +225,18 @@ def test_nothing_is_restored_while_another_sweep_measures(checkout: Checkout, ou
     assert outside.notes() == []
     checkout.run("--cores", "1", "restore")
     assert outside.notes() == ["cleanup plain"]
+
+
+def test_what_a_sweep_under_way_has_prepared_is_left_alone(
+    checkout: Checkout, outside: Outside, tmp_path: Path
+) -> None:
+    command = tuple(outside.command("cleanup"))
+    other = tmp_path / "other"
+    (other / KEEPER_LOCK).parent.mkdir(parents=True)
+    Prepared("used", str(other), "plain", "2026-11-25T10:00:00+00:00", (command,)).write()
+    with exclusive("a sweep", print, other / KEEPER_LOCK):
+        assert "is used by a sweep that is under way" in checkout.run("--cores", "1", "restore")
+    assert outside.notes() == [] and len(left(tmp_path)) == 1
 
 
 def test_commands_have_the_users_own_environment(checkout: Checkout, outside: Outside, monkeypatch) -> None:

@@ -241,6 +241,9 @@ def restore(log: Log) -> None:
             try:
                 if not folder.is_dir():
                     raise LoadstoneError(f"its folder is gone; clean up by hand, then delete {left.path}")
+                if is_held(folder / session.KEEPER_LOCK):
+                    log(f"the {left} is used by a sweep that is under way")
+                    continue
                 for path in (PREPARED_LOCK, folder / session.KEEPER_LOCK):
                     if path.parent.is_dir():
                         stack.enter_context(exclusive("restore", log, path=path, limit_s=0.0, does=MEASURES))
