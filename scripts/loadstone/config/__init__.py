@@ -158,9 +158,9 @@ def _check_sweep(config: Mapping[str, Any]) -> None:
         if name not in sweep["variants"]
     ]
     found += [
-        f"  only.rates: {load:g} is not in sweep.{'users' if 'users' in sweep else 'rates'}"
+        f"  only.rates: {load} is not in sweep.{'users' if 'users' in sweep else 'rates'}"
         for load in only.get("rates", ())
-        if load not in loads
+        if float(load) not in loads  # given on the command line, it is text
     ]
     if sweep.get("generator") == "serial":  # no program that sends one after another can draw headers yet
         drawing = [name for name in sweep["variants"] if target["variants"].get(name, {}).get("draw")]
