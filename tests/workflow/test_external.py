@@ -221,10 +221,11 @@ def test_nothing_is_restored_while_another_sweep_measures(checkout: Checkout, ou
     record = Prepared("left", str(checkout.path), "plain", "2026-11-25T10:00:00+00:00", (command,))
     record.write()
     with exclusive("another sweep", print, PREPARED_LOCK):
-        assert "another sweep" in checkout.run("--cores", "1", "restore", expect=1)
-    assert outside.notes() == []
-    checkout.run("--cores", "1", "restore")
-    assert outside.notes() == ["cleanup plain"]
+        process = checkout.start("--cores", "1", "restore")
+        time.sleep(4)
+        assert process.poll() is None and outside.notes() == []
+    assert "another sweep" in process.communicate(timeout=60)[0]
+    assert process.returncode == 0 and outside.notes() == ["cleanup plain"]
 
 
 def test_what_a_sweep_under_way_has_prepared_is_left_alone(

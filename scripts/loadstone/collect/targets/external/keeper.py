@@ -244,9 +244,10 @@ def restore(log: Log) -> None:
                 if is_held(folder / session.KEEPER_LOCK):
                     log(f"the {left} is used by a sweep that is under way")
                     continue
-                for path in (PREPARED_LOCK, folder / session.KEEPER_LOCK):
-                    if path.parent.is_dir():
-                        stack.enter_context(exclusive("restore", log, path=path, limit_s=0.0, does=MEASURES))
+                stack.enter_context(exclusive("restore", log, PREPARED_LOCK, does=MEASURES))
+                lock = folder / session.KEEPER_LOCK
+                if lock.parent.is_dir():
+                    stack.enter_context(exclusive("restore", log, lock, 0.0, does=MEASURES))
                 if left.path.exists():
                     log(f"cleaning up after the {left}")
                     Keeper(left.id, {}, threading.Event(), log).clean_up(left)
