@@ -10,10 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
@@ -28,6 +32,8 @@ type Settings struct {
 	Protocol   string `json:"protocol"`    // http1, http2 or h2c; empty: what TLS negotiates
 	Resolve    string `json:"resolve"`     // ADDRESS:PORT to connect to, instead of what the URL says
 	Close      bool   `json:"close"`       // a new connection for each request
+	// Hosts that a redirect may lead to, besides those of this machine; nil: any.
+	Hosts *[]string `json:"hosts"`
 
 	Folder string `json:"-"` // of ca.pem, cert.pem and key.pem, instead of texts
 }
@@ -102,8 +108,10 @@ func (s Settings) Options(address string) ([]func(*vegeta.Attacker), *Log, error
 		return nil, nil, err
 	}
 	config.VerifyConnection = log.add
-	// The order matters: KeepAlive resets what ConnectTo sets, and HTTP2 needs the TLS configuration.
+	// The order matters: Client replaces everything, KeepAlive resets what ConnectTo sets, and HTTP2 needs the TLS
+	// configuration.
 	options := []func(*vegeta.Attacker){
+		func(a *vegeta.Attacker) { vegeta.Client(s.client())(a) }, // each attacker has its own connections
 		vegeta.TLSConfig(config),
 		vegeta.HTTP2(s.Protocol != "http1"),
 		vegeta.KeepAlive(!s.Close),
@@ -122,6 +130,41 @@ func (s Settings) Options(address string) ([]func(*vegeta.Attacker), *Log, error
 		log.counts[Negotiated{Protocol: map[bool]string{true: "h2c", false: "http1"}[s.Protocol == "h2c"]}] = 0
 	}
 	return options, log, nil
+}
+
+// client is vegeta's own, but follows redirects only to hosts that may be attacked.
+func (s Settings) client() *http.Client {
+	dialer := &net.Dialer{
+		LocalAddr: &net.TCPAddr{IP: vegeta.DefaultLocalAddr.IP, Zone: vegeta.DefaultLocalAddr.Zone},
+		KeepAlive: 30 * time.Second,
+	}
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		MaxIdleConnsPerHost: vegeta.DefaultConnections,
+		MaxConnsPerHost:     vegeta.DefaultMaxConnections,
+	}
+	return &http.Client{Timeout: vegeta.DefaultTimeout, Transport: transport, CheckRedirect: s.checkRedirect}
+}
+
+func (s Settings) checkRedirect(next *http.Request, via []*http.Request) error {
+	if len(via) > vegeta.DefaultRedirects {
+		return fmt.Errorf("stopped after %d redirects", vegeta.DefaultRedirects)
+	}
+	if host := next.URL.Hostname(); !s.allows(host) {
+		return fmt.Errorf("it redirects to %s, which is not in target.allow", host)
+	}
+	return nil
+}
+
+func (s Settings) allows(host string) bool {
+	if s.Hosts == nil || strings.EqualFold(host, "localhost") {
+		return true
+	}
+	if address := net.ParseIP(host); address != nil && address.IsLoopback() {
+		return true
+	}
+	return slices.ContainsFunc(*s.Hosts, func(allowed string) bool { return strings.EqualFold(host, allowed) })
 }
 
 func (s Settings) tls() (*tls.Config, error) {

@@ -151,8 +151,7 @@ func (a *attack) start(timeout time.Duration) <-chan sent {
 	}
 	results, senders := make(chan sent), sync.WaitGroup{}
 	workers := vegeta.Workers(uint64(max(1, vegeta.DefaultWorkers/len(a.clocks))))
-	redirects := vegeta.Redirects(vegeta.DefaultRedirects)
-	options := append([]func(*vegeta.Attacker){vegeta.Timeout(timeout), redirects, workers}, a.options...)
+	options := append(slices.Clone(a.options), vegeta.Timeout(timeout), workers)
 	for _, clock := range a.clocks {
 		clock.begin = a.begin
 		attacker := vegeta.NewAttacker(options...)

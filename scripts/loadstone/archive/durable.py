@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -44,6 +45,20 @@ def give_name(staged: Path, path: Path) -> None:
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
         staged.rename(path)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder to fill, which gets its name in one step at the end. Raises OSError when that is taken."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staged = Path(tempfile.mkdtemp(dir=path.parent, prefix=".", suffix=".tmp"))
+    try:
+        staged.chmod(0o755)
+        yield staged
+        staged.rename(path)
+        sync(path.parent)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
 
 
 def replace(path: Path, content: bytes, *, mode: int = 0o644) -> None:

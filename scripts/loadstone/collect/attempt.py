@@ -125,17 +125,19 @@ class Attempts:
 
     def retry(self, campaign: Campaign, logs: Path) -> None:
         """Retry runs without a result, in the plan's order. Raises LoadstoneError listing those still without one."""
-        stopped = ""
+        stopped, left = "", 0
         try:
             for nth in range(1, self.limits["retries"] + 1):
                 missing_runs = plan.missing(archive.scan_campaign(campaign), self.only)
                 runs = [(planned.cell.rate, planned.cell.variant_dir, planned.run) for planned in missing_runs]
                 for number, planned in enumerate(missing_runs):
+                    left = len(missing_runs) - number - 1
                     folder = logs / planned.cell.rate / encode(planned.cell.variant_dir) / f"{planned.run}.{nth}"
                     rest = frozenset(runs[number:])
                     self.try_run(planned.cell, planned.run, folder, retries=self.limits["retries"] - nth, again=rest)
         except GivenUpError as error:
-            stopped = f"\nThe last try was not the last planned: {str(error).partition(':')[0]}"
+            if left:
+                stopped = f"\n{left} of them were not retried: {str(error).partition(':')[0]}"
         if missing := missing_text(campaign, self.only):
             self._journal.log(f"error: {missing}{stopped}")
             raise LoadstoneError(missing + stopped)

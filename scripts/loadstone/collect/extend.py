@@ -7,8 +7,6 @@ differs is refused, or recorded where ``sweep.extend`` is ``anyway``.
 import json
 import os
 import platform
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 
 from loadstone import __version__, archive
 from loadstone.archive import Campaign, CampaignListing, Cell, metadata
-from loadstone.archive.durable import sync, write_new
+from loadstone.archive.durable import new_folder, write_new
 from loadstone.archive.extension import Extension, Place, read, unreadable, unwritten
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.plan import has_plan, order
@@ -220,12 +218,5 @@ def _other_machine(listing: CampaignListing) -> Iterator[str]:
 def _write_cells(campaign: Campaign) -> None:
     """Write the folders of the newest extension's new cells, each in one step."""
     for cell, content in unwritten(campaign):
-        cell.path.parent.mkdir(exist_ok=True)
-        staged = Path(tempfile.mkdtemp(dir=campaign.path, prefix=".extending-"))
-        try:
-            staged.chmod(0o755)
+        with new_folder(cell.path) as staged:
             write_new(staged / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
-            staged.rename(cell.path)
-            sync(cell.path.parent)
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,8 @@ def collect_run(
     planned.request = declared_target.sent(declared)  # the archive's has no credentials
     draws = drawn_values(declared)
     connection = Connection.of(declared, f"target.variants.{cell.variant_dir}").used_by(planned.generator)
+    if target["kind"] == "external":
+        connection = replace(connection, redirect_hosts=tuple(target.get("allow", ())))
     on_phase("waiting")
     purpose = f"run {run} of {cell}"
     with (

@@ -9,8 +9,6 @@ import os
 import platform
 import re
 import secrets
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any
 
 from loadstone import __version__, archive
 from loadstone.archive import Campaign, CampaignListing, Cell, extension, metadata
-from loadstone.archive.durable import sync, write_new
+from loadstone.archive.durable import new_folder, write_new
 from loadstone.archive.plan import missing, order
 from loadstone.archive.stages import number_text
 from loadstone.collect.generators import k6
@@ -55,6 +53,7 @@ _VERSION_ARGUMENTS = {
 
 
 # Arguments with these endings are files that a program reads, and hardly ever paths of addresses (/api.json).
+_SCRIPTS = frozenset((".sh", ".py"))
 _READ = frozenset((".yaml", ".yml", ".toml", ".conf", ".cfg", ".ini", ".lua", ".py", ".wasm", ".pem", ".crt", ".key"))
 
 
@@ -190,21 +189,14 @@ def content_of(cell: Cell) -> Any:
 
 def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, Any]]) -> None:
     """Write all folders and files in one step, by renaming a temporary folder: an incomplete plan is never seen."""
-    campaign.path.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(dir=campaign.path.parent, prefix=".opening-"))
     try:
-        staged.chmod(0o755)
-        for (rate, variant), content in cells.items():
-            folder = staged / number_text(rate) / variant
-            folder.mkdir(parents=True)
-            write_new(folder / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
-        try:
-            staged.rename(campaign.path)
-        except OSError as error:
-            raise LoadstoneError(f"{campaign.path} cannot be made: {error.strerror}; try again") from None
-        sync(campaign.path.parent)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+        with new_folder(campaign.path) as staged:
+            for (rate, variant), content in cells.items():
+                folder = staged / number_text(rate) / variant
+                folder.mkdir(parents=True)
+                write_new(folder / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
+    except OSError as error:
+        raise LoadstoneError(f"{campaign.path} cannot be made: {error.strerror}; try again") from None
 
 
 def _metadata(
@@ -294,7 +286,7 @@ def versions(config: Mapping[str, Any]) -> dict[str, str]:
     commands = _commands(config)
     programs = {name: name for name in _generator_programs(config)}
     programs |= {Path(command[0]).name: command[0] for command in commands.values()}
-    _require(programs, commands)
+    _require(programs, commands | _scripts(config))
     paths = {name: find(program) for name, program in programs.items()}
     arguments = _VERSION_ARGUMENTS
     answers = {name: output_of([path, arguments[name]]) if name in arguments else "" for name, path in paths.items()}
@@ -316,7 +308,18 @@ def _commands(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     target = config.get("target", {})
     declared = [target.get("variants", {}).get(name, {}) for name in config.get("sweep", {}).get("variants", [])]
     needed = dict.fromkeys(process for variant in declared for process in variant.get("processes", []))
-    return {process: target["processes"][process]["command"] for process in needed}
+    return {f"the process {process!r}": target["processes"][process]["command"] for process in needed}
+
+
+def _scripts(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """The scripts that commands of external variants name."""
+    target, found = config.get("target", {}), dict[str, Sequence[str]]()
+    for variant in config.get("sweep", {}).get("variants", []):
+        declared = target.get("variants", {}).get(variant, {})
+        for step in ("prepare", "cleanup"):
+            named = [text for command in declared.get(step, []) for text in command if Path(text).suffix in _SCRIPTS]
+            found[f"{step} of {variant!r}"] = ["", *named]
+    return found
 
 
 def _require(programs: Mapping[str, str], commands: Mapping[str, Sequence[str]]) -> None:
@@ -329,8 +332,8 @@ def _require(programs: Mapping[str, str], commands: Mapping[str, Sequence[str]])
     for process, command in commands.items():
         for argument in command[1:]:
             text = argument.partition("=")[2] if argument.startswith("-") else argument
-            if Path(text).suffix in _READ and not re.search(r"\s|://", text) and not _exists(Path(text)):
-                faults.append(f"the process {process!r} names the file {text}, which does not exist{_relative(text)}")
+            if Path(text).suffix in _READ | _SCRIPTS and not re.search(r"\s|://", text) and not _exists(Path(text)):
+                faults.append(f"{process} names the file {text}, which does not exist{_relative(text)}")
     if faults:
         raise LoadstoneError("the sweep cannot be opened:\n" + "\n".join(f"  {text}" for text in faults))
 

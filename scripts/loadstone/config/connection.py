@@ -31,7 +31,8 @@ class Connection:
     """The connection settings of a variant. `ca`, `cert` and `key` are PEM texts; None and "" are not declared.
 
     `protocol` is None where TLS negotiates it, `resolve` is the ``ADDRESS:PORT`` to connect to. `files` are those of
-    the client's certificate and key.
+    the client's certificate and key. `redirect_hosts` are the hosts that a redirect may lead to, besides those of this
+    machine; None: any.
     """
 
     ca: str | None = None
@@ -43,6 +44,7 @@ class Connection:
     resolve: str | None = None
     keepalive: bool = True
     files: tuple[str, str] | None = None
+    redirect_hosts: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, declared: Mapping[str, Any], where: str) -> Self:
@@ -77,7 +79,8 @@ class Connection:
     def settings(self) -> dict[str, Any]:
         """As `paced` and `serial` read it (envs/tools/connection), without what is not declared."""
         found = {name: getattr(self, name) for name in (*FILES, "insecure", "server_name", "protocol", "resolve")}
-        return {name: value for name, value in (found | {"close": not self.keepalive}).items() if value}
+        declared = {name: value for name, value in (found | {"close": not self.keepalive}).items() if value}
+        return declared if self.redirect_hosts is None else declared | {"hosts": list(self.redirect_hosts)}
 
     def ssl_context(self) -> ssl.SSLContext:
         """The TLS settings as a context of Python. Raises OSError and ValueError for files that can't be used."""

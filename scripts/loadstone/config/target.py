@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import Cell, metadata
+from loadstone.archive import Campaign, Cell, metadata, scan_campaign
 from loadstone.config import connection, redact
 from loadstone.errors import LoadstoneError
 
@@ -146,8 +146,15 @@ def _declaration_faults(cells: Iterable[Cell], target: Mapping[str, Any]) -> Ite
                 f"{campaign}: the target variant {variant!r} has changed since the campaign was opened, so its runs "
                 "would not be comparable:\n"
                 + "".join(f"  {phrase}\n" for phrase in phrases)
-                + f"Put that back, or give the campaign up ({campaign.give_up_command}) and open a new one"
+                + f"Put that back, or {_otherwise(campaign)} and open a new one"
             )
+
+
+def _otherwise(campaign: Campaign) -> str:
+    """What else to do with a campaign that can't be collected as it was planned."""
+    if any(cell.collected() for cell in scan_campaign(campaign).cells):
+        return f"give the campaign up ({campaign.give_up_command})"
+    return f"remove the campaign, which has no result yet ({campaign.path}),"
 
 
 def digest(content: object) -> str:
@@ -223,7 +230,7 @@ def _differences(key: str, was: Any, now: Any) -> Iterator[str]:
             separator = " " if key in _NAMED_PARTS.values() else "."
             yield from _differences(f"{key}{separator}{name}", was.get(name), now.get(name))
     elif was != now and (key.startswith(_FILE) or "redacted" in f"{was}{now}"):
-        yield f"{key} is gone" if now is None else f"{key} has changed"
+        yield f"{key} {'is gone' if now is None else 'was not recorded' if was is None else 'has changed'}"
     elif was != now:
         yield f"{key}: {_shown(was)} became {_shown(now)}"
 

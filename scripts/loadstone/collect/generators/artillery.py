@@ -63,6 +63,8 @@ class Artillery:
         request["headers"] = {name: f"{{{{ header{index} }}}}" for index, name in enumerate(names)}
         if self._job.planned.request.get("body") is not None:
             request["body"] = "{{ body }}"
+        if self._job.connection.redirect_hosts is not None:  # which Artillery can't be told
+            request["followRedirect"] = False
         method = self._job.planned.request["method"].lower()
         return {
             "config": {

@@ -226,7 +226,12 @@ class Keeper:
                     said_s = now_s
                     self._log(f"still {doing} {of.variant} after {duration_text(now_s - running.started_s)}")
             code = running.wait()
-        check(running, code)
+        try:
+            check(running, code)
+        except LoadstoneError as error:
+            if stoppable:  # the caller says what was being done
+                raise
+            raise LoadstoneError(f"{doing} {of.variant} failed ({shlex.join(command)}): {error}") from None
 
 
 def restore(log: Log) -> None:
