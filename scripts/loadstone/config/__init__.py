@@ -19,6 +19,8 @@ from loadstone.errors import LoadstoneError
 from loadstone.percentiles import STATISTICS
 
 GATE_FILE = "gate.json"  # in the reports folder: the outcome of the last gate
+# The same for other tools, see loadstone/analysis/gate_reports.py.
+GATE_REPORTS = ("gate.md", "gate.junit.xml", "gate.benchmark.json", "gate.bencher.json", "gate.openmetrics.txt")
 
 # Sections that tables depend on, besides variants, catalogue and comparisons.
 SETTINGS = ("analysis", "tags")
