@@ -15,7 +15,8 @@ from pathlib import Path
 import loadstone
 from loadstone import config as configuration
 from loadstone.errors import LoadstoneError, printable
-from loadstone.report import shared_assets, site_layout
+from loadstone.report import site_layout
+from loadstone.report.shared_assets import assets_digest, shared_assets
 from loadstone.report.site_layout import SiteSnapshot
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of
@@ -32,7 +33,7 @@ REQUESTED = Path(".snakemake/loadstone.plan.json")
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 HISTORY = "<tables>/history/part.parquet"
-ASSETS = [f"<reports>/assets/{name}" for name in ("vega.js", *shared_assets.shared_assets())]
+ASSETS = [f"<reports>/assets/{name}" for name in ("vega.js", *shared_assets())]
 PAGES_OVER_ALL = [f"<reports>/{name}" for name in site_layout.OVER_ALL]
 
 
@@ -335,6 +336,12 @@ def site(wildcards):
 def figures_of_pages(wildcards):
     """The folders of figures of all pages with charts."""
     return [f"<reports>/figures/{page}" for page in DECLARED.pages_with_charts]
+
+
+def summary_sheets(wildcards):
+    """The sheets of all campaigns and comparisons with results."""
+    pages = [page for page in DECLARED.pages_with_charts if not page.startswith("variants/")]
+    return [f"<reports>/summaries/{page}.pdf" for page in pages]
 
 
 def figures_drawn(wildcards):

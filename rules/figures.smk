@@ -1,7 +1,7 @@
-"""Pages -> their charts as figures for papers.
+"""Pages -> their charts as figures for papers, and a page on one sheet.
 
 in:  the page of a campaign, of a comparison or of a variant
-out: a PDF and an SVG of each of its charts, also for Snakemake's own report
+out: a PDF and an SVG of each of its charts, also for Snakemake's own report; a PDF of one page
 """
 
 
@@ -39,3 +39,27 @@ rule figures:
         every_table,
         figures_of_pages,
         rebuild_markers_of_figures,
+
+
+rule summary_sheet:
+    """What a page found, on one sheet of A4."""
+    input:
+        "<reports>/{kind}/{slug}.html",
+    output:
+        "<reports>/summaries/{kind}/{slug}.pdf",
+    log:
+        "logs/summaries/{kind}/{slug}.log",
+    conda:
+        "../envs/report.yaml"
+    params:
+        font=config.get("figures", {}).get("font"),
+        version=loadstone.__version__,
+    script:
+        "../scripts/summary_sheet.py"
+
+
+rule summary:
+    """Write what each campaign and comparison found as a PDF of one page. Never attacks."""
+    input:
+        every_table,
+        summary_sheets,

@@ -34,7 +34,7 @@ rule shared_assets:
         "../envs/report.yaml"
     params:
         folders=FOLDERS,
-        digest=shared_assets.assets_digest(),
+        digest=assets_digest(),
     script:
         "../scripts/shared_assets.py"
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from conftest import PROJECT
 from loadstone import config
-from loadstone.config.variants import PALETTE, Diamond, Layer, VariantGraph, Variants, cycle
+from loadstone.config.variants import PALETTE, Diamond, Layer, VariantGraph, Variants, cycle, on_dark, on_light
 from loadstone.errors import LoadstoneError
-from loadstone.report.colours import on_dark, on_light
 
 DECLARED = {"app": {"b": {"label": "B", "colour": "#0072B2", "aliases": ["old b"]}, "a": None}}
 

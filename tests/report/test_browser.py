@@ -195,7 +195,7 @@ def test_a_hostile_name_is_text_in_charts_tooltips_tables_and_controls(made_site
             texts.add(tooltip.inner_text())
     shown = "\n".join(texts)
     assert SCRIPT in shown and "requests/s" in shown and "(ms)" in shown
-    page.locator("#latency summary").click()
+    page.locator("#latency .data > summary").click()
     assert SCRIPT in page.locator("#latency .scroll table").inner_text()
     assert SCRIPT in page.locator("select[name=variant]").inner_text()
     assert SCRIPT in page.locator("#latency .plot").get_attribute("aria-label")
@@ -349,7 +349,7 @@ def test_headings_landmarks_and_names(made_site, watched):
 def test_the_table_under_a_chart_holds_what_is_drawn(made_site, watched):
     watched.open(made_site.page("good").as_uri())
     page = watched.page
-    page.locator("#latency summary").click()
+    page.locator("#latency .data > summary").click()
     table = page.locator("#latency .scroll table")
     table.wait_for()
     drawn, runs = (watched.view("latency", f"view.data('{name}')") for name in ("rows", "runs"))

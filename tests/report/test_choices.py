@@ -157,7 +157,7 @@ def test_keys_go_through_the_page_from_its_top_to_its_end(made_site, watched):
 def test_a_chart_s_table_and_files_are_reached_by_keys(made_site, watched):
     watched.open(made_site.page("good").as_uri())
     page = watched.page
-    page.locator("#latency summary").focus()
+    page.locator("#latency .data > summary").focus()
     page.keyboard.press("Enter")
     page.locator("#latency .scroll table").wait_for()
     seen = [name for _, name, _ in stops(page, 5)]

@@ -60,8 +60,9 @@ def test_the_verdict_comes_first_and_what_weakens_it_before_how_to_reproduce_it(
     watched.open(made[1][kind].as_uri())
     page = watched.page
     heads = page.locator("main h2").all_inner_texts()
-    assert heads[0] == "Verdict"
+    assert heads[0].startswith(f"{LABEL} adds ") and heads[0].endswith("at 200 requests/s.")
     assert heads.index("Caveats") < heads.index("How to reproduce this page")
+    page.locator("section[aria-labelledby=verdict] summary", has_text="In sentences").click()
     said = page.locator("section[aria-labelledby=verdict]").inner_text()
     assert "Mesh is slower than Direct at 100, 200 and 400 requests/s" in said
     assert f"{LABEL} is slower than Direct" in said
@@ -100,7 +101,9 @@ def test_the_forest_is_the_table_of_effects(made, watched, kind):
 
 def test_a_verdict_is_told_by_words_and_shapes_and_the_margin_is_drawn(made, watched):
     watched.open(made[1]["comparison"].as_uri())
-    assert "verdicts are corrected for all figures of the page" in watched.page.locator("#effects").inner_text()
+    how = watched.page.locator("#effects .how")
+    how.locator("summary").click()
+    assert "verdicts are corrected for all figures of the page" in how.inner_text()
     svg = watched.page.locator("#effects .plot svg")
     drawn = rows(watched, "effects")
     said = [row["verdict"] for row in drawn]
@@ -149,6 +152,7 @@ def test_what_is_chosen_is_in_the_address(made, watched):
 
 def test_a_verdict_links_to_what_strikes_it(made, watched):
     watched.open(made[1]["campaign"].as_uri())
+    watched.page.locator("section[aria-labelledby=verdict] summary", has_text="In sentences").click()
     marks = watched.page.locator(".verdicts .caveats")
     assert marks.all_inner_texts() == ["Caveats: unsteady runs at 400 requests/s."]
     told = [

@@ -87,6 +87,6 @@ def test_every_run_that_counts_is_a_point_with_its_number(large, watched) -> Non
     pooled = {(row["variant"], row["load"]): row["value"] for row in rows(watched, "latency")}
     for run in runs:
         assert run["value"] == pytest.approx(pooled[run["variant"], run["load"]], rel=0.2)
-    watched.page.locator("#latency summary").click()
+    watched.page.locator("#latency .data > summary").click()
     watched.page.locator("#latency tbody tr").nth(4 + 10 - 1).wait_for()
     assert watched.page.locator("#latency tbody tr").count() == 4 + 10

@@ -15,7 +15,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def save(watched, figure, form, folder):
     """The file that a figure's button gives."""
-    details = watched.page.locator(f"#{figure} details")
+    details = watched.page.locator(f"#{figure} .data")
     if details.get_attribute("open") is None:
         details.locator("summary").click()
     with watched.page.expect_download() as waiting:

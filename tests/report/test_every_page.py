@@ -166,7 +166,7 @@ def test_figures_lead_to_their_table_and_that_to_what_makes_it(large, watched, k
     watched.open(page(large, kind).as_uri())
     assert watched.page.evaluate(FIGURES) == []
     links = watched.page.locator(".source a")
-    found = links.evaluate_all("all => all.map((link) => [link.innerText, link.href])")
+    found = links.evaluate_all("all => all.map((link) => [link.textContent, link.href])")
     assert found
     methods = watched.page
     for table, address in dict(map(tuple, found)).items():
@@ -209,8 +209,9 @@ def test_forty_campaigns_are_found_by_words_and_by_what_is_amiss(large, watched)
     watched.open((large.reports / "index.html").as_uri())
     page = watched.page
     shown = "all => all.filter((each) => each.offsetParent).length"
-    cards, comparisons = page.locator(".card"), page.locator("section[aria-labelledby=comparisons] li")
-    assert (cards.count(), cards.evaluate_all(shown), comparisons.evaluate_all(shown)) == (40, 6, 12)
+    found = "section[aria-labelledby=campaigns] li[data-entry]"
+    cards, comparisons = page.locator(found), page.locator("section[aria-labelledby=comparisons] li")
+    assert (cards.count(), cards.evaluate_all(shown), comparisons.evaluate_all(shown)) == (40, 3, 12)
     page.get_by_role("searchbox").fill("host-1 january to see")
     # Every other campaign has a purpose, every third is on that host: numbers 4, 10, 16 and 22 of January's 28.
     assert cards.evaluate_all(shown) == 4 and not page.get_by_role("heading", name="Comparisons").is_visible()
@@ -255,8 +256,9 @@ def test_a_newcomer_with_one_campaign_sees_no_clutter(tmp_path, watched):
     site.build_index([campaign], tmp_path / "tables", tmp_path, VARIANTS, {}, comparisons=declared)
     watched.open((tmp_path / "index.html").as_uri())
     assert watched.page.locator("h2, h3").all_inner_texts() == [
-        "Campaign",
-        "demo on here, 21 November 2026, 11:30 UTC",
+        "Newest results",
+        "demo on here 21 November 2026, 11:30 UTC",
+        "The archive",
         "How to rebuild this site",
     ]
     assert watched.page.get_by_role("searchbox").count() == 0

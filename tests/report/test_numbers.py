@@ -1,9 +1,8 @@
 """Numbers as people read them."""
 
 import pytest
-from loadstone.config.variants import PALETTE
+from loadstone.config.variants import PALETTE, contrast, on_dark, on_light
 from loadstone.report import numbers
-from loadstone.report.colours import contrast, on_dark, on_light
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,13 @@ def test_on_the_page_of_a_campaign_and_on_the_start_page(tmp_path: Path) -> None
     specification = page.json["chart-specs"]["latency"]
     assert re.search(r"'domain': \[([^]]*)\]", str(specification))[1] == ", ".join(map(repr, NAMES))
     text = re.sub(r"\s+", " ", page.text)
-    assert places(text) == NAMES
+    assert places(text.partition("Lin-log")[2]) == NAMES
     assert places(text.partition("All cells")[2]) == NAMES
     left_out, _, missing = text.partition("runs are excluded")[2].partition("Missing runs")
     assert places(left_out) == places(missing) == NAMES
-    index = Page(site.build_index([campaign], project.tables, reports, Variants({}), {}))
-    assert places(index.text) == NAMES
+    index = site.build_index([campaign], project.tables, reports, Variants({}), {}).read_text()
+    rows = re.findall(rf'<th scope="row">.*?({"|".join(NAMES)})</th>', index)
+    assert rows == [name for name in NAMES if name != "zebra"]
     quality = Page(reports / "quality.html")
     assert places(quality.text) == NAMES
     assert places(quality.text.partition("planned runs are missing")[2]) == NAMES

@@ -342,7 +342,7 @@ def test_a_line_through_reported_latencies_and_reasons_for_none(project, tmp_pat
     watched.open((reports / "comparisons/all.html").as_uri())
     drawn = watched.view("fit-0", "view.data('rows')")
     assert sum(row["kind"] == "run" for row in drawn) == 3 and sum(row["kind"] == "line" for row in drawn) > 10
-    watched.page.locator("#fit-0 summary").click()
+    watched.page.locator("#fit-0 .data > summary").click()
     watched.page.locator("#fit-0 tbody tr").first.wait_for()
     assert watched.page.locator("#fit-0 tbody tr").count() == 3
     assert watched.complaints == []

@@ -87,7 +87,7 @@ def test_figures_are_those_of_the_table(through_time, watched):
 def test_a_figure_among_timeouts_is_said_to_be_the_least(through_time, watched):
     watched.open(f"{address(through_time, 'late')}#stat=p90")
     assert "at least 2,000 ms on" in watched.page.locator("#history .summary").text_content()
-    watched.page.locator("#history details summary").click()
+    watched.page.locator("#history .data > summary").click()
     cells = watched.page.locator("#history tbody td").all_text_contents()
     assert cells[1:3] == ["at least 2,000", "none: requests timed out"]
     assert watched.complaints == []
@@ -158,7 +158,7 @@ def test_the_list_says_what_changed_and_shows_text_as_text(through_time, watched
 
 def test_the_data_of_the_chart_are_saved_whole(through_time, watched):
     watched.open(address(through_time))
-    watched.page.locator("#history details summary").click()
+    watched.page.locator("#history .data > summary").click()
     with watched.page.expect_download() as saved:
         watched.page.locator("#history button[data-save=csv]").click()
     lines = saved.value.path().read_text("utf-8").splitlines()

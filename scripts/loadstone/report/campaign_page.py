@@ -46,7 +46,7 @@ from loadstone.report.queries import Questions, Row, asking, in_order
 from loadstone.report.run_findings import RunFindings
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
-from loadstone.text import rate_text
+from loadstone.text import at, rate_text
 
 ERRORS = {
     "http_503_by_proxy": "HTTP 503 by a proxy",
@@ -177,12 +177,13 @@ def _failure(row: Row) -> Row:
 def context(page: CampaignPage, name: str) -> dict[str, Any]:
     """The variables of ``campaign.html``; `name` is the page's."""
     order = page.positions
-    return {
+    found = {
         **page.shared_context(),
         "title": f"{page.campaign.app} on {page.campaign.host}, {moment(page.campaign.timestamp)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,
         "facts": facts(page),
+        "in_brief": in_brief(page),
         "runs_used": runs_used(page),
         "variant_pages": variant_page.pages_of(page.campaign.app, order),
         "statistics": {name: label(name) for name in LATENCIES},
@@ -201,6 +202,8 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "data": script_data(page, name),
         "specs": page.specifications(),
     }
+    found["data"]["sheet"] = page.sheet(found)
+    return found
 
 
 def error_classes(errors: list[Row]) -> list[tuple[str, str]]:
@@ -278,6 +281,42 @@ def runs_used(page: CampaignPage) -> str:
     return f"{text}, so the figures are based on {counted(valid, 'run')}."
 
 
+def in_brief(page: CampaignPage) -> str:
+    """What was measured and how, in one line."""
+    per_cell = span(cell["n_runs"] for cell in page.cells)
+    each = f"{per_cell} {'run' if per_cell == '1' else 'runs'} each" if per_cell else ""
+    lasted = _durations(run["duration_s"] for run in page.runs)
+    models = joined(run["load_model"] for run in page.runs)
+    generators = joined(" ".join(filter(None, (cell.generator, cell.generator_version))) for cell in page.metadata)
+    loads = f" ({span(page.rates)} {page.load_unit})" if page.rates else ""
+    parts = [
+        counted(len(page.styles), "variant"),
+        f"{counted(len(page.rates), 'load')}{loads}",
+        f"{each} of {lasted}" if each and lasted else each,
+        f"{models} load" if models else "",
+        generators,
+        f"{sum(run['requests'] or 0 for run in page.runs):,} requests" if page.runs else "",
+        "in several parts" if _parts(page) else "",
+    ]
+    return f"{', '.join(filter(None, parts))}."
+
+
+def _parts(page: CampaignPage) -> str:
+    """The runs of each later part of an extended campaign, by load: ``part 2: runs 3–4 at 20; runs 1–4 at 80``."""
+    found: dict[int, dict[float, set[int]]] = {}
+    for run in page.runs:
+        if run["part"] and run["part"] > 1:
+            found.setdefault(run["part"], {}).setdefault(run["rate"], set()).add(run["run"])
+    texts = []
+    for part, by_rate in sorted(found.items()):
+        alike: dict[str, list[float]] = {}
+        for rate, runs in sorted(by_rate.items()):
+            alike.setdefault(numbers.listed(runs), []).append(rate)
+        places = (f"runs {runs} {at(rates, page.rates, page.load_unit, every=True)}" for runs, rates in alike.items())
+        texts.append(f"part {part}: {', '.join(places)}")
+    return "; ".join(texts)
+
+
 def facts(page: CampaignPage) -> list[tuple[str, str]]:
     """Headline facts as (term, description), as far as tables and metadata have them."""
     runs, cells = page.runs, page.metadata
@@ -297,6 +336,7 @@ def facts(page: CampaignPage) -> list[tuple[str, str]]:
         ("Duration of a run", joined((_durations(run["duration_s"] for run in runs), *map(_iterations, cells)))),
         ("Warm-up", "" if _stages(cells) else _warmup(cells)),
         *_pods(page),
+        ("Extended", _parts(page)),
         ("Labels", ", ".join(sorted(labels))),
     ]
     return [(term, text) for term, text in found if text]

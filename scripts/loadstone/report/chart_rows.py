@@ -12,9 +12,9 @@ from typing import Any
 
 from loadstone import stats
 from loadstone.analysis.distributions import SHARES
-from loadstone.config.variants import Style
+from loadstone.config.variants import Style, on_dark, on_light
 from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES
-from loadstone.report import colours, conclusions
+from loadstone.report import conclusions
 from loadstone.report.conclusions import Conclusions, layers_in_order
 from loadstone.report.numbers import Unit, rate_name, rounded, significant
 from loadstone.report.queries import Distributions, Row
@@ -57,8 +57,8 @@ def variants(styles: Sequence[Style]) -> list[dict[str, str]]:
         {
             "name": style.name,
             "label": style.label,
-            "light": colours.on_light(style.colour),
-            "dark": colours.on_dark(style.colour),
+            "light": on_light(style.colour),
+            "dark": on_dark(style.colour),
         }
         for style in styles
     ]

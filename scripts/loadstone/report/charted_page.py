@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from loadstone import __version__
 from loadstone.config.variants import Style
 from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES, label, title
-from loadstone.report import chart_rows, charts, conclusions, numbers, reported_section
+from loadstone.report import chart_rows, charts, conclusions, findings, numbers, reported_section
 from loadstone.report.conclusions import Conclusions
 from loadstone.report.numbers import Unit, interval_text, latency_text, rate_name, spread_text
 from loadstone.report.queries import Distributions, Row
@@ -75,6 +76,29 @@ class ChartedPage:
             "interval": lambda row, name: interval_text(row, name, self.unit),
         }
 
+    def sheet(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """What a summary on one sheet says, from the variables of the page's template."""
+        matrix, headline = context["matrix"], context["headline"]
+        return {
+            "title": context["title"],
+            "brief": context.get("in_brief") or context["lead"],
+            "headline": headline.sentence if headline else "",
+            "runs": context["runs_used"],
+            "caveats": [
+                f"{kind['heading']}: {kind['texts'][0]}" for group in context["claims"] for kind in group["kinds"]
+            ],
+            "made_by": f"Made by Loadstone {__version__}",
+            "matrix": {
+                "caption": f"{label(matrix['shown'])} relative to {', '.join(matrix['baselines'])}, with "
+                f"{context['verdict_confidence']} intervals, by load in {self.load_unit}",
+                "rates": [text for _, text in matrix["rates"]],
+                "variants": [self.labels[name] for name in matrix["variants"]],
+                "shown": matrix["shown"],
+            }
+            if matrix
+            else {},
+        }
+
     def shared_data(self, folder: str, rates: list[float], across_load: Mapping[str, Any]) -> dict[str, Any]:
         """What both pages' scripts read; ``charts`` has the rows of each chart.
 
@@ -94,6 +118,8 @@ class ChartedPage:
             "titles": {name: title(name).lower() for name in LATENCIES},
             "needs": {name: requests_needed(share) for name, share in SHOWN_PERCENTILES.items()},
             **conclusions.choices(self.concluded),
+            "matrix": findings.matrix(self.concluded.effects, self.styles).get("cells", {}),
+            "symbols": findings.SYMBOLS,
             "charts": {
                 **across_load,
                 **chart_rows.of_runs(self.distributions, self.styles, self.unit),

@@ -13,7 +13,7 @@ from loadstone.analysis.caveats import ACCOUNTED_FOR, CAVEATS, CONFOUNDING, SERI
 from loadstone.config.variants import Style
 from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.readers import load_generators
-from loadstone.report import verdicts
+from loadstone.report import findings, verdicts
 from loadstone.report.numbers import SHOWN, Unit, counted, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.text import rate_text
@@ -105,7 +105,11 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
     ]
     shares = [row for row in found.knee_shares if row["value_ns"] is not None]
     resolution_ns = step[0] * unit.length_ns if step else None
+    at_one_load = findings.at_one_load(effects, found.knees, labels, resolution_ns)
     return {
+        "matrix": findings.matrix(effects, styles),
+        "headline": findings.headline(at_one_load),
+        "symbols": findings.SYMBOLS,
         "statistic_label": label,
         "p_text": _p_text,
         "verdicts": verdicts.verdicts(effects, labels),
@@ -205,6 +209,7 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
         own = [row for row in rows[:SHOWN] if row["weight"] == weight]
         kinds = [
             {
+                "claim": claim,
                 "heading": CAVEATS[claim].heading,
                 "anchor": None if claim in seen else f"claim-{claim}",
                 "texts": [reasons.renamed(row["text"], name) for row in own if row["claim"] == claim],

@@ -103,13 +103,27 @@ def draw(figure: Figure, specs: Mapping[str, Any], variants: Variants, wanted: S
 
     Where each row has a line of its own, and in panels, the picture is as high as these need.
     """
+    svg = _drawn(figure, specs, variants, wanted)
+    for kind in wanted.formats:
+        yield (
+            kind,
+            pdf(_sized(svg, wanted.width, "")) if kind == "pdf" else _sized(svg, wanted.width / _CM, "cm").encode(),
+        )
+
+
+def part_of_sheet(figure: Figure, specs: Mapping[str, Any], variants: Variants, wanted: Settings) -> tuple[str, float]:
+    """The same as an element of a larger SVG, and its height in points."""
+    svg = _sized(_drawn(figure, specs, variants, wanted, f"{figure.name}-"), wanted.width, "")
+    size = _SIZE.search(svg)
+    return svg, float(size[3]) if size else wanted.height
+
+
+def _drawn(figure: Figure, specs: Mapping[str, Any], variants: Variants, wanted: Settings, prefix: str = "") -> str:
     register_font()
     svg = vl_convert.vegalite_to_svg(specification(figure, specs, variants, wanted))
     # vl-convert numbers an SVG's parts on from those of the SVG before.
-    numbers = {name: str(number) for number, name in enumerate(dict.fromkeys(_PART.findall(svg)))}
-    svg = _PART.sub(lambda found: numbers[found[0]], svg)
-    for kind in wanted.formats:
-        yield kind, _pdf(svg, wanted) if kind == "pdf" else _sized(svg, wanted.width / _CM, "cm").encode()
+    numbers = {name: f"{prefix}{number}" for number, name in enumerate(dict.fromkeys(_PART.findall(svg)))}
+    return _PART.sub(lambda found: numbers[found[0]], svg)
 
 
 @cache
@@ -133,10 +147,12 @@ def _sized(svg: str, width: float, unit: str) -> str:
     return _SIZE.sub(size, svg, count=1)
 
 
-def _pdf(svg: str, wanted: Settings) -> bytes:
-    pdf: bytes = vl_convert.svg_to_pdf(_sized(svg, wanted.width, ""))
+def pdf(svg: str) -> bytes:
+    """An SVG as PDF, always the same bytes."""
+    register_font()
+    content: bytes = vl_convert.svg_to_pdf(svg)
     # The order of a PDF's resources is random; sorted, they mean the same and take the same number of bytes.
-    return _NAMED.sub(lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), pdf)
+    return _NAMED.sub(lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), content)
 
 
 # --- a page's specification -> one that stands alone ------------------------------------------------------------------

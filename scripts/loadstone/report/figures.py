@@ -1,4 +1,4 @@
-"""The charts of a page as files for papers: PDF and SVG of a given width, font and size of letters.
+"""The charts of a page as files for papers: PDF and SVG of a given width, font and size; and a page on one sheet.
 
 They show the rows that the page holds. Equal pages, settings, libraries and fonts give equal bytes.
 """
@@ -6,8 +6,10 @@ They show the rows that the page holds. Equal pages, settings, libraries and fon
 import json
 import re
 import shutil
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ from typing import Any
 from loadstone.archive import durable, encode
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import ERRORS
+from loadstone.report import figure_drawing
 from loadstone.report.chart_rows import Columns
-from loadstone.report.figure_drawing import Figure, draw, settings
+from loadstone.report.figure_drawing import FONT, Figure, Settings, draw, settings
 from loadstone.report.queries import Row
 
 _MADE_HERE = "Made by Loadstone"
@@ -190,3 +193,152 @@ def _through_time(page: Page, loads: Sequence[str]) -> Iterator[Figure]:
 def file_name(part: str) -> str:
     """A file name for ``scope/name``, without ``%``: Snakemake's report puts file names into addresses as they are."""
     return "-".join(map(encode, part.split("/", 1))).replace("%", "~")
+
+
+# --- a page on one sheet of A4 ----------------------------------------------------------------------------------------
+
+
+_WIDTH, _HEIGHT, _MARGIN = 595.0, 842.0, 42.0  # A4 in points
+_INNER = _WIDTH - 2 * _MARGIN
+_LETTER = 0.47  # mean width of a letter, in font sizes
+_ROWS, _COLUMNS = 12, 7  # of the matrix
+_HIGHEST = 240.0  # of a chart
+# Marks of verdicts as paths 6 pt wide: as letters they would come from another font.
+_UP, _DOWN = "M3 0L6 6H0Z", "M0 0H6L3 6Z"
+_SHAPES = {
+    "slower": _UP,
+    "more": _UP,
+    "faster": _DOWN,
+    "fewer": _DOWN,
+    "equivalent": "M0.5 0.5H5.5V5.5H0.5Z",
+    "inconclusive": "M0.5 3a2.5 2.5 0 0 1 5 0a2.5 2.5 0 0 1 -5 0Z",
+}
+_FILLS = {"slower": "#fbeee4", "more": "#fbeee4", "faster": "#e4f2f6", "fewer": "#e4f2f6"}
+
+
+def build_summary(page_file: Path, path: Path, font: str = FONT) -> Path:
+    """Write the summary of a campaign's or comparison's page. Raises LoadstoneError."""
+    page = read(page_file)
+    if page is None or "sheet" not in page.data:
+        raise LoadstoneError(f"{page_file} has no results to summarise")
+    content = figure_drawing.pdf(_sheet(page, font))
+    try:
+        durable.replace(path, content)
+    except OSError as error:
+        raise LoadstoneError(f"{path} cannot be written: {error.strerror or error}") from None
+    return path
+
+
+def _sheet(page: Page, font: str) -> str:
+    """The sheet as SVG, in points."""
+    said = page.data["sheet"]
+    parts: list[str] = []
+    y = _MARGIN
+    for text, size, colour in (
+        (said["title"], 16, "#000000"),
+        (said["brief"], 8.5, "#545b63"),
+        (said["headline"], 11.5, "#000000"),
+    ):
+        lines, y = _lines(text, y, size, colour)
+        parts += lines
+    matrix, y = _matrix(page, y + 2)
+    parts += matrix
+    for figure in _figures(page):
+        drawing, y = _figure(page, figure, y + 4, font)
+        parts.append(drawing)
+    texts = [said["runs"], *said["caveats"]]
+    for place, text in enumerate(texts):
+        lines, end = _lines(text, y, 8.5, "#000000")
+        if end > _HEIGHT - _MARGIN - 24 and place:
+            lines, _ = _lines(f"and {len(texts) - place} more on the page", y, 8.5, "#545b63")
+            parts += lines
+            break
+        parts, y = parts + lines, end
+    lines, _ = _lines(said["made_by"], _HEIGHT - _MARGIN, 7.5, "#545b63")
+    parts += lines
+    family = f"{escape(font)}, Liberation Sans, Arial, sans-serif"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH:g}" height="{_HEIGHT:g}" '
+        f'viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" font-family="{family}">'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>'
+    )
+
+
+def _lines(text: str, y: float, size: float, colour: str) -> tuple[list[str], float]:
+    """Wrapped text from `y` on downwards, and where it ends."""
+    found = []
+    for line in textwrap.wrap(text, int(_INNER / (size * _LETTER))):
+        y += size * 1.25
+        found.append(_text(line, _MARGIN, y, size, colour=colour))
+    return found, y + size * 0.45 if found else y
+
+
+def _text(text: str, x: float, y: float, size: float, *, colour: str = "#000000", anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}" text-anchor="{anchor}">'
+        f"{escape(text)}</text>"
+    )
+
+
+def _matrix(page: Page, y: float) -> tuple[list[str], float]:
+    """The verdicts on the statistic that the page shows first; of many loads those of both ends and between."""
+    said = page.data["sheet"]["matrix"]
+    cells = page.data["matrix"].get(said.get("shown", ""), [])
+    if not cells:
+        return [], y
+    places = _spread(len(said["rates"]), _COLUMNS)
+    name_width, height, size = 120.0, 24.0, 8.5
+    width = min(90.0, (_INNER - name_width) / len(places))
+    parts = [_text(said["caption"], _MARGIN, y + size, size - 0.5, colour="#545b63")]
+    y += 14
+    for column, place in enumerate(places):
+        middle = _MARGIN + name_width + (column + 0.5) * width
+        parts.append(_text(said["rates"][place], middle, y + size, size, anchor="middle"))
+    y += 12
+    for name, row in list(zip(said["variants"], cells, strict=True))[:_ROWS]:
+        lines = textwrap.wrap(name, int(name_width / (size * _LETTER)), max_lines=2, placeholder="…")
+        for number, line in enumerate(lines):
+            parts.append(_text(line, _MARGIN, y + (14 if len(lines) == 1 else 9 + 10 * number), size))
+        for column, place in enumerate(places):
+            x = _MARGIN + name_width + column * width
+            verdict, change, bounds, caveat = row[place] or ("", "–", "", 0)
+            fill = _FILLS.get(verdict, "#f5f6f7")
+            box = f'x="{x + 1:.1f}" y="{y:.1f}" width="{width - 2:.1f}" height="{height - 2:g}"'
+            parts.append(f'<rect {box} fill="{fill}"/>')
+            shape = _SHAPES.get(verdict)
+            if shape:
+                parts.append(f'<path d="{shape}" transform="translate({x + 6:.1f} {y + 3.2:.1f})" {_stroke(verdict)}/>')
+            parts.append(_text(f"{change}{'*' if caveat else ''}", x + width / 2 + 4, y + 9.5, size, anchor="middle"))
+            parts.append(_text(bounds, x + width / 2, y + 18.5, size - 1.5, colour="#545b63", anchor="middle"))
+        y += height
+    return parts, y + 2
+
+
+def _stroke(verdict: str) -> str:
+    """The colours of a mark; that of an inconclusive verdict is hollow."""
+    colour = {"slower": "#b5501b", "more": "#b5501b", "faster": "#0b6e8a", "fewer": "#0b6e8a"}.get(verdict, "#545b63")
+    return f'fill="{"none" if verdict == "inconclusive" else colour}" stroke="{colour}" stroke-width="0.7"'
+
+
+def _spread(number: int, most: int) -> list[int]:
+    """At most so many places of a list, evenly spread, with both ends."""
+    if number <= most:
+        return list(range(number))
+    return sorted({round(step * (number - 1) / (most - 1)) for step in range(most)})
+
+
+def _figures(page: Page) -> Iterator[Figure]:
+    """Latency across load and the differences from the baseline, of the statistic that the page shows first."""
+    statistic = page.data["statistic"]
+    wanted = (f"latency-{statistic}", f"effects-ratio-{page.data['figures'][statistic]}", f"reported-{statistic}")
+    found = {figure.name: figure for figure in all_figures(page, None) if figure.rows}
+    yield from [found[name] for name in wanted if name in found][:2]
+
+
+def _figure(page: Page, figure: Figure, y: float, font: str) -> tuple[str, float]:
+    """A chart over the sheet's width, and where it ends."""
+    wanted = Settings(_INNER, _INNER * 0.36, font, 8, ("svg",), None)
+    svg, height = figure_drawing.part_of_sheet(figure, page.specs, page.data["variants"], wanted)
+    if height > _HIGHEST:  # too many rows for a sheet: the matrix has them
+        return "", y
+    return f'<g transform="translate({_MARGIN:g} {y:.1f})">{svg}</g>', y + height + 4

@@ -5,7 +5,7 @@ whole milliseconds) have none below its step.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
@@ -37,6 +37,7 @@ def rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else float(f"{value:.{digits}g}")
 
 
+SECONDS = Unit("s", "seconds", 1_000_000_000)
 MILLISECONDS = Unit("ms", "milliseconds", 1_000_000)
 MICROSECONDS = Unit("µs", "microseconds", 1_000)
 
@@ -45,6 +46,12 @@ def page_unit(medians_ns: Iterable[float | None]) -> Unit:
     """One unit for all latencies of a page: microseconds when most of its medians are below 0.1 ms."""
     known = sorted(median for median in medians_ns if median is not None)
     return MICROSECONDS if known and known[len(known) // 2] < 100_000 else MILLISECONDS
+
+
+def sentence_unit(latency_ns: float) -> Unit:
+    """The unit of one latency in a sentence."""
+    length = abs(latency_ns)
+    return SECONDS if length >= 1e9 else MILLISECONDS if length >= 1e5 or not length else MICROSECONDS
 
 
 def significant(value: float | None, digits: int = 3) -> str:
@@ -69,6 +76,47 @@ def share(fraction: float | None) -> str:
         return f"{math.floor(fraction * 1e6) / 1e4:.4f}".rstrip("0") + " %"
     text = significant(fraction * 100)
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def interval(low: float, high: float, text: Callable[[float], str]) -> str:
+    """An interval as pages write it: ``[0.14, 0.16]``."""
+    return f"[{text(low)}, {text(high)}]"
+
+
+def change_text(ratio: float | None, bounds: tuple[float, float] | None) -> tuple[str, str]:
+    """A ratio as a change, and its interval in the same unit, empty without bounds.
+
+    ``+25 %`` and ``[+20, +31]``; from twice on ``2.51×`` and ``[2.40, 2.62]``.
+    """
+    if ratio is None or math.isnan(ratio):
+        return "–", ""
+    if ratio >= 2:
+        return f"{significant(ratio)}×", interval(*bounds, significant) if bounds else ""
+    ends = [100 * (each - 1) for each in (ratio, *(bounds or ()))]
+    decimals = 0 if max(map(abs, ends)) >= 10 else 1
+
+    def text(percent: float) -> str:
+        return signed(f"{percent:,.{decimals}f}")
+
+    return f"{text(ends[0])} %", interval(ends[1], ends[2], text) if bounds else ""
+
+
+def points_text(shift: float | None, bounds: tuple[float, float] | None) -> tuple[str, str]:
+    """A difference of shares in percentage points, and its interval: ``+1.5 pp`` and ``[+1.1, +1.9]``."""
+    if shift is None:
+        return "–", ""
+
+    def text(fraction: float) -> str:
+        return signed(significant(100 * fraction))
+
+    return f"{text(shift)} pp", interval(*bounds, text) if bounds else ""
+
+
+def signed(number: str) -> str:
+    """A number with its sign: ``+5``, ``−5``; zero has none."""
+    if not number.strip("-0.,"):
+        return number.lstrip("-")
+    return number.replace("-", "−") if number.startswith("-") else f"+{number}"
 
 
 def duration(seconds: float | None) -> str:

@@ -3,8 +3,9 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from markupsafe import Markup
 from loadstone import __version__
 from loadstone import text as load_words
 from loadstone.archive import durable
-from loadstone.report import colours, numbers, site_layout
+from loadstone.config import variants
+from loadstone.report import numbers, site_layout
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 # Characters that reverse the text after them (Unicode's Bidi_Control) or that no SVG may hold, and their JSON escapes.
@@ -65,7 +67,7 @@ _ENVIRONMENT.filters.update(
     moment=numbers.moment,
     slug=site_layout.slug,
     rate=load_words.rate_text,
-    light_dark=colours.light_dark,
+    light_dark=variants.light_dark,
 )
 _ENVIRONMENT.globals.update(
     version=__version__,
@@ -127,3 +129,45 @@ def template_text(name: str, context: Mapping[str, Any]) -> Markup:
 def asset(name: str) -> str:
     """The text of a file under ``assets/`` of this package."""
     return files("loadstone.report").joinpath("assets", name).read_text("utf-8")
+
+
+# --- the map of a campaign's runs -------------------------------------------------------------------------------------
+
+
+Runs = Sequence[tuple[int, str]]  # number and state of each run of a cell
+
+
+def run_map(
+    cells: Mapping[tuple[float, str], Runs], labels: Mapping[str, str], marks: Mapping[str, str], *, is_drawn: bool
+) -> dict[str, Any]:
+    """The variables of the macro ``run_map``: `cells` by load and variant, the variants of `labels` as columns.
+
+    `marks` are by state, in the order in which words name states. If not `is_drawn`, a cell has words alone.
+    """
+    rows = []
+    for rate in sorted({rate for rate, _ in cells}):
+        runs = [cells.get((rate, variant), ()) for variant in labels]
+        rows.append(
+            (
+                load_words.rate_text(rate),
+                [(_marks(each, marks) if is_drawn else "", _words(each, marks)) for each in runs],
+            )
+        )
+    return {"variants": list(labels.values()), "rows": rows}
+
+
+def _marks(runs: Runs, marks: Mapping[str, str]) -> Markup:
+    """Neighbours in one state share an element."""
+    groups = ((state, len(list(group))) for state, group in groupby(state for _, state in runs))
+    elements = (f'<i class="{state.replace(" ", "-")}">{marks[state] * number}</i>' for state, number in groups)
+    return Markup("".join(elements))  # noqa: S704 - made of `marks` alone
+
+
+def _words(runs: Runs, states: Iterable[str]) -> str:
+    """``runs 1–3 collected, run 4 failed``."""
+    parts = []
+    for state in states:
+        own = [number for number, each in runs if each == state]
+        if own:
+            parts.append(f"{'run' if len(own) == 1 else 'runs'} {numbers.listed(own)} {state}")
+    return ", ".join(parts) or "none planned"

@@ -1,11 +1,10 @@
 """Pages over all campaigns: start page, lists of campaigns and comparisons, data quality, and methods."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import unescape
-from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -13,24 +12,29 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from loadstone.analysis.caveats import CAVEATS, WEIGHTS
-from loadstone.archive import Campaign, plan
+from loadstone.archive import Campaign
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report import progress_page, reproducibility, site_layout
-from loadstone.report.numbers import LOAD_MODELS, counted, distinct, rate_name
-from loadstone.report.output import about_site, partials, template_text, write_page
+from loadstone.report import findings, progress_page, reproducibility, site_layout
+from loadstone.report.numbers import counted, rate_name
+from loadstone.report.output import about_site, partials, run_map, template_text, write_page
 from loadstone.report.queries import Questions, Row, asking, in_order
-from loadstone.report.run_map import run_map
-from loadstone.report.site_layout import slug
-from loadstone.tables.layout import campaign_key, text
+from loadstone.report.start_page import (
+    OLDER,
+    Key,
+    by_campaign,
+    campaign_entries,
+    cards,
+    comparison_entries,
+    concluded,
+    write_index,
+)
+from loadstone.tables.layout import text
 from loadstone.tables.schema import MADE_BY
-from loadstone.text import load_unit, rate_text
 
 # --- data quality -----------------------------------------------------------------------------------------------------
 
-
-Key = tuple[str, str, str]
 
 SHOWN = 50  # problems, suggestions and cells with missing runs listed per campaign; beyond that their number is given
 EXAMPLES = 5  # excluded runs named per reason
@@ -53,19 +57,14 @@ STATES = {
 _WITH_PROBLEMS = ("suggested", "excluded", "failed", "missing")
 
 
-def key_of(row: Row) -> Key:
-    """The campaign of a row."""
-    return row["app"], row["host"], row["timestamp"]
-
-
 def quality_context(
     questions: Questions, entries: Sequence[Mapping[str, Any]], outside: Sequence[str]
 ) -> dict[str, Any]:
     """The variables of ``quality.html``; `entries` are those of `entries`."""
-    exclusions = _by_campaign(questions.rows("page_exclusions", shown=EXAMPLES))
-    problems = _by_campaign(questions.rows("page_problems", shown=SHOWN))
-    missing = _by_campaign(questions.rows("page_missing"))
-    suggested = _by_campaign(questions.rows("page_suggestions", shown=SHOWN))
+    exclusions = by_campaign(questions.rows("page_exclusions", shown=EXAMPLES))
+    problems = by_campaign(questions.rows("page_problems", shown=SHOWN))
+    missing = by_campaign(questions.rows("page_missing"))
+    suggested = by_campaign(questions.rows("page_suggestions", shown=SHOWN))
     total = sum((entry["counts"] for entry in entries), Counter[str]())
     is_drawn = total.total() <= _MOST_MARKS
     campaigns = [
@@ -94,13 +93,6 @@ def quality_context(
     }
 
 
-def _by_campaign(rows: list[Row]) -> defaultdict[Key, list[Row]]:
-    grouped: defaultdict[Key, list[Row]] = defaultdict(list)
-    for row in rows:
-        grouped[key_of(row)].append(row)
-    return grouped
-
-
 def _count(rows: Sequence[Row], name: str) -> int:
     """A count that all rows of a campaign have."""
     return int(rows[0][name]) if rows else 0
@@ -127,59 +119,6 @@ def _map(entry: Mapping[str, Any], *, is_drawn: bool) -> dict[str, Any]:
     return run_map(cells, entry["labels"], {state: mark for state, (mark, *_) in STATES.items()}, is_drawn=is_drawn)
 
 
-# --- start page and lists ---------------------------------------------------------------------------------------------
-
-
-NEWEST = 6  # campaigns that the start page shows; the others appear when the reader searches
-
-
-def campaign_entries(
-    questions: Questions, campaigns: Sequence[Campaign], variants: Variants, purposes: Mapping[Key, str]
-) -> list[dict[str, Any]]:
-    """Every campaign, newest first: its runs by state, variants and loads, and the address of its page."""
-    held = {key_of(row): row for row in questions.rows("page_campaigns")}
-    cells = _by_campaign(questions.rows("page_quality"))
-    newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
-    return [_entry(campaign, held, cells, variants, purposes) for campaign in newest_first]
-
-
-def _entry(
-    campaign: Campaign,
-    held: Mapping[Key, Row],
-    cells: Mapping[Key, list[Row]],
-    variants: Variants,
-    purposes: Mapping[Key, str],
-) -> dict[str, Any]:
-    key = key_of(campaign_key(campaign))
-    row = held.get(key)
-    names = row["variants"] if row else ()
-    all_declared = variants.declared.get(campaign.app, {}).keys() >= set(names)
-    styles = distinct(variants.styles(campaign.app, names, [] if all_declared else plan.declared_variants(campaign)))
-    models = row["load_models"] if row else []
-    own = cells.get(key, [])
-    return {
-        "campaign": campaign,
-        "key": key,
-        "purpose": purposes.get(key),
-        "page": f"campaigns/{slug(campaign)}.html",
-        "slug": slug(campaign),
-        "state": _state(campaign),
-        "held": row,
-        "styles": styles,
-        "labels": {style.name: style.label for style in styles},
-        "rates": _rates(row["rates"] if row else []),
-        "load_unit": load_unit(models),
-        "load_models": [LOAD_MODELS.get(model, model).partition(":")[0] for model in models],
-        "cells": own,
-        "counts": Counter(run["state"] for cell in own for run in cell["runs"]),
-    }
-
-
-def _rates(rates: Sequence[float]) -> str:
-    texts = [rate_text(rate) for rate in rates]
-    return f"{texts[0]} to {texts[-1]} in {len(texts)} steps" if len(texts) > 5 else ", ".join(texts)
-
-
 def _quality_text(total: Mapping[str, int], n_problems: int, n_suggestions: int) -> str:
     """What the start page says about the page of data quality."""
     has_gaps = total["excluded"] or total["failed"] or total["missing"]
@@ -192,33 +131,12 @@ def _quality_text(total: Mapping[str, int], n_problems: int, n_suggestions: int)
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def comparison_entries(comparisons: Sequence[Comparison], campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
-    """Every declared comparison, with how many of its campaigns the archive holds; without any it has no page."""
-    held = {(campaign.app, campaign.host, campaign.timestamp) for campaign in campaigns}
-    return [
-        {
-            "declared": comparison,
-            "n_held": sum(key in held for key in product([comparison.app], comparison.hosts, comparison.timestamps)),
-            "n_named": len(comparison.hosts) * len(comparison.timestamps),
-        }
-        for comparison in comparisons
-    ]
-
-
 def traced(dumps: Sequence[Dump]) -> list[tuple[str, Dump]]:
     """Every trace dump with its name, newest first."""
     newest_first = sorted(
         dumps, key=lambda dump: (dump.saved_at or datetime.min.replace(tzinfo=UTC), dump), reverse=True
     )
     return [(text(dump.source), dump) for dump in newest_first]
-
-
-def _state(campaign: Campaign) -> str:
-    if campaign.is_open:
-        return "open: runs may still be added"
-    if campaign.is_abandoned:
-        return "complete, but its extension was given up" if campaign.is_completed else "given up"
-    return "complete"
 
 
 # --- methods ----------------------------------------------------------------------------------------------------------
@@ -269,18 +187,23 @@ def build_index(
     """
     about, part = about_site(options, tables), site_layout.Part(reports, "index").begin()
     with asking(tables, list(campaigns)) as questions:
-        entries = campaign_entries(questions, campaigns, variants, purposes or {})
+        tables_of = concluded(questions)
+        entries = campaign_entries(questions, campaigns, variants, purposes or {}, tables_of)
         quality = quality_context(questions, entries, outside)
-    compared = comparison_entries(comparisons, campaigns)
+        shown = cards(questions, entries)
+    compared = comparison_entries(comparisons, campaigns, variants, tables_of)
     is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_of_a_sweep(reports)
     shared = {
         **quality,
         "entries": entries,
+        "cards": shown,
+        "newest_keys": {card["entry"]["key"] for card in shown},
+        "older": entries[:OLDER],
         "comparisons": [entry for entry in compared if entry["n_held"]],
         "absent": [entry for entry in compared if not entry["n_held"]],
         "dumps": traced(dumps),
         "n_requests": sum(entry["held"]["n_requests"] for entry in entries if entry["held"]),
-        "newest": NEWEST,
+        "symbols": findings.SYMBOLS,
         "progress": progress_page.NAME if is_open else None,
         **about,
     }
@@ -302,8 +225,9 @@ def build_index(
     )
     found = filter(site_layout.is_of_site, (page for folder in _PAGES for page in (reports / folder).glob("*.html")))
     reproducibility.write_site_crate(reports, summary, (page.relative_to(reports).as_posix() for page in found))
+    write_index(reports, about["site_title"], entries, shared["comparisons"])
     write_page(path, "index.html", shared)
-    own = [reports / name for name in (*site_layout.OVER_ALL, site_layout.CRATE)]
+    own = [reports / name for name in (*site_layout.OVER_ALL, site_layout.CRATE, site_layout.INDEX)]
     part.finish(own, growing=[reports / progress_page.NAME])
     return path
 

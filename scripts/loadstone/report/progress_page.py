@@ -22,8 +22,7 @@ from loadstone.archive.stages import load_text
 from loadstone.config.variants import Variants
 from loadstone.report import site_layout
 from loadstone.report.numbers import counted
-from loadstone.report.output import asset, write_page, write_text
-from loadstone.report.run_map import run_map
+from loadstone.report.output import asset, run_map, write_page, write_text
 from loadstone.text import load_unit, rate_text, times
 
 NAME = "progress.html"

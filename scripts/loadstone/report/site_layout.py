@@ -112,7 +112,7 @@ def present_entries(reports: Path) -> list[Entry]:
 # --- kinds of files ---------------------------------------------------------------------------------------------------
 
 # Folders of a site, and the kinds of files in them. Anything else in the reports folder is its user's.
-FOLDERS = ("ask", "assets", "campaigns", "comparisons", "figures", "traces", "variants")
+FOLDERS = ("ask", "assets", "campaigns", "comparisons", "figures", "summaries", "traces", "variants")
 CONTENT_TYPES = {
     ".arrow": "application/vnd.apache.arrow.file",
     ".css": "text/css; charset=utf-8",
@@ -130,6 +130,7 @@ CONTENT_TYPES = {
 }
 START = "index.html"
 CRATE = "ro-crate-metadata.json"
+INDEX = "index.json"  # what the start page says, for programs
 
 
 def content_type(name: str) -> str:

@@ -13,7 +13,9 @@ held AS (
         count(*) FILTER (WHERE excluded) AS n_excluded,
         coalesce(sum(requests), 0)::BIGINT AS n_requests,
         list_sort(list(DISTINCT load_model) FILTER (WHERE load_model IS NOT NULL)) AS load_models,
-        list_sort(list(DISTINCT generator) FILTER (WHERE generator IS NOT NULL)) AS generators
+        list_sort(list(DISTINCT generator) FILTER (WHERE generator IS NOT NULL)) AS generators,
+        min(resolution_ns) AS resolution_ns,
+        avg(duration_s) AS run_s
     FROM runs
     GROUP BY ALL
 ),
@@ -36,7 +38,8 @@ SELECT
     coalesce(n_excluded, 0) AS n_excluded,
     coalesce(n_requests, 0) AS n_requests,
     coalesce(load_models, []) AS load_models,
-    coalesce(generators, []) AS generators
+    coalesce(generators, []) AS generators,
+    resolution_ns, run_s
 FROM extent
 LEFT JOIN plan USING (app, host, timestamp)
 LEFT JOIN held USING (app, host, timestamp)

@@ -16,7 +16,7 @@ from loadstone.archive.locks import hold
 from loadstone.archive.progress import Journal
 from loadstone.collect.targets import session
 from loadstone.collect.targets.external import keeper as external
-from loadstone.config import GATE_FILE
+from loadstone.config import GATE_FILE, GATE_REPORTS
 from loadstone.config import target as declared_target
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import Detached, note_signals
@@ -28,6 +28,7 @@ from loadstone.workflow.declarations import JOURNAL, Declarations
 _LOCK = Path(".snakemake/loadstone.archive.locks")
 _READ_ONLY = {"plan", "rights"}  # targets that change nothing here
 _ATTACKING = {"all", "attacks"}
+_SUMMARISED = {"all", "report", "tables"}
 _SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was asked to end (SIGTERM)"}
 
 
@@ -97,6 +98,7 @@ class Command:
         complain: Callable[[str], None],
     ) -> None:
         self._config, self._snapshot = declared.config, declared.snapshot
+        self._variants = declared.variants
         self._targets, self._touch = targets, touch
         self._read_only = bool(targets) and targets <= _READ_ONLY
         self._attacks = may_attack(targets)
@@ -123,7 +125,8 @@ class Command:
         except (OSError, LoadstoneError) as error:
             self._refuse(f"the progress of this command can't be recorded: {error}")
         if "gate" in self._targets and not self._touch:  # an earlier outcome must not be taken for this one's
-            Path(self._config["reports"], GATE_FILE).unlink(missing_ok=True)
+            for name in (GATE_FILE, *GATE_REPORTS):
+                Path(self._config["reports"], name).unlink(missing_ok=True)
 
     def end(self, *, success: bool) -> None:
         """After the last job: write on the progress page how the command ended, and wait for the cluster."""
@@ -135,11 +138,23 @@ class Command:
             except (OSError, LoadstoneError) as error:  # goes on, to wait for the cluster
                 self._complain(printable(f"the end of this command can't be recorded: {error}"))
         self._close_session()
+        if success and not self._touch and (not self._targets or self._targets & _SUMMARISED):
+            self._show_summary()
+
+    def _show_summary(self) -> None:
+        from loadstone.workflow import summary  # noqa: PLC0415 - only at the end of a command
+
+        try:
+            summary.show(self._config, self._variants)
+        except Exception as error:  # noqa: BLE001 - no reason to call the command failed
+            self._complain(printable(f"the summary can't be shown: {error!r}"))
 
     def _note_start(self) -> None:
         """Write on the progress page that this command collects, or that an earlier one was killed."""
         journal, snapshot = Journal(Path(JOURNAL)), self._snapshot
         progress_page.ended(journal, self._page)
+        if "attacks" in self._targets and not snapshot.missing:
+            self._log("nothing to collect: no campaign of this host is open (`snakemake --cores 1 open` begins one)")
         if self._attacks and snapshot.missing:
             missing = {snapshot.campaign(key): len(runs) for key, runs in snapshot.missing.items()}
             journal.begin(snapshot.archive, Path(self._config["reports"]), missing)

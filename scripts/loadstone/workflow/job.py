@@ -50,6 +50,13 @@ class _WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError("pandas is not imported in jobs of the workflow", name=fullname)
 
 
+def hide_pandas() -> None:
+    """Do so in this process. A rule file may have hidden it as None, which pyarrow takes for a module."""
+    if sys.modules.get("pandas", sys) is None:
+        del sys.modules["pandas"]
+    sys.meta_path.insert(0, _WithoutPandas())
+
+
 @contextmanager
 def job(log_file: str) -> Iterator[Log]:
     """A log function that writes to the rule's log file and to the terminal.
@@ -59,7 +66,7 @@ def job(log_file: str) -> Iterator[Log]:
     """
     exit_on_sigterm()
     end_with_parents()
-    sys.meta_path.insert(0, _WithoutPandas())
+    hide_pandas()
     path = Path(log_file)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1) as file:

@@ -119,8 +119,9 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     const toggles = chart.uses.includes("hide");
     const drawn = new Set(named(rows) ? rows.map((row) => row.variant) : []);
     const listed = page.variants.filter(({ name }) => (toggles && state().hide.includes(name)) || (width < ROOM && !chart.arrange && drawn.has(name)));
+    const swatches = [".toggles", ".variants:not(.legend)"].map((list) => document.querySelectorAll(`${list} .swatch`)).find(({ length }) => length);
     legend.replaceChildren(...listed.map(({ name, label }) => {
-      const swatch = document.querySelectorAll(".variants .swatch")[order.get(name)].cloneNode(true);
+      const swatch = swatches[order.get(name)].cloneNode(true);
       if (!toggles) return element("li", {}, swatch, label);
       const button = element("button", { type: "button", value: name, onclick: () => toggle(name) }, swatch, label);
       button.setAttribute("aria-pressed", String(!state().hide.includes(name)));
@@ -194,7 +195,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
   // --- Data table and files --------------------------------------------------------------------------------------------
 
   function fillTable(figure, rows) {
-    const details = figure.querySelector("details"), chart = definition(figure);
+    const details = figure.querySelector("details.data"), chart = definition(figure);
     const fill = () => details.querySelector(".scroll").replaceChildren(table(columnsOf(chart, figure.dataset), listed(chart, rows, figure.dataset)));
     details.ontoggle = () => details.open && fill();
     if (details.open) fill();

@@ -2,8 +2,9 @@
  *   find      all its words must be in the entry's text
  *   select    the entry's data-* attribute of that name must have this value
  *   checkbox  the entry must have a data-* attribute of that name
- * Entries are elements with data-entry; those with data-older are hidden unless a filter is set. The filter is kept in the
- * fragment of the address. ?find= works too: the form sends it if JavaScript is disabled.
+ * Entries are elements with data-entry; data-text has further words to find them by. Those with data-older are hidden
+ * unless a filter is set. The filter is kept in the fragment of the address. ?find= works too: the form sends it if
+ * JavaScript is disabled.
  */
 "use strict";
 
@@ -11,7 +12,7 @@
   const form = document.querySelector("form[data-filter]");
   if (!form) return;
   const fields = [...form.elements].filter((field) => field.name);
-  const entries = [...document.querySelectorAll("[data-entry]")].map((place) => ({ place, text: place.textContent.toLowerCase() }));
+  const entries = [...document.querySelectorAll("[data-entry]")].map((place) => ({ place, text: `${place.textContent} ${place.dataset.text || ""}`.toLowerCase() }));
   const status = document.getElementById("found");
   const value = (field) => (field.type === "checkbox" ? (field.checked ? "1" : "") : field.value.trim());
 

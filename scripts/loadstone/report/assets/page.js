@@ -25,6 +25,25 @@
       const texts = { stat: () => page.statistics[chosen.stat].toLowerCase(), part: () => page.resources.parts[chosen.part] };
       place.textContent = (texts[place.dataset.chosen] || (() => loadstone.count(Number(chosen.rate))))();
     });
+    showVerdicts(chosen.stat);
+  }
+
+  /** The matrix of verdicts for this statistic; its cells are [verdict, size, interval, whether there is a caveat]. */
+  function showVerdicts(statistic) {
+    const { element } = loadstone;
+    const rows = page.matrix ? page.matrix[page.figures[statistic]] || [] : [];
+    document.querySelectorAll("#verdict-matrix tbody tr").forEach((row, variant) => {
+      row.querySelectorAll("td").forEach((place, load) => {
+        const [verdict, size, interval, caveat] = (rows[variant] || [])[load] || ["", "–", "", 0];
+        place.className = verdict;
+        place.replaceChildren(
+          ...(verdict ? [element("span", { className: "symbol", ariaHidden: "true", textContent: page.symbols[verdict] }),
+            element("span", { className: "offscreen", textContent: `${verdict}: ` })] : []),
+          size, ...(caveat ? [element("sup", { title: "with a serious caveat", textContent: "*" })] : []),
+          element("span", { className: "interval", textContent: interval }),
+        );
+      });
+    });
   }
 
   function changed(names) {

@@ -1,0 +1,248 @@
+"""What was found, first: each variant's difference from the baseline at a load, its interval and its verdict.
+
+In: rows of `effects` and `knees` of one scope (a campaign or a comparison). Out: a `Finding` per row, the sentence and
+the small plot that lists of campaigns show, and the matrix of verdicts at the top of a page.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loadstone import percentiles
+from loadstone.analysis import reasons
+from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
+from loadstone.config.variants import Style
+from loadstone.percentiles import ERRORS, LATENCIES, label
+from loadstone.report.numbers import (
+    Row,
+    change_text,
+    interval,
+    latency_text,
+    points_text,
+    rate_name,
+    sentence_unit,
+    share,
+)
+from loadstone.text import at, load_unit, rate_text
+
+# Verdict -> its mark, of the shapes that charts use too.
+SYMBOLS = {SLOWER: "▲", FASTER: "▼", MORE: "▲", FEWER: "▼", EQUIVALENT: "■", INCONCLUSIVE: "○"}
+_LEADING = ("p50", *(name for name in LATENCIES if name != "p50"))  # a headline is about the first with figures
+_CERTAIN = (SLOWER, FASTER)
+_REQUESTS = ("requests", "requests and reports")  # evidence other than reports of tools
+_PLOT = (160, 16)  # width and height of a small plot, in pixels
+_LEAST_SPAN = math.log(1.1)  # half of a small plot's axis, at least
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row of `effects`, with labels of variants; `resolution_ns` is that of the campaign's latencies."""
+
+    row: Row
+    variant: str
+    baseline: str
+    resolution_ns: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        return self.row["verdict"] or INCONCLUSIVE
+
+    @property
+    def symbol(self) -> str:
+        return SYMBOLS[self.verdict]
+
+    @property
+    def is_of_failures(self) -> bool:
+        return bool(self.row["statistic"] == ERRORS)
+
+    @property
+    def has_caveats(self) -> bool:
+        """Whether a serious caveat concerns what is concluded."""
+        return self.verdict != INCONCLUSIVE and bool(self.row.get("caveats"))
+
+    @property
+    def ratio(self) -> float | None:
+        """Relative to the baseline. Where runs give no estimate, it is that of the two figures."""
+        value, baseline = self.row["value"], self.row["baseline_value"]
+        if self.row["ratio"] is None and value is not None and baseline:
+            return float(value / baseline)
+        return None if self.row["ratio"] is None else float(self.row["ratio"])
+
+    @property
+    def shift(self) -> float | None:
+        """The difference from the baseline, in ns or as a share."""
+        value, baseline = self.row["value"], self.row["baseline_value"]
+        if self.row["shift"] is None and value is not None and baseline is not None:
+            return float(value - baseline)
+        return None if self.row["shift"] is None else float(self.row["shift"])
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Of the ratio's interval."""
+        low, high = self.row["ratio_low"], self.row["ratio_high"]
+        return None if low is None or high is None else (low, high)
+
+    @property
+    def change(self) -> tuple[str, str]:
+        """How large it is, and its interval (empty without one): ``+25 %`` and ``[+20, +31]``."""
+        if not self.is_of_failures:
+            return change_text(self.ratio, self.bounds)
+        low, high = self.row["shift_low"], self.row["shift_high"]
+        return points_text(self.shift, None if low is None or high is None else (low, high))
+
+    @property
+    def sentence(self) -> str:
+        """What was found, with number, unit and interval."""
+        what = label(self.row["statistic"]).lower()
+        if self.row["evidence"] not in _REQUESTS:
+            what = f"reported {what}"
+        where = at([self.row["rate"]], [self.row["rate"]], load_unit([self.row["load_model"]]))
+        before = self._latency(self.row["baseline_value"])
+        if self.verdict == SLOWER and self.shift is not None:
+            return f"{self.variant} adds {self._size()} to the {what} of {self.baseline}, {before}, {where}."
+        if self.verdict == FASTER and self.shift is not None:
+            return f"{self.variant} is {self._size()} faster than {self.baseline} ({what} {before}) {where}."
+        change, bounds = self.change
+        if self.verdict == EQUIVALENT:
+            within = f"within {share(self.row['margin'])}"
+            return f"{self.variant} is equivalent to {self.baseline} {where}: {what} {change} {bounds}, {within}."
+        size = f"{change} {bounds}".strip() if self.ratio is not None else "unknown"
+        relative = f"{self.variant} relative to {self.baseline} {where}: {what} {size}"
+        return f"{relative}{self._runs()}: inconclusive."
+
+    def _latency(self, latency_ns: float) -> str:
+        unit = sentence_unit(latency_ns)
+        return f"{latency_text(latency_ns, unit, self.resolution_ns)} {unit.symbol}"
+
+    def _size(self) -> str:
+        """The absolute difference with its interval."""
+        unit = sentence_unit(self.shift or 0.0)
+        ends = [self.row[name] for name in ("shift_low", "shift_high")]
+        text = self._latency(abs(self.shift or 0.0))
+        if None in ends:
+            return text
+        low, high = sorted(-end for end in ends) if self.verdict == FASTER else ends
+        return f"{text} {interval(low, high, lambda end: latency_text(end, unit, self.resolution_ns))}"
+
+    def _runs(self) -> str:
+        """How many runs it rests on where that is the reason."""
+        codes = {each.code for each in reasons.of_row(self.row)}
+        return ", one run each" if reasons.ONE_RUN in codes and self.row["n_runs"] == 1 else ""
+
+
+def findings(
+    rows: Iterable[Row], labels: Mapping[str, str], resolution_ns: float | None = None
+) -> dict[tuple[str, str, float], Finding]:
+    """By variant, statistic and load; of several ways of measuring the first with a verdict."""
+    found: dict[tuple[str, str, float], Finding] = {}
+    for row in rows:
+        key = row["variant"], row["statistic"], row["rate"]
+        if row["variant"] in labels and (key not in found or not found[key].row["verdict"]):
+            baseline = labels.get(row["baseline"], row["baseline"])
+            found[key] = Finding(row, labels[row["variant"]], baseline, resolution_ns)
+    return found
+
+
+# --- headline: one load ----------------------------------------------------------------------------------------------
+
+
+def at_one_load(
+    rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, str], resolution_ns: float | None = None
+) -> list[Finding]:
+    """Each variant's difference in the leading statistic at the load that the headline is about.
+
+    That is the greatest load with figures of most variants at which none is saturated: there, latency still describes
+    the variant and not how long the attack took.
+    """
+    known = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
+    known = [row for row in known if row["statistic"] != ERRORS and row["variant"] in labels]
+    statistic = next((name for name in _LEADING if any(row["statistic"] == name for row in known)), None)
+    found = findings((row for row in known if row["statistic"] == statistic), labels, resolution_ns)
+    if not found:
+        return []
+    saturated = {rate for row in knees for rate in row["beyond"] or ()}
+    variants: dict[float, int] = {}
+    for _, _, rate in found:
+        variants[rate] = variants.get(rate, 0) + 1
+    best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], rate))
+    own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
+    return [own[name] for name in labels if name in own]
+
+
+def headline(found: Sequence[Finding]) -> Finding | None:
+    """The largest difference that is certain, else what is equivalent, else the largest of all."""
+
+    def weight(finding: Finding) -> tuple[bool, bool, float]:
+        size = abs(math.log(finding.ratio)) if finding.ratio else 0.0
+        return finding.verdict in _CERTAIN, finding.verdict == EQUIVALENT, size
+
+    return max(found, key=weight, default=None)
+
+
+def plots(found: Sequence[Finding], styles: Sequence[Style]) -> list[dict[str, Any]]:
+    """Rows of a small plot: each variant's ratio and interval on one logarithmic axis, the baseline in its middle.
+
+    Positions are in pixels of a drawing of `_PLOT`; None without a ratio.
+    """
+    ends = [end for each in found for end in (each.ratio, *(each.bounds or ())) if end and math.isfinite(end)]
+    span = max([_LEAST_SPAN, *(abs(math.log(end)) for end in ends)])
+    places = {style.label: place for place, style in enumerate(styles)}
+    width = _PLOT[0]
+
+    def pixel(ratio: float) -> float:
+        bounded = math.log(ratio) if ratio > 0 else -span
+        return round(width / 2 + (width / 2 - 5) * max(-1.0, min(1.0, bounded / span)), 1)
+
+    return [
+        {
+            "finding": each,
+            "place": places[each.variant],
+            "style": styles[places[each.variant]],
+            "at": pixel(each.ratio) if each.ratio else None,
+            "from": pixel(each.bounds[0]) if each.bounds else None,
+            "to": pixel(each.bounds[1]) if each.bounds else None,
+        }
+        for each in found
+    ]
+
+
+# --- matrix of verdicts ----------------------------------------------------------------------------------------------
+
+
+def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
+    """Verdicts by variant (rows) and load (columns): of the leading statistic, and of all others for the page's script.
+
+    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, whether there are
+    caveats. Empty without effects.
+    """
+    labels = {style.name: style.label for style in styles}
+    found = findings(rows, labels)
+    if not found:
+        return {}
+    rates = sorted({rate for _, _, rate in found})
+    variants = [name for name in labels if any(variant == name for variant, _, _ in found)]
+    failed = any(each.row["value"] or each.row["baseline_value"] for each in found.values() if each.is_of_failures)
+    statistics = [name for name in percentiles.STATISTICS if any(each == name for _, each, _ in found)]
+    statistics = [name for name in statistics if name != ERRORS or failed]
+    cells = {
+        statistic: [[_cell(found.get((variant, statistic, rate))) for rate in rates] for variant in variants]
+        for statistic in statistics
+    }
+    return {
+        "rates": [(rate_name(rate), rate_text(rate)) for rate in rates],
+        "variants": variants,
+        "baselines": list(dict.fromkeys(each.baseline for each in found.values())),
+        "statistics": {name: label(name) for name in statistics},
+        "shown": next((name for name in _LEADING if name in statistics), statistics[0]),
+        "cells": cells,
+        "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
+        "caveats": any(each.has_caveats for each in found.values()),
+    }
+
+
+def _cell(found: Finding | None) -> list[Any] | None:
+    """Verdict, size, interval, whether a serious caveat concerns it."""
+    if found is None:
+        return None
+    return [found.verdict, *found.change, int(found.has_caveats)]

@@ -1,0 +1,94 @@
+"""What the newest complete campaign of the sweep found, as a table in the terminal at the end of a command."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from loadstone import archive
+from loadstone.config.variants import Variants
+from loadstone.errors import printable
+from loadstone.report import findings
+from loadstone.report.numbers import Row, distinct, interval, latency_text, page_unit
+from loadstone.report.queries import asking
+from loadstone.text import load_unit, rate_text
+from loadstone.workflow.job import hide_pandas
+
+_WIDTH = 100  # where the output is no terminal
+_MOST_ROWS = 60
+_COLOURS = {"slower": "red", "faster": "cyan", "equivalent": "green"}
+
+
+def show(config: Mapping[str, Any], variants: Variants) -> None:
+    """Print it to the standard output. Nothing without a complete campaign in the tables."""
+    found = _newest_complete(config)
+    if found is None:
+        return
+    hide_pandas()
+    with asking(Path(config["tables"]), [found]) as questions:
+        effects, knees = (questions.of_scope(table, None) for table in ("effects", "knees"))
+        cells = questions.rows("page_cells", with_excluded=False)
+        models = [model for row in questions.rows("page_campaigns") for model in row["load_models"]]
+    if not cells:
+        return
+    styles = distinct(variants.styles(found.app, dict.fromkeys(cell["variant"] for cell in cells)))
+    labels = {style.name: style.label for style in styles}
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
+    console.print()
+    headline = findings.headline(findings.at_one_load(effects, knees, labels))
+    if headline:
+        console.print(Text(printable(headline.sentence), style="bold"))
+    table = _table(cells, findings.findings(effects, labels), labels, load_unit(models))
+    table.title = printable(str(found))
+    console.print(table)
+    console.print(Text(f"report: {Path(config['reports'], 'index.html')}"))
+
+
+def _newest_complete(config: Mapping[str, Any]) -> archive.Campaign | None:
+    root = Path(config["archive"])
+    if "sweep" not in config or not root.is_dir():
+        return None
+    own = [
+        each for each in archive.campaigns(root) if (each.app, each.host) == (config["sweep"]["app"], config["host"])
+    ]
+    return next((each for each in reversed(own) if each.is_completed), None)
+
+
+def _table(
+    cells: list[Row],
+    found: Mapping[tuple[str, str, float], findings.Finding],
+    labels: Mapping[str, str],
+    unit_of_load: str,
+) -> Table:
+    unit = page_unit([cell["p50_ns"] for cell in cells])
+    table = Table(title_justify="left", title_style="", expand=False)
+    table.add_column(f"load ({unit_of_load})", justify="right")
+    table.add_column("variant")
+    for name in (f"median ({unit.symbol})", "interval", "difference", "interval"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    order = list(labels)
+    baselines = {each.baseline for each in found.values()}
+    rows = sorted(cells, key=lambda cell: (cell["rate"], order.index(cell["variant"])))
+    for cell in rows[:_MOST_ROWS]:
+        bounds = cell["p50_low_ns"], cell["p50_high_ns"]
+        finding = found.get((cell["variant"], "p50", cell["rate"]))
+        table.add_row(
+            rate_text(cell["rate"]),
+            Text(printable(labels[cell["variant"]])),
+            latency_text(cell["p50_ns"], unit, cell["resolution_ns"]),
+            "" if None in bounds else interval(*bounds, lambda end: latency_text(end, unit, None)),
+            *(map(Text, finding.change) if finding else ("", "")),
+            _verdict(finding) if finding else "baseline" if labels[cell["variant"]] in baselines else "",
+        )
+    if len(rows) > _MOST_ROWS:
+        table.caption = f"and {len(rows) - _MOST_ROWS} more rows in table cells"
+    return table
+
+
+def _verdict(finding: findings.Finding) -> Text:
+    return Text(f"{finding.symbol} {finding.verdict}", style=_COLOURS.get(finding.verdict, ""))

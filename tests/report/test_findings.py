@@ -1,0 +1,153 @@
+"""What was found: sizes with intervals, sentences, the matrix of verdicts, the choice of the headline."""
+
+import pytest
+from loadstone.config.variants import Style
+from loadstone.report import findings
+from loadstone.report.numbers import change_text, points_text
+
+LABELS = {"plain": "Direct", "envoy": "Envoy", "wasm": "Wasm"}
+STYLES = [Style(name, label, "#0072B2") for name, label in LABELS.items()]
+
+
+def row(variant="envoy", statistic="p50", *, rate=100.0, ratio=1.5, spread=0.1, verdict="slower", **fields):
+    """A row of `effects` of a baseline that takes 0.1 ms."""
+    base = 100_000.0
+    made = {
+        "variant": variant,
+        "baseline": "plain",
+        "statistic": statistic,
+        "rate": rate,
+        "load_model": "open",
+        "generator": "vegeta",
+        "evidence": "requests",
+        "baseline_value": base,
+        "value": base * ratio,
+        "ratio": ratio,
+        "ratio_low": ratio - spread,
+        "ratio_high": ratio + spread,
+        "shift": base * (ratio - 1),
+        "shift_low": base * (ratio - spread - 1),
+        "shift_high": base * (ratio + spread - 1),
+        "verdict": verdict,
+        "n_runs": 4,
+        "baseline_n_runs": 4,
+        "margin": 0.05,
+        "confidence": 0.95,
+        "reasons": None,
+    }
+    return made | fields
+
+
+@pytest.mark.parametrize(
+    ("ratio", "bounds", "text"),
+    [
+        (1.25, (1.2, 1.31), ("+25 %", "[+20, +31]")),
+        (1.011, (0.99, 1.032), ("+1.1 %", "[−1.0, +3.2]")),
+        (0.9996, (0.9992, 1.0), ("0.0 %", "[−0.1, 0.0]")),
+        (2.512, (2.4, 2.625), ("2.51×", "[2.40, 2.62]")),
+        (0.4, (0.3, 0.55), ("−60 %", "[−70, −45]")),
+        (1.9, (1.5, 2.4), ("+90 %", "[+50, +140]")),
+        (12.0, None, ("12.0×", "")),
+        (None, None, ("–", "")),
+    ],
+)
+def test_a_change_and_its_interval_have_one_unit(ratio, bounds, text):
+    assert change_text(ratio, bounds) == text
+
+
+def test_shares_change_by_percentage_points():
+    assert points_text(0.015, (0.011, 0.0193)) == ("+1.50 pp", "[+1.10, +1.93]")
+    assert points_text(0.0, None) == ("0 pp", "")
+
+
+def sentence(made=None, **fields) -> str:
+    (found,) = findings.findings([made or row(**fields)], LABELS).values()
+    return found.sentence
+
+
+def test_sentences_say_by_how_much_and_how_sure():
+    assert sentence() == "Envoy adds 50.0 µs [40.0, 60.0] to the median of Direct, 0.100 ms, at 100 requests/s."
+    assert sentence(ratio=0.8, verdict="faster") == (
+        "Envoy is 20.0 µs [10.0, 30.0] faster than Direct (median 0.100 ms) at 100 requests/s."
+    )
+    assert sentence(ratio=1.01, spread=0.02, verdict="equivalent", statistic="p99") == (
+        "Envoy is equivalent to Direct at 100 requests/s: p99 +1.0 % [−1.0, +3.0], within 5 %."
+    )
+    assert sentence(ratio=1.2, spread=0.3, verdict="inconclusive", load_model="closed") == (
+        "Envoy relative to Direct at 100 users: median +20 % [−10, +50]: inconclusive."
+    )
+
+
+def test_a_single_reported_run_has_a_size_too():
+    unknown = dict.fromkeys(("ratio", "ratio_low", "ratio_high", "shift", "shift_low", "shift_high"))
+    one_run = [{"code": "one_run", "variant": None, "other": None, "statistic": None, "value": None, "needed": None}]
+    given = {"evidence": "reports", "n_runs": 1, "value": 110_000.0, "reasons": one_run, "verdict": "inconclusive"}
+    assert sentence(row() | unknown | given) == (
+        "Envoy relative to Direct at 100 requests/s: reported median +10 %, one run each: inconclusive."
+    )
+
+
+def test_coarse_latencies_are_whole_steps():
+    (found,) = findings.findings(
+        [row(baseline_value=2e6, value=3.4e6, shift=1.4e6, shift_low=0.9e6, shift_high=1.6e6)], LABELS, 1e6
+    ).values()
+    assert found.sentence == "Envoy adds 1 ms [1, 2] to the median of Direct, 2 ms, at 100 requests/s."
+
+
+def test_headline_is_about_the_greatest_load_below_saturation():
+    rows = [row(rate=rate) for rate in (100.0, 300.0, 1000.0)]
+    found = findings.at_one_load(rows, [{"beyond": [1000.0]}, {"beyond": None}], LABELS)
+    assert [each.row["rate"] for each in found] == [300.0]
+    everywhere = [{"beyond": [100.0, 300.0, 1000.0]}]
+    assert [each.row["rate"] for each in findings.at_one_load(rows, everywhere, LABELS)] == [1000.0]
+
+
+def test_headline_prefers_what_most_variants_have_and_what_is_certain():
+    rows = [row(), row("wasm", ratio=1.02, verdict="equivalent"), row(rate=300.0, ratio=3.0)]
+    found = findings.at_one_load(rows, [], LABELS)
+    assert [(each.variant, each.row["rate"]) for each in found] == [("Envoy", 100.0), ("Wasm", 100.0)]
+    assert findings.headline(found).variant == "Envoy"
+    unsure = [row(ratio=5.0, verdict="inconclusive"), row("wasm", ratio=1.02, verdict="equivalent")]
+    assert findings.headline(findings.at_one_load(unsure, [], LABELS)).variant == "Wasm"
+    assert findings.headline([]) is None
+
+
+def test_headline_takes_the_mean_where_there_is_no_median():
+    rows = [row(value=None), row(statistic="mean"), row(statistic="error_fraction")]
+    assert [each.row["statistic"] for each in findings.at_one_load(rows, [], LABELS)] == ["mean"]
+
+
+def test_matrix_has_every_variant_load_and_statistic():
+    rows = [
+        row(),
+        row(rate=300.0, verdict="inconclusive"),
+        row(statistic="p99"),
+        row("wasm", rate=300.0, caveats=["late"]),
+    ]
+    rows.append(row(statistic="error_fraction", value=0.0, baseline_value=0.0, verdict=None))
+    found = findings.matrix(rows, STYLES)
+    assert [text for _, text in found["rates"]] == ["100", "300"]
+    assert (found["variants"], found["baselines"], found["shown"]) == (["envoy", "wasm"], ["Direct"], "p50")
+    assert list(found["statistics"]) == ["p50", "p99"]  # nothing failed
+    assert found["cells"]["p50"] == [
+        [["slower", "+50 %", "[+40, +60]", 0], ["inconclusive", "+50 %", "[+40, +60]", 0]],
+        [None, ["slower", "+50 %", "[+40, +60]", 1]],
+    ]
+    assert found["caveats"] is True
+    assert findings.matrix([], STYLES) == {}
+
+
+def test_matrix_has_failures_where_requests_failed():
+    shares = {"value": 0.02, "baseline_value": 0.01, "shift": 0.01, "shift_low": 0.005, "shift_high": 0.015}
+    found = findings.matrix([row(statistic="error_fraction", verdict="more", **shares)], STYLES)
+    assert found["cells"]["error_fraction"] == [[["more", "+1.00 pp", "[+0.500, +1.50]", 0]]]
+
+
+def test_small_plots_share_an_axis():
+    found = findings.at_one_load([row(ratio=2.0), row("wasm", ratio=0.5, verdict="faster")], [], LABELS)
+    envoy, wasm = findings.plots(found, STYLES)
+    assert envoy["at"] - 80 == pytest.approx(80 - wasm["at"])
+    assert 80 < envoy["from"] < envoy["at"] < envoy["to"] <= 155
+    unknown = row(value=50_000.0) | dict.fromkeys(("ratio", "ratio_low", "ratio_high"))
+    (plot,) = findings.plots(findings.at_one_load([unknown], [], LABELS), STYLES)
+    assert (plot["from"], plot["to"]) == (None, None) and plot["at"] < 80

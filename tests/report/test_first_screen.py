@@ -1,0 +1,112 @@
+"""The first screen of a page: the largest finding, the matrix of verdicts, the main chart; and tables to take along."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from loadstone.report.figures import build_summary
+from report.concluded import LABEL, make
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> tuple[Path, Path]:
+    return make(tmp_path_factory.mktemp("first"))
+
+
+@pytest.fixture(params=[0, 1], ids=["campaign", "comparison"])
+def page(request, pages) -> Path:
+    return pages[request.param]
+
+
+def data_of(page: Path) -> dict:
+    return json.loads(re.search(r'id="page-data">(.*?)</script>', page.read_text(), re.DOTALL)[1])
+
+
+def test_the_answer_and_the_main_chart_are_on_the_first_screen(watched, page):
+    watched.open(page.as_uri())
+    heading = watched.page.locator("#verdict").inner_text()
+    assert heading.startswith(f"{LABEL} adds ") and heading.endswith("at 200 requests/s.")
+    assert watched.page.locator("#verdict-matrix").bounding_box()["y"] < 700
+    assert watched.page.locator("#verdict-matrix tbody tr").count() == 4
+    titles = watched.page.locator("main h2").all_inner_texts()
+    assert titles.index("Latency across load") == 1
+    assert not watched.complaints
+
+
+def test_the_matrix_follows_the_chosen_statistic(watched, page):
+    watched.open(page.as_uri())
+    cells = data_of(page)["matrix"]
+
+    def shown() -> list[list[str]]:
+        rows = watched.page.locator("#verdict-matrix tbody tr").all()
+        return [[" ".join(cell.split()) for cell in row.locator("td").all_text_contents()] for row in rows]
+
+    def expected(statistic: str) -> list[list[str]]:
+        symbols = data_of(page)["symbols"]
+        return [
+            [f"{symbols[verdict]}{verdict}: {size}{interval}" for verdict, size, interval, _ in row]
+            for row in cells[statistic]
+        ]
+
+    def plain(rows: list[list[str]]) -> list[list[str]]:
+        return [[cell.replace(" ", "").replace("*", "") for cell in row] for row in rows]
+
+    assert plain(shown()) == plain(expected("p50"))
+    watched.do(lambda: watched.page.locator("form.controls input[name=stat][value=p99]").first.check(force=True))
+    assert plain(shown()) == plain(expected("p99")) != plain(expected("p50"))
+    assert "99" in watched.page.locator("#verdict-matrix caption").inner_text()
+
+
+def test_how_to_read_a_chart_opens_by_keyboard(watched, page):
+    watched.open(page.as_uri())
+    how = watched.page.locator("#latency .how")
+    assert not how.locator("p").first.is_visible()
+    how.locator("summary").focus()
+    watched.page.keyboard.press("Enter")
+    assert how.locator("p").first.is_visible()
+
+
+def saved(watched, page: Path, title: str, table: str = "#cells-table") -> str:
+    watched.open(page.as_uri())
+    button = watched.page.locator(f".scroll:has({table}) + .files button", has_text=title)
+    with watched.page.expect_download() as download:
+        button.click()
+    return Path(download.value.path()).read_text()
+
+
+def test_a_table_as_csv_and_markdown(watched, pages):
+    rows = list(csv.reader(io.StringIO(saved(watched, pages[0], "CSV"))))
+    assert len(rows) == 1 + 20 and len({len(row) for row in rows}) == 1
+    assert rows[0][:2] == ["Load (requests/s)", "Variant"] and LABEL in {row[1] for row in rows}
+    text = saved(watched, pages[0], "Markdown")
+    assert text.splitlines()[0].startswith("| Load (requests/s) | Variant |") and len(text.splitlines()) == 22
+    assert re.search(r"\| Direct \| [0-9.]+ [0-9.]+ – [0-9.]+ ", text)
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+def test_a_table_as_latex_compiles(watched, pages, tmp_path):
+    for table in ("#cells-table", "#verdict-matrix"):
+        body = saved(watched, pages[0], "LaTeX", table)
+        packages = "\\usepackage[utf8]{inputenc}\\usepackage{booktabs,amssymb,textcomp}"
+        (tmp_path / "t.tex").write_text(
+            f"\\documentclass{{article}}{packages}\\begin{{document}}{body}\\end{{document}}"
+        )
+        ran = subprocess.run(
+            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout[-2000:]
+
+
+def test_a_summary_is_one_page_and_always_the_same(page, tmp_path):
+    first = build_summary(page, tmp_path / "one.pdf").read_bytes()
+    assert first.startswith(b"%PDF") and first.count(b"/Type /Page\n") == 1
+    assert build_summary(page, tmp_path / "two.pdf").read_bytes() == first

@@ -1,0 +1,135 @@
+"""The start page and ``index.json``: what was found, what changed, what is in progress."""
+
+import json
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+from html import unescape
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from loadstone import archive
+from loadstone.archive import Campaign
+from loadstone.config.comparisons import Comparison
+from report.concluded import HOSTILE, LABEL, VARIANTS, make, write_many
+from report.synthetic import Made, write
+from support.site import build_index, write_assets
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "config/schemas/index.schema.json").read_text())
+
+
+def text_of(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+@pytest.fixture(scope="module")
+def concluded(tmp_path_factory) -> tuple[Path, Path]:
+    """The reports and the tables of a site with a campaign and a comparison of which something can be concluded."""
+    root = tmp_path_factory.mktemp("concluded")
+    page, _ = make(root)
+    reports, project = page.parents[1], root
+    tables = next(path.parent for path in project.rglob("effects") if path.is_dir())
+    (campaign,) = archive.campaigns(next(path for path in project.rglob("archive") if path.is_dir()))
+    (campaign.path / archive.COMPLETION).touch()
+    compared = Comparison("layers", f"Layers {HOSTILE}", "demo", ("here",), (campaign.timestamp,))
+    build_index([campaign], tables, reports, VARIANTS, {}, comparisons=[compared])
+    return reports, tables
+
+
+def test_a_card_says_what_was_found_with_its_interval(concluded):
+    reports, tables = concluded
+    html = (reports / "index.html").read_text()
+    found = json.loads((reports / "index.json").read_text())
+    Draft202012Validator(SCHEMA).validate(found)
+    (campaign,) = found["campaigns"]
+    assert campaign["state"] == "complete" and campaign["planned_runs"] == 100 and sum(campaign["runs"].values()) == 100
+    # The filter is saturated at 400 requests/s: the headline is about 200.
+    assert {verdict["load"] for verdict in campaign["verdicts"]} == {200}
+    assert text_of(html).count(campaign["headline"]) == 1 or campaign["headline"] in text_of(html)
+    assert campaign["headline"].startswith(f"{LABEL} adds ") and "at 200 requests/s." in campaign["headline"]
+    rows = (
+        duckdb.connect()
+        .execute(
+            "SELECT variant, value, baseline_value, ratio, ratio_low, verdict FROM read_parquet($files)"
+            " WHERE comparison IS NULL AND statistic = 'p50' AND rate = 200 ORDER BY variant",
+            {"files": [str(path) for path in (tables / "effects").rglob("*.parquet")]},
+        )
+        .fetchall()
+    )
+    names = ("variant", "value", "baseline_value", "ratio", "ratio_low", "verdict")
+    assert sorted(tuple(each[name] for name in names) for each in campaign["verdicts"]) == rows and len(rows) == 4
+    (comparison,) = found["comparisons"]
+    assert comparison["page"] == "comparisons/layers.html" and comparison["headline"] == campaign["headline"]
+    assert html.count('<table class="forest">') == 2 and "<script>alert" not in html
+
+
+def test_headline_agrees_with_numpy(concluded):
+    """The difference of the headline is that of the medians of all requests."""
+    reports, tables = concluded
+    (campaign,) = json.loads((reports / "index.json").read_text())["campaigns"]
+    latencies = (
+        duckdb.connect()
+        .execute(
+            "SELECT variant, latency_ns FROM read_parquet($files, hive_partitioning = true) WHERE rate = 200",
+            {"files": [str(path) for path in (tables / "requests").rglob("*.parquet")]},
+        )
+        .fetchnumpy()
+    )
+    medians = {
+        name: float(np.quantile(latencies["latency_ns"][latencies["variant"] == name], 0.5, method="inverted_cdf"))
+        for name in ("plain", "mesh")
+    }
+    (mesh,) = (each for each in campaign["verdicts"] if each["variant"] == "mesh")
+    assert mesh["value"] == pytest.approx(medians["mesh"], rel=2e-3)
+    assert mesh["baseline_value"] == pytest.approx(medians["plain"], rel=2e-3)
+
+
+def test_an_open_campaign_is_in_progress_beside_the_newest_complete_one(tmp_path):
+    root, tables, reports = tmp_path / "archive", tmp_path / "tables", tmp_path / "reports"
+    campaigns = [Campaign(root, "demo", "myhost", f"2026-11-2{day}T11:30:00+00:00") for day in (1, 2)]
+    write(tables, campaigns[0], Made(["plain", "mesh"], [100.0], runs=3, requests=60))
+    write(tables, campaigns[1], Made(["plain", "mesh"], [100.0], runs=3, requests=60, missing=("mesh", 3)))
+    campaigns[0].path.mkdir(parents=True)
+    (campaigns[0].path / archive.COMPLETION).touch()
+    write_assets(reports)
+    build_index(campaigns, tables, reports, VARIANTS, {})
+    html = (reports / "index.html").read_text()
+    assert html.count('<li class="card"') == 1
+    assert "21 November 2026, 11:30 UTC" in html and re.search(r'<progress max="6" value="5"', html)
+    assert re.search(r"5 of 6 runs, about [0-9.]+ (s|min) of load left", text_of(html))
+
+
+def test_an_empty_archive_says_what_to_do(tmp_path):
+    write_assets(tmp_path / "reports")
+    build_index([], tmp_path / "tables", tmp_path / "reports", VARIANTS, {})
+    assert "No campaign yet" in (tmp_path / "reports/index.html").read_text()
+    assert json.loads((tmp_path / "reports/index.json").read_text())["campaigns"] == []
+
+
+@pytest.mark.long
+def test_a_thousand_campaigns(tmp_path, watched):
+    """Less than 300 kB, and campaigns can be found."""
+    root, tables, reports = tmp_path / "archive", tmp_path / "tables", tmp_path / "reports"
+    first = datetime.fromisoformat("2024-01-01T00:00:00+00:00")
+    campaigns = []
+    for number in range(1000):
+        place = f"app-{number % 5}", f"host-{number % 8}", (first + timedelta(hours=20 * number)).isoformat()
+        campaigns.append(Campaign(root, *place))
+    newest = {(each.app, each.host): each for each in campaigns}
+    made = Made(["plain", "mesh", "filter"], [100.0, 300.0], runs=2, requests=20)
+    for campaign in newest.values():
+        write(tables, campaign, replace(made))
+        write_many(tables, campaign, list(made.variants), list(made.rates))
+        campaign.path.mkdir(parents=True)
+        (campaign.path / archive.COMPLETION).touch()
+    write_assets(reports)
+    build_index(campaigns, tables, reports, VARIANTS, {})
+    assert (reports / "index.html").stat().st_size < 300_000
+    watched.open((reports / "index.html").as_uri())
+    watched.page.fill("input[name=find]", "app-3 host-3 2026-03")
+    assert watched.page.locator("[data-entry]:visible").count() >= 1
+    assert not watched.complaints
