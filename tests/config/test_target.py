@@ -140,6 +140,33 @@ def test_a_campaign_that_was_opened_with_its_credentials_goes_on(declared) -> No
     ]
 
 
+def test_what_cleans_up_may_be_mended(declared, tmp_path: Path) -> None:
+    script = tmp_path / "undo.sh"
+    script.write_text("exit 3")
+    variant = {"url": "http://127.0.0.1:9000/", "expect": {"status": 200, "body_contains": "x"}}
+    variant |= {"prepare": [["true"]], "cleanup": [["sh", str(script)]]}
+    declared["target"] = {"kind": "external", "variants": {"only": variant}}
+    campaign = opened(declared)
+    script.write_text("exit 0")
+    variant["cleanup"] = [["sh", str(script)], ["true"]]
+    assert declared_target.changes(described(campaign), declared["target"], "only") == []
+    assert opened(declared) == campaign
+    variant["prepare"] = [["false"]]
+    assert declared_target.changes(described(campaign), declared["target"], "only")
+
+
+def test_a_file_that_is_named_first_now_has_not_changed(declared, tmp_path: Path) -> None:
+    planned = described(opened(declared))
+    another = tmp_path / "more.conf"
+    another.write_text("x")
+    declared["target"]["processes"]["app"]["command"].append(str(another))
+    phrases = declared_target.changes(planned, declared["target"], "only")
+    assert f"the content of the file {another} was not recorded" in phrases
+    (cell,) = (each.cell for each in archive.scan_campaign(next(archive.campaigns(tmp_path / "archive"))).cells)
+    with pytest.raises(LoadstoneError, match="remove the campaign, which has no result yet"):
+        declared_target.check_declared([cell], declared["target"])
+
+
 def test_metadata_that_are_not_as_written_do_no_harm(declared) -> None:
     planned = described(opened(declared))
     planned.request, planned.target = {"header": 3}, {"commands": [], "identity": "x", "files": 7}

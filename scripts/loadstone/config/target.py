@@ -18,8 +18,12 @@ from loadstone.errors import LoadstoneError
 
 
 def identity(target: Mapping[str, Any], variants: Sequence[str]) -> dict[str, Any]:
-    """`variant_identity` by variant."""
-    return {name: variant_identity(target, name) for name in variants}
+    """What decides whether runs are comparable, by variant: not what cleans up afterwards, which may be mended."""
+    return {name: _comparable(variant_identity(target, name)) for name in variants}
+
+
+def _comparable(found: dict[str, Any]) -> dict[str, Any]:
+    return {part: value for part, value in found.items() if part != "cleanup"}
 
 
 def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
@@ -32,7 +36,7 @@ def variant_identity(target: Mapping[str, Any], variant: str) -> dict[str, Any]:
         found |= {"connection": connected, "files": _file_digests(certificates)}
     if target["kind"] == "external":
         commands = {name: declared[name] for name in ("prepare", "cleanup") if name in declared}
-        named = _file_digests(argument for each in commands.values() for command in each for argument in command)
+        named = _file_digests(argument for command in commands.get("prepare", ()) for argument in command)
         read = {name: digest for name, digest in named.items() if Path(name).suffix in _READ}
         return found | commands | {"files": found.get("files", {}) | read}
     if target["kind"] == "local":
@@ -114,7 +118,7 @@ def replicas_for(declared: int | Mapping[str, int], host: str) -> int:
 
 def identity_digest(target: Mapping[str, Any], variant: str) -> str:
     """The digest that ``target.identity`` in a cell's metadata must equal for its runs to be collected now."""
-    return digest(recordable(variant_identity(target, variant)))
+    return digest(_comparable(recordable(variant_identity(target, variant))))
 
 
 def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str) -> list[str]:
@@ -218,7 +222,7 @@ def identity_changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> lis
     return [
         phrase
         for part, value in recordable(now).items()
-        if was.get(part) is not None
+        if was.get(part) is not None and part != "cleanup"
         for phrase in _differences(_NAMED_PARTS.get(part, part), was[part], value)
     ]
 
