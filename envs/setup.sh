@@ -201,7 +201,7 @@ make_schedulers() {
 # --- The browser ------------------------------------------------------------------------------------------------------
 
 has_browser() {
-    for name in chromium chromium-browser google-chrome; do
+    for name in chromium-headless-shell chromium chromium-browser google-chrome; do
         if browser=$(command -v "$name" 2>/dev/null); then return; fi
     done
     browser=$PLAYWRIGHT_BROWSERS_PATH
@@ -219,7 +219,8 @@ make_browser() {
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         say "Chromium for the tests of the report, from apt-get"
         export DEBIAN_FRONTEND=noninteractive
-        { apt-get update && apt-get install -y --no-install-recommends chromium; } >>.tools/browser.log 2>&1 || true
+        install="apt-get install -y --no-install-recommends"
+        { apt-get update && { $install chromium-headless-shell || $install chromium; }; } >>.tools/browser.log 2>&1 || true
     else
         say "Chromium for the tests of the report, from playwright"
         .venv/bin/playwright install chromium >>.tools/browser.log 2>&1 || true

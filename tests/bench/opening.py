@@ -63,7 +63,12 @@ def open_all(reports: Path) -> dict[Path, float]:
 
     found: dict[Path, float] = {}
     with sync_playwright() as playwright:
-        program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        program = next(
+            filter(
+                None, map(shutil.which, ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome"))
+            ),
+            None,
+        )
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         for path in sorted(reports.rglob("*.html")):
