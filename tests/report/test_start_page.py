@@ -67,6 +67,18 @@ def test_a_card_says_what_was_found_with_its_interval(concluded):
     assert html.count('<table class="forest">') == 2 and "<script>alert" not in html
 
 
+@pytest.mark.parametrize("width", [1400, 400])
+def test_cards_keep_their_width(concluded, watched, width: int):
+    watched.page.set_viewport_size({"width": width, "height": 900})
+    watched.open((concluded[0] / "index.html").as_uri())
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+    beyond = """all => all.filter((each) => each.getBoundingClientRect().right
+        > each.closest('.card').getBoundingClientRect().right).length"""
+    assert watched.page.locator(".card *").evaluate_all(beyond) == 0
+    heights = watched.page.locator(".forest th").evaluate_all("all => all.map((each) => each.offsetHeight)")
+    assert max(heights) < 120 and watched.complaints == []
+
+
 def test_headline_agrees_with_numpy(concluded):
     """The difference of the headline is that of the medians of all requests."""
     reports, tables = concluded
