@@ -343,9 +343,27 @@ MUTANTS = (
     ),
     Mutant(
         "a cleanup that failed stays recorded",
-        "        check(running, code)\n\n\ndef restore",
-        "\n\ndef restore",
+        "            check(running, code)\n        except LoadstoneError as error:\n            if stoppable",
+        "            pass\n        except LoadstoneError as error:\n            if stoppable",
         ("workflow/test_external.py::test_a_cleanup_that_fails_is_reported_and_tried_again_by_restore",),
+    ),
+    Mutant(
+        "redirects of an external target lead to listed hosts",
+        '        return declared if self.redirect_hosts is None else declared | {"hosts": list(self.redirect_hosts)}\n',
+        "        return declared\n",
+        ("collect/test_redirects.py::test_a_redirect_elsewhere_is_a_failed_request",),
+    ),
+    Mutant(
+        "the headline is about a load below saturation",
+        "key=lambda rate: (rate not in saturated, variants[rate], rate)",
+        "key=lambda rate: (True, variants[rate], rate)",
+        ("report/test_findings.py::test_headline_is_about_the_greatest_load_below_saturation",),
+    ),
+    Mutant(
+        "the gate's test report fails where a figure is worse",
+        "            fails = found.verdict == WORSE or outcome",
+        "            fails = outcome",
+        ("analysis/test_gate_reports.py::test_junit",),
     ),
     Mutant(
         "certificates are verified",
