@@ -18,14 +18,15 @@ LARGEST_RATE = float(os.environ.get("LOADSTONE_PUBLISHED_RATES", "2000"))
 
 @pytest.fixture(scope="module")
 def figures(shared: Path) -> list[Published]:
-    every = published.read(shared / "prose/aggregates.csv")
-    return [each for each in every if each.method != RAW or float(each.rate) <= LARGEST_RATE]
+    return list(published.read(shared / "prose/aggregates.csv"))
 
 
 def wrong(figures: list[Published], rows: Rows) -> list[str]:
     """Every figure that did not come back within 1e-6 relative, or else within the error with which it was read."""
     found = []
     for expected in figures:
+        if expected.method == RAW and float(expected.rate) > LARGEST_RATE:
+            continue
         row = rows.get((expected.comparison, expected.variant, float(expected.rate)), {})
         column = COLUMNS[expected.kind, expected.method]
         spread = column.replace("_mean_ns", "_std_ns") if column.endswith("_ns") else f"{column}_std"
