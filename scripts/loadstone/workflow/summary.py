@@ -18,7 +18,7 @@ from loadstone.report.queries import asking
 from loadstone.text import load_unit, rate_text
 from loadstone.workflow.job import hide_pandas
 
-_WIDTH = 100  # where the output is no terminal
+_WIDTH = 120  # where the output is no terminal
 _MOST_ROWS = 60
 _COLOURS = {"slower": "red", "faster": "cyan", "equivalent": "green"}
 
@@ -69,8 +69,8 @@ def _table(
     table.add_column(f"load ({unit_of_load})", justify="right")
     table.add_column("variant")
     for name in (f"median ({unit.symbol})", "interval", "difference", "interval"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     order = list(labels)
     baselines = {each.baseline for each in found.values()}
     rows = sorted(cells, key=lambda cell: (cell["rate"], order.index(cell["variant"])))
