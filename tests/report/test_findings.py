@@ -70,6 +70,7 @@ def test_sentences_say_by_how_much_and_how_sure():
     assert sentence(ratio=0.8, verdict="faster") == (
         "Envoy is 20.0 µs [10.0, 30.0] faster than Direct (median 0.100 ms) at 100 requests/s."
     )
+    assert sentence(shift_low=-1e4) == "Envoy is slower than Direct at 100 requests/s: median +50 % [+40, +60]."
     assert sentence(ratio=1.01, spread=0.02, verdict="equivalent", statistic="p99") == (
         "Envoy is equivalent to Direct at 100 requests/s: p99 +1.0 % [−1.0, +3.0], within 5 %."
     )

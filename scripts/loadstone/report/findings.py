@@ -99,17 +99,25 @@ class Finding:
             what = f"reported {what}"
         where = at([self.row["rate"]], [self.row["rate"]], load_unit([self.row["load_model"]]))
         before = self._latency(self.row["baseline_value"])
+        change, bounds = self.change
+        if self.verdict in _CERTAIN and self._is_shift_unsure:  # verdicts are those of ratios
+            return f"{self.variant} is {self.verdict} than {self.baseline} {where}: {what} {change} {bounds}."
         if self.verdict == SLOWER and self.shift is not None:
             return f"{self.variant} adds {self._size()} to the {what} of {self.baseline}, {before}, {where}."
         if self.verdict == FASTER and self.shift is not None:
             return f"{self.variant} is {self._size()} faster than {self.baseline} ({what} {before}) {where}."
-        change, bounds = self.change
         if self.verdict == EQUIVALENT:
             within = f"within {share(self.row['margin'])}"
             return f"{self.variant} is equivalent to {self.baseline} {where}: {what} {change} {bounds}, {within}."
         size = f"{change} {bounds}".strip() if self.ratio is not None else "unknown"
         relative = f"{self.variant} relative to {self.baseline} {where}: {what} {size}"
         return f"{relative}{self._runs()}: inconclusive."
+
+    @property
+    def _is_shift_unsure(self) -> bool:
+        """Whether the interval of the absolute difference includes none."""
+        low, high = self.row["shift_low"], self.row["shift_high"]
+        return low is not None and high is not None and bool(low <= 0 <= high)
 
     def _latency(self, latency_ns: float) -> str:
         unit = sentence_unit(latency_ns)
