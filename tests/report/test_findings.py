@@ -127,9 +127,9 @@ def test_matrix_has_every_variant_load_and_statistic():
     ]
     rows.append(row(statistic="error_fraction", value=0.0, baseline_value=0.0, verdict=None))
     found = findings.matrix(rows, STYLES)
-    assert [text for _, text in found["rates"]] == ["100", "300"]
+    assert found["rates"] == ["100", "300"]
     assert (found["variants"], found["baselines"], found["shown"]) == (["envoy", "wasm"], ["Direct"], "p50")
-    assert list(found["statistics"]) == ["p50", "p99"]  # nothing failed
+    assert list(found["cells"]) == ["p50", "p99"]  # nothing failed
     assert found["cells"]["p50"] == [
         [["slower", "+50 %", "[+40, +60]", 0], ["inconclusive", "+50 %", "[+40, +60]", 0]],
         [None, ["slower", "+50 %", "[+40, +60]", 1]],

@@ -150,13 +150,14 @@ def _declaration_faults(cells: Iterable[Cell], target: Mapping[str, Any]) -> Ite
                 f"{campaign}: the target variant {variant!r} has changed since the campaign was opened, so its runs "
                 "would not be comparable:\n"
                 + "".join(f"  {phrase}\n" for phrase in phrases)
-                + f"Put that back, or {_otherwise(campaign)} and open a new one"
+                + f"Put that back, or {_other_remedy(campaign)} and open a new one"
             )
 
 
-def _otherwise(campaign: Campaign) -> str:
+def _other_remedy(campaign: Campaign) -> str:
     """What else to do with a campaign that can't be collected as it was planned."""
-    if any(cell.collected() for cell in scan_campaign(campaign).cells):
+    cells = scan_campaign(campaign).cells
+    if any(cell.runs() or any(cell.cell.path.glob(".*.part")) for cell in cells):  # a staged run may be complete
         return f"give the campaign up ({campaign.give_up_command})"
     return f"remove the campaign, which has no result yet ({campaign.path}),"
 

@@ -202,7 +202,7 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "data": script_data(page, name),
         "specs": page.specifications(),
     }
-    found["data"]["sheet"] = page.sheet(found)
+    found["data"] |= page.answer(found)
     return found
 
 

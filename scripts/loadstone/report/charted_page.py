@@ -8,7 +8,7 @@ from typing import Any
 from loadstone import __version__
 from loadstone.config.variants import Style
 from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES, label, title
-from loadstone.report import chart_rows, charts, conclusions, findings, numbers, reported_section
+from loadstone.report import chart_rows, charts, conclusions, numbers, reported_section
 from loadstone.report.conclusions import Conclusions
 from loadstone.report.numbers import Unit, interval_text, latency_text, rate_name, spread_text
 from loadstone.report.queries import Distributions, Row
@@ -76,10 +76,10 @@ class ChartedPage:
             "interval": lambda row, name: interval_text(row, name, self.unit),
         }
 
-    def sheet(self, context: Mapping[str, Any]) -> dict[str, Any]:
-        """What a summary on one sheet says, from the variables of the page's template."""
+    def answer(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """From the variables of the template: for the script the matrix of verdicts, for the summary what it says."""
         matrix, headline = context["matrix"], context["headline"]
-        return {
+        said = {
             "title": context["title"],
             "brief": context.get("in_brief") or context["lead"],
             "headline": headline.sentence if headline else "",
@@ -91,13 +91,14 @@ class ChartedPage:
             "matrix": {
                 "caption": f"{label(matrix['shown'])} relative to {', '.join(matrix['baselines'])}, with "
                 f"{context['verdict_confidence']} intervals, by load in {self.load_unit}",
-                "rates": [text for _, text in matrix["rates"]],
+                "rates": matrix["rates"],
                 "variants": [self.labels[name] for name in matrix["variants"]],
                 "shown": matrix["shown"],
             }
             if matrix
             else {},
         }
+        return {"matrix": matrix.get("cells", {}), "symbols": context["symbols"], "sheet": said}
 
     def shared_data(self, folder: str, rates: list[float], across_load: Mapping[str, Any]) -> dict[str, Any]:
         """What both pages' scripts read; ``charts`` has the rows of each chart.
@@ -118,8 +119,6 @@ class ChartedPage:
             "titles": {name: title(name).lower() for name in LATENCIES},
             "needs": {name: requests_needed(share) for name, share in SHOWN_PERCENTILES.items()},
             **conclusions.choices(self.concluded),
-            "matrix": findings.matrix(self.concluded.effects, self.styles).get("cells", {}),
-            "symbols": findings.SYMBOLS,
             "charts": {
                 **across_load,
                 **chart_rows.of_runs(self.distributions, self.styles, self.unit),

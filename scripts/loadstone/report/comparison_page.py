@@ -214,7 +214,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "specs": {name: specifications[name] for name in charts.SHARED}
         | {f"fit-{number}": charts.fit_specification(page.styles, *fit["axes"]) for number, fit in enumerate(fits)},
     }
-    found["data"]["sheet"] = page.sheet(found)
+    found["data"] |= page.answer(found)
     return found
 
 

@@ -20,7 +20,6 @@ from loadstone.report.numbers import (
     interval,
     latency_text,
     points_text,
-    rate_name,
     sentence_unit,
     share,
 )
@@ -31,7 +30,7 @@ SYMBOLS = {SLOWER: "▲", FASTER: "▼", MORE: "▲", FEWER: "▼", EQUIVALENT: 
 _LEADING = ("p50", *(name for name in LATENCIES if name != "p50"))  # a headline is about the first with figures
 _CERTAIN = (SLOWER, FASTER)
 _REQUESTS = ("requests", "requests and reports")  # evidence other than reports of tools
-_PLOT = (160, 16)  # width and height of a small plot, in pixels
+_PLOT = 160  # width of a small plot, in pixels
 _LEAST_SPAN = math.log(1.1)  # half of a small plot's axis, at least
 
 
@@ -191,12 +190,12 @@ def headline(found: Sequence[Finding]) -> Finding | None:
 def plots(found: Sequence[Finding], styles: Sequence[Style]) -> list[dict[str, Any]]:
     """Rows of a small plot: each variant's ratio and interval on one logarithmic axis, the baseline in its middle.
 
-    Positions are in pixels of a drawing of `_PLOT`; None without a ratio.
+    Positions are in pixels of a drawing as wide as `_PLOT`; None without a ratio.
     """
     ends = [end for each in found for end in (each.ratio, *(each.bounds or ())) if end and math.isfinite(end)]
     span = max([_LEAST_SPAN, *(abs(math.log(end)) for end in ends)])
     places = {style.label: place for place, style in enumerate(styles)}
-    width = _PLOT[0]
+    width = _PLOT
 
     def pixel(ratio: float) -> float:
         bounded = math.log(ratio) if ratio > 0 else -span
@@ -238,10 +237,9 @@ def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
         for statistic in statistics
     }
     return {
-        "rates": [(rate_name(rate), rate_text(rate)) for rate in rates],
+        "rates": [rate_text(rate) for rate in rates],
         "variants": variants,
         "baselines": list(dict.fromkeys(each.baseline for each in found.values())),
-        "statistics": {name: label(name) for name in statistics},
         "shown": next((name for name in _LEADING if name in statistics), statistics[0]),
         "cells": cells,
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),

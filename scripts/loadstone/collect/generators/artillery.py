@@ -63,7 +63,7 @@ class Artillery:
         request["headers"] = {name: f"{{{{ header{index} }}}}" for index, name in enumerate(names)}
         if self._job.planned.request.get("body") is not None:
             request["body"] = "{{ body }}"
-        if self._job.connection.redirect_hosts is not None:  # which Artillery can't be told
+        if self._job.connection.redirect_hosts is not None:  # Artillery has no list of allowed hosts
             request["followRedirect"] = False
         method = self._job.planned.request["method"].lower()
         return {

@@ -189,7 +189,10 @@ class Keeper:
     def clean_up(self, left: Prepared) -> None:
         """Run the cleanup commands that are not done yet. Raises LoadstoneError when one fails; the record stays."""
         for number, command in enumerate(left.cleanup[left.done :], left.done + 1):
-            self._run("cleaning up", left, number, command)
+            try:
+                self._run("cleaning up", left, number, command)
+            except LoadstoneError as error:
+                raise LoadstoneError(f"cleaning up {left.variant} failed ({shlex.join(command)}): {error}") from None
             try:
                 changed(left, done=number).write()
             except LoadstoneError as error:  # the other commands are more important
@@ -226,12 +229,7 @@ class Keeper:
                     said_s = now_s
                     self._log(f"still {doing} {of.variant} after {duration_text(now_s - running.started_s)}")
             code = running.wait()
-        try:
-            check(running, code)
-        except LoadstoneError as error:
-            if stoppable:  # the caller says what was being done
-                raise
-            raise LoadstoneError(f"{doing} {of.variant} failed ({shlex.join(command)}): {error}") from None
+        check(running, code)
 
 
 def restore(log: Log) -> None:
