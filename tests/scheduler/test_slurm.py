@@ -31,13 +31,19 @@ def test_a_machine_that_dies_costs_its_own_jobs_and_tables_are_those_made_here(s
         jobs = slurm.ask("squeue", "-h", "-o", "%i %k", "-t", state).splitlines()
         return [number for number, what in map(str.split, jobs) if what.startswith("rule_campaign_")]
 
-    job = wait_until(lambda: next(filter(slurm.hold, campaigns("RUNNING")), None), "the processes of a campaign's job")
-    # This campaign may have all of its tables by now. They are made again: its job has not said that it is done.
-    script = slurm.ask("scontrol", "write", "batch_script", job, "-")
-    (held,) = set(re.findall(r"convert:app=(.*?),host=(.*?),timestamp=(.*?),", script))
+    def campaign(job: str) -> tuple[str, ...]:
+        script = slurm.ask("scontrol", "write", "batch_script", job, "-")
+        (found,) = set(re.findall(r"convert:app=(.*?),host=(.*?),timestamp=(.*?),", script))
+        return found
+
+    wait_until(lambda: next(filter(slurm.hold, campaigns("RUNNING")), None), "the processes of a campaign's job")
     wait_until(lambda: campaigns("COMPLETED"), "the end of another campaign's job")
+    # A campaign whose job has not said that it is done may have all of its tables. They are made again.
+    done = [campaign(job) for job in campaigns("COMPLETED")]
+    finished = {
+        path: time for path, time in times(there).items() if any(all(part in str(path) for part in one) for one in done)
+    }
     slurm.kill_node()
-    finished = {path: time for path, time in times(there).items() if not all(part in str(path) for part in held)}
     slurm.start_node()
     wait_until(lambda: "Restarts=1" in slurm.ask("scontrol", "show", "jobs"), "a job that begins again")
     here.run("--cores", "1", "tables")
