@@ -14,11 +14,14 @@ SLURM = ("--profile", "profiles/slurm", "--set-threads", "convert=1", "--slurm-s
 SLURM += ("--slurm-init-seconds-before-status-checks", "1")
 
 
-def times(checkout: Checkout) -> dict[Path, int]:
-    """When each table was written, and each record that one was."""
+def inodes(checkout: Checkout) -> dict[Path, int]:
+    """Of each table, and each record that one was written: another one when it is written again.
+
+    Not the time: Snakemake touches the outputs of a job when it notices that it is done.
+    """
     tables = checkout.path / "results/tables"
     found = [*bundle.table_files(tables), *(path for path in tables.glob(".done/*/*/*/*") if path.name.isdigit())]
-    return {path: path.stat().st_mtime_ns for path in found}
+    return {path: path.stat().st_ino for path in found}
 
 
 @pytest.mark.slow
@@ -41,7 +44,9 @@ def test_a_machine_that_dies_costs_its_own_jobs_and_tables_are_those_made_here(s
     # A campaign whose job has not said that it is done may have all of its tables. They are made again.
     done = [campaign(job) for job in campaigns("COMPLETED")]
     finished = {
-        path: time for path, time in times(there).items() if any(all(part in str(path) for part in one) for one in done)
+        path: inode
+        for path, inode in inodes(there).items()
+        if any(all(part in str(path) for part in one) for one in done)
     }
     slurm.kill_node()
     slurm.start_node()
@@ -50,7 +55,7 @@ def test_a_machine_that_dies_costs_its_own_jobs_and_tables_are_those_made_here(s
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     assert tables_of(there) == tables_of(here)
-    kept = {path: time for path, time in times(there).items() if path in finished}
+    kept = {path: inode for path, inode in inodes(there).items() if path in finished}
     assert any(path.parent.parent.parent.parent.name == ".done" for path in kept) and kept == finished
     assert there.jobs(*SLURM, "tables") == {}
 
