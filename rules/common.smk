@@ -16,7 +16,7 @@ import loadstone
 from loadstone import config as configuration
 from loadstone.errors import LoadstoneError, printable
 from loadstone.report import site_layout
-from loadstone.report.shared_assets import assets_digest, shared_assets
+from loadstone.report.output import assets_digest, shared_assets
 from loadstone.report.site_layout import SiteSnapshot
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of

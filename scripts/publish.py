@@ -6,4 +6,4 @@ from loadstone.publish.site.publish import configured_destination, publish
 with job(snakemake.log[0]) as log:
     to = snakemake.params.to
     reports = Folders(snakemake.params.folders).reports
-    publish(reports, configured_destination(to), keep=to.get("keep"), log=log)
+    publish(reports, configured_destination(to), keep=to.get("keep"), address=to.get("address"), log=log)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadstone.report.shared_assets import write_assets
+from loadstone.report.output import write_assets
 from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:

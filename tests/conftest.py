@@ -19,7 +19,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
 
 from loadstone.report import query_page  # noqa: E402
-from loadstone.report.shared_assets import shared_assets  # noqa: E402
+from loadstone.report.output import shared_assets  # noqa: E402
 from support import site  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
 

@@ -17,7 +17,7 @@ from bench.measuring import Row, Took, timed
 from loadstone import archive
 from loadstone.archive import Campaign, Cell
 from loadstone.report import site_layout
-from loadstone.report.shared_assets import shared_assets
+from loadstone.report.output import shared_assets
 from loadstone.report.site_layout import Part, variant_slug
 from loadstone.tables import layout, schema
 from loadstone.workflow.snapshot import Snapshot, tables_fingerprint

@@ -24,6 +24,7 @@ CHARTS = (
     "histogram",
     "reported",
     "percentiles",
+    "dumbbell",
     "effects-ratio",
     "effects-shift",
     "effects-errors",

@@ -88,8 +88,10 @@ def test_comparisons_are_linked_and_those_without_campaigns_are_named_aside(site
     assert "Of nothing that is here (<code>gone</code>)" in listed
     assert "comparisons/gone.html" not in text
     assert sorted(path.name for path in (site / "comparisons").iterdir()) == [
+        "mesh",
         "mesh-ro-crate-metadata.json",
         "mesh.html",
+        "mesh.png",
         "mesh.sha256",
     ]
     assert BAD not in text

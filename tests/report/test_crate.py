@@ -80,7 +80,7 @@ def issues(folder: Path) -> set[str]:
 def of_page(page: Path, folder: Path) -> Path:
     """A page's crate as a folder of its own, as the validator wants it."""
     folder.mkdir()
-    for path in (page, page.with_suffix(".sha256")):
+    for path in (page, page.with_suffix(".sha256"), page.with_suffix(".png")):
         shutil.copy(path, folder)
     shutil.copytree(page.with_suffix(""), folder / page.stem)
     shutil.copy(page.with_name(f"{page.stem}{reproducibility.CRATE_SUFFIX}"), folder / "ro-crate-metadata.json")

@@ -2,18 +2,22 @@
 
 import base64
 import csv
+import json
+import re
 import xml.etree.ElementTree as ET
 
+import altair as alt
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+import vl_convert
 from loadstone.report import figures
 from report.conftest import ENDING, SCRIPT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def save(watched, figure, form, folder):
+def save(watched, figure, form, folder, ending=None):
     """The file that a figure's button gives."""
     details = watched.page.locator(f"#{figure} .data")
     if details.get_attribute("open") is None:
@@ -22,7 +26,7 @@ def save(watched, figure, form, folder):
         details.get_by_role("button", name=form, exact=True).click()
     path = folder / waiting.value.suggested_filename
     waiting.value.save_as(path)
-    assert waiting.value.suggested_filename.endswith(f"-{figure}.{form.lower()}")
+    assert waiting.value.suggested_filename.endswith(f"-{figure}.{ending or form.lower()}")
     watched.page.locator(f"#{figure} .saved", has_text=f"Saved as {form.upper()}.").wait_for()
     return path
 
@@ -134,6 +138,54 @@ def test_a_png_is_a_picture_with_something_in_it(made_site, watched, tmp_path):
     )
     assert found["255,255,255,255"] > 0.5 * width * height
     assert found["0,114,178,255"] > 500 and found["230,159,0,255"] > 500  # #0072B2 and #E69F00
+    assert watched.complaints == []
+
+
+def written(svg: str) -> set[str]:
+    """The texts of a drawing."""
+    return {"".join(element.itertext()) for element in ET.fromstring(svg).iter(f"{SVG}text")} - {""}
+
+
+@pytest.fixture(
+    params=[
+        ("hostile", "latency", "stat=p90&axes=log"),
+        ("hostile", "time-p50", ""),
+        ("hostile", "heat", ""),
+        ("hostile", "curves", "hide=plain"),
+        ("hostile", "sequence", ""),
+        ("wide", "effects", "effect=shift&at=20"),
+        ("wide", "layers", "at=20"),
+    ],
+    ids=lambda each: each[1],
+)
+def shown_figure(request, made_site, wide_site) -> tuple[str, str]:
+    """A figure's id, and the address of its page with choices."""
+    page, figure, choices = request.param
+    site = wide_site if page == "wide" else made_site
+    return figure, f"{site.page(page).as_uri()}#{choices}"
+
+
+def test_a_saved_specification_draws_what_the_page_shows(shown_figure, watched, tmp_path):
+    """Drawn by vl-convert, which knows nothing of the page: its data, texts, colours and number of marks."""
+    figure, address = shown_figure
+    watched.open(address)
+    path = save(watched, figure, "Vega-Lite", tmp_path, "vl.json")
+    text, ours = path.read_text(encoding="utf-8"), save(watched, figure, "SVG", tmp_path).read_text(encoding="utf-8")
+    spec = json.loads(text)
+    assert spec["$schema"].rpartition("/")[2] == f"{alt.SCHEMA_VERSION.partition('.')[0]}.json"
+    assert watched.page.locator(f"#{figure} h3, #{figure} h4").first.inner_text() in spec["description"]
+    assert "var(" not in text and "light-dark" not in text and "usermeta" not in spec
+    alt.Root.validate(spec)
+    shown = watched.view(figure, "view.data('rows')")
+    assert len(spec["datasets"]["rows"]) == len(shown) > 0
+    assert all(row.items() <= drawn.items() for row, drawn in zip(spec["datasets"]["rows"], shown, strict=True))
+    theirs = vl_convert.vegalite_to_svg(spec)
+    assert written(theirs) == written(ours)
+    for mark in ("<path", "<line", "<rect"):
+        assert abs(theirs.count(mark) - ours.count(mark)) <= 2, mark  # the paper, and its border
+    colours = set(re.findall(r'fill="(#[0-9a-f]{6}|rgb[^"]*)"', theirs)) - {"#ffffff"}
+    assert colours == set(re.findall(r'fill="(#[0-9a-f]{6}|rgb[^"]*)"', ours)) - {"#ffffff"}
+    assert vl_convert.vegalite_to_png(spec).startswith(b"\x89PNG")
     assert watched.complaints == []
 
 

@@ -35,7 +35,7 @@ HOSTILE = Made(
     missing=("plain", 3),
 )
 SMALL = Made(["plain", "envoy"], [100.0, 300.0], runs=2, requests=30)
-KINDS = ("index", "campaigns", "comparisons", "variants", "quality", "methods", "progress", "ask")
+KINDS = ("index", "campaigns", "comparisons", "compare", "variants", "quality", "methods", "progress", "ask")
 KINDS += ("campaign", "comparison", "variant", "traces")
 FOLDERS = {"comparison": "comparisons/mesh.html", "variant": "variants/demo_plain.html", "traces": "traces/*.html"}
 

@@ -8,7 +8,7 @@ from loadstone import archive
 from loadstone.analysis.comparison import compare
 from loadstone.config.comparisons import Comparison, Fit
 from loadstone.config.variants import Variants
-from loadstone.report import numbers, reported_section
+from loadstone.report import figures, numbers, reported_section
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
 from report.test_site import received
 from support import foreign, rawfiles
@@ -104,6 +104,91 @@ def test_a_campaign_of_reports_alone_has_a_page_without_an_empty_chart(project, 
     assert watched.page.locator("#reported .plot svg g[class*='role-mark'] > *").count() > 3
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
     assert watched.complaints == []
+
+
+def write_reports(project, rates=("100", "200"), factors=(1, 1.1, 1.5)) -> None:
+    """A report of each of plain, v1, v2, ...: the figures of `VEGETA` times the variant's factor."""
+    for rate in rates:
+        text = foreign.VEGETA.replace("100, 100.00", f"{rate}, {rate}.00").replace("200:100", f"200:{rate}")
+        for place, factor in enumerate(factors):
+            times = re.sub(
+                r"(?<=min, mean).*",
+                lambda found, by=factor: re.sub(r"[0-9.]+(?=ms)", lambda ms: f"{float(ms[0]) * by:.6f}", found[0]),
+                text,
+            )
+            files = {"1.vegeta.txt": times.encode()}
+            variant = f"v{place}" if place else "plain"
+            write_cell(project.archive, files, rate=rate, variant=variant, **of("vegeta", "open", baseline="plain"))
+
+
+def write_single_runs(project) -> None:
+    for rate in ("100", "200"):
+        for variant, ns in (("plain", 4_000_000), ("v1", 4_400_000)):
+            raw = {"1.results.json.zst": rawfiles.compress(lines([ns] * 200, float(rate)))}
+            write_cell(project.archive, raw, rate=rate, variant=variant)
+
+
+@pytest.mark.parametrize("kind", ["campaigns", "comparisons"])
+@pytest.mark.parametrize("written", [write_reports, write_single_runs])
+def test_differences_without_verdict_are_two_dots_and_a_line_at_the_right_of_the_matrix(
+    project, tmp_path, watched, kind, written
+):
+    written(project)
+    (page,) = (make(tmp_path, comparisons=(comparing(project),)) / kind).glob("*.html")
+    watched.open(f"{page.as_uri()}#stat=p50")
+    rows = watched.view("dumbbell", "view.data('rows')")
+    known = "statistic = 'p50' AND comparison IS NULL"
+    effects = project.rows(f"SELECT * FROM effects WHERE {known} ORDER BY rate, variant")
+    assert [(row["load"], row["variant"], row["baseline"]) for row in rows] == [
+        (row["rate"], row["variant"], row["baseline"]) for row in effects
+    ]
+    assert rows and len(rows) == len(effects)
+    for row, effect in zip(rows, effects, strict=True):
+        assert (row["before"], row["value"]) == (effect["baseline_value"] / 1e6, effect["value"] / 1e6)
+    # Two dots per row at these values, and a line from one to the other.
+    drawn = """marks => marks.map((mark) => mark.getBoundingClientRect()).map(({ left, right }) => [left, right])"""
+    dots = watched.page.locator("#dumbbell .plot g.mark-symbol > path").evaluate_all(drawn)
+    joins = watched.page.locator("#dumbbell .plot g.mark-rule > line").evaluate_all(drawn)
+    assert len(dots) == 2 * len(rows)
+    middles = [(left + right) / 2 for left, right in dots]
+    for before, value in zip(middles[: len(rows)], middles[len(rows) :], strict=True):
+        assert any(abs(left - min(before, value)) < 2 and abs(right - max(before, value)) < 2 for left, right in joins)
+    for field, places in (("before", middles[: len(rows)]), ("value", middles[len(rows) :])):
+        positions = watched.view("dumbbell", f"view.data('rows').map((row) => view.scale('x')(row.{field}))")
+        assert [place - places[0] for place in places] == pytest.approx(
+            [position - positions[0] for position in positions], abs=0.6
+        )
+    texts = watched.page.locator("#dumbbell .plot text").all_text_contents()
+    assert texts.count(rows[0]["shown"]) >= 1 and "Latency (ms)" in texts
+    matrix, plot = (watched.page.locator(each).bounding_box() for each in ("#verdict-matrix", "#dumbbell"))
+    assert plot["x"] > matrix["x"] + matrix["width"] and plot["y"] + plot["height"] < 900
+    # As elsewhere, the reader chooses statistic and axes.
+    assert watched.view("dumbbell", "view.scale('x').type") == "linear"
+    watched.do(watched.page.get_by_role("radio", name="Log", exact=True).first.check)
+    assert watched.view("dumbbell", "view.scale('x').type") == "log"
+    watched.do(watched.page.get_by_role("radio", name="p90", exact=True).first.check)
+    chosen = watched.view("dumbbell", "view.data('rows').map((row) => row.value)")
+    assert len(chosen) == len(rows) and (written is write_single_runs or chosen != [row["value"] for row in rows])
+    assert watched.complaints == []
+
+
+def test_of_many_loads_the_dots_are_of_the_headline_s_alone_and_far_apart_on_a_logarithmic_axis(
+    project, tmp_path, watched
+):
+    write_reports(project, rates=[str(100 * step) for step in range(1, 8)], factors=(1, 1.1, 90))
+    (page,) = (make(tmp_path) / "campaigns").glob("*.html")
+    watched.open(page.as_uri())
+    assert watched.view("dumbbell", "view.data('rows').map((row) => [row.load, row.label])") == [
+        [700, "v1"],
+        [700, "v2"],
+    ]
+    assert watched.view("dumbbell", "view.scale('x').type") == "log"
+    assert "at 700 requests/s" in watched.page.locator("#dumbbell figcaption").inner_text()
+    figures.build(page, tmp_path / "figures", {"formats": ["svg"]})
+    drawn = (tmp_path / "figures/dumbbell-p50.svg").read_text()
+    assert "+10 %" in drawn and "90.0×" in drawn
+    ticks = [float(tick.replace(",", "")) for tick in re.findall(r">([0-9,.]+)</text>", drawn)]
+    assert len(ticks) >= 2 and ticks == sorted(ticks) and ticks[0] > 0, "no zero on a logarithmic axis"
 
 
 def test_a_histogram_is_drawn_by_percentile(project, tmp_path, watched):

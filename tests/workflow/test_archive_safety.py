@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from loadstone.report import site_layout
-from loadstone.report.shared_assets import shared_assets
+from loadstone.report.output import shared_assets
 from loadstone.tables import schema
 from support.checkout import Checkout
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from loadstone import sql
 from loadstone.analysis import conclusions, distributions, replicates, run_requests
 from loadstone.analysis.run_requests import Cache, Source
-from loadstone.analysis.scope import Settings, grouped, joined, run_key, way
+from loadstone.analysis.scope import Scope, Settings, grouped, joined, run_key, way
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.config.comparisons import Comparison, Fit
 from loadstone.readers import load_generators
@@ -49,6 +49,11 @@ class Selection:
     refusals: list[str] = field(default_factory=list)
 
     @property
+    def used(self) -> list[_Row]:
+        """The valid runs, unless they are not compared."""
+        return [] if self.refusals else self.valid
+
+    @property
     def doubted(self) -> list[_Row]:
         """Valid runs whose report contradicts itself or the run's requests, as their ``doubts`` say.
 
@@ -68,38 +73,55 @@ def compare(
     `campaigns` are those of its campaigns that are in the tables. Raises LoadstoneError when `tables` can't be written.
     """
     with database.connect(tables, campaigns) as connection:
-        database.add_view(connection, tables, "facts", campaigns)
         selection = select(comparison, connection)
-        database.add_view(connection, tables, "replicates", campaigns)
-        valid = [] if selection.refusals else selection.valid
-        cache = Cache(tables, layout.cache_file(tables, comparison.id))
-        pooling = _Pooling(comparison, Source(connection, tables, cache), settings.confidence)
-        # For each row its runs, of one variant at one rate and measured in one way, with the number of the row.
-        series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(valid))]
-        pooled = [pooling.of(runs) for runs in series]
+        pooling = _Pooling(comparison, connection, campaigns, tables, settings.confidence)
+        series, pooled = pooling.over(selection)
         reported = pooling.reported(series)
-        cache.save()
+        pooling.cache.save()
+        fitted = fit_all(comparison, selection.used, connection, settings.confidence)
         rows = {
             "comparisons": [
                 _described(comparison, runs, selection.excluded) | reported.get(n, {}) | _columns(found)
                 for n, (runs, found) in enumerate(zip(series, pooled, strict=True))
             ],
-            "fits": fit_rows(comparison, fit_all(comparison, valid, connection, settings.confidence)),
+            "fits": fit_rows(comparison, fitted),
         }
         rows |= {
             table: [row for found in pooled if found for row in found.charts[table]] for table in distributions.POOLED
         }
         layout.write_tables(tables, comparison.id, rows)
-        conclusions.write(
-            connection,
-            tables,
-            comparison,
-            campaigns,
-            settings,
-            series=[(runs, found.replicates if found else None) for runs, found in zip(series, pooled, strict=True)],
-            excluded=[*selection.excluded, *selection.not_compared],
-        )
+        conclusions.write(tables, _scope(pooling, campaigns, settings, selection, zip(series, pooled, strict=True)))
     return selection
+
+
+def scope_of_comparison(
+    connection: duckdb.DuckDBPyConnection,
+    comparison: Comparison,
+    campaigns: Sequence[Campaign],
+    tables: Path,
+    settings: Settings,
+) -> Scope:
+    """What conclusions about a comparison are drawn from, as `compare` has it; `connection` has a view per table."""
+    selection = select(comparison, connection)
+    pooling = _Pooling(comparison, connection, campaigns, tables, settings.confidence)
+    return _scope(pooling, campaigns, settings, selection, zip(*pooling.over(selection), strict=True))
+
+
+def _scope(
+    pooling: "_Pooling",
+    campaigns: Sequence[Campaign],
+    settings: Settings,
+    selection: Selection,
+    pooled: Iterable[tuple[Sequence[_Row], "_Pooled | None"]],
+) -> Scope:
+    return conclusions.scope_of(
+        pooling.connection,
+        pooling.comparison,
+        campaigns,
+        settings,
+        series=[(runs, found.replicates if found else None) for runs, found in pooled],
+        excluded=[*selection.excluded, *selection.not_compared],
+    )
 
 
 def select(comparison: Comparison, connection: duckdb.DuckDBPyConnection) -> Selection:
@@ -183,9 +205,19 @@ def _columns(found: _Pooled | None) -> _Row:
 class _Pooling:
     """The figures of a comparison's series: from the tables of its campaigns, or computed over several cells."""
 
-    def __init__(self, comparison: Comparison, source: Source, confidence: float) -> None:
-        self._comparison, self._source, self._confidence = comparison, source, confidence
-        connection = source.connection
+    def __init__(
+        self,
+        comparison: Comparison,
+        connection: duckdb.DuckDBPyConnection,
+        campaigns: Sequence[Campaign],
+        tables: Path,
+        confidence: float,
+    ) -> None:
+        for table in ("facts", "replicates"):
+            database.add_view(connection, tables, table, campaigns)
+        self.comparison, self.connection, self._confidence = comparison, connection, confidence
+        self.cache = Cache(tables, layout.cache_file(tables, comparison.id))
+        self._source = Source(connection, tables, self.cache)
         self._files = _by_cell(database.rows(connection, sql.load("comparison_files")))
         self._cells = _by_cell(database.rows(connection, "FROM cells WHERE stream = 'main'"))
         self._replicates = _by_cell(database.rows(connection, "FROM replicates"))
@@ -194,15 +226,23 @@ class _Pooling:
             for table in distributions.POOLED
         }
 
+    def over(self, selection: Selection) -> tuple[list[list[_Row]], list[_Pooled | None]]:
+        """For each row its runs, of one variant at one rate and measured in one way, and their figures.
+
+        ``series`` of a run is the number of the row.
+        """
+        series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(selection.used))]
+        return series, [self.of(runs) for runs in series]
+
     def of(self, runs: Sequence[_Row]) -> _Pooled | None:
         """The figures of one series; None where none of its runs has requests."""
         raw = replicates.ordered([run for run in runs if run["evidence"] == "raw"])
         first, *others = {_cell(run) for run in runs}
         (cell,) = self._cells.get(first, [None]) if not others else [None]
         # A cell has every run that has requests and is not excluded: if the numbers agree, so do the runs.
-        if cell and cell["n_runs"] == len(raw):
+        if cell and cell["n_runs"] == len(raw) and first in self._replicates:
             charts = {
-                table: [row | {"comparison": self._comparison.id} for row in known.get(first, ())]
+                table: [row | {"comparison": self.comparison.id} for row in known.get(first, ())]
                 for table, known in self._charts.items()
             }
             return _Pooled(cell, replicates.from_rows(self._replicates[first]), charts)
@@ -214,7 +254,7 @@ class _Pooling:
         if not rows:
             return None
         found = replicates.from_text(rows[0].pop("replicates"))
-        return _Pooled(rows[0], found, distributions.of_series(self._source, self._comparison.id, files, raw))
+        return _Pooled(rows[0], found, distributions.of_series(self._source, self.comparison.id, files, raw))
 
     def reported(self, series: Sequence[Sequence[_Row]]) -> dict[int, _Row]:
         """The columns of vegeta-summaries, by the number of a series."""
@@ -227,7 +267,7 @@ class _Pooling:
 
     def _derived(self) -> list[_Row]:
         """Summaries computed from the requests of runs that have none, if the comparison allows that."""
-        if "evidence" not in self._comparison.allow:
+        if "evidence" not in self.comparison.allow:
             return []
         connection = self._source.connection
         unreported = database.rows(connection, sql.load("comparison_unreported"))

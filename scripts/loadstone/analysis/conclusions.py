@@ -36,30 +36,36 @@ _NONE = Replicates({}, {}, {}, 0, 0)
 def of_campaign(campaign: Campaign, tables: Path, settings: Settings) -> None:
     """Write the conclusions from one campaign. Raises LoadstoneError when `tables` can't be written."""
     with database.connect(tables, [campaign]) as connection:
-        database.add_view(connection, tables, "replicates", [campaign])
-        runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
-        by_cell = defaultdict(list)
-        for row in database.rows(connection, "FROM replicates"):
-            by_cell[row["rate"], row["variant"]].append(row)
-        series = []
-        for group in grouped([run for run in runs if not run["excluded"]]):
-            rows = by_cell[group[0]["rate"], group[0]["variant"]]
-            series.append((group, replicates.from_rows(rows) if rows else None))
-        excluded = [run for run in runs if run["excluded"]]
-        write(connection, tables, None, [campaign], settings, series=series, excluded=excluded)
+        write(tables, scope_of_campaign(connection, campaign, tables, settings))
 
 
-def write(
+def scope_of_campaign(
+    connection: duckdb.DuckDBPyConnection, campaign: Campaign, tables: Path, settings: Settings
+) -> Scope:
+    """What conclusions about one campaign are drawn from; `connection` has a view per table, limited to it."""
+    database.add_view(connection, tables, "replicates", [campaign])
+    runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
+    by_cell = defaultdict(list)
+    for row in database.rows(connection, "FROM replicates"):
+        by_cell[row["rate"], row["variant"]].append(row)
+    series = []
+    for group in grouped([run for run in runs if not run["excluded"]]):
+        rows = by_cell[group[0]["rate"], group[0]["variant"]]
+        series.append((group, replicates.from_rows(rows) if rows else None))
+    excluded = [run for run in runs if run["excluded"]]
+    return scope_of(connection, None, [campaign], settings, series=series, excluded=excluded)
+
+
+def scope_of(
     connection: duckdb.DuckDBPyConnection,
-    tables: Path,
     comparison: Comparison | None,
     campaigns: Sequence[Campaign],
     settings: Settings,
     *,
     series: Sequence[tuple[Sequence[_Row], Replicates | None]],
     excluded: Sequence[_Row],
-) -> None:
-    """Write the conclusions from a comparison or (None) from one campaign.
+) -> Scope:
+    """What conclusions about a comparison or (None) one campaign are drawn from.
 
     `series` are the runs of each variant at each rate that were measured in one way, with their replicates where
     requests are known. `excluded` are the excluded runs. `connection` is as in `Scope`.
@@ -71,7 +77,7 @@ def write(
     names = {run["variant_dir"]: run["variant"] for runs, _ in series for run in runs}
     variants = _in_order(names, settings, campaigns)
     declared = comparison.baseline if comparison else None
-    scope = Scope(
+    return Scope(
         comparison=comparison.id if comparison else None,
         app=comparison.app if comparison else layout.campaign_key(campaigns[0])["app"],
         campaigns=campaigns,
@@ -85,11 +91,12 @@ def write(
         excluded=excluded,
         **({"includes": comparison.takes} if comparison else {}),
     )
-    layout.write_tables(
-        tables,
-        comparison.id if comparison else campaigns[0],
-        {table: list(conclude(scope)) for table, conclude in _CONCLUSIONS.items()},
-    )
+
+
+def write(tables: Path, scope: Scope) -> None:
+    """Write the conclusions from a scope. Raises LoadstoneError when `tables` can't be written."""
+    rows = {table: list(conclude(scope)) for table, conclude in _CONCLUSIONS.items()}
+    layout.write_tables(tables, scope.comparison or scope.campaigns[0], rows)
 
 
 def _series(runs: Sequence[_Row], found: Replicates | None, reported: Mapping[tuple[Any, ...], _Row]) -> Series:

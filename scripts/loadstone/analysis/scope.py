@@ -207,7 +207,7 @@ class Scope:
         ]
 
 
-def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
+def contrasted(scope: Scope, statistics: Sequence[str] = STATISTICS) -> Mapping[Key, Contrast]:
     """The contrast of every pair and statistic that can be compared.
 
     Errors are pooled, but not those of error fractions, nor those of contrasts of which only a lower limit is known.
@@ -217,7 +217,7 @@ def contrasted(scope: Scope) -> Mapping[Key, Contrast]:
     for place in scope.places:
         for below, variant in dict.fromkeys(_pairs(scope, place)):
             pair = place.series[below], place.series[variant]
-            for statistic in STATISTICS:
+            for statistic in statistics:
                 if known := _contrast(pair, statistic, scope.confidence):
                     found[key := place.key(below, variant, statistic)] = known
                     if statistic != ERRORS and not known.open_side:

@@ -111,7 +111,12 @@ def _check_places(config: Mapping[str, Any]) -> None:
 
 def _check_no_passwords(config: Mapping[str, Any]) -> None:
     """Addresses of destinations must not contain a user or password."""
-    for name, key in (("publish", "remote"), ("publish", "endpoint"), ("storage", "endpoint")):
+    for name, key in (
+        ("publish", "remote"),
+        ("publish", "endpoint"),
+        ("publish", "address"),
+        ("storage", "endpoint"),
+    ):
         address = config.get(name, {}).get(key, "")
         if redact.has_user(address) and not (key == "remote" and address.startswith("ssh://")):
             raise LoadstoneError(f"the configuration: {name}.{key} names a user; put credentials into git or AWS_*")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loadstone.analysis.conclusions import scope_of_campaign
 from loadstone.archive import Campaign, plan
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.run_records import Failure
@@ -16,6 +17,7 @@ from loadstone.readers import load_generators
 from loadstone.report import (
     chart_rows,
     conclusions,
+    figures,
     incidents,
     measurement,
     numbers,
@@ -24,6 +26,7 @@ from loadstone.report import (
     reproducibility,
     resources_section,
     run_findings,
+    series_data,
     site_layout,
     variant_page,
 )
@@ -186,6 +189,7 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
         "in_brief": in_brief(page),
         "runs_used": runs_used(page),
         "variant_pages": variant_page.pages_of(page.campaign.app, order),
+        "compare_address": series_data.address(f"campaigns/{name}"),
         "statistics": {name: label(name) for name in LATENCIES},
         "percentiles": {name: label(name) for name in dict.fromkeys((*SHOWN_PERCENTILES, "p999"))},
         "rates": [(rate_name(rate), rate_text(rate)) for rate in page.raw_rates],
@@ -435,7 +439,7 @@ def build_campaign(
     *,
     entry: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write the page of one campaign and the data files of its rates; returns the page's path.
+    """Write the page of one campaign, the data files of its rates and its series; returns the page's path.
 
     `options` is the configuration's ``report`` section; ``title`` names the site,
     ``confidence`` is that of intervals; `entry` is the catalogue's, if any.
@@ -444,9 +448,13 @@ def build_campaign(
     name = slug(campaign)
     folder = reports / "campaigns" / name
     part = site_layout.Part(reports, f"campaigns/{name}").begin()
+    confidence = float(options.get("confidence", 0.95))
     with asking(tables, [campaign]) as questions:
-        page = gather(questions, campaign, variants, float(options.get("confidence", 0.95)), entry or {})
-        written = set()
+        page = gather(questions, campaign, variants, confidence, entry or {})
+        settings = series_data.settings(variants, layout.text(campaign.app), confidence)
+        scope = scope_of_campaign(questions.connection, campaign, tables, settings)
+        series = series_data.write(reports, f"campaigns/{name}", scope, variants, unit=page.unit, step=page.step)
+        written = {file.name for file in series}
         read = _files_by_rate(tables, campaign)
         for rate in page.loadable_rates:
             target = folder / f"{rate_name(rate)}.js"
@@ -461,6 +469,7 @@ def build_campaign(
     site_layout.remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"
     content = {**context(page, name), **about_site(options, tables)}
+    content |= figures.link_preview(path, {**content, "lead": content["in_brief"]})
     title = f"{layout.text(str(campaign))}: load-test results"
     about = reproducibility.About(title, "Latency and errors of a sweep.", [campaign], options)
     evidence = reproducibility.Evidence(inputs, reproducibility.tables_of(tables, [campaign]), page.metadata)

@@ -14,7 +14,7 @@ from loadstone import stats
 from loadstone.analysis.distributions import SHARES
 from loadstone.config.variants import Style, on_dark, on_light
 from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES
-from loadstone.report import conclusions
+from loadstone.report import conclusions, findings
 from loadstone.report.conclusions import Conclusions, layers_in_order
 from loadstone.report.numbers import Unit, rate_name, rounded, significant
 from loadstone.report.queries import Distributions, Row
@@ -311,6 +311,7 @@ def of_conclusions(
         "knees": _knees(found, styles),
         "effects-errors": effects.pop(ERRORS, columns([])),
         "effects": effects,
+        "dumbbell": _dumbbells(found, styles, unit),
         "layers": _layers(found, styles, unit, step),
     }
 
@@ -374,6 +375,26 @@ def _latency_effect(row: Row, unit: Unit, *, beyond: bool) -> Row:
         # Latency beyond saturation grows as long as the attack lasts, and would flatten all others.
         "scaled": ends["value"] | ({"shift": None} if beyond else {}),
     }
+
+
+def _dumbbells(found: Conclusions, styles: Sequence[Style], unit: Unit) -> dict[str, Columns]:
+    """By statistic: the latency of each variant and of its baseline (``before``), where there is no verdict."""
+    labels = {style.name: style.label for style in styles}
+    rows = [
+        {
+            "statistic": each.row["statistic"],
+            "variant": each.row["variant"],
+            "load": each.row["rate"],
+            "baseline": each.baseline,
+            "before": unit.of(each.row["baseline_value"]),
+            "value": unit.of(each.row["value"]),
+            "shown": each.change[0],
+            "runs": each.row["n_runs"],
+            "baseline_runs": each.row["baseline_n_runs"],
+        }
+        for each in findings.dumbbells(found.effects, found.knees, labels)
+    ]
+    return _columns_by("statistic", _in_order(rows, styles, "load", "variant"))
 
 
 def _layers(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from loadstone.analysis.comparison import Fitted, Selection, fit_all, select
+from loadstone.analysis.comparison import Fitted, Selection, fit_all, scope_of_comparison, select
 from loadstone.archive import METADATA, Campaign, metadata, plan, scan_campaign
 from loadstone.config.comparisons import ALLOWANCES, Comparison
 from loadstone.config.variants import Style, Variants, look
@@ -20,10 +20,12 @@ from loadstone.report import (
     chart_rows,
     charts,
     conclusions,
+    figures,
     numbers,
     reported_section,
     reproducibility,
     resources_section,
+    series_data,
     site_layout,
 )
 from loadstone.report.charted_page import ChartedPage
@@ -42,6 +44,7 @@ from loadstone.report.numbers import (
 from loadstone.report.output import about_site
 from loadstone.report.queries import Questions, Row, asking, in_order, run_key
 from loadstone.report.site_layout import slug
+from loadstone.tables import database
 from loadstone.text import listed, load_unit, rate_text
 
 STATISTICS = {
@@ -191,6 +194,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "has_means": any(row["vegeta_summaries_mean_ns"] is not None for row in drawn),
         "has_codes": any(row["error_fraction"] is not None for row in drawn),
         "comparison": page.comparison,
+        "compare_address": series_data.address(f"comparisons/{page.comparison.id}"),
         "title": page.comparison.title,
         "heading": page.comparison.title,
         "lead": f"A comparison of campaigns: {page.comparison.app} on {' and '.join(page.comparison.hosts)}",
@@ -472,15 +476,27 @@ def build_comparison(
     *,
     options: Mapping[str, Any],
 ) -> Path:
-    """Write the page of one comparison; returns its path. `campaigns` are those of its own that the archive holds."""
+    """Write the page of one comparison and its series; returns the page's path.
+
+    `campaigns` are those of its own that the archive holds.
+    """
     part = site_layout.Part(reports, f"comparisons/{comparison.id}").begin()
+    confidence = float(options.get("confidence", 0.95))
     with asking(tables, list(campaigns)) as questions:
-        page = gather(questions, comparison, campaigns, variants, float(options.get("confidence", 0.95)))
+        page = gather(questions, comparison, campaigns, variants, confidence)
         inputs = reproducibility.inputs(questions, tables, campaigns, among(page.runs))
-    path = reports / "comparisons" / f"{comparison.id}.html"
+    folder = f"comparisons/{comparison.id}"
+    with database.connect(tables, campaigns) as connection:
+        settings = series_data.settings(variants, comparison.app, confidence)
+        scope = scope_of_comparison(connection, comparison, campaigns, tables, settings)
+        refusals = page.selection.refusals
+        series = series_data.write(reports, folder, scope, variants, unit=page.unit, step=page.step, refusals=refusals)
+    site_layout.remove_others(reports / folder, {file.name for file in series})
+    path = reports / f"{folder}.html"
     cells = [listing.cell for campaign in campaigns for listing in scan_campaign(campaign).cells]
     described = [metadata.read(cell.path / METADATA) for cell in cells]
     content = {**context(page), **about_site(options, tables)}
+    content |= figures.link_preview(path, content)
     about = reproducibility.About(comparison.title, "A comparison of load-test results.", campaigns, options)
     evidence = reproducibility.Evidence(inputs, reproducibility.tables_of(tables, campaigns, comparison), described)
     part.finish(reproducibility.write_with_evidence(path, "comparison.html", content, about, evidence))

@@ -109,6 +109,8 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
     return {
         "matrix": findings.matrix(effects, styles),
         "headline": findings.headline(at_one_load),
+        "plots": findings.plots(at_one_load, styles),
+        "dumbbells": findings.dumbbells(effects, found.knees, labels),
         "symbols": findings.SYMBOLS,
         "statistic_label": label,
         "p_text": _p_text,

@@ -9,8 +9,10 @@ import json
 import math
 import re
 import shutil
+import struct
 import tempfile
 import textwrap
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import vl_convert
 
 from loadstone.errors import LoadstoneError
@@ -41,6 +45,7 @@ _COLOURS = {
     "run": "#3a6ea5",
     "bad": "#c0392b",
 }
+_PNG = b"\x89PNG\r\n\x1a\n"
 _NAMED = re.compile(rb"(?: +/[A-Za-z]+[0-9]+ [0-9]+ 0 R\n)+")
 _SIZE = re.compile(r'(<svg\b[^>]*?) width="([0-9.]+)" height="([0-9.]+)"')
 _PART = re.compile(r"(?:(?<=id=\"gradient_)|(?<=url\(#gradient_)|(?<=id=\"clip)|(?<=url\(#clip))[0-9]+(?=[\")])")
@@ -53,7 +58,7 @@ Variants = Sequence[Mapping[str, str]]  # those of a page, with their names, lab
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of a page: its name among files, its specification, its rows, and whether its y axis is logarithmic.
+    """A chart of a page: its name among files, its specification, its rows, and whether latencies are logarithmic.
 
     `runs` and `knees` are rows of the data sets of these names.
     """
@@ -127,16 +132,17 @@ def _drawn(figure: Figure, specs: Mapping[str, Any], variants: Variants, wanted:
 
 
 @cache
-def register_font() -> None:
-    """Let vl-convert find our font, where its package is installed: conda has none."""
+def register_font() -> bool:
+    """Let vl-convert find our font; False where its package is not installed: conda has none."""
     package = find_spec("font_source_sans_pro")
     if package is None or package.origin is None:
-        return
+        return False
     # A folder of its own: with several files of one font, the machine decides which one is used.
     folder = tempfile.mkdtemp(prefix="loadstone")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # it is read whenever something is drawn
     shutil.copy(Path(package.origin).parent / "files/SourceSansPro-Regular.ttf", folder)
     vl_convert.register_font_directory(folder)
+    return True
 
 
 def _sized(svg: str, width: float, unit: str) -> str:
@@ -153,6 +159,59 @@ def pdf(svg: str) -> bytes:
     content: bytes = vl_convert.svg_to_pdf(svg)
     # The order of a PDF's resources is random; sorted, they mean the same and take the same number of bytes.
     return _NAMED.sub(lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), content)
+
+
+def png(svg: str, made_by: str) -> bytes:
+    """An SVG in CSS pixels as PNG with at most 256 colours and a text `made_by`, always the same bytes.
+
+    What vl-convert writes is several times larger. Colours are rounded to 16 levels of red, green and blue, which lines
+    and letters do not need more of.
+    """
+    register_font()
+    content: bytes = vl_convert.svg_to_png(svg)
+    width, height = struct.unpack(">II", content[16:24])
+    lines = np.frombuffer(zlib.decompress(b"".join(_chunks(content, b"IDAT"))), np.uint8).reshape(height, -1)
+    if (lines[:, 0] != 1).any():  # each row holds differences from the pixel before
+        raise LoadstoneError("this version of vl-convert writes PNG files in another way: use that of envs/report.yaml")
+    pixels = np.cumsum(lines[:, 1:].reshape(height, width, 4), axis=1, dtype=np.uint8)[..., :3]
+    levels = (np.arange(256, dtype=np.uint16) * 15 + 127) // 255
+    red, green, blue = (levels[pixels[..., part]] for part in range(3))
+    colours = red << 8 | green << 4 | blue
+    numbers = np.bincount(colours.ravel(), minlength=16**3)
+    used = np.flatnonzero(numbers)
+    kept = np.sort(used[np.argsort(-numbers[used], kind="stable")[:256]])
+    every, palette = (np.stack([found >> 8, found >> 4 & 15, found & 15], axis=1) for found in (used, kept))
+    nearest = np.zeros(16**3, np.uint8)
+    nearest[used] = np.argmin(((every[:, None] - palette[None]) ** 2).sum(axis=2), axis=1)
+    raw = np.zeros((height, 1 + width), np.uint8)
+    raw[:, 1:] = nearest[colours]
+    chunks = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0),
+        b"tEXt": b"Software\0" + made_by.encode("latin-1"),
+        b"PLTE": (palette * 17).astype(np.uint8).tobytes(),
+        b"IDAT": _deflated(raw.tobytes()),
+        b"IEND": b"",
+    }
+    return _PNG + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks.items()
+    )
+
+
+def _chunks(content: bytes, wanted: bytes) -> Iterator[bytes]:
+    """The data of a PNG's chunks of one kind."""
+    at = len(_PNG)
+    while at < len(content):
+        (length,) = struct.unpack(">I", content[at : at + 4])
+        if content[at + 4 : at + 8] == wanted:
+            yield content[at + 8 : at + 8 + length]
+        at += 12 + length
+
+
+def _deflated(raw: bytes) -> bytes:
+    """As zlib's format, by the library that pyarrow comes with: Python's differs between machines."""
+    gzip: bytes = pa.Codec("gzip", compression_level=6).compress(raw, asbytes=True)
+    return b"\x78\x9c" + gzip[10:-8] + struct.pack(">I", zlib.adler32(raw))
 
 
 # --- a page's specification -> one that stands alone ------------------------------------------------------------------
@@ -178,8 +237,10 @@ def specification(figure: Figure, specs: Mapping[str, Any], variants: Variants, 
     if "facet" in spec:
         _arrange(spec, figure.rows, width)
         return spec
-    if figure.logarithmic and spec["usermeta"]["axes"]["y"] != "fixed":
-        _make_logarithmic(spec, log_axis["y"])
+    axes = spec["usermeta"]["axes"]
+    channel = "x" if axes["x"] == "latency" and axes["y"] == "fixed" else "y"
+    if figure.logarithmic and axes[channel] != "fixed":
+        _make_logarithmic(spec, log_axis[channel], channel)
     if spec["usermeta"].get("rows"):
         rows = [row | {"name": _wrapped(row, _NAMES * width)} for row in figure.rows]
         spec["datasets"]["rows"] = rows
@@ -200,11 +261,11 @@ def _config(config: Mapping[str, Any], font: str) -> dict[str, Any]:
     }
 
 
-def _make_logarithmic(spec: dict[str, Any], log_axis: Mapping[str, Any]) -> None:
-    """Make the y axis logarithmic, as setScale of assets/chart.js does where a reader chooses so."""
+def _make_logarithmic(spec: dict[str, Any], log_axis: Mapping[str, Any], channel: str) -> None:
+    """Make an axis (x or y) logarithmic, as setScale of assets/chart.js does where a reader chooses so."""
     spec["params"] = [*spec.get("params", ()), *log_axis["params"]]
     for layer in spec["layer"]:
-        encoding = layer.get("encoding", {}).get("y")
+        encoding = layer.get("encoding", {}).get(channel)
         if encoding and "field" in encoding and encoding.get("scale", {}) is not None:
             given = encoding.get("scale", {})
             rest = {key: value for key, value in given.items() if key not in ("zero", "nice", "domainMin")}

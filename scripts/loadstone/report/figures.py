@@ -1,5 +1,7 @@
 """The charts of a page as files for papers: PDF and SVG of a given width, font and size; and a page on one sheet.
 
+Also the picture that other sites show for a link to a page.
+
 They show the rows that the page holds. Equal pages, settings, libraries and fonts give equal bytes.
 """
 
@@ -14,13 +16,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from loadstone import __version__
 from loadstone.archive import durable, encode
+from loadstone.config.variants import on_light
 from loadstone.errors import LoadstoneError
-from loadstone.percentiles import ERRORS
+from loadstone.percentiles import ERRORS, label
 from loadstone.report import figure_drawing
 from loadstone.report.chart_rows import Columns
 from loadstone.report.figure_drawing import FONT, Figure, Settings, draw, settings
+from loadstone.report.numbers import share
+from loadstone.report.output import visible
 from loadstone.report.queries import Row
+from loadstone.text import at, load_unit
 
 _MADE_HERE = "Made by Loadstone"
 _JSON = re.compile(r'<script type="application/json" id="(page-data|chart-specs)">(.*?)</script>', re.DOTALL)
@@ -149,6 +156,8 @@ def _across_load(page: Page) -> Iterator[Figure]:
         for kind in ("ratio", "shift"):
             rows = page.rows(charts["effects"].get(name), kind, known=False)
             yield Figure(f"effects-{kind}-{name}", f"effects-{kind}", rows)
+        dumbbells = page.rows(charts.get("dumbbell", {}).get(name))
+        yield Figure(f"dumbbell-{name}", "dumbbell", dumbbells, page.data["logarithmic"].get(name, False))
         yield Figure(f"layers-{name}", "layers", page.rows(charts["layers"].get(name), known=False))
         bins = page.rows(charts["heat"], name, known=False)
         yield Figure(f"heat-{name}", "heat", bins if any(row["value"] is not None for row in bins) else [])
@@ -330,7 +339,8 @@ def _spread(number: int, most: int) -> list[int]:
 def _figures(page: Page) -> Iterator[Figure]:
     """Latency across load and the differences from the baseline, of the statistic that the page shows first."""
     statistic = page.data["statistic"]
-    wanted = (f"latency-{statistic}", f"effects-ratio-{page.data['figures'][statistic]}", f"reported-{statistic}")
+    figure = page.data["figures"][statistic]
+    wanted = (f"latency-{statistic}", f"dumbbell-{figure}", f"effects-ratio-{figure}", f"reported-{statistic}")
     found = {figure.name: figure for figure in all_figures(page, None) if figure.rows}
     yield from [found[name] for name in wanted if name in found][:2]
 
@@ -342,3 +352,88 @@ def _figure(page: Page, figure: Figure, y: float, font: str) -> tuple[str, float
     if height > _HIGHEST:  # too many rows for a sheet: the matrix has them
         return "", y
     return f'<g transform="translate({_MARGIN:g} {y:.1f})">{svg}</g>', y + height + 4
+
+
+# --- a page as the picture of a link ----------------------------------------------------------------------------------
+
+
+_CARD_WIDTH, _CARD_HEIGHT, _EDGE = 1200, 630, 60  # CSS pixels: what other sites show of a link
+_MOST_LINES, _MOST_ROWS, _ROW = 3, 4, 48  # of the headline; of the plot, and their height
+_PLOT_AT, _WORDS_AT = 430, 790
+_LARGE_LETTER = 0.43  # of the headline, in font sizes
+_PLOT_SCALE = 2  # of the plots of `findings`
+
+
+def link_preview(page_file: Path, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw what other sites show for a link to the page, next to its file; the variable ``preview`` of ``base.html``.
+
+    `context` has ``site_title``, ``title``, ``headline`` (a `Finding` or None), ``plots`` (rows of `findings.plots`)
+    and ``lead``, the text without a headline. Without the included font there is no picture.
+    """
+    headline, picture = context["headline"], page_file.with_suffix(".png")
+    text = visible(headline.sentence if headline else context["lead"])
+    has_picture = figure_drawing.register_font()
+    if has_picture:
+        content = figure_drawing.png(_card({**context, "text": text}), f"{_MADE_HERE} {__version__}")
+        if not (picture.is_file() and picture.read_bytes() == content):
+            durable.replace(picture, content)
+    else:
+        picture.unlink(missing_ok=True)
+    about = {"title": context["title"], "text": text, "image": picture.name if has_picture else None}
+    return {"preview": about | {"width": _CARD_WIDTH, "height": _CARD_HEIGHT}}
+
+
+def _card(said: Mapping[str, Any]) -> str:
+    """The picture as SVG: the site, the page, the headline, and the variants' differences as far as there is room."""
+    inner = _CARD_WIDTH - 2 * _EDGE
+    parts = [
+        _text(_cut(said["site_title"], inner, 28), _EDGE, 76, 28, colour="#545b63"),
+        _text(_cut(said["title"], inner, 38), _EDGE, 134, 38, colour="#545b63"),
+    ]
+    size = 52
+    lines = textwrap.wrap(said["text"], int(inner / (size * _LARGE_LETTER)), max_lines=_MOST_LINES, placeholder=" …")
+    for number, line in enumerate(lines):
+        parts.append(_text(line, _EDGE, 212 + number * 62, size))
+    plots = said["plots"][:_MOST_ROWS]
+    top = _CARD_HEIGHT - 30 - _ROW * len(plots)
+    if plots:
+        parts.append(_text(_cut(_about(plots), inner, 24), _EDGE, top - 14, 24, colour="#545b63"))
+        middle = _PLOT_AT + 80 * _PLOT_SCALE
+        parts.append(f'<path d="M{middle} {top}V{top + _ROW * len(plots)}" stroke="#767676" stroke-width="2"/>')
+    for number, row in enumerate(plots):
+        parts += _row_of_card(row, top + (number + 0.5) * _ROW)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_CARD_WIDTH}" height="{_CARD_HEIGHT}" '
+        f'font-family="{FONT}"><rect width="100%" height="100%" fill="#ffffff"/>'
+        f'<rect width="14" height="100%" fill="#0b6e8a"/>{"".join(parts)}</svg>'
+    )
+
+
+def _row_of_card(row: Mapping[str, Any], y: float) -> Iterator[str]:
+    """A variant, its ratio to the baseline with the interval, and its verdict."""
+    finding, colour = row["finding"], on_light(row["style"].colour)
+    x = {name: None if row[name] is None else _PLOT_AT + _PLOT_SCALE * row[name] for name in ("at", "from", "to")}
+    yield _text(_cut(finding.variant, _PLOT_AT - _EDGE, 28), _EDGE, y + 10, 28)
+    if x["from"] is not None:
+        yield f'<path d="M{x["from"]:.1f} {y:.1f}H{x["to"]:.1f}" stroke="#000000" stroke-width="4"/>'
+    if x["at"] is not None:
+        yield f'<circle cx="{x["at"]:.1f}" cy="{y:.1f}" r="9" fill="{colour}"/>'
+    shape = f'<path d="{_SHAPES[finding.verdict]}" transform="translate({_WORDS_AT} {y - 11:.1f}) scale(3.6)" '
+    yield f"{shape}{_stroke(finding.verdict)}/>"
+    yield _text(f"{finding.verdict} {' '.join(filter(None, finding.change))}", _WORDS_AT + 34, y + 9, 26)
+
+
+def _about(plots: Sequence[Mapping[str, Any]]) -> str:
+    """What the rows of a card show."""
+    findings = [row["finding"] for row in plots]
+    row, baselines = findings[0].row, list(dict.fromkeys(visible(each.baseline) for each in findings))
+    intervals = f", with {share(row['confidence'])} intervals" if any(each.bounds for each in findings) else ""
+    where = at([row["rate"]], [row["rate"]], load_unit([row["load_model"]]))
+    return f"{label(row['statistic'])} relative to {', '.join(baselines)} {where}{intervals}"
+
+
+def _cut(text: str, width: float, size: float) -> str:
+    """As much of a text as fits into a line."""
+    most = int(width / (size * _LETTER))
+    text = visible(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -5,6 +5,7 @@ the small plot that lists of campaigns show, and the matrix of verdicts at the t
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,7 @@ _CERTAIN = (SLOWER, FASTER)
 _REQUESTS = ("requests", "requests and reports")  # evidence other than reports of tools
 _PLOT = 160  # width of a small plot, in pixels
 _LEAST_SPAN = math.log(1.1)  # half of a small plot's axis, at least
+_DUMBBELLS = 12  # rows of a dumbbell plot, at most
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,16 @@ class Finding:
     @property
     def is_of_failures(self) -> bool:
         return bool(self.row["statistic"] == ERRORS)
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether one of the two latencies is among requests that timed out."""
+        return any(each.code == reasons.TIMEOUTS for each in reasons.of_row(self.row))
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether the two figures are as reported by the tool."""
+        return self.row["evidence"] not in _REQUESTS
 
     @property
     def has_caveats(self) -> bool:
@@ -94,7 +106,7 @@ class Finding:
     def sentence(self) -> str:
         """What was found, with number, unit and interval."""
         what = label(self.row["statistic"]).lower()
-        if self.row["evidence"] not in _REQUESTS:
+        if self.is_reported:
             what = f"reported {what}"
         where = at([self.row["rate"]], [self.row["rate"]], load_unit([self.row["load_model"]]))
         before = self._latency(self.row["baseline_value"])
@@ -212,6 +224,22 @@ def plots(found: Sequence[Finding], styles: Sequence[Style]) -> list[dict[str, A
         }
         for each in found
     ]
+
+
+def dumbbells(rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, str]) -> list[Finding]:
+    """Differences to show as two dots each: those of latencies if none of them has an interval or a verdict, else none.
+
+    That is so with one run each, or with figures as reported by the tool alone. Of more than `_DUMBBELLS` variants and
+    loads, only those at the headline's load.
+    """
+    known = [each for each in findings(rows, labels).values() if not each.is_of_failures and each.ratio is not None]
+    if any(each.bounds or each.verdict != INCONCLUSIVE for each in known):
+        return []
+    known = [each for each in known if not each.is_lower_bound]
+    if max(Counter(each.row["statistic"] for each in known).values(), default=0) <= _DUMBBELLS:
+        return known
+    at = {each.row["rate"] for each in at_one_load(rows, knees, labels)}
+    return [each for each in known if each.row["rate"] in at]
 
 
 # --- matrix of verdicts ----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Pages over all campaigns: start page, lists of campaigns and comparisons, data quality, and methods."""
+"""Pages over all campaigns: start page, lists of campaigns and comparisons, any two series, data quality, methods."""
 
 import re
 from collections import Counter
@@ -16,8 +16,8 @@ from loadstone.archive import Campaign
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
-from loadstone.report import findings, progress_page, reproducibility, site_layout
-from loadstone.report.numbers import counted, rate_name
+from loadstone.report import figures, findings, progress_page, reproducibility, series_data, site_layout
+from loadstone.report.numbers import counted, minute, rate_name
 from loadstone.report.output import about_site, partials, run_map, template_text, write_page
 from loadstone.report.queries import Questions, Row, asking, in_order
 from loadstone.report.start_page import (
@@ -28,6 +28,7 @@ from loadstone.report.start_page import (
     cards,
     comparison_entries,
     concluded,
+    newest_result,
     write_index,
 )
 from loadstone.tables.layout import text
@@ -191,7 +192,7 @@ def build_index(
         entries = campaign_entries(questions, campaigns, variants, purposes or {}, tables_of)
         quality = quality_context(questions, entries, outside)
         shown = cards(questions, entries)
-    compared = comparison_entries(comparisons, campaigns, variants, tables_of)
+    listed = comparison_entries(comparisons, campaigns, variants, tables_of)
     is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_of_a_sweep(reports)
     shared = {
         **quality,
@@ -199,8 +200,8 @@ def build_index(
         "cards": shown,
         "newest_keys": {card["entry"]["key"] for card in shown},
         "older": entries[:OLDER],
-        "comparisons": [entry for entry in compared if entry["n_held"]],
-        "absent": [entry for entry in compared if not entry["n_held"]],
+        "comparisons": [entry for entry in listed if entry["n_held"]],
+        "absent": [entry for entry in listed if not entry["n_held"]],
         "dumps": traced(dumps),
         "n_requests": sum(entry["held"]["n_requests"] for entry in entries if entry["held"]),
         "symbols": findings.SYMBOLS,
@@ -211,6 +212,14 @@ def build_index(
     write_page(reports / "methods.html", "methods.html", {**methods_context(about), **about})
     for name in ("quality", "campaigns", "comparisons"):
         write_page(reports / f"{name}.html", f"{name}.html", shared)
+    sources = _sources(shared["entries"], shared["comparisons"])
+    compared = {
+        "sources": sources,
+        "statistics": series_data.STATISTICS,
+        "data": series_data.page_data(sources),
+        **about,
+    }
+    write_page(reports / series_data.PAGE, "compare.html", compared)
     path = reports / "index.html"
     present = {
         "campaigns": {entry["slug"] for entry in entries},
@@ -226,10 +235,26 @@ def build_index(
     found = filter(site_layout.is_of_site, (page for folder in _PAGES for page in (reports / folder).glob("*.html")))
     reproducibility.write_site_crate(reports, summary, (page.relative_to(reports).as_posix() for page in found))
     write_index(reports, about["site_title"], entries, shared["comparisons"])
-    write_page(path, "index.html", shared)
+    write_page(path, "index.html", shared | figures.link_preview(path, newest_result(entries, about["site_title"])))
     own = [reports / name for name in (*site_layout.OVER_ALL, site_layout.CRATE, site_layout.INDEX)]
+    own += filter(Path.is_file, [reports / site_layout.START_PICTURE])
     part.finish(own, growing=[reports / progress_page.NAME])
     return path
+
+
+def _sources(entries: Iterable[Mapping[str, Any]], comparisons: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Folder and name of every campaign and comparison with series, in the order of these entries."""
+    found = [
+        (
+            f"campaigns/{entry['slug']}",
+            f"{entry['campaign'].app} on {entry['campaign'].host}, {minute(entry['campaign'].timestamp)}",
+        )
+        for entry in entries
+        if entry["held"]
+    ]
+    return found + [
+        (f"comparisons/{each['declared'].id}", f"Comparison: {each['declared'].title}") for each in comparisons
+    ]
 
 
 def _files(names: Iterable[str]) -> set[str]:
@@ -237,7 +262,7 @@ def _files(names: Iterable[str]) -> set[str]:
     return {
         f"{name}{suffix}"
         for name in names
-        for suffix in (".html", site_layout.CHECKSUMS_SUFFIX, reproducibility.CRATE_SUFFIX)
+        for suffix in (".html", ".png", site_layout.CHECKSUMS_SUFFIX, reproducibility.CRATE_SUFFIX)
     }
 
 

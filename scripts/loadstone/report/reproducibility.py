@@ -140,10 +140,12 @@ def crate_of(page: Path) -> Path:
 def write_page_crate(page: Path, about: About, evidence: Evidence) -> list[Path]:
     """Write the crate next to `page`; returns the page's files.
 
-    These are the page, the checksums of its inputs, the data that it loads, and the crate, which describes the others.
+    These are the page, the checksums of its inputs, the picture for links to it, the data that it loads, and the crate,
+    which describes the others.
     """
     checksums = page.with_suffix(CHECKSUMS_SUFFIX)
-    files = [page, *([checksums] if checksums.is_file() else []), *sorted(page.with_suffix("").glob("*.js"))]
+    beside = [path for path in (checksums, page.with_suffix(".png")) if path.is_file()]
+    files = [page, *beside, *sorted(page.with_suffix("").glob("*.js"))]
     based_on = [_hashed(name, digest) for digest, name in evidence.inputs]
     based_on += [_hashed(f"tables/{name}", sha256_of(path)) for name, path in evidence.tables]
     software = [*_own_software(), *_collected_with(evidence.metadata)]

@@ -83,7 +83,7 @@ ENTRIES = (
 )
 
 # Pages over all campaigns; the start page is the last of them to be written.
-OVER_ALL = ("campaigns.html", "comparisons.html", "quality.html", "methods.html", "index.html")
+OVER_ALL = ("campaigns.html", "comparisons.html", "compare.html", "quality.html", "methods.html", "index.html")
 
 # Scripts of a page with charts, in their order.
 CHART_SCRIPTS = (
@@ -130,6 +130,7 @@ CONTENT_TYPES = {
 }
 START = "index.html"
 CRATE = "ro-crate-metadata.json"
+START_PICTURE = "index.png"  # what other sites show of a link to the start page
 INDEX = "index.json"  # what the start page says, for programs
 
 
@@ -275,5 +276,6 @@ _MADE_HERE = {
     ".html": "Made by Loadstone",
     ".js": "loadstone.receive(",
     ".json": "Made by Loadstone",
+    ".png": "Made by Loadstone",
     CHECKSUMS_SUFFIX: MADE_HERE,
 }

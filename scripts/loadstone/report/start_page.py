@@ -18,7 +18,7 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Style, Variants
 from loadstone.report import conclusions, findings
 from loadstone.report.findings import Finding
-from loadstone.report.numbers import LOAD_MODELS, change_text, counted, distinct, minute
+from loadstone.report.numbers import LOAD_MODELS, change_text, counted, distinct, minute, moment
 from loadstone.report.output import write_text
 from loadstone.report.queries import Questions, Row
 from loadstone.report.site_layout import INDEX, slug
@@ -212,6 +212,17 @@ def _in_progress(entry: Mapping[str, Any]) -> dict[str, Any]:
     left = (held["planned"] or 0) - (held["planned_collected"] or 0)
     left_s = left * held["run_s"] if held["run_s"] else None
     return {"entry": entry, "left": duration_text(left_s) if left_s else None}
+
+
+def newest_result(entries: Sequence[Entry], title: str) -> dict[str, Any]:
+    """What a link to the start page shows (`figures.link_preview`): the newest campaign with a headline."""
+    found = next((entry for entry in entries if entry["headline"]), None)
+    if found is None:
+        lead = f"{counted(len(entries), 'campaign')} of load tests" if entries else "No campaign yet"
+        return {"site_title": "", "title": title, "headline": None, "plots": [], "lead": lead}
+    campaign = found["campaign"]
+    where = f"Newest result: {campaign.app} on {campaign.host}, {moment(campaign.timestamp)}"
+    return {"site_title": where, "title": title} | {name: found[name] for name in ("headline", "plots")}
 
 
 # --- for programs ----------------------------------------------------------------------------------------------------

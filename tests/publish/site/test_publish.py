@@ -7,7 +7,7 @@ import pytest
 from loadstone.errors import LoadstoneError
 from loadstone.publish.site import publications
 from loadstone.publish.site.publish import preview, publish
-from support.sites import destination, files_of, led_to, read_as_reader, write_site
+from support.sites import FolderReader, destination, files_of, led_to, read_as_reader, write_site
 
 NOW = datetime(2026, 11, 21, 22, 30, tzinfo=UTC)
 
@@ -174,3 +174,45 @@ def test_two_at_once_leave_one_whole_site(reader, tmp_path) -> None:
         outcome is True or "try again" in outcome.lower() or "wait until it ends" in outcome for outcome in outcomes
     ), outcomes
     assert read_as_reader(reader.files()) in (files_of(tmp_path / "one"), files_of(tmp_path / "two"))
+
+
+TAGS = """<!doctype html><html lang="en"><head><title>T</title>
+<meta name="viewport" content="width=device-width">
+<meta property="og:title" content="A &amp; &lt;b&gt; &#34;c&#34;">
+<meta property="og:image" content="demo_0.png">
+<meta name="twitter:card" content="summary_large_image">
+</head><footer>Made by Loadstone 1.</footer></html>
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "before"),
+    [
+        (None, "../"),
+        ("https://example.org/mesh", "https://example.org/mesh/"),
+        ('http://x/"><b>/', "http://x/%22%3E%3Cb%3E/"),
+    ],
+)
+def test_the_address_of_a_page_shows_the_same_preview_as_the_page(tmp_path, address, before) -> None:
+    """Who previews a link reads the small document at a page's address, and follows it nowhere."""
+    reports, reader = tmp_path / "reports", FolderReader(tmp_path)
+    write_site(reports, says="first")
+    (reports / "campaigns/demo_0.html").write_text(TAGS)
+    (reports / "campaigns/demo_0.png").write_bytes(b"\x89PNG Made by Loadstone")
+    (reports / "index.png").write_bytes(b"\x89PNG Made by Loadstone")
+    put(reports, reader, now=NOW, address=address)
+    files = reader.files()
+    head = files["campaigns/demo_0.html"].decode()
+    folder = led_to(files, "campaigns/demo_0.html")
+    assert f'<meta property="og:image" content="{before}{folder}/campaigns/demo_0.png">\n' in head
+    assert '<meta property="og:title" content="A &amp; &lt;b&gt; &#34;c&#34;">\n' in head and "viewport" not in head
+    assert f"{folder}/campaigns/demo_0.png" in files and f"{folder}/index.png" in files
+    assert b"og:" not in files["campaigns/demo_1.html"]
+
+
+def test_a_picture_that_is_not_the_site_s_is_not_published(tmp_path) -> None:
+    reports, reader = tmp_path / "reports", FolderReader(tmp_path)
+    write_site(reports, says="first")
+    (reports / "index.png").write_bytes(b"\x89PNG holiday")
+    put(reports, reader)
+    assert not any(name.endswith(".png") for name in reader.files())

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from loadstone.archive.durable import sha256_of
 from loadstone.errors import LoadstoneError
-from loadstone.report.site_layout import CONTENT_TYPES, CRATE, FOLDERS, INDEX, START
+from loadstone.report.site_layout import CONTENT_TYPES, CRATE, FOLDERS, INDEX, START, START_PICTURE
 
 SIGNATURE = b"Made by Loadstone"  # in every page
 
@@ -49,14 +49,25 @@ def _found(reports: Path) -> Iterator[Path]:
     for path in reports.iterdir():
         if path.name in FOLDERS and path.is_dir() and not path.is_symlink():
             yield from filter(_is_ours, path.rglob("*"))
-        elif (path.suffix == ".html" or path.name in (CRATE, INDEX)) and _is_ours(path):
+        elif (path.suffix == ".html" or path.name in (CRATE, INDEX, START_PICTURE)) and _is_ours(path):
             yield path
 
 
 def _is_ours(path: Path) -> bool:
     if path.suffix not in CONTENT_TYPES or path.name.startswith(".") or path.is_symlink() or not path.is_file():
         return False
-    return (path.suffix != ".html" and path.name not in (CRATE, INDEX)) or SIGNATURE in path.read_bytes()
+    signed = path.suffix == ".html" or path.name in (CRATE, INDEX, START_PICTURE)
+    return not signed or SIGNATURE in path.read_bytes()
+
+
+_SHOWN_OF_LINKS = re.compile(
+    r'<meta (?:name="(?:description|twitter:card)"|property="og:[a-z_:]+") content="[^"<>]*">\n'
+)
+
+
+def link_preview(file: SiteFile) -> str:
+    """The markup of a page that says what other sites show of a link to it; empty if it has none."""
+    return "".join(_SHOWN_OF_LINKS.findall(file.path.read_text("utf-8", "replace")))
 
 
 _LOADED = re.compile(r'<(?:link|script|img)\b[^>]*?\b(?:href|src)="([^"#?]+)')

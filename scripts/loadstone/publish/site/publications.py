@@ -18,9 +18,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import jinja2
 import msgspec
+from markupsafe import Markup
 
 from loadstone.errors import LoadstoneError
 
@@ -32,6 +34,7 @@ _MADE_BY = "Loadstone"
 _FORMAT = 1
 _MOMENT = "%Y-%m-%dT%H-%M-%SZ"  # no colon: not every file system and server takes one
 _LETTERS = 8
+_IMAGE = 'property="og:image" content="'
 _NAME = re.compile(rf"[0-9T-]+Z-[0-9a-f]{{{_LETTERS}}}")
 
 
@@ -168,10 +171,18 @@ _TEMPLATES = jinja2.Environment(
 )
 
 
-def entry(page: str, moment: str) -> bytes:
-    """The document at the address of a page, which leads to it in a publication and keeps what the address chose."""
+def entry(page: str, moment: str, preview: str = "", address: str | None = None) -> bytes:
+    """The document at the address of a page, which leads to it in a publication and keeps what the address chose.
+
+    `preview` is markup of the page (`files.link_preview`) that says what other sites show of a link: they don't follow
+    this document. They need the picture's complete URL, which is known if `address`, that of the destination, is.
+    """
     up = "../" * page.count("/")
-    return _rendered("entry.html", page=page, site=f"{up}{folder(moment)}", moment=moment, index=f"{up}{INDEX}")
+    site = f"{up}{folder(moment)}"
+    base = f"{address.rstrip('/')}/{folder(moment)}" if address else site
+    image = quote(f"{base}/{page.rpartition('/')[0]}".rstrip("/"), safe="/:%?=&@+,;~[]")
+    shown = Markup(preview.replace(_IMAGE, f"{_IMAGE}{image}/"))  # noqa: S704 - `image` has no quotes
+    return _rendered("entry.html", page=page, site=site, moment=moment, index=f"{up}{INDEX}", preview=shown)
 
 
 def index(publications: Sequence[Publication]) -> bytes:

@@ -4,6 +4,7 @@ Whenever a publication is killed, entry documents lead to complete publications,
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,20 +26,22 @@ def publish(
     destination: Destination,
     *,
     keep: int | None = None,
+    address: str | None = None,
     log: Log,
     now: datetime | None = None,
     dry_run: bool = False,
 ) -> bool:
     """Publish the site; False when the destination's current publication already is it, and nothing was written.
 
-    Of all publications the last `keep` stay (None: all). With `dry_run` the log says what would be done, and nothing is
-    changed. Raises LoadstoneError.
+    Of all publications the last `keep` stay (None: all). `address` is the URL of the destination, for link previews.
+    With `dry_run` the log says what would be done, and nothing is changed. Raises LoadstoneError.
     """
     site = files.of_site(reports)
     files.check_complete(site)
     try:
         with destination.opened(dry_run=dry_run):
-            return _publish(site, destination, keep, log, now or datetime.now(UTC), dry_run=dry_run)
+            made = _Made(site, address, now or datetime.now(UTC))
+            return _publish(made, destination, keep, log, dry_run=dry_run)
     except OSError as error:
         raise LoadstoneError(f"{destination.name}: {error}. The site published there before is unchanged") from None
 
@@ -50,9 +53,26 @@ def preview(reports: Path, destination: Destination, *, keep: int | None = None)
     return lines
 
 
-def _publish(
-    site: dict[str, SiteFile], destination: Destination, keep: int | None, log: Log, now: datetime, *, dry_run: bool
-) -> bool:
+@dataclass(frozen=True)
+class _Made:
+    """A site to publish now; `address` is the URL of the destination, if known."""
+
+    site: dict[str, SiteFile]
+    address: str | None
+    now: datetime
+
+    def entries(self, after: PublicationRecord) -> list[Write]:
+        """The entry documents of this site's pages."""
+        moment = after.publications[-1].moment
+        return [
+            Write(page, publications.entry(page, moment, files.link_preview(self.site[page]), self.address))
+            for page, leads_to in after.entries.items()
+            if leads_to == moment
+        ]
+
+
+def _publish(made: _Made, destination: Destination, keep: int | None, log: Log, *, dry_run: bool) -> bool:
+    site = made.site
     found = destination.read(RECORD)
     if found is None and not destination.is_empty():
         raise LoadstoneError(
@@ -69,7 +89,7 @@ def _publish(
             destination.finish("Remove old publications")
         log(f"{destination.name} already has this site, published as {current.moment}")
         return False
-    publication = _publication(record, site, digest, now)
+    publication = _publication(record, site, digest, made.now)
     pages = [name for name in site if name.endswith(".html")]
     _check_not_taken(destination, {*pages, INDEX} - record.entries.keys())
     begun = publications.begun(record, publication, pages)
@@ -78,7 +98,7 @@ def _publish(
     for line in _described(destination.name, publication, release, after, every_file=dry_run):
         log(line)
     if not dry_run:
-        _carry_out(destination, found, begun, release, after)
+        _carry_out(destination, found, begun, release, after, entries=made.entries(after))
         log(f"published as {publication.moment}")
     return True
 
@@ -145,8 +165,10 @@ def _carry_out(
     begun: PublicationRecord,
     release: Sequence[Write],
     after: PublicationRecord,
+    *,
+    entries: Sequence[Write],
 ) -> None:
-    """Transfer, make current, remove; `found` is the record there, as it was read."""
+    """Transfer, make current with these `entries`, remove; `found` is the record there, as it was read."""
     destination.begin()
     if destination.read(RECORD) != found:
         raise LoadstoneError(f"somebody else has just published to {destination.name}; try again")
@@ -159,11 +181,6 @@ def _carry_out(
             f"somebody else is publishing to {destination.name}, so this publication was not made current; try again"
         )
     publication = after.publications[-1]
-    entries = [
-        Write(page, publications.entry(page, moment))
-        for page, moment in after.entries.items()
-        if moment == publication.moment
-    ]
     destination.write([*entries, Write(INDEX, publications.index(after.publications))])
     destination.write([Write(RECORD, publications.write_record(after))])
     _remove_old(destination, after)
@@ -187,7 +204,7 @@ def configured_destination(declared: Mapping[str, Any] | None) -> Destination:
             "publish is missing in config/config.yaml, for example `publish: {to: folder, path: /srv/www}`; "
             "docs/report-and-publishing.md has every destination"
         )
-    given = {key: value for key, value in declared.items() if key not in ("to", "keep")}
+    given = {key: value for key, value in declared.items() if key not in ("to", "keep", "address")}
     if declared["to"] == "folder":
         return Folder(Path(given["path"]).expanduser())
     return Branch(**given) if declared["to"] == "branch" else Bucket(**given)

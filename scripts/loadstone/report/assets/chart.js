@@ -17,6 +17,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     tooltip: { disableDefaultStyle: true }, logLevel: 1,
   };
   const ROOM = 460, GAP = 17;
+  const SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"; // names the language; nothing loads it
 
   const definition = (figure) => definitions[figure.dataset.chart];
   const state = () => choices.state();
@@ -201,17 +202,26 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     if (details.open) fill();
   }
 
-  // Drawn again for the file, with the same width and labels on every device.
-  async function svg(figure, rows, width) {
+  // Drawn again for the file, with the same width and labels on every device; what `use` makes of the view and its spec.
+  async function drawnAgain(figure, rows, width, use) {
     const place = document.body.appendChild(element("div", { className: "offscreen" }));
     const spec = prepared(figure, rows, width);
     if (!definition(figure).arrange) spec.width = width - 260;
+    const kept = structuredClone(spec); // Vega adds fields to rows
     const result = await embed(place, spec);
-    const text = await result.view.toSVG();
+    const found = await use(result.view, kept);
     result.finalize();
     place.remove();
-    return text;
+    return found;
   }
+
+  const svg = (figure, rows, width) => drawnAgain(figure, rows, width, (view) => view.toSVG());
+
+  // A specification that stands alone: with its data, its config, and labels where placeLabels put them.
+  const vegaLite = (figure, rows, width) => drawnAgain(figure, rows, width, (view, { usermeta, datasets, ...spec }) => ({
+    $schema: SCHEMA, description: `${title(figure)}. ${summaryOf(figure, rows).summary}`, ...spec, config: { ...specs.config, background: "white" },
+    datasets: { ...datasets, labels: datasets.labels.length ? view.data("labels") : [] },
+  }));
 
   async function save(figure, format) {
     const chart = definition(figure), rows = chart.rows(figure.dataset);
@@ -219,6 +229,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     await loadstone.downloads(format, {
       name: `${page.folder}-${figure.id}`, title: title(figure), summary: summaryOf(figure, rows).summary,
       columns: [...columnsOf(chart, figure.dataset), ...extra.map((column) => [...column, String])], rows: listed(chart, rows, figure.dataset), svg: (width) => svg(figure, rows, width),
+      vegaLite: (width) => vegaLite(figure, rows, width),
     });
   }
 
@@ -227,7 +238,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     if (!button) return;
     const figure = button.closest("figure"), status = figure.querySelector(".saved");
     status.textContent = "";
-    save(figure, button.dataset.save).then(() => { status.textContent = `Saved as ${button.dataset.save.toUpperCase()}.`; }, (error) => {
+    save(figure, button.dataset.save).then(() => { status.textContent = `Saved as ${button.textContent}.`; }, (error) => {
       status.textContent = `Could not be saved: ${error.message}.`;
       console.error(error);
     });

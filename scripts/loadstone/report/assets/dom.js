@@ -19,11 +19,18 @@ window.loadstone = window.loadstone || {};
     return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
   }
 
+  /** A number with so many significant digits; halves become even, as in Python (toPrecision rounds them up). */
+  function toDigits(value, digits) {
+    const [mantissa, exponent] = Math.abs(value).toExponential(40).split("e"), all = mantissa.replace(".", "");
+    const isHalf = /^50*$/.test(all.slice(digits)), isEven = Number(all[digits - 1]) % 2 === 0;
+    return isHalf && isEven ? Math.sign(value) * Number(`${all.slice(0, digits)}e${exponent - digits + 1}`) : Number(value.toPrecision(digits));
+  }
+
   /** Three significant digits, as in loadstone/report/numbers.py. */
   function significant(value) {
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
     if (value === 0) return "0";
-    const rounded = Math.abs(value) < 1000 ? Number(value.toPrecision(3)) : Math.round(value);
+    const size = Math.abs(value), rounded = toDigits(value, size < 1000 ? 3 : String(Math.floor(size)).length);
     const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(rounded))));
     return rounded.toLocaleString("en-GB", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
   }
@@ -52,5 +59,5 @@ window.loadstone = window.loadstone || {};
     });
   }
 
-  Object.assign(window.loadstone, { element, table, significant, count, percent, rateName, rowsOf });
+  Object.assign(window.loadstone, { element, table, toDigits, significant, count, percent, rateName, rowsOf });
 })();

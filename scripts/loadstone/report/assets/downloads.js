@@ -1,4 +1,4 @@
-/* loadstone.downloads: saves a chart as SVG or PNG, and its data as CSV or Parquet.
+/* loadstone.downloads: saves a chart as SVG, PNG or Vega-Lite, and its data as CSV or Parquet.
  *
  * CSV and Parquet contain complete intervals, even if the chart clips them. Saved charts have the colours of the light
  * theme.
@@ -31,15 +31,25 @@ window.loadstone.downloads = (function () {
     };
   }
 
-  /** A standalone SVG from Vega's `text`, whose colours are variables of the page's style sheet. */
-  function standalone(text, title, summary) {
+  /** Text in which variables of the page's style sheet are replaced by their colours. */
+  function resolved(text) {
     const colours = lightColours(), known = new Map();
-    const resolved = text.replace(/var\((--[a-z0-9-]+)[^)]*\)/g, (_, name) => {
+    const found = text.replace(/var\((--[a-z0-9-]+)[^)]*\)/g, (_, name) => {
       if (!known.has(name)) known.set(name, colours.of(name));
       return known.get(name);
     });
     colours.end();
-    const parsed = new DOMParser().parseFromString(resolved, "image/svg+xml"), svg = parsed.documentElement;
+    return found;
+  }
+
+  /** A Vega-Lite specification as JSON; texts and data stay as they are. */
+  function specification({ $schema, description, datasets, ...spec }) {
+    return JSON.stringify({ $schema, description, ...JSON.parse(resolved(JSON.stringify(spec))), datasets }, null, 1);
+  }
+
+  /** A standalone SVG from Vega's `text`, whose colours are variables of the page's style sheet. */
+  function standalone(text, title, summary) {
+    const parsed = new DOMParser().parseFromString(resolved(text), "image/svg+xml"), svg = parsed.documentElement;
     const [width, height] = ["width", "height"].map((name) => Math.ceil(Number(svg.getAttribute(name))) + 2 * MARGIN);
     const create = (name, attributes, content = "") => {
       const element = parsed.createElementNS("http://www.w3.org/2000/svg", name);
@@ -68,7 +78,7 @@ window.loadstone.downloads = (function () {
     });
   }
 
-  const TYPES = { svg: "image/svg+xml", csv: "text/csv;charset=utf-8", parquet: "application/vnd.apache.parquet" };
+  const TYPES = { svg: "image/svg+xml", csv: "text/csv;charset=utf-8", "vl.json": "application/json", parquet: "application/vnd.apache.parquet" };
 
   function save(name, content, type) {
     const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
@@ -76,7 +86,8 @@ window.loadstone.downloads = (function () {
     setTimeout(() => URL.revokeObjectURL(address), 10000);
   }
 
-  /** Save a chart in one format. `shown`: { name, title, summary, columns (as in figures.js), rows, svg (width → text) }. */
+  /** Save a chart in one format. `shown`: { name, title, summary, columns (as in figures.js), rows, svg (width → text),
+   *  vegaLite (width → specification) }. */
   return async function downloads(format, shown) {
     const file = `${shown.name}.${format}`, listed = shown.columns.filter((column) => column[3] !== null)
       .map(([field, heading, text, data = [field, heading]]) => [...data, Boolean(text) || data[0] !== field]);
@@ -84,6 +95,7 @@ window.loadstone.downloads = (function () {
     const columns = listed.map(([field]) => shown.rows.map((row) => (row[field] === undefined || row[field] === "–" ? null : row[field])));
     if (format === "csv") return save(file, csv(names, columns), TYPES.csv);
     if (format === "parquet") return save(file, loadstone.parquet(names, columns, listed.map(([, , isNumber]) => isNumber)), TYPES.parquet);
+    if (format === "vl.json") return save(file, specification(await shown.vegaLite(WIDTH)), TYPES[format]);
     const image = standalone(await shown.svg(WIDTH), shown.title, shown.summary);
     return format === "svg" ? save(file, image.text, TYPES.svg) : save(file, await png(image));
   };

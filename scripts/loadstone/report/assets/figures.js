@@ -332,7 +332,17 @@ window.loadstone.figures = function figures(page, reader) {
   const VERDICT = [["interval", "Interval"], ["shown", "Verdict"], ["why", "Why"], ["needs", "Runs needed", undefined, null], ["p", "p, adjusted", undefined, ["p_value", "p, adjusted"]]];
   const RUNS = [["needed", "Runs needed per variant"], ["runs", "Runs"], ["baseline_runs", "Runs of the baseline"], ["pairs", "Pairs"]];
   const FOREST = { summary: verdicts, height: (rows) => (rows.length > MANY ? 17 : 25) * rows.length, named: true };
+  const dumbbells = () => rowsOf((page.charts.dumbbell || {})[page.figures[state().stat]]).map((row) => (
+    { ...row, percent: 100 * (row.value / row.before - 1) }));
+  const twoDots = (rows) => rows.map((row) => (
+    `${row.label} at ${count(row.load)} ${page.load_unit}: ${latency(row.value)}, ${row.shown} relative to ${row.baseline} (${latency(row.before)}).`)).join(" ");
+
   const conclusions = {
+    dumbbell: {
+      uses: ["stat", "axes", "hide"], rows: dumbbells, summary: twoDots, height: FOREST.height, named: true, empty: "None of the shown variants has this statistic and a baseline.",
+      columns: [...BASELINE, ["value", LATENCY, latencyText], ["before", `Latency of the baseline (${page.unit})`, latencyText], ["shown", "Difference", undefined, ["percent", "Difference (%)"]], ["runs", "Runs", count]],
+      extra: [["baseline_runs", "Runs of the baseline"]],
+    },
     effects: {
       ...FOREST, uses: ["stat", "hide", "effect", "at"], rows: () => effects(page.charts.effects[page.figures[state().stat]], state().effect, effectText),
       spec: () => `effects-${state().effect}`, note: cutNote, empty: "None of the shown variants has this statistic and a baseline.",

@@ -19,7 +19,7 @@ from loadstone.report.numbers import Unit
 
 __all__ = ["Load", "fit_specification", "history_specifications", "specifications", "trace_specifications"]
 
-CONCLUDED = ("effects-ratio", "effects-shift", "effects-errors", "layers")
+CONCLUDED = ("dumbbell", "effects-ratio", "effects-shift", "effects-errors", "layers")
 # What the page of a comparison takes from `specifications`.
 SHARED = (
     "latency",
@@ -54,6 +54,7 @@ def specifications(styles: Sequence[Style], unit: Unit, loads: Load) -> dict[str
             "percentiles": distributions.percentile_curves(styles, unit),
             "heat": distributions.latency_by_time_and_load(styles, unit, loads),
             "curves": distributions.percentiles_of_variants(styles, unit),
+            "dumbbell": effects.dumbbells(styles, loads, unit),
             "effects-errors": effects.errors_to_baseline(styles, loads),
             "effects-ratio": effects.ratio_to_baseline(styles, loads),
             "effects-shift": effects.shift_to_baseline(styles, loads, unit),

@@ -26,9 +26,10 @@ _LETTERS = 32  # of a title that fit along the height of a small chart
 # How tooltips show numbers, by field; all other fields are texts.
 _FORMATS = {
     **dict.fromkeys(("count", "failed", "first", "last", "number", "requests", "traces"), ","),
-    **dict.fromkeys(("from", "high", "latency", "low", "max", "min", "p50", "time", "to", "value"), ",.4~r"),
+    **dict.fromkeys(("before", "from", "high", "latency", "low", "max", "min", "p50", "time", "to", "value"), ",.4~r"),
     **dict.fromkeys(("load", "x"), ",~r"),
     "runs": "",
+    "baseline_runs": "",
     "share": ".7~r",
 }
 

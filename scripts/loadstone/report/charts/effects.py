@@ -79,6 +79,42 @@ def added_by_layers(styles: Sequence[Style], load: Load, unit: Unit) -> alt.Laye
     return _rows(styles, load, _added(title), 0.0, tooltip=tooltip, hollow="!datum.sure", params=_AROUND_ZERO)
 
 
+def dumbbells(styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
+    """A dumbbell plot of figures without intervals: the baseline's latency (grey), the variant's, and a line between.
+
+    Rows, in order of load: variant, label, load, baseline, before (the baseline's latency), value, shown (the
+    difference as text), runs, baseline_runs.
+    """
+    title = f"Latency ({unit.symbol})"
+    base = alt.Chart().encode(y=_place(load))
+    axis = alt.Axis(format=",.4~r", grid=True)
+    before, value = (alt.X(f"{name}:Q", title=title, axis=axis) for name in ("before", "value"))
+    tooltip = tooltips(
+        label="Variant",
+        load=load.title,
+        value=title,
+        baseline="Baseline",
+        before=f"Latency of the baseline ({unit.symbol})",
+        shown="Difference",
+        runs="Runs",
+        baseline_runs="Runs of the baseline",
+    )
+    dot: dict[str, Any] = {"filled": True, "size": 80, "opacity": 1, "tooltip": True}
+    chart = layered(
+        _between(load),
+        base.mark_rule(strokeWidth=2.2).encode(x=before, x2="value:Q", color=colour(styles)),
+        base.mark_point(**dot, color="var(--axis)").encode(x=before, tooltip=tooltip),
+        base.mark_point(**dot).encode(x=value, color=colour(styles), tooltip=tooltip),
+        base.mark_text(align="left", baseline="middle", dx=10).encode(x=alt.value("width"), text="shown:N"),
+        height=SMALL_HEIGHT,
+        x="latency",
+        y="fixed",
+        data=ROWS,
+    )
+    chart = _keyed(chart)
+    return chart.properties(usermeta={"axes": {"x": "latency", "y": "fixed"}, "rows": True})
+
+
 def _added(title: str) -> alt.X:
     return alt.X(
         "point:Q",
@@ -147,6 +183,22 @@ def _place(load: Load, *, above: bool = False) -> alt.Y:
     return place.bandPosition(0) if above else place
 
 
+def _between(load: Load) -> alt.Chart:
+    """A line above the first row of each load."""
+    opacity = alt.condition("datum.first", alt.value(1), alt.value(0))
+    line: alt.Chart = alt.Chart().mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True), opacity=opacity)
+    return line
+
+
+def _keyed(chart: alt.LayerChart) -> alt.LayerChart:
+    """Rows with what `_place` shows: the load, where it is the first of that load, and the name."""
+    return chart.transform_window(place="row_number()", last_load="lag(load)").transform_calculate(
+        first="datum.last_load !== datum.load",
+        key="datum.place + ':' + (datum.first ? format(datum.load, ',~r') + ' · ' : '')"
+        " + (isValid(datum.name) ? datum.name : datum.label)",
+    )
+
+
 def _rows(
     styles: Sequence[Style],
     load: Load,
@@ -161,7 +213,6 @@ def _rows(
 ) -> alt.LayerChart:
     base = alt.Chart().encode(y=_place(load))
     # Every layer has all rows, so that they keep their order; values that a row does not have are not drawn.
-    between = alt.Chart().mark_rule(stroke="var(--grid)").encode(y=_place(load, above=True))
     # Drawn once and not once per row. Inline data would not work: the page's script replaces it.
     reference = alt.Chart().transform_aggregate(n="count()").mark_rule(stroke="var(--ink-soft)", strokeDash=[3, 3])
     interval = base.mark_rule(strokeWidth=2.2).encode(
@@ -187,7 +238,7 @@ def _rows(
     verdicts = base.mark_text(align="left", baseline="middle", dx=10).encode(x=alt.value("width"), text="shown:N")
     chart = layered(
         *below,
-        between.encode(opacity=alt.condition("datum.first", alt.value(1), alt.value(0))),
+        _between(load),
         reference.encode(x=alt.datum(no_difference, title=x["title"])),
         interval,
         *arrows,
@@ -198,10 +249,7 @@ def _rows(
         y="fixed",
         data=ROWS,
     )
-    chart = chart.transform_window(place="row_number()", before="lag(load)").transform_calculate(
-        first="datum.before !== datum.load",
-        key="datum.place + ':' + (datum.first ? format(datum.load, ',~r') + ' · ' : '')"
-        " + (isValid(datum.name) ? datum.name : datum.label)",
+    chart = _keyed(chart).transform_calculate(
         point="isValid(datum.value) && datum.value >= lowest && datum.value <= highest ? datum.value : null",
     )
     for end, drawn, cut in (("low", "start", "max(datum.low, lowest)"), ("high", "end", "min(datum.high, highest)")):
