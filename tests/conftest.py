@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import compileall
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -18,10 +19,12 @@ with pytest.MonkeyPatch.context() as patch:
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
 
-from loadstone.report import query_page  # noqa: E402
+from loadstone.report import charts, query_page  # noqa: E402
 from loadstone.report.output import shared_assets  # noqa: E402
 from support import site  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
+
+_SPECIFICATIONS = "scripts/loadstone/report/charts/__pycache__/specifications.json"
 
 pytest_plugins = ["cluster.fixtures", "support.storage"]
 
@@ -104,6 +107,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = copy_project(tmp_path_factory.mktemp("pristine") / "checkout")
     compileall.compile_dir(folder / "scripts", quiet=1)
+    charts.trace_specifications()  # which are kept with compiled modules
+    shutil.copy(PROJECT / _SPECIFICATIONS, folder / _SPECIFICATIONS)
     site.write_assets(folder / "reports")
     for name in shared_assets():
         (folder / "reports/assets" / name).unlink()

@@ -1,7 +1,12 @@
 """The charts' specifications: complete, with units, and asking nothing of anyone."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import altair as alt
 import pytest
@@ -60,6 +65,48 @@ def test_every_chart_of_every_page_is_as_vega_lites_schema_says(specifications):
         every.pop(shared)
     for chart in every.values():
         alt.Root.validate({"data": {"name": "rows"}} | chart)
+
+
+@pytest.mark.parametrize("styles", [[], STYLES, [Style(f"\ue000{n}", f"\ue002{n}", *look(n)) for n in range(30)]])
+def test_a_page_fills_in_what_altair_would_have_made_for_it(styles):
+    loads, titles = Load((0.5, 300.0), "users"), ("Number of pods", "CPU (millicores)")
+    made = charts.altair_specifications(styles, "µs", loads, titles)
+    assert charts.specifications(styles, MICROSECONDS, loads) == made["page"]
+    assert charts.history_specifications(styles, MICROSECONDS) == made["history"]
+    assert charts.trace_specifications() == made["trace"]
+    assert charts.fit_specification(styles, *titles) == made["fit"]["fit"]
+
+
+def test_more_than_ten_loads_are_not_all_ticks():
+    made = charts.specifications(STYLES, MICROSECONDS, Load(tuple(map(float, range(11)))))
+    axes = [each["x"]["axis"] for each in encodings(made["latency"]) if "axis" in each.get("x", {})]
+    assert axes and all("values" not in axis for axis in axes)
+
+
+def test_charts_are_made_again_when_their_code_changed(tmp_path):
+    """And not before; in a folder where nothing can be written they are made each time."""
+    package = tmp_path / "loadstone"
+    shutil.copytree(Path(charts.__file__).parents[2], package, ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "from loadstone.report import charts; import sys; charts.trace_specifications(); print('altair' in sys.modules)"
+    )
+
+    def makes() -> bool:
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        return done.stdout == "True\n"
+
+    assert makes() and not makes()
+    with (package / "report/charts/run.py").open("a") as file:
+        file.write("# changed\n")
+    assert makes() and not makes()
+    kept = package / "report/charts/__pycache__/specifications.json"
+    for content in ("", "{}", kept.read_text()[:-100]):
+        kept.write_text(content)
+        assert makes() and not makes()
+    kept.unlink()
+    kept.mkdir()
+    assert makes() and makes()
 
 
 @pytest.mark.parametrize("name", CHARTS)

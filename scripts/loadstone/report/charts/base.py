@@ -1,14 +1,12 @@
 """What all charts share: their data's names, look, axes, colours and the names at line ends."""
 
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 from loadstone.config.variants import Style
-from loadstone.report.numbers import Unit
+from loadstone.report.charts import Load
 
 ROWS = alt.NamedData("rows")
 LABELS = alt.NamedData("labels")
@@ -17,11 +15,9 @@ RUNS = alt.NamedData("runs")
 
 HEIGHT = 320
 SMALL_HEIGHT = 240
-_TICKS = 10
 FAR = 3  # times the highest value, and a third of the lowest: an interval that reaches further is cut
 SHAPES = ("circle", "square", "triangle-up", "diamond")  # as parts.swatch has them
 _DASHES = ([1, 0], [6, 3], [2, 3], [9, 3, 2, 3])
-_LETTERS = 32  # of a title that fit along the height of a small chart
 
 # How tooltips show numbers, by field; all other fields are texts.
 _FORMATS = {
@@ -67,27 +63,12 @@ CONFIG: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Load:
-    """The loads of a page, and what their numbers count: requests/s or users."""
-
-    rates: tuple[float, ...]
-    unit: str = "requests/s"
-
-    @property
-    def title(self) -> str:
-        """The title of an axis of loads."""
-        return f"Load ({self.unit})"
-
-
 def load_axis(load: Load) -> alt.X:
     """The axis of loads."""
-    # A few loads are the ticks themselves; of many, Vega's choice of what fits would look arbitrary.
-    ticks: dict[str, Any] = {"values": list(load.rates)} if len(load.rates) <= _TICKS else {}
     return alt.X(
         "load:Q",
         title=load.title,
-        axis=alt.Axis(format=",~r", **ticks),
+        axis=alt.Axis(format=",~r", values=list(load.rates)),
         scale=alt.Scale(nice=False, zero=False, padding=14),
     )
 
@@ -135,11 +116,6 @@ def within(low: str, high: str) -> list[dict[str, Any]]:
     return [{"name": "lowest", "expr": low}, {"name": "highest", "expr": high}]
 
 
-def wrapped(title: str) -> list[str]:
-    """A title in lines that fit next to a small chart, and below one on a phone."""
-    return textwrap.wrap(title, _LETTERS)
-
-
 def tooltips(**titles: str | tuple[str, str | None]) -> list[alt.Tooltip]:
     """Tooltips by field: a title, or a title with a format that is not the field's usual one (None: a text)."""
     found = []
@@ -150,9 +126,9 @@ def tooltips(**titles: str | tuple[str, str | None]) -> list[alt.Tooltip]:
     return found
 
 
-def latency_y(unit: Unit, field: str = "value") -> alt.Y:
+def latency_y(unit: str, field: str = "value") -> alt.Y:
     """An axis of latencies."""
-    return alt.Y(f"{field}:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    return alt.Y(f"{field}:Q", title=f"Latency ({unit})", axis=alt.Axis(format=",.4~r"))
 
 
 def colour(styles: Sequence[Style]) -> alt.Color:

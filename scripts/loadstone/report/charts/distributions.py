@@ -6,11 +6,11 @@ from typing import Any
 import altair as alt
 
 from loadstone.config.variants import Style
+from loadstone.report.charts import Load
 from loadstone.report.charts.base import (
     HEIGHT,
     ROWS,
     RUNS,
-    Load,
     colour,
     dashes,
     direct_labels,
@@ -20,7 +20,6 @@ from loadstone.report.charts.base import (
     shapes,
     tooltips,
 )
-from loadstone.report.numbers import Unit
 
 _BEYOND = "100 / (100 - datum.share)"  # of how many requests one took longer
 _NINES = [2, 10, 100, 1000, 10_000, 100_000, 1_000_000]
@@ -45,7 +44,7 @@ _LEGEND_PARAMETERS = [
 _LEGEND = f"length(fine) < 2 ? [{_LOW}, {_HIGH}] : length(fine) <= 5 || length(coarse) < 2 ? slice(fine, 0, 5) : coarse"
 
 
-def latency_by_time_and_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.FacetChart:
+def latency_by_time_and_load(styles: Sequence[Style], unit: str, load: Load) -> alt.FacetChart:
     """A panel per variant: the time within runs across, loads upwards, latency as a colour, the same in all panels.
 
     Rows: variant, label, load, from, to (s), value (null if not estimable: a dot on grey), text, requests, runs.
@@ -59,7 +58,7 @@ def latency_by_time_and_load(styles: Sequence[Style], unit: Unit, load: Load) ->
             label="Variant",
             load=load.title,
             **{"from": "From (s)", "to": "To (s)"},
-            text=f"Latency ({unit.symbol})",
+            text=f"Latency ({unit})",
             requests="Requests",
             runs="Runs",
         ),
@@ -67,7 +66,7 @@ def latency_by_time_and_load(styles: Sequence[Style], unit: Unit, load: Load) ->
     bins = base.encode(x=_time("from"), x2="edge:Q")
     latency = alt.Color(
         "value:Q",
-        title=f"Latency ({unit.symbol})",
+        title=f"Latency ({unit})",
         scale=alt.Scale(type="log", scheme="viridis", clamp=True, nice=False, domain=domain),
         legend=alt.Legend(
             type="gradient",
@@ -119,7 +118,7 @@ def _time(field: str) -> alt.X:
     )
 
 
-def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+def percentiles_of_variants(styles: Sequence[Style], unit: str) -> alt.LayerChart:
     """Latency by percentile at one load: a line per variant over all its requests, and behind it a faint line per run.
 
     On the axis, each further nine has the same width. Rows: variant, label, share (%), value, text, requests, runs; in
@@ -132,7 +131,7 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
     tooltip = tooltips(
         label="Variant",
         share="Share of requests (%)",
-        text=f"Latency at most ({unit.symbol})",
+        text=f"Latency at most ({unit})",
         requests="Requests",
         runs="Runs",
     )
@@ -149,7 +148,7 @@ def percentiles_of_variants(styles: Sequence[Style], unit: Unit) -> alt.LayerCha
     )
 
 
-def percentile_curves(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+def percentile_curves(styles: Sequence[Style], unit: str) -> alt.LayerChart:
     """Latency by percentile, a line per run. On the axis of percentiles, each further nine has the same width.
 
     Rows: variant, label, series (one run), beyond (1 / the share of requests that took longer), share (%), value.
@@ -161,7 +160,7 @@ def percentile_curves(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
         label="Variant",
         series="Run",
         share="Share of requests (%)",
-        value=f"Latency at most ({unit.symbol})",
+        value=f"Latency at most ({unit})",
     )
     return layered(
         base.mark_line(strokeWidth=2, interpolate="step-before").encode(y=latency, **dashes(styles)),

@@ -6,11 +6,11 @@ from typing import Any
 import altair as alt
 
 from loadstone.config.variants import Style
+from loadstone.report.charts import Load
 from loadstone.report.charts.base import (
     FAR,
     ROWS,
     SMALL_HEIGHT,
-    Load,
     colour,
     layered,
     log_axis,
@@ -18,7 +18,6 @@ from loadstone.report.charts.base import (
     tooltips,
     within,
 )
-from loadstone.report.numbers import Unit
 
 # The key of a row ends with its name as it is shown, in one line or two.
 _NAME = "split(slice(datum.value, indexof(datum.value, ':') + 1), '\\n')"
@@ -56,9 +55,9 @@ def ratio_to_baseline(styles: Sequence[Style], load: Load) -> alt.LayerChart:
     return _to_baseline(styles, load, x, 1.0, params=[*ticks["params"], *limits])
 
 
-def shift_to_baseline(styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
+def shift_to_baseline(styles: Sequence[Style], load: Load, unit: str) -> alt.LayerChart:
     """The same of shifts, in the page's unit."""
-    x = _added(f"Latency added to the baseline's ({unit.symbol})")
+    x = _added(f"Latency added to the baseline's ({unit})")
     return _to_baseline(styles, load, x, 0.0, params=_AROUND_ZERO)
 
 
@@ -68,24 +67,24 @@ def errors_to_baseline(styles: Sequence[Style], load: Load) -> alt.LayerChart:
     return _to_baseline(styles, load, x, 0.0, params=within("-MAX_VALUE", "MAX_VALUE"), banded=False)
 
 
-def added_by_layers(styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
+def added_by_layers(styles: Sequence[Style], load: Load, unit: str) -> alt.LayerChart:
     """What each variant adds to the one that it is built upon; hollow where it is not significant.
 
     Rows, in order of load: variant, label (of the step), name (the same in two lines), load, value, low, high, scaled,
     interval, shown, warning, sure.
     """
-    title = f"Latency added ({unit.symbol})"
+    title = f"Latency added ({unit})"
     tooltip = tooltips(label="Step", load=load.title, value=title, interval="Interval", warning="Warning")
     return _rows(styles, load, _added(title), 0.0, tooltip=tooltip, hollow="!datum.sure", params=_AROUND_ZERO)
 
 
-def dumbbells(styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart:
+def dumbbells(styles: Sequence[Style], load: Load, unit: str) -> alt.LayerChart:
     """A dumbbell plot of figures without intervals: the baseline's latency (grey), the variant's, and a line between.
 
     Rows, in order of load: variant, label, load, baseline, before (the baseline's latency), value, shown (the
     difference as text), runs, baseline_runs.
     """
-    title = f"Latency ({unit.symbol})"
+    title = f"Latency ({unit})"
     base = alt.Chart().encode(y=_place(load))
     axis = alt.Axis(format=",.4~r", grid=True)
     before, value = (alt.X(f"{name}:Q", title=title, axis=axis) for name in ("before", "value"))
@@ -94,7 +93,7 @@ def dumbbells(styles: Sequence[Style], load: Load, unit: Unit) -> alt.LayerChart
         load=load.title,
         value=title,
         baseline="Baseline",
-        before=f"Latency of the baseline ({unit.symbol})",
+        before=f"Latency of the baseline ({unit})",
         shown="Difference",
         runs="Runs",
         baseline_runs="Runs of the baseline",

@@ -6,7 +6,6 @@ import altair as alt
 
 from loadstone.config.variants import Style
 from loadstone.report.charts.base import HEIGHT, ROWS, colour, dashes, direct_labels, layered, shapes, tooltips
-from loadstone.report.numbers import Unit
 
 _ROOM = 56  # above the figures, for the texts of changes
 _BELOW = 0.1  # of what the figures span
@@ -26,14 +25,14 @@ _DATED = (
 )
 
 
-def latency_through_time(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+def latency_through_time(styles: Sequence[Style], unit: str) -> alt.LayerChart:
     """A latency with its interval in each campaign, its levels as steps, and where they change.
 
     Rows by `kind`, all with at (ms since 1970): ``point`` (variant, which is a way of measuring; label, value, low,
     high, level_value, differs, and the texts of the tooltip: when, text, interval, runs, level, differs, note) and
     ``change`` (text, line (0, 1 or 2), side (left or right), tooltip).
     """
-    return _through_time(styles, f"Latency ({unit.symbol})", "latency", _LATENCY_ROOM)
+    return _through_time(styles, f"Latency ({unit})", "latency", _LATENCY_ROOM)
 
 
 def share_through_time(styles: Sequence[Style]) -> alt.LayerChart:

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from loadstone.config.variants import Style
+from loadstone.report.charts import Load
 from loadstone.report.charts.base import (
     FAR,
     HEIGHT,
@@ -13,7 +14,6 @@ from loadstone.report.charts.base import (
     ROWS,
     RUNS,
     SMALL_HEIGHT,
-    Load,
     colour,
     dashes,
     direct_labels,
@@ -24,15 +24,13 @@ from loadstone.report.charts.base import (
     shapes,
     tooltips,
     within,
-    wrapped,
 )
-from loadstone.report.numbers import Unit
 
 _HAS_SPREAD = "isValid(datum.low)"
 _CROSS: dict[str, Any] = {"shape": "cross", "angle": 45, "filled": True, "size": 130, "opacity": 1}
 
 
-def latency_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+def latency_across_load(styles: Sequence[Style], unit: str, load: Load) -> alt.LayerChart:
     """Latency across load: a line per variant, its spread or interval as a band; points without one are hollow.
 
     Rows: variant, label, load, value, low, high, estimable, interval, requests, runs, beyond and place (in words). A
@@ -54,14 +52,14 @@ def _at(x: alt.X, field: str) -> alt.X:
     return axis
 
 
-def success_latency_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+def success_latency_across_load(styles: Sequence[Style], unit: str, load: Load) -> alt.LayerChart:
     """Latency of requests answered with 200; rows as for `latency_across_load`, hollow points are not estimable."""
     return _across_load(styles, unit, load, height=SMALL_HEIGHT, title="Latency of code 200")
 
 
 def _across_load(
     styles: Sequence[Style],
-    unit: Unit,
+    unit: str,
     load: Load,
     *,
     height: int,
@@ -70,14 +68,14 @@ def _across_load(
 ) -> alt.LayerChart:
     # Percentiles of successful requests have no interval.
     solid = _HAS_SPREAD if below else "datum.estimable"
-    title = f"{title} ({unit.symbol})"
+    title = f"{title} ({unit})"
     latency = alt.Y("value:Q", title=title, axis=alt.Axis(format=",.4~r"))
     base = alt.Chart().encode(x=load_axis(load), color=colour(styles))
     spread = base.transform_filter(_HAS_SPREAD).encode(y=alt.Y("start:Q", title=title), y2="end:Q")
     tooltip = tooltips(
         label="Variant",
         load=load.title,
-        value=f"Latency ({unit.symbol})",
+        value=f"Latency ({unit})",
         interval="Interval",
         requests="Requests",
         runs="Runs",
@@ -88,7 +86,7 @@ def _across_load(
         x=load_axis(load),
         y=alt.Y("value:Q", title=title),
         color=colour(styles),
-        tooltip=tooltips(label="Variant", load=load.title, run="Run", text=f"Latency of the run ({unit.symbol})"),
+        tooltip=tooltips(label="Variant", load=load.title, run="Run", text=f"Latency of the run ({unit})"),
     )
     crossed = [marked.transform_filter("datum.beyond").mark_point(**_CROSS)] if below else []
     chart = layered(
@@ -135,7 +133,7 @@ def share_across_load(styles: Sequence[Style], load: Load, title: str) -> alt.La
     )
 
 
-def reported_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt.LayerChart:
+def reported_across_load(styles: Sequence[Style], unit: str, load: Load) -> alt.LayerChart:
     """A latency of single runs across load as their tool reported it, a point per run; runs are not joined.
 
     Rows: variant, label, load, value, run, evidence.
@@ -152,7 +150,7 @@ def reported_across_load(styles: Sequence[Style], unit: Unit, load: Load) -> alt
                 label="Variant",
                 load=load.title,
                 run="Run",
-                value=(f"Latency ({unit.symbol})", ",.6~r"),
+                value=(f"Latency ({unit})", ",.6~r"),
                 evidence="Source",
             ),
         )
@@ -167,10 +165,10 @@ def fit_line(styles: Sequence[Style], across: str, up: str) -> alt.LayerChart:
     are the axes' titles.
     """
     base = alt.Chart(ROWS)
-    x = alt.X("x:Q", title=wrapped(across), axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, padding=12))
+    x = alt.X("x:Q", title=[across], axis=alt.Axis(format=",~r"), scale=alt.Scale(nice=False, padding=12))
 
     def y(field: str) -> alt.Y:
-        return alt.Y(field, title=wrapped(up), axis=alt.Axis(format=",.4~r"))
+        return alt.Y(field, title=[up], axis=alt.Axis(format=",.4~r"))
 
     line = base.transform_filter("datum.kind == 'line'").encode(x=x)
     points = base.transform_filter("datum.kind == 'run'").encode(x=x)

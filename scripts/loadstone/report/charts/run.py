@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import altair as alt
 
 from loadstone.config.variants import Style
+from loadstone.report.charts import Load
 from loadstone.report.charts.base import (
     ROWS,
     SMALL_HEIGHT,
-    Load,
     axes,
     colour,
     dashes,
@@ -19,10 +19,9 @@ from loadstone.report.charts.base import (
     shapes,
     tooltips,
 )
-from loadstone.report.numbers import Unit
 
 
-def latency_over_time(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
+def latency_over_time(styles: Sequence[Style], unit: str) -> alt.LayerChart:
     """One statistic of latency per time bin since the start of the test, a line per variant; the warm-up is shaded.
 
     Rows: variant, label, phase (test or warmup), time (the bin's middle, s), value, requests.
@@ -37,7 +36,7 @@ def latency_over_time(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
             label="Variant",
             phase="Phase",
             time="Time (s)",
-            value=f"Latency ({unit.symbol})",
+            value=f"Latency ({unit})",
             requests="Requests",
         ),
     )
@@ -62,21 +61,21 @@ def latency_over_time(styles: Sequence[Style], unit: Unit) -> alt.LayerChart:
     )
 
 
-def run_distribution(unit: Unit) -> alt.LayerChart:
+def run_distribution(unit: str) -> alt.LayerChart:
     """Distribution of one run: the share (%) of its requests that took at most a latency.
 
     Rows: latency, share.
     """
-    latency = alt.X("latency:Q", title=f"Latency ({unit.symbol})", axis=alt.Axis(format=",.4~r"))
+    latency = alt.X("latency:Q", title=f"Latency ({unit})", axis=alt.Axis(format=",.4~r"))
     base = alt.Chart(ROWS).encode(x=latency)
     share = alt.Y("share:Q", title="Requests at most that slow (%)", scale=alt.Scale(domain=[0, 100]))
-    tooltip = tooltips(share=("Share of requests (%)", ".4~r"), latency=f"Latency at most ({unit.symbol})")
+    tooltip = tooltips(share=("Share of requests (%)", ".4~r"), latency=f"Latency at most ({unit})")
     line = base.mark_line(stroke="var(--run)", strokeWidth=2).encode(y=share)
     points = base.mark_point(filled=True, fill="var(--run)", size=16, opacity=0.9).encode(y=share, tooltip=tooltip)
     return layered(line, points, height=SMALL_HEIGHT, x="latency", y="other")
 
 
-def run_requests(unit: Unit) -> alt.LayerChart:
+def run_requests(unit: str) -> alt.LayerChart:
     """Latency of every request of one run, in order; failed ones are crosses.
 
     Rows: number, latency, failed, outcome.
@@ -84,7 +83,7 @@ def run_requests(unit: Unit) -> alt.LayerChart:
     base = alt.Chart(ROWS).encode(
         x=_request_number(),
         y=latency_y(unit, "latency"),
-        tooltip=tooltips(number="Request", latency=f"Latency ({unit.symbol})", outcome="Outcome"),
+        tooltip=tooltips(number="Request", latency=f"Latency ({unit})", outcome="Outcome"),
     )
     good = base.transform_filter("!datum.failed").mark_point(filled=True, fill="var(--run)", size=12, opacity=0.7)
     failed = base.transform_filter("datum.failed").mark_point(
@@ -93,7 +92,7 @@ def run_requests(unit: Unit) -> alt.LayerChart:
     return layered(good, failed, height=SMALL_HEIGHT, x="other", y="latency")
 
 
-def run_request_bins(unit: Unit) -> alt.LayerChart:
+def run_request_bins(unit: str) -> alt.LayerChart:
     """Latency of one run in bins of consecutive requests: minimum to maximum, median and 99th percentile.
 
     Rows: number (the bin's middle), first, last, min, p50, p99 (null: not estimable), p99_text, max, failed.
@@ -103,14 +102,14 @@ def run_request_bins(unit: Unit) -> alt.LayerChart:
         tooltip=tooltips(
             first="First request",
             last="Last request",
-            min=f"Minimum ({unit.symbol})",
-            p50=f"Median ({unit.symbol})",
-            max=f"Maximum ({unit.symbol})",
-            p99_text=f"99th percentile ({unit.symbol})",
+            min=f"Minimum ({unit})",
+            p50=f"Median ({unit})",
+            max=f"Maximum ({unit})",
+            p99_text=f"99th percentile ({unit})",
             failed="Failed requests",
         ),
     )
-    title = f"Latency ({unit.symbol})"
+    title = f"Latency ({unit})"
     extent = base.mark_rule(stroke="var(--run)", opacity=0.3, strokeWidth=2).encode(
         y=latency_y(unit, "min"), y2="max:Q"
     )
@@ -121,7 +120,7 @@ def run_request_bins(unit: Unit) -> alt.LayerChart:
     return layered(extent, tail, median, height=SMALL_HEIGHT, x="other", y="latency")
 
 
-def run_histogram(unit: Unit) -> alt.Chart:
+def run_histogram(unit: str) -> alt.Chart:
     """How many requests of one run fell into each range of latency. Rows: low, high, count."""
     bars: alt.Chart = (
         alt.Chart(ROWS, width="container", height=SMALL_HEIGHT, usermeta=axes("latency", "other"))
@@ -129,14 +128,14 @@ def run_histogram(unit: Unit) -> alt.Chart:
         .encode(
             x=alt.X(
                 "low:Q",
-                title=f"Latency ({unit.symbol})",
+                title=f"Latency ({unit})",
                 axis=alt.Axis(format=",.4~r"),
                 scale=alt.Scale(nice=False, zero=False),
             ),
             x2="high:Q",
             y=alt.Y("count:Q", title="Requests", axis=alt.Axis(format=",~r", tickMinStep=1)),
             y2=alt.datum(0),
-            tooltip=tooltips(low=f"From ({unit.symbol})", high=f"To ({unit.symbol})", count="Requests"),
+            tooltip=tooltips(low=f"From ({unit})", high=f"To ({unit})", count="Requests"),
         )
     )
     return bars
