@@ -145,6 +145,13 @@ def register_font() -> bool:
     return True
 
 
+@cache
+def chart_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script without imports, for pages. It takes seconds."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
+
+
 def _sized(svg: str, width: float, unit: str) -> str:
     def size(found: re.Match[str]) -> str:
         height = width * float(found[3]) / float(found[2])

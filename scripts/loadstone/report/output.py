@@ -4,8 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import groupby
@@ -155,27 +154,22 @@ _NOTICE = """\
 """
 
 
-def write_assets(reports: Path) -> None:
-    """Write what all pages share: the charts' library as one classic script, the site's own scripts and styles."""
+def write_assets(reports: Path, chart_library: Callable[[], str]) -> None:
+    """Write what all pages share: the charts' library as one classic script, the site's own scripts and styles.
+
+    `chart_library` gives the library as an ES module (`figure_drawing.chart_library`: only that module needs vl-convert).
+    """
     # The bundle is an ES module without imports or exports. Modules can't be loaded from file://, so it becomes a
     # classic script whose names stay inside a function; vegaEmbed is the only global. Bundling takes seconds: the last
     # line names the version, so that it is done once.
     part = site_layout.Part(reports, "assets").begin()
     made_by = f"// vl-convert {version('vl-convert-python')}, {hashlib.sha256(_NOTICE.encode()).hexdigest()[:16]}\n"
     if not ends_with(reports / "assets" / "vega.js", made_by):
-        script = f'{_NOTICE}(function () {{\n"use strict";\n{_bundle()}\n}})();\n{made_by}'
+        script = f'{_NOTICE}(function () {{\n"use strict";\n{chart_library()}\n}})();\n{made_by}'
         write_text(reports / "assets" / "vega.js", script)
     for name in shared_assets():
         write_text(reports / "assets" / name, asset(name))
     part.finish(reports / "assets" / name for name in ("vega.js", *shared_assets()))
-
-
-@cache
-def _bundle() -> str:
-    import vl_convert  # noqa: PLC0415 - mostly the script is there
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle
 
 
 # --- the map of a campaign's runs -------------------------------------------------------------------------------------
