@@ -157,7 +157,7 @@ _NOTICE = """\
 def write_assets(reports: Path, chart_library: Callable[[], str]) -> None:
     """Write what all pages share: the charts' library as one classic script, the site's own scripts and styles.
 
-    `chart_library` gives the library as an ES module (`figure_drawing.chart_library`: only that module needs vl-convert).
+    `chart_library` gives the library as an ES module: `figure_drawing` has it, which needs vl-convert.
     """
     # The bundle is an ES module without imports or exports. Modules can't be loaded from file://, so it becomes a
     # classic script whose names stay inside a function; vegaEmbed is the only global. Bundling takes seconds: the last
