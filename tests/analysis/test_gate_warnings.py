@@ -97,11 +97,11 @@ def test_numbers_are_for_people():
     share = {"statistic": "error_fraction", "value": 0.0017, "reference_value": 0.05, "allowed": 0.01}
     assert told(**share, change=-0.0483, low=-0.07, high=-0.0312) == (
         f"demo/here: plain at 1,000 requests/s, error_fraction: 0.17 % instead of 5 % in {TIMES[0]}, "
-        "4.83 percentage points less (-7 to -3.12; allowed 1)"
+        "4.83 percentage points less ([-7, -3.12]; allowed 1)"
     )
     close = {"value": 2e6, "reference_value": 1e6, "change": 2.0, "low": 1.10004, "high": 1e5}
-    assert "2 ms instead of 1 ms" in told(**close) and "2 times (1.10004 to 100,000; allowed 1.1)" in told(**close)
-    assert "0 percentage points (0 to 2; allowed 1)" in told(**share, change=0.0, low=-4e-14, high=0.02)
+    assert "2 ms instead of 1 ms" in told(**close) and "2 times ([1.10004, 100,000]; allowed 1.1)" in told(**close)
+    assert "0 percentage points ([0, 2]; allowed 1)" in told(**share, change=0.0, low=-4e-14, high=0.02)
 
 
 def test_a_campaign_without_a_predecessor_is_one_line_and_hides_nothing(project):

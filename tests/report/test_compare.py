@@ -173,6 +173,10 @@ def verdict_rows(watched, page: Path) -> list[list[list[str]]]:
     return watched.page.evaluate(f"{rows}.map((row) => [...row.cells].map((cell) => {lines_of}))")
 
 
+def _ends(interval: str) -> list[float]:
+    return [float(end.replace(",", "")) for end in interval.strip("[]").split(", ")]
+
+
 def _options(compared: Compared, name: str) -> dict[str, str]:
     """Values of a field by their texts."""
     found = compared.page.locator(f"select[name={name}] option")
@@ -202,11 +206,10 @@ def test_pairs_of_the_tables_have_their_figures_to_the_last_digit(project, repor
         assert found["R"][:2] == [ratio[0], *(ratio[1:] or ["–"])], (variant, name, load)
         checked += bool(shift[1:])
         if shift[1:] and not points and checked % 5 == 0:
-            low, high = (float(end.replace(",", "")) for end in shift[1].split(" to "))
+            low, high = _ends(shift[1])
             compared.page.get_by_role("button", name="Swap A and B").click()
             compared._ready()
-            swapped = [float(end.replace(",", "")) for end in compared.rows()["D"][1].split(" to ")]
-            assert swapped == [-high, -low]
+            assert _ends(compared.rows()["D"][1]) == [-high, -low]
             turned += 1
     assert checked > 25 and turned > 2
     assert watched.complaints == []
@@ -221,7 +224,7 @@ def test_layers_have_the_overhead_of_the_table(project, compared):
         load = rate_name(row["rate"])
         found = compared.choose(row["statistic"], (here, row["below"], load), (here, row["variant"], load))
         ends = [significant(MILLISECONDS.of(row[f"added_{end}_ns"])) for end in ("low", "high")]
-        assert found["D"][:2] == [f"{significant(MILLISECONDS.of(row['added_ns']))} ms", " to ".join(ends)]
+        assert found["D"][:2] == [f"{significant(MILLISECONDS.of(row['added_ns']))} ms", f"[{', '.join(ends)}]"]
         assert "pooled over the cells of demo on here" in compared.page.locator("#notes").inner_text()
 
 
@@ -262,8 +265,8 @@ def test_other_pairs_rest_on_their_two_series_alone(project, compared):
         expected = contrasts.contrast(*sides, statistic, paired=paired, confidence=0.95, step=known[one].resolution_ns)
         found = compared.choose(statistic, *((of, visible(name), load) for of, name, load in (one, other)))
         ends = [significant(MILLISECONDS.of(end)) for end in (expected.shift_low, expected.shift_high)]
-        assert found["D"][1] == " to ".join(ends), (one, other, statistic)
-        assert found["R"][1] == f"{significant(expected.ratio_low)} to {significant(expected.ratio_high)}"
+        assert found["D"][1] == f"[{', '.join(ends)}]", (one, other, statistic)
+        assert found["R"][1] == f"[{significant(expected.ratio_low)}, {significant(expected.ratio_high)}]"
         notes = compared.page.locator("#notes").inner_text()
         assert "these two series alone" in notes
         assert ("The loads differ" in notes) == (one[2] != other[2])

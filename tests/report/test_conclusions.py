@@ -272,7 +272,7 @@ def test_knees_are_in_a_table_and_in_the_picture_across_load(made, watched, kind
     assert {(row["variant"], row["load"]) for row in rows(watched, "latency") if row["beyond"]} == {("filter", 400)}
     assert watched.page.locator("#latency g.mark-rect.role-mark path").count() == 1
     cells = watched.page.locator("#knees-table tbody tr", has_text="Filter").first.locator("td").all_inner_texts()
-    assert cells[1] == "200 to 400" and cells[2] == "throughput" and cells[4] == "400"
+    assert cells[1] == "[200, 400]" and cells[2] == "throughput" and cells[4] == "400"
     watched.do(watched.page.get_by_role("checkbox", name="Filter", exact=True).uncheck)
     assert watched.view("latency", "view.data('knees')") == []
 

@@ -180,7 +180,7 @@ def test_why_there_is_no_interval(n_runs, p99_ns, n_timeouts, resolution_ns, why
 
 def test_an_interval_that_is_too_wide_to_draw_stands_in_the_table():
     cell = {"n_requests": 10_000, "p99_estimable": True, "p99_low_ns": 5e5, "p99_high_ns": 1.07e8, "resolution_ns": 1.0}
-    assert numbers.interval_text(cell, "p99", MILLISECONDS) == "0.500 – 107"
+    assert numbers.interval_text(cell, "p99", MILLISECONDS) == "[0.500, 107]"
 
 
 def test_a_run_s_figures_and_pictures_agree_with_numpy(made_site):

@@ -46,7 +46,7 @@ def test_the_page_says_by_how_much_two_layers_take_more_together(tmp_path):
     sentence = (
         "Both over Plain: the overheads of Cache and Mesh are not additive. "
         f"Median: both take {row['interaction_ns'] / 1e6:.1f} ms more than their sum "
-        f"(90 % interval {low} to {high} ms), at 100 requests/s."
+        f"(90 % interval [{low}, {high}] ms), at 100 requests/s."
     )
     # In the verdict, and where layers are.
     assert said.count(sentence) == 2 and "Are the overheads additive?" in said

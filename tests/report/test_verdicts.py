@@ -292,7 +292,7 @@ def test_knees() -> None:
     never = knee | {"variant": "plain", "knee_rate": None, "low": None, "high": None, "by": None, "beyond": []}
     assert knees([knee, never], LABELS) == [
         (
-            "Envoy saturates at 450 requests/s (95 % interval 400 to 500); "
+            "Envoy saturates at 450 requests/s (95 % interval [400, 500]); "
             "beyond that, fewer requests per second are answered than sent."
         ),
         "Direct does not saturate at any measured load, up to 400 requests/s.",
@@ -322,12 +322,12 @@ def test_layers_that_do_not_add_up_are_said_with_figure_and_interval() -> None:
     (found,) = interactions(rows, LABELS, MILLISECONDS)
     assert found.kind == "warning" and found.text == (
         "both over Direct: the overheads of cache and Envoy are not additive. Median: both take 3.00 ms more than "
-        "their sum (90 % interval 2.00 to 4.00 ms), at 20 requests/s."
+        "their sum (90 % interval [2.00, 4.00] ms), at 20 requests/s."
     )
     (found,) = interactions([diamond(20, "p50", -3)], LABELS, MILLISECONDS)
-    assert "both take 3.00 ms less than their sum (90 % interval 2.00 to 4.00 ms)" in found.text
+    assert "both take 3.00 ms less than their sum (90 % interval [2.00, 4.00] ms)" in found.text
     (found,) = interactions([diamond(20, "p50", -3), diamond(40, "p50", 3)], LABELS, MILLISECONDS)
-    assert "sum (90 % interval 2.00 to 4.00 ms), at 40 requests/s. Median: both take 3.00 ms less" in (found.text)
+    assert "sum (90 % interval [2.00, 4.00] ms), at 40 requests/s. Median: both take 3.00 ms less" in (found.text)
     (found,) = interactions([diamond(20, "p50", 0.5)], LABELS, MILLISECONDS)
     assert (found.kind, found.text) == (
         "note",

@@ -232,8 +232,8 @@ def test_its_takeaways_as_slopes_with_intervals(reported: Checkout, connection) 
     assert total["slope_low"] < 50 < total["slope_high"] and total["n_runs"] == 8 and total["n_levels"] == 4
     assert found["cpu", "TOTAL"]["slope_high"] < 8
     said = text(page(reported, "uds"))
-    assert "6.21 millicores per pod, 95 % interval 5.80 to 6.61" in said
-    assert "50.2 MiB per pod, 95 % interval 47.9 to 52.6" in said
+    assert "6.21 millicores per pod, 95 % interval [5.80, 6.61]" in said
+    assert "50.2 MiB per pod, 95 % interval [47.9, 52.6]" in said
     assert "Least squares over 8 runs with 1, 10, 50 and 90 pods, at 20 and 50 requests/s" in said
     # "Latency generally is unaffected by more pods": no slope can be told from none.
     median = found["p50", None]

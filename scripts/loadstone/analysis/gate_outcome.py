@@ -130,7 +130,7 @@ class Finding:
         """The interval, and what is allowed."""
         allowed = scale * (self.allowed or 0)
         low, high = (None if bound is None else _unlike(scale * bound, allowed) for bound in (self.low, self.high))
-        interval = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+        interval = f"[{low}, {high}]" if low and high else f"at least {low}" if low else f"at most {high}"
         return f"{interval}; allowed {number(allowed)}"
 
 

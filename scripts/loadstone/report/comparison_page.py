@@ -431,7 +431,7 @@ def _sentence(each: Fitted, load_unit: str) -> str:
     assert line is not None
     interval = f"{share(line.confidence)} interval {_span(line.slope_low, line.slope_high)}"
     slope = f"{_number(line.slope)} {unit} per {one}, {interval}"
-    base = f"{_number(line.intercept)} {unit} intercept ({_span(line.intercept_low, line.intercept_high)})"
+    base = f"{_number(line.intercept)} {unit} intercept {_span(line.intercept_low, line.intercept_high)}"
     zero = " The interval contains zero, so the slope is not significant."
     return f"{slope}; {base}.{zero if line.slope_low <= 0 <= line.slope_high else ''}"
 
@@ -441,7 +441,7 @@ def _number(value: float) -> str:
 
 
 def _span(low: float, high: float) -> str:
-    return f"{_number(low)} to {_number(high)}"
+    return numbers.interval(low, high, _number)
 
 
 def _evidence(each: Fitted, load_unit: str) -> str:

@@ -14,7 +14,7 @@ from loadstone.config.variants import Style
 from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.readers import load_generators
 from loadstone.report import findings, verdicts
-from loadstone.report.numbers import SHOWN, Unit, counted, rate_name, share, significant
+from loadstone.report.numbers import SHOWN, Unit, counted, interval, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.text import rate_text
 
@@ -247,7 +247,7 @@ def _points(value: float | None) -> str:
 
 
 def _range(low: float | None, high: float | None, text: Callable[[float | None], str]) -> str:
-    return "" if low is None or high is None else f"{text(low)} to {text(high)}"
+    return "" if low is None or high is None else interval(low, high, text)
 
 
 def _p_text(p: float | None) -> str:
@@ -298,12 +298,12 @@ def _interaction(
     row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str], name: reasons.Naming
 ) -> Row:
     """A row of the table of interactions, as text."""
-    interval = _range(row["interaction_low_ns"], row["interaction_high_ns"], latency)
+    between = _range(row["interaction_low_ns"], row["interaction_high_ns"], latency)
     return row | {
         "layers": f"{labels.get(row['left'], row['left'])} and {labels.get(row['right'], row['right'])}",
         "value_text": latency(row["interaction_ns"]),
-        "interval": interval,
-        "remark": reasons.text(reasons.of_row(row), name) or ("may be additive" if interval else "–"),
+        "interval": between,
+        "remark": reasons.text(reasons.of_row(row), name) or ("may be additive" if between else "–"),
     }
 
 
@@ -311,10 +311,10 @@ def _knee(row: Row) -> Row:
     """A row of the table of saturation points, as text; an interval is open where no measured load bounds it."""
     low, high = row["low"], row["high"]
     if low is None or high is None:
-        interval = f"above {rate_text(low)}" if low is not None else "–" if high is None else f"below {rate_text(high)}"
+        between = f"above {rate_text(low)}" if low is not None else "–" if high is None else f"below {rate_text(high)}"
     else:
-        interval = f"{rate_text(low)} to {rate_text(high)}"
-    return row | {"interval": interval, "is_found": low is not None or high is not None}
+        between = interval(low, high, rate_text)
+    return row | {"interval": between, "is_found": low is not None or high is not None}
 
 
 def _share(row: Row, latency: Callable[[float | None], str], labels: Mapping[str, str]) -> Row:

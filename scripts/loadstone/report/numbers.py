@@ -286,8 +286,8 @@ def interval_text(cell: Row, name: str, unit: Unit) -> str:
         return "too few requests"
     if cell[f"{name}_low_ns"] is None:
         return "one run" if cell["n_runs"] < 2 else _why_no_interval(cell, name)
-    ends = (latency_text(cell[f"{name}_{end}_ns"], unit, cell["resolution_ns"]) for end in ("low", "high"))
-    return " – ".join(ends)
+    low, high = (cell[f"{name}_{end}_ns"] for end in ("low", "high"))
+    return interval(low, high, lambda latency_ns: latency_text(latency_ns, unit, cell["resolution_ns"]))
 
 
 def _why_no_interval(cell: Row, name: str) -> str:

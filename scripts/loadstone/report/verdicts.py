@@ -12,7 +12,7 @@ from loadstone.analysis import reasons
 from loadstone.analysis.caveats import CAVEATS, CONFOUNDING
 from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
 from loadstone.percentiles import ERRORS, LATENCIES, label
-from loadstone.report.numbers import Row, Unit, counted, latency_text, share, significant
+from loadstone.report.numbers import Row, Unit, counted, interval, latency_text, share, significant
 from loadstone.text import at, listed, load_unit, rate_text
 
 _MIXED = "slower and faster"  # in different figures of one load
@@ -243,8 +243,8 @@ def interactions(
     With a coarse `resolution_ns`, latencies are whole steps of it.
     """
 
-    def latencies(values_ns: Iterable[float]) -> str:
-        return f"{_range(values_ns, lambda value: latency_text(value, unit, resolution_ns))} {unit.symbol}"
+    def latency(value_ns: float) -> str:
+        return latency_text(value_ns, unit, resolution_ns)
 
     known = [row for row in rows if row["interaction_ns"] is not None]
     found = []
@@ -257,23 +257,23 @@ def interactions(
         if not certain:
             kind, text = "note", f"{head} may be additive; no figure contradicts it."
         else:
-            by = " ".join(_interaction(group, _leading(certain), latencies))
+            by = " ".join(_interaction(group, _leading(certain), latency, unit))
             kind, text = "warning", f"{head} are not additive. {by}"
         found.append(Verdict(kind, text))
     return found
 
 
-def _interaction(group: _Group, rows: Sequence[Row], latencies: Callable[[Iterable[float]], str]) -> Iterator[str]:
+def _interaction(group: _Group, rows: Sequence[Row], latency: Callable[[float], str], unit: Unit) -> Iterator[str]:
     """By how much both layers take more than the sum of each alone, and by how much less."""
     for word, sign in (("more", 1), ("less", -1)):
         own = [row for row in rows if (row["interaction_ns"] >= 0) == (sign > 0)]
         if own:
             name = STATISTICS[own[0]["statistic"]]
-            size = latencies([abs(row["interaction_ns"]) for row in own])
+            size = _range([abs(row["interaction_ns"]) for row in own], latency)
             ends = [sign * row[name] for row in own for name in ("interaction_low_ns", "interaction_high_ns")]
-            interval = f"{_interval_name(own)} {latencies([min(ends), max(ends)])}"
-            text = f"{name[0].upper()}{name[1:]}: both take {size} {word} than their sum"
-            yield f"{text} ({interval}), {group.at(own)}."
+            between = f"{_interval_name(own)} {interval(min(ends), max(ends), latency)}"
+            text = f"{name[0].upper()}{name[1:]}: both take {size} {unit.symbol} {word} than their sum"
+            yield f"{text} ({between} {unit.symbol}), {group.at(own)}."
 
 
 # --- saturation points -----------------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def _knee(row: Row, variant: str) -> str | None:
     low, high = (rate_text(row[name]) if row[name] is not None else None for name in ("low", "high"))
     between = ""
     if low and high:
-        between = f" ({share(row['confidence'])} interval {low} to {high})"
+        between = f" ({share(row['confidence'])} interval [{low}, {high}])"
     elif low:
         between = f" (at least {low}; no measured load bounds it from above)"
     elif high:

@@ -179,7 +179,7 @@ window.loadstone = window.loadstone || {};
   }
 
   const points = (value) => `${significant(100 * value)} points`;
-  const range = (bounds, text) => (bounds && bounds[0] !== null ? `${text(bounds[0])} to ${text(bounds[1])}` : "–");
+  const range = (bounds, text) => (bounds && bounds[0] !== null ? `[${text(bounds[0])}, ${text(bounds[1])}]` : "–");
 
   // --- The result -------------------------------------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ window.loadstone = window.loadstone || {};
     const oneLoad = one.load === other.load, called = (side) => (oneLoad ? side.label : named(side));
     sentence.textContent = `${oneLoad ? `At ${one.load}, the` : "The"} ${name[0].toLowerCase()}${name.slice(1)} of B (${called(other)}) is ${full(values[1])}, `
       + `${!isShare && values[0] ? `${ratio} times` : by} the ${full(values[0])} of A (${called(one)}), `
-      + (found.whyNot ? `without an interval: ${found.whyNot}.` : `with a ${confidence} interval from ${isShare ? range(found.shift, points) : range(found.ratio, significant)}.`);
+      + (found.whyNot ? `without an interval: ${found.whyNot}.` : `with a ${confidence} interval ${isShare ? range(found.shift, points) : range(found.ratio, significant)}.`);
     const rows = [[`A: ${named(one)}`, one.source, one], [`B: ${named(other)}`, other.source, other]].map(([label, source, side]) => {
       const [value, ...ends] = side.figures[statistic];
       return { label, source, value: full(value), interval: range(ends, text), runs: count(side.runs) };

@@ -44,7 +44,7 @@ window.loadstone.figures = function figures(page, reader) {
     ? (Math.round(value / page.step[0]) * page.step[0]).toFixed(page.step[1]) : significant(value));
   const latency = (value) => `${latencyText(value)} ${page.unit}`;
   const atLeast = (is, text) => `${is ? "at least " : ""}${text}`;
-  const range = (low, high, text) => (low === null ? "none" : `${text(low)} to ${text(high)}`);
+  const range = (low, high, text) => (low === null ? "none" : `[${text(low)}, ${text(high)}]`);
 
   // On a linear axis, one saturated variant would flatten all others.
   const axes = () => state().axes || ((source().logarithmic || {})[state().stat] ? "lin-log" : "linear");
@@ -406,7 +406,7 @@ window.loadstone.figures = function figures(page, reader) {
     const { host, rate, stat } = state(), found = ((page.charts.history[host] || {})[rate] || {})[stat] || {};
     const points = rowsOf(found.points).map((row) => ({
       ...row, kind: "point", text: atLeast(row.at_least, significant(row.value)),
-      interval: row.low !== null ? `${levelText(row.low, row)} to ${levelText(row.high, row)} ${levelUnit()}`
+      interval: row.low !== null ? `[${levelText(row.low, row)}, ${levelText(row.high, row)}]`
         : row.at_least ? "none: requests timed out" : row.runs > 1 ? "none" : "one run only",
     }));
     return [...rowsOf(found.changes).map((row) => ({ ...row, kind: "change" })), ...points];
