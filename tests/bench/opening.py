@@ -14,7 +14,7 @@ from loadstone.config.variants import Variants
 from loadstone.report import site_layout
 from loadstone.report.query_page import build_query_page
 from loadstone.report.trace_page import build_trace_page
-from report.concluded import write_many
+from report.concluded import write_many, write_thousand
 from report.synthetic import Made, write, write_compared
 from report.test_every_page import traces
 from support import site
@@ -57,7 +57,7 @@ def kinds(pages: Iterable[Path], reports: Path) -> set[str]:
     return {path.relative_to(reports).parts[0].removesuffix(".html") for path in pages}
 
 
-def open_all(reports: Path) -> dict[Path, float]:
+def open_all(pages: Iterable[Path]) -> dict[Path, float]:
     """Seconds from asking for a page until it is drawn, by page; the best of three."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where this benchmark runs
 
@@ -71,7 +71,7 @@ def open_all(reports: Path) -> dict[Path, float]:
         )
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1400, "height": 900})
-        for path in sorted(reports.rglob("*.html")):
+        for path in sorted(pages):
             for _ in range(3):
                 page.goto("about:blank")
                 started = time.perf_counter()
@@ -87,13 +87,14 @@ def opening_pages(folder: Path) -> Iterator[Row]:
     started = time.perf_counter()
     reports = build(folder)
     yield Row("site of 40 campaigns made from tables", f"{time.perf_counter() - started:.1f} s")
-    found = open_all(reports)
+    found = open_all(reports.rglob("*.html"))
     told = kinds(found, reports)
     every = {Path(entry.path).stem for entry in site_layout.ENTRIES} | {
         "campaigns",
         "comparisons",
         "variants",
         "traces",
+        "compare",
     }
     yield Row("kinds of pages opened", f"{len(told)}", f"all {len(every)}", told == every)
     slowest = max(found, key=lambda path: found[path])
@@ -105,3 +106,8 @@ def opening_pages(folder: Path) -> Iterator[Row]:
     largest = max(found, key=lambda path: path.stat().st_size)
     size = largest.stat().st_size
     yield Row(f"largest page ({largest.name})", f"{size / 1e6:.2f} MB", "under 2 MB", size < _LARGEST_BYTES)
+    start = write_thousand(folder / "thousand") / "index.html"
+    (seconds,) = open_all([start]).values()
+    yield Row("start page of 1,000 campaigns drawn", f"{seconds:.2f} s", "under 1 s", seconds < 1)
+    size = start.stat().st_size
+    yield Row("its size", f"{size / 1e3:.0f} kB", "under 300 kB", size < 300_000)

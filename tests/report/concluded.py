@@ -1,5 +1,6 @@
 """A campaign and a comparison of which something can be concluded: several variants, loads, runs, really analysed."""
 
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from loadstone.config.variants import Variants
 from loadstone.percentiles import LATENCIES
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
+from report.synthetic import Made, write
 from support import rawfiles
 from support.rawfiles import TIMESTAMP, lines, write_cell
-from support.site import build_campaign, build_comparison, write_assets
+from support.site import build_campaign, build_comparison, build_index, write_assets
 from tables.tabling import Project
 
 HOSTILE = "<|script><script>alert(1)<|script><b>"
@@ -104,3 +106,23 @@ def write_many(
     for table, rows in (("effects", compared), ("layers", added)):
         path = layout.scope_file(tables, table, comparison or campaign)
         layout.write_rows(tables, path, rows, table)
+
+
+def write_thousand(folder: Path) -> Path:
+    """The site of 1,000 campaigns of 5 apps on 8 hosts, without their pages; the newest of each have conclusions."""
+    tables, reports = folder / "tables", folder / "reports"
+    first = datetime.fromisoformat("2024-01-01T00:00:00+00:00")
+    campaigns = []
+    for number in range(1000):
+        place = f"app-{number % 5}", f"host-{number % 8}", (first + timedelta(hours=20 * number)).isoformat()
+        campaigns.append(archive.Campaign(folder / "archive", *place))
+    newest = {(each.app, each.host): each for each in campaigns}
+    for campaign in newest.values():
+        made = Made(["plain", "mesh", "filter"], [100.0, 300.0], runs=2, requests=20)
+        write(tables, campaign, made)
+        write_many(tables, campaign, list(made.variants), list(made.rates))
+        campaign.path.mkdir(parents=True)
+        (campaign.path / archive.COMPLETION).touch()
+    write_assets(reports)
+    build_index(campaigns, tables, reports, VARIANTS, {})
+    return reports

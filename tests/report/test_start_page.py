@@ -2,8 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
-from datetime import datetime, timedelta
 from html import unescape
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from jsonschema import Draft202012Validator
 from loadstone import archive
 from loadstone.archive import Campaign
 from loadstone.config.comparisons import Comparison
-from report.concluded import HOSTILE, LABEL, VARIANTS, make, write_many
+from report.concluded import HOSTILE, LABEL, VARIANTS, make, write_thousand
 from report.synthetic import Made, write
 from support.site import build_index, write_assets
 
@@ -125,21 +123,7 @@ def test_an_empty_archive_says_what_to_do(tmp_path):
 @pytest.mark.long
 def test_a_thousand_campaigns(tmp_path, watched):
     """Less than 300 kB, and campaigns can be found."""
-    root, tables, reports = tmp_path / "archive", tmp_path / "tables", tmp_path / "reports"
-    first = datetime.fromisoformat("2024-01-01T00:00:00+00:00")
-    campaigns = []
-    for number in range(1000):
-        place = f"app-{number % 5}", f"host-{number % 8}", (first + timedelta(hours=20 * number)).isoformat()
-        campaigns.append(Campaign(root, *place))
-    newest = {(each.app, each.host): each for each in campaigns}
-    made = Made(["plain", "mesh", "filter"], [100.0, 300.0], runs=2, requests=20)
-    for campaign in newest.values():
-        write(tables, campaign, replace(made))
-        write_many(tables, campaign, list(made.variants), list(made.rates))
-        campaign.path.mkdir(parents=True)
-        (campaign.path / archive.COMPLETION).touch()
-    write_assets(reports)
-    build_index(campaigns, tables, reports, VARIANTS, {})
+    reports = write_thousand(tmp_path)
     assert (reports / "index.html").stat().st_size < 300_000
     watched.open((reports / "index.html").as_uri())
     watched.page.fill("input[name=find]", "app-3 host-3 2026-03")
