@@ -160,8 +160,8 @@ def test_a_chart_s_table_and_files_are_reached_by_keys(made_site, watched):
     page.locator("#latency .data > summary").focus()
     page.keyboard.press("Enter")
     page.locator("#latency .scroll table").wait_for()
-    seen = [name for _, name, _ in stops(page, 5)]
-    assert seen[0].startswith("Variant") and seen[1:] == ["SVG", "PNG", "CSV", "Parquet"]
+    seen = [name for _, name, _ in stops(page, 6)]
+    assert seen[0].startswith("Variant") and seen[1:] == ["SVG", "PNG", "Vega-Lite", "CSV", "Parquet"]
 
 
 def test_the_first_key_skips_the_header(made_site, watched):

@@ -38,6 +38,19 @@ def test_the_answer_and_the_main_chart_are_on_the_first_screen(watched, page):
     assert not watched.complaints
 
 
+def test_printed_it_is_two_to_four_pages_with_the_answer_on_the_first(watched, page, tmp_path):
+    watched.open(page.as_uri())
+    pdf = tmp_path / "page.pdf"
+    watched.page.pdf(path=pdf, format="A4", margin=dict.fromkeys(("top", "right", "bottom", "left"), "12mm"))
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) <= 4
+    watched.page.emulate_media(media="print")
+    hidden = "section:has(#inspector), section:has(#heat-map), .controls, .files, button"
+    assert watched.page.locator(hidden).count() > 5
+    assert not [each for each in watched.page.locator(hidden).all() if each.is_visible()]
+    for seen in ("#verdict-matrix", "#claims", "#reproduce"):
+        assert watched.page.locator(seen).is_visible()
+
+
 def test_the_matrix_follows_the_chosen_statistic(watched, page):
     watched.open(page.as_uri())
     cells = data_of(page)["matrix"]
@@ -85,7 +98,7 @@ def test_a_table_as_csv_and_markdown(watched, pages):
     assert rows[0][:2] == ["Load (requests/s)", "Variant"] and LABEL in {row[1] for row in rows}
     text = saved(watched, pages[0], "Markdown")
     assert text.splitlines()[0].startswith("| Load (requests/s) | Variant |") and len(text.splitlines()) == 22
-    assert re.search(r"\| Direct \| [0-9.]+ [0-9.]+ – [0-9.]+ ", text)
+    assert re.search(r"\| Direct \| [0-9.]+ \[[0-9.]+, [0-9.]+\] ", text)
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
