@@ -41,9 +41,16 @@ def begin(reader, reports: Path) -> subprocess.Popen[str]:
 
 def kill(process: subprocess.Popen[str]) -> None:
     """As a power loss of this machine would: with the programs it has started, but not those of the remote's side."""
-    found = [psutil.Process(process.pid)]
+    main = psutil.Process(process.pid)
+    found = {main}
     with suppress(psutil.Error):
-        found += found[0].children(recursive=True)
+        main.suspend()  # what it has started may start more until it stands still, too
+        while started := set(main.children(recursive=True)) - found:
+            found |= started
+            for each in started:
+                with suppress(psutil.NoSuchProcess):
+                    if not _is_remote(each):
+                        each.suspend()
     remote = [each for each in found if _is_remote(each)]
     for each in found:
         with suppress(psutil.Error):
