@@ -46,7 +46,7 @@
 
   const FORMATS = {
     md(rows) {
-      const line = (cells) => `| ${cells.map((text) => text.replace(/([\\|`*_<[\]])/g, "\\$1")).join(" | ")} |`;
+      const line = (cells) => `| ${cells.map((text) => text.replace(/([\\|`*_<]|\](?=[([:]))/g, "\\$1")).join(" | ")} |`;
       const rule = `| ${alignments(rows).map((side) => (side === "r" ? "--:" : "---")).join(" | ")} |`;
       return [line(rows[0]), rule, ...rows.slice(1).map(line)].join("\n") + "\n";
     },
