@@ -44,7 +44,6 @@ from loadstone.report.numbers import (
 from loadstone.report.output import about_site
 from loadstone.report.queries import Questions, Row, asking, in_order, run_key
 from loadstone.report.site_layout import slug
-from loadstone.tables import database
 from loadstone.text import listed, load_unit, rate_text
 
 STATISTICS = {
@@ -482,15 +481,14 @@ def build_comparison(
     """
     part = site_layout.Part(reports, f"comparisons/{comparison.id}").begin()
     confidence = float(options.get("confidence", 0.95))
+    folder = f"comparisons/{comparison.id}"
     with asking(tables, list(campaigns)) as questions:
         page = gather(questions, comparison, campaigns, variants, confidence)
-        inputs = reproducibility.inputs(questions, tables, campaigns, among(page.runs))
-    folder = f"comparisons/{comparison.id}"
-    with database.connect(tables, campaigns) as connection:
         settings = series_data.settings(variants, comparison.app, confidence)
-        scope = scope_of_comparison(connection, comparison, campaigns, tables, settings)
-        refusals = page.selection.refusals
-        series = series_data.write(reports, folder, scope, variants, unit=page.unit, step=page.step, refusals=refusals)
+        scope = scope_of_comparison(questions.connection, comparison, campaigns, tables, settings)
+        inputs = reproducibility.inputs(questions, tables, campaigns, among(page.runs))
+    refusals = page.selection.refusals
+    series = series_data.write(reports, folder, scope, variants, unit=page.unit, step=page.step, refusals=refusals)
     site_layout.remove_others(reports / folder, {file.name for file in series})
     path = reports / f"{folder}.html"
     cells = [listing.cell for campaign in campaigns for listing in scan_campaign(campaign).cells]

@@ -134,7 +134,7 @@ def _unfilled() -> dict[str, Any]:
     code = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
     digest = hashlib.sha256(repr((code, version("altair"))).encode()).hexdigest()
     file = Path(cache_from_source(__file__)).with_name("specifications.json")
-    with suppress(OSError, ValueError, KeyError):
+    with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(file.read_bytes())
         if kept["digest"] == digest:
             return dict(kept["specifications"])
