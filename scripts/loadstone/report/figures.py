@@ -25,7 +25,7 @@ from loadstone.report import figure_drawing
 from loadstone.report.chart_rows import Columns
 from loadstone.report.figure_drawing import FONT, Figure, Settings, draw, settings
 from loadstone.report.numbers import share
-from loadstone.report.output import visible
+from loadstone.report.output import visible, write_bytes
 from loadstone.report.queries import Row
 from loadstone.text import at, load_unit
 
@@ -374,9 +374,7 @@ def link_preview(page_file: Path, context: Mapping[str, Any]) -> dict[str, Any]:
     text = visible(headline.sentence if headline else context["lead"])
     has_picture = figure_drawing.register_font()
     if has_picture:
-        content = figure_drawing.png(_card({**context, "text": text}), f"{_MADE_HERE} {__version__}")
-        if not (picture.is_file() and picture.read_bytes() == content):
-            durable.replace(picture, content)
+        write_bytes(picture, figure_drawing.png(_card({**context, "text": text}), f"{_MADE_HERE} {__version__}"))
     else:
         picture.unlink(missing_ok=True)
     about = {"title": context["title"], "text": text, "image": picture.name if has_picture else None}

@@ -103,7 +103,11 @@ def write_page(path: Path, template: str, context: Mapping[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file of the site, unless it already has this content (so that publishing finds no change)."""
-    content = text.encode("utf-8", "backslashreplace")  # names of folders that are not UTF-8 have lone surrogates
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))  # names of folders that are not UTF-8: lone surrogates
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a binary file of the site, unless it already has this content."""
     if not (path.is_file() and path.read_bytes() == content):
         durable.replace(path, content)
 
