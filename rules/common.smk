@@ -15,6 +15,7 @@ from pathlib import Path
 import loadstone
 from loadstone import config as configuration
 from loadstone.errors import LoadstoneError, printable
+from loadstone.process import LastingStream
 from loadstone.report import site_layout
 from loadstone.report.output import assets_digest, shared_assets
 from loadstone.report.site_layout import SiteSnapshot
@@ -94,6 +95,9 @@ COMMANDS = []
 
 
 def start_command():
+    for handler in logger.handlers:
+        if getattr(handler, "stream", None) in (sys.stdout, sys.stderr):
+            handler.setStream(LastingStream(handler.stream))
     targets = set(workflow.dag_settings.targets)
     command = Command(DECLARED, targets, touch=workflow.touch, log=logger.info, complain=logger.error)
     COMMANDS.append(command)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -13,14 +14,14 @@ import pytest
 from loadstone.archive import locks
 from loadstone.archive.locks import exclusive, hold
 from loadstone.errors import LoadstoneError
-from loadstone.process import Minder, Program, find, note_signals, run
+from loadstone.process import LastingStream, Minder, Program, find, note_signals, run
 
 # A job that starts a shell which leaves a grandchild behind, both of which ignore SIGTERM, while holding a lock.
 JOB = """
 import sys, time
 from pathlib import Path
 from loadstone.archive.locks import exclusive
-from loadstone.process import Minder, Program
+from loadstone.process import LastingStream, Minder, Program
 folder = Path(sys.argv[1])
 script = "trap '' TERM; sleep 1000 & echo $! > grandchild; echo $$ > child; wait"
 with exclusive("a test", print, folder / "lock") as lock, Minder(keep_open=[lock]) as minder:
@@ -114,6 +115,37 @@ def test_stopping_ends_a_stubborn_program(tmp_path: Path) -> None:
         assert program.exit_code() == -signal.SIGKILL
 
 
+def test_the_handler_of_sigterm_may_take_a_lock_that_the_interrupted_code_holds() -> None:
+    former, lock, came = signal.getsignal(signal.SIGTERM), threading.Lock(), threading.Event()
+
+    def handler(*_: object) -> None:
+        if lock.acquire(timeout=20):  # Snakemake's own waits forever
+            came.set()
+
+    try:
+        signal.signal(signal.SIGTERM, handler)
+        note_signals()
+        with lock:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert came.wait(20)
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def test_a_stream_without_a_reader_drops_what_is_written() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as plain:
+        stream = LastingStream(plain)
+        assert stream.write("one") == 3
+        stream.flush()
+        assert os.read(reading, 10) == b"one"
+        os.close(reading)
+        for _ in range(2):
+            print("two", file=stream, flush=True)
+        assert subprocess.run(["echo", "three"], stdout=writing, check=True).returncode == 0
+        assert not stream.isatty()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_noted_and_do_what_they_did(number: signal.Signals) -> None:
     former = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
@@ -123,6 +155,9 @@ def test_signals_are_noted_and_do_what_they_did(number: signal.Signals) -> None:
             signal.signal(each, lambda number, _: came.append(number))
         noted = note_signals()
         os.kill(os.getpid(), number)
+        deadline = time.monotonic() + 20
+        while not came and time.monotonic() < deadline:
+            time.sleep(0.01)
         assert noted == came == [number]
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         note_signals()

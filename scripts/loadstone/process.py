@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Protocol
@@ -307,13 +307,19 @@ def exit_on_sigterm() -> None:
 
 
 def note_signals() -> list[int]:
-    """A list to which SIGINT and SIGTERM are added when they arrive; their effects stay as they are."""
+    """A list to which SIGINT and SIGTERM are added when they arrive; their effects stay as they are.
+
+    The handler of SIGTERM runs in a thread: Snakemake's takes a lock that the interrupted code may hold.
+    """
     noted: list[int] = []
 
     def keep(number: int, handler: Callable[[int, FrameType | None], Any]) -> None:
         def note(number: int, frame: FrameType | None) -> None:
             noted.append(number)
-            handler(number, frame)
+            if number == signal.SIGTERM:
+                threading.Thread(target=handler, args=(number, None)).start()
+            else:
+                handler(number, frame)
 
         signal.signal(number, note)
 
@@ -321,6 +327,38 @@ def note_signals() -> list[int]:
         if callable(handler := signal.getsignal(number)):
             keep(number, handler)
     return noted
+
+
+class LastingStream:
+    """A text stream that drops what is written once nobody reads it, as when `| tee` was killed.
+
+    Else the first message would end a sweep, or leave Snakemake waiting forever for a job whose end it can't report.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or drop it."""
+        with self._dropping():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, or drop it."""
+        with self._dropping():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _dropping(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:  # also for processes that inherit the descriptor
+            with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123 - a device
+                os.dup2(nowhere.fileno(), self._stream.fileno())
 
 
 def _signal_group(group: int, number: int) -> None:

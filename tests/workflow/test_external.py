@@ -67,6 +67,28 @@ def test_a_variant_that_can_not_be_prepared_is_cleaned_up_and_its_runs_fail(
     assert left(tmp_path) == []
 
 
+def test_a_sweep_goes_on_when_nobody_reads_its_output_any_more(
+    checkout: Checkout, outside: Outside, tmp_path: Path
+) -> None:
+    target = checkout.declared()["target"]
+    target["variants"]["plain"]["prepare"] = [outside.command("prepare", then="; exit 3")]
+    checkout.replace(target=target)
+    checkout.configure(sweep={"retries": 0})
+    checkout.run("--cores", "1", "open")
+    process = checkout.start("--cores", "1", "attacks")
+    assert process.stdout is not None
+    while "preparing" not in process.stdout.readline():
+        assert process.poll() is None
+    process.stdout.close()
+    try:
+        assert process.wait(60) == 1  # for the runs that can't be prepared
+    finally:
+        process.kill()
+    assert len(checkout.results()) == 2
+    assert_cleaned_up(outside.notes())
+    assert left(tmp_path) == []
+
+
 def test_a_cleanup_that_fails_is_reported_and_tried_again_by_restore(
     checkout: Checkout, outside: Outside, tmp_path: Path, pristine: Path
 ) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from loadstone.archive import Campaign, decode
 from loadstone.archive.trace_dumps import Dump
 from loadstone.errors import LoadstoneError, printable
-from loadstone.process import end_with_parents, exit_on_sigterm
+from loadstone.process import LastingStream, end_with_parents, exit_on_sigterm
 
 _INTERRUPTED = 128 + signal.SIGINT  # as in shells
 
@@ -66,6 +66,7 @@ def job(log_file: str) -> Iterator[Log]:
     """
     exit_on_sigterm()
     end_with_parents()
+    sys.stderr = LastingStream(sys.stderr)
     hide_pandas()
     path = Path(log_file)
     path.parent.mkdir(parents=True, exist_ok=True)
