@@ -142,8 +142,7 @@ def test_keys_that_nobody_knows_are_no_fault(place, name, value) -> None:
 
 def metadata_keys() -> set[str]:
     """Keys of older versions that the reader also knows."""
-    known = {"warmupRate", "includesWarmup", "resultsFile", "presidioReq", "presidioReqBodies", "presidioReqTemplate"}
-    return known | {f"presidio{kind}FileSuffix" for kind in ("Results", "Summary", "Warmups")}
+    return {"warmupRate", "includesWarmup", "presidioReq", "presidioReqBodies", "presidioReqTemplate"}
 
 
 @given(place=st.sampled_from([place for place in PLACES if len(place) > 1 and place[0] != "stages"]), value=VALUES)

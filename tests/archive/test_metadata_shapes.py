@@ -13,30 +13,26 @@ T1, T2, T3, T4 = (
     "2024-05-05T02:10:21-04:00",
     "2025-03-13T10:28:49-04:00",
 )
-RESULTS, SUMMARY, WARMUPS = ".results.json.zst", ".summary.json", ".warmups.json.zst"
-OLD = {"results": RESULTS, "summary": SUMMARY}
-NEW = OLD | {"warmups": WARMUPS}
-SIDE = NEW | {f"presidio.{kind}": f".presidio{suffix}" for kind, suffix in NEW.items()}
 UNSAID = {"metadata_version", "load_model", "generator"}
-ONE = {"version": "1", "mode": "vegeta", "load_model": "open", "streams": [], "warmup_duration_s": None}
+ONE = {"version": "1", "mode": "vegeta", "load_model": "open", "warmup_duration_s": None}
 
 CASES = {
     "0-b": (
         shapes.version_0b(T1, "h", "10", "filter"),
-        ONE | {"replicas": 2, "suffixes": {}, "results_file": None},
+        ONE | {"replicas": 2},
         UNSAID,
     ),
     "0-c": (
         shapes.version_0c(T1, "h", "10", "filter"),
-        ONE | {"replicas": 2, "suffixes": {}, "results_file": f"{T1}_h_filter.results.json.zst"},
+        ONE | {"replicas": 2},
         UNSAID,
     ),
     "1-a": (
         shapes.version_1a(T1, "h", "1000", "envoy"),
-        ONE | {"replicas": 10, "suffixes": {"results": RESULTS}, "includes_warmup": None, "warmup_rate": None},
+        ONE | {"replicas": 10, "includes_warmup": None, "warmup_rate": None},
         UNSAID,
     ),
-    "1-b": (shapes.version_1b(T1, "h", "100", "plain"), ONE | {"replicas": 10, "suffixes": OLD}, UNSAID),
+    "1-b": (shapes.version_1b(T1, "h", "100", "plain"), ONE | {"replicas": 10}, UNSAID),
     "1-d": (
         shapes.version_1d("2024-04-05T22:14:57-04:00", "h", "150", "envoy"),
         ONE | {"replicas": 10, "includes_warmup": True, "warmup_rate": None},
@@ -49,12 +45,12 @@ CASES = {
     ),
     "2": (
         shapes.version_2(T2, "h", "60", "filter"),
-        {"version": "2", "warmup_rate": 100, "warmup_duration_s": 10, "suffixes": NEW, "includes_warmup": None},
+        {"version": "2", "warmup_rate": 100, "warmup_duration_s": 10, "includes_warmup": None},
         {"load_model", "generator"},
     ),
     "3": (
         shapes.version_3(T3, "h", "60", "istio"),
-        {"version": "3", "mode": "vegeta", "load_model": "open", "generator": "vegeta", "streams": []},
+        {"version": "3", "mode": "vegeta", "load_model": "open", "generator": "vegeta"},
         {"load_model", "generator"},
     ),
     "3-serial": (
@@ -64,28 +60,28 @@ CASES = {
     ),
     "3.1": (
         shapes.version_31(T3, "h", "60", "istio"),
-        {"version": "3.1", "streams": ["presidio"], "suffixes": SIDE},
+        {"version": "3.1"},
         {"load_model", "generator"},
     ),
     "3.1 without a content type": (
         shapes.version_31(T3, "h", "60", "istio", content_type=False),
-        {"version": "3.1", "streams": ["presidio"]},
+        {"version": "3.1"},
         {"load_model", "generator"},
     ),
     "3.1 that says 3": (
         shapes.version_31(T3, "h", "60", "istio", "3"),
-        {"version": "3.1", "streams": ["presidio"]},
+        {"version": "3.1"},
         UNSAID,
     ),
     "3.2": (
         shapes.version_32(T3, "h", "20", "istio"),
-        {"version": "3.2", "streams": ["presidio.req_0", "presidio.req_1", "presidio.req_2"], "suffixes": SIDE},
+        {"version": "3.2"},
         {"load_model", "generator"},
     ),
     "3.2 that says 3": (shapes.version_32(T3, "h", "20", "istio", "3"), {"version": "3.2"}, UNSAID),
     "4": (
         shapes.version_4(T4, "h", "950", "istio"),
-        {"version": "4", "warmup_rate": 100, "warmup_min_rate": 0, "warmup_max_rate": 100, "expected_requests": 9500},
+        {"version": "4", "warmup_rate": 100, "expected_requests": 9500},
         {"load_model", "generator"},
     ),
     "4 at a low rate": (
@@ -144,25 +140,25 @@ def test_version_5_infers_nothing_that_it_says() -> None:
 
 # What metadata-versions.md of the real archive states of each example, besides what the file itself spells out.
 REAL = {
-    "0-b-inline": ("1", "vegeta", 2, None, []),
-    "0-c-results-file": ("1", "vegeta", 2, None, []),
-    "1-a-flat": ("1", "vegeta", 10, None, []),
-    "1-a-flat-renamed-folder": ("1", "vegeta", 10, None, []),
-    "1-b-flat": ("1", "vegeta", 10, None, []),
-    "1-c-nested": ("1", "vegeta", 10, None, []),
-    "1-d-nested-warmup": ("1", "vegeta", 10, None, []),
-    "1-e-ts": ("1", "vegeta", 10, 100, []),
-    "1-e-ts-moone": ("1", "vegeta", 2, 100, []),
-    "2": ("2", "vegeta", 10, 100, []),
-    "3": ("3", "vegeta", 10, 100, []),
-    "3-plain": ("3", "vegeta", 10, 100, []),
-    "3-serial": ("3", "serial", 2, 100, []),
-    "3.1-a-no-content-type": ("3.1", "vegeta", 10, 100, ["presidio"]),
-    "3.1-b": ("3.1", "vegeta", 10, 100, ["presidio"]),
-    "3.1-c-big-body": ("3.1", "vegeta", 10, 100, ["presidio"]),
-    "3.2": ("3.2", "vegeta", 10, 100, ["presidio.req_0", "presidio.req_1", "presidio.req_2"]),
-    "4": ("4", "vegeta", 10, 100, []),
-    "4-low-rate": ("4", "vegeta", 10, 5, []),
+    "0-b-inline": ("1", "vegeta", 2, None),
+    "0-c-results-file": ("1", "vegeta", 2, None),
+    "1-a-flat": ("1", "vegeta", 10, None),
+    "1-a-flat-renamed-folder": ("1", "vegeta", 10, None),
+    "1-b-flat": ("1", "vegeta", 10, None),
+    "1-c-nested": ("1", "vegeta", 10, None),
+    "1-d-nested-warmup": ("1", "vegeta", 10, None),
+    "1-e-ts": ("1", "vegeta", 10, 100),
+    "1-e-ts-moone": ("1", "vegeta", 2, 100),
+    "2": ("2", "vegeta", 10, 100),
+    "3": ("3", "vegeta", 10, 100),
+    "3-plain": ("3", "vegeta", 10, 100),
+    "3-serial": ("3", "serial", 2, 100),
+    "3.1-a-no-content-type": ("3.1", "vegeta", 10, 100),
+    "3.1-b": ("3.1", "vegeta", 10, 100),
+    "3.1-c-big-body": ("3.1", "vegeta", 10, 100),
+    "3.2": ("3.2", "vegeta", 10, 100),
+    "4": ("4", "vegeta", 10, 100),
+    "4-low-rate": ("4", "vegeta", 10, 5),
 }
 
 
@@ -175,7 +171,7 @@ def test_a_real_example_means_what_is_stated_of_it(shared: Path, name: str) -> N
     file = shared / f"prose/metadata-examples/{name}.json"
     content = json.loads(file.read_text())
     found = metadata.read(file)
-    assert (found.version, found.mode, found.replicas, found.warmup_rate, found.streams) == REAL[name]
+    assert (found.version, found.mode, found.replicas, found.warmup_rate) == REAL[name]
     assert found.problems == []
     assert found.load_model == {"vegeta": "open", "serial": "serial"}[found.mode]
     assert found.rate == float(content["testOptions"]["rate"])
@@ -184,6 +180,5 @@ def test_a_real_example_means_what_is_stated_of_it(shared: Path, name: str) -> N
     assert found.includes_warmup == (True if name.startswith(("1-d", "1-e")) else None)
     assert ("warmup_rate" in found.inferred) == (name == "1-e-ts")
     assert ("metadata_version" in found.inferred) == (name[0] in "01")
-    assert found.results_file == content.get("resultsFile")
     if found.version in ("3.1", "3.2"):
         assert metadata.parse(content | {"version": "3"}).version == found.version

@@ -40,15 +40,6 @@ _NO_WARMUP = (
 # Key of a side attack -> the version that files with this key were given later; they may still say "3".
 _SIDE_ATTACKS = {"presidioReqBodies": "3.2", "presidioReqTemplate": "3.2", "presidioReq": "3.1"}
 
-_SUFFIX_KEYS = {
-    "results": "resultsFileSuffix",
-    "summary": "summaryFileSuffix",
-    "warmups": "warmupsFileSuffix",
-    "presidio.results": "presidioResultsFileSuffix",
-    "presidio.summary": "presidioSummaryFileSuffix",
-    "presidio.warmups": "presidioWarmupsFileSuffix",
-}
-
 # What is assumed of a cell without metadata.
 _ASSUMED = {"load_model": "most runs are of open load", "generator": "most runs are of vegeta"}
 
@@ -57,15 +48,14 @@ _ASSUMED = {"load_model": "most runs are of open load", "generator": "most runs 
 class Metadata:
     """One cell's metadata. Rates in requests/s, durations in seconds; None where the file does not say.
 
-    `inferred` explains each column of table ``runs`` whose value is not taken from the file as it is. `suffixes` maps
-    the kinds of a run's files to the ends of their names, `streams` are its side attacks. `tools` maps programs to
-    their versions. `rate` is None under closed load, which has `users`. `measured_phase` is the tool's own name of the
-    measured phase, `zone` the offset of times that tools wrote without one, `unit` that of latencies; `imported` is
-    empty unless the runs were imported. `generators` is how many share the load and `connections` how many connections
-    they use in turn, where the sweep declares a number; `generators_in` is ``cluster`` where they are pods. `program`
-    is the program that sent the requests for `generator`. `stages` are given where load is more than a warm-up and a
-    test at one rate (see `load`), `script` is the user's own for k6. `parts` has the part of the campaign of each run,
-    from 1, if it was extended.
+    `inferred` explains each column of table ``runs`` whose value is not taken from the file as it is. `tools` maps
+    programs to their versions. `rate` is None under closed load, which has `users`. `measured_phase` is the tool's own
+    name of the measured phase, `zone` the offset of times that tools wrote without one, `unit` that of latencies;
+    `imported` is empty unless the runs were imported. `generators` is how many share the load and `connections` how
+    many connections they use in turn, where the sweep declares a number; `generators_in` is ``cluster`` where they are
+    pods. `program` is the program that sent the requests for `generator`. `stages` are given where load is more than a
+    warm-up and a test at one rate (see `load`), `script` is the user's own for k6. `parts` has the part of the campaign
+    of each run, from 1, if it was extended.
     """
 
     version: str = "1"
@@ -75,8 +65,6 @@ class Metadata:
     duration_s: float | None = None
     warmup_rate: float | None = None
     warmup_duration_s: float | None = None
-    warmup_min_rate: float | None = None
-    warmup_max_rate: float | None = None
     includes_warmup: bool | None = None
     variant: str | None = None
     hostname: str | None = None
@@ -102,9 +90,6 @@ class Metadata:
     request: dict[str, Any] = field(default_factory=dict)
     target: dict[str, Any] = field(default_factory=dict)
     timeout: str | None = None
-    results_file: str | None = None
-    suffixes: dict[str, str] = field(default_factory=dict)
-    streams: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     script: dict[str, Any] = field(default_factory=dict)
     parts: list[int] = field(default_factory=list)
@@ -235,16 +220,15 @@ def parse(content: dict[str, Any]) -> Metadata:
     mode = found.take(_text, "testMode") or "vegeta"
     read = {name: found.take(convert, *keys) for name, (convert, *keys) in _FIELDS.items()}
     warmup_rate, load_model, generator = read.pop("warmup_rate"), read.pop("load_model"), read.pop("generator")
+    for key, convert in _UNUSED.items():
+        found.take(convert, key)
     parse_stages = partial(stages.parse, measured=found.get("measuredPhase"), seconds=parse_duration)
-    suffixes = {kind: found.take(_text, key) for kind, key in _SUFFIX_KEYS.items()}
     metadata = Metadata(
         version=_version(found),
         mode=mode,
         warmup_rate=found.take(stages.number, "testOptions", "warmupRate") if warmup_rate is None else warmup_rate,
         load_model=load_model or _LOAD_MODELS.get(mode, mode),
         generator=generator or mode,
-        suffixes={kind: suffix for kind, suffix in suffixes.items() if suffix},
-        streams=_side_streams(found),
         stages=found.take(parse_stages, "stages") or [],
         **{name: value for name, value in read.items() if value is not None},
     )
@@ -273,14 +257,6 @@ def _version(found: "_Fields") -> str:
 def _side_attack(found: "_Fields") -> str | None:
     """The key that declares a side attack, if there is one."""
     return next((key for key in _SIDE_ATTACKS if found.get(key) is not None), None)
-
-
-def _side_streams(found: "_Fields") -> list[str]:
-    """Streams besides the main one, as file names give them: one per body of the request, or one."""
-    bodies = found.get("presidioReqBodies")
-    if isinstance(bodies, list):
-        return [f"presidio.req_{number}" for number in range(len(bodies))]
-    return ["presidio"] if _side_attack(found) else []
 
 
 def _inferred(found: "_Fields", metadata: Metadata) -> dict[str, str]:
@@ -386,8 +362,6 @@ _FIELDS: dict[str, tuple[Any, ...]] = {
     "duration_s": (_duration, "testOptions", "duration"),
     "warmup_rate": (stages.number, "warmupOptions", "rate"),
     "warmup_duration_s": (_duration, "warmupOptions", "duration"),
-    "warmup_min_rate": (stages.number, "min_warmup_rate"),
-    "warmup_max_rate": (stages.number, "max_warmup_rate"),
     "includes_warmup": (_boolean, "testOptions", "includesWarmup"),
     "variant": (_text, "workloadInfo", "variant"),
     "hostname": (_text, "workloadInfo", "hostname"),
@@ -413,6 +387,14 @@ _FIELDS: dict[str, tuple[Any, ...]] = {
     "request": (_mapping, "req"),
     "target": (_mapping, "target"),
     "timeout": (_text, "testOptions", "timeout"),
-    "results_file": (_text, "resultsFile"),
     "script": (_mapping, "script"),
+}
+
+# Key of version 5 that Loadstone checks and does not read -> conversion of its value.
+_UNUSED: dict[str, Callable[[Any], Any]] = {
+    "min_warmup_rate": stages.number,
+    "max_warmup_rate": stages.number,
+    "resultsFileSuffix": _text,
+    "summaryFileSuffix": _text,
+    "warmupsFileSuffix": _text,
 }
