@@ -18,6 +18,7 @@ from loadstone.config.connection import H2C, HTTP1, HTTP2, Connection, address, 
 from loadstone.config.redact import is_secret
 
 _CONFIRMATIONS = 3
+_POLL_S = 0.5
 _LARGEST_BODY = 256 << 20
 _MOST_REDIRECTS = 10
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -99,6 +100,24 @@ def identify(
         if faults := [*_faults(seen, response.body, expect, connection)]:
             raise RunFailedError(f"{request.url} is not the expected server, nothing was sent: " + "; ".join(faults))
     return seen
+
+
+def retried(
+    attempt: Callable[[], dict[str, Any]], deadline: float, before_retry: Callable[[], object]
+) -> dict[str, Any]:
+    """The identity that `attempt` returns, which is called again while it raises RunFailedError, until `deadline`.
+
+    A variant may need a moment after it was prepared, and a mesh until it routes to new pods. What `before_retry`
+    raises ends it.
+    """
+    while True:
+        try:
+            return attempt()
+        except RunFailedError:
+            if time.monotonic() > deadline:
+                raise
+        before_retry()
+        time.sleep(_POLL_S)
 
 
 def _faults(seen: Mapping[str, Any], body: bytes, expect: Mapping[str, Any], connection: Connection) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from loadstone.archive.locks import exclusive
@@ -10,12 +11,11 @@ from loadstone.archive.metadata import parse_duration
 from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Job, ResourceSample, RunFailedError
 from loadstone.collect.targets.external.prometheus import PrometheusSampler
-from loadstone.collect.targets.identity import identify
+from loadstone.collect.targets.identity import identify, retried
 from loadstone.config import connection, target
 from loadstone.errors import LoadstoneError
 
 _READY_S = 300.0
-_POLL_S = 0.5
 
 
 class ExternalTarget:
@@ -60,7 +60,9 @@ def running(job: Job) -> Iterator[ExternalTarget]:
                 raise RunFailedError(refusal)
         limit_s = parse_duration(job.target.get("ready_timeout")) or _READY_S
         deadline = time.monotonic() + (limit_s if has_commands else 0.0)
-        identity = _identified(job, declared["expect"], deadline)
+        is_allowed = partial(connection.is_allowed, allowed=_allowed(job))
+        asked = (job.planned.request, declared["expect"], job.timeout_s, job.connection)
+        identity = retried(lambda: identify(*asked, allowed=is_allowed), deadline, lambda: None)
         yield ExternalTarget(job.target.get("resources", {}), {"identity": identity})
         if has_commands:
             session.check()  # the variant was not cleaned up meanwhile
@@ -69,20 +71,3 @@ def running(job: Job) -> Iterator[ExternalTarget]:
 def _allowed(job: Job) -> Sequence[str]:
     hosts: Sequence[str] = job.target.get("allow", ())
     return hosts
-
-
-def _identified(job: Job, expect: Mapping[str, Any], deadline: float) -> dict[str, Any]:
-    """Identify the variant, which may need a moment after it was prepared, or another one was cleaned up."""
-    while True:
-        try:
-            return identify(
-                job.planned.request,
-                expect,
-                job.timeout_s,
-                job.connection,
-                allowed=lambda host: connection.is_allowed(host, _allowed(job)),
-            )
-        except RunFailedError:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(_POLL_S)

@@ -8,7 +8,7 @@ from typing import Any
 from loadstone.archive.locks import exclusive
 from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Job, RunFailedError
-from loadstone.collect.targets.identity import identify
+from loadstone.collect.targets.identity import identify, retried
 from loadstone.collect.targets.kubernetes import apply, ready
 from loadstone.collect.targets.kubernetes.apply import Writer
 from loadstone.collect.targets.kubernetes.changes import Field
@@ -59,7 +59,8 @@ def running(job: Job) -> Iterator[KubernetesTarget]:
         try:
             deadline = time.monotonic() + declared.ready_timeout_s
             _bring_up(writer, record, variant, declared.ready_timeout_s)
-            identity = _identified(job, deadline)
+            asked = (job.planned.request, job.target["variants"][variant.name]["expect"], job.timeout_s, job.connection)
+            identity = retried(lambda: identify(*asked), deadline, session.check)
             before = _as_wanted(cluster, record, variant, {})
             measured = {"server_version": cluster.version(), "pods": _pods(cluster, record, variant)}
             seen = {"identity": identity, "cluster": measured}
@@ -132,19 +133,6 @@ def _demand(writer: Writer, record: Record, wanted: apply.Wanted, limit_s: float
     while left := apply.write(writer, record, wanted, down_first=down_first).left:
         if time.monotonic() >= deadline:
             raise RunFailedError("somebody else changes the cluster during the sweep: " + "; ".join(left))
-        time.sleep(_POLL_S)
-
-
-def _identified(job: Job, deadline: float) -> dict[str, Any]:
-    """Identify the variant several times in a row; a mesh needs a moment until it routes to new pods."""
-    expect = job.target["variants"][job.cell.variant_dir]["expect"]
-    while True:
-        try:
-            return identify(job.planned.request, expect, job.timeout_s, job.connection)
-        except RunFailedError:
-            if time.monotonic() > deadline:
-                raise
-        session.check()
         time.sleep(_POLL_S)
 
 
