@@ -99,16 +99,17 @@ def test_its_files_change_the_fingerprint_and_go_into_buckets(campaign: Campaign
 
 def test_what_is_written_meets_the_published_schema_and_is_read(campaign: Campaign) -> None:
     written = extension.Extension(
-        1,
-        "2026-11-25T10:00:00+01:00",
-        "1.0",
-        "digest",
-        first_runs={("100", "a"): 3, ("0.5", "new"): 1},
-        positions={("100", "a"): [5, 6], ("0.5", "new"): [7]},
+        number=1,
+        time="2026-11-25T10:00:00+01:00",
+        loadstone="1.0",
+        declaration="digest",
+        cells=[
+            extension.FurtherRuns("100", "a", 3, [5, 6]),
+            extension.FurtherRuns("0.5", "new", 1, [7], metadata=PLANNED),
+        ],
         identities={"a": "digest"},
         differences=["vegeta: 1 became 2"],
         tools={"vegeta": "2"},
-        metadata={("0.5", "new"): PLANNED},
     )
     schema = json.loads((SCHEMAS / "extension.schema.json").read_text())
     content = json.loads(written.encoded())

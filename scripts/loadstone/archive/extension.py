@@ -9,11 +9,12 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from loadstone.archive import COMPLETIONS, EXTENSION, METADATA, Campaign, Cell, parse_rate
 from loadstone.archive.durable import open_raw
@@ -25,49 +26,47 @@ _LARGEST_BYTES = 16 << 20
 Place = tuple[str, str]  # rate and variant of a cell, as its folders are named
 
 
-@dataclass(frozen=True)
-class Extension:
-    """One extension; `declaration` is the digest of the sweep that planned it.
+class FurtherRuns(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The further runs of a cell: number of the first, positions of all; `metadata` are those of a new cell."""
 
-    `positions` are those of a cell's further runs, by `Place`, `first_runs` the number of the first.
+    rate: str
+    variant: str
+    first_run: int
+    positions: list[int]
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def place(self) -> Place:
+        return self.rate, self.variant
+
+
+class Extension(msgspec.Struct, frozen=True, kw_only=True):
+    """One extension, with the keys of its file; `declaration` is the digest of the sweep that planned it.
 
     `differences` say what was not as in the first part (``sweep.extend: anyway``), `identities` are the variants'
-    digests then. `metadata` are those of new cells.
+    digests then.
     """
 
-    number: int
+    number: int = 0
     time: str
     loadstone: str
     declaration: str
-    first_runs: Mapping[Place, int]
-    positions: Mapping[Place, Sequence[int]]
-    identities: Mapping[str, str] = field(default_factory=dict)
-    differences: Sequence[str] = ()
-    tools: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[Place, Mapping[str, Any]] = field(default_factory=dict)
+    tools: dict[str, str] = {}
+    identities: dict[str, str] = {}
+    differences: list[str] = []
+    cells: list[FurtherRuns]
 
     @property
     def name(self) -> str:
         return f"extension.{self.number}.json"
 
+    def runs_of(self, place: Place) -> FurtherRuns | None:
+        """The further runs of a cell, if there are any."""
+        return next((each for each in self.cells if each.place == place), None)
+
     def encoded(self) -> bytes:
         """As JSON."""
-        cells = []
-        for place, positions in self.positions.items():
-            cell: dict[str, Any] = {"rate": place[0], "variant": place[1], "firstRun": self.first_runs[place]}
-            cell["positions"] = list(positions)
-            cells.append(cell | ({"metadata": self.metadata[place]} if place in self.metadata else {}))
-        content = {
-            "number": self.number,
-            "time": self.time,
-            "loadstone": self.loadstone,
-            "declaration": self.declaration,
-            "tools": dict(self.tools),
-            "identities": dict(self.identities),
-            "differences": list(self.differences),
-            "cells": cells,
-        }
-        return (json.dumps(content, indent=2) + "\n").encode()
+        return (json.dumps(msgspec.to_builtins(self), indent=2) + "\n").encode()
 
 
 def read(campaign: Campaign) -> list[Extension]:
@@ -78,7 +77,7 @@ def read(campaign: Campaign) -> list[Extension]:
         try:
             status = path.stat()
             found.append(_read(path, status.st_size, status.st_mtime_ns))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        except (OSError, ValueError, RecursionError):
             continue
     return found
 
@@ -101,11 +100,10 @@ def problems(campaign: Campaign) -> list[tuple[str, str]]:
 
 def fingerprint(cell: Cell) -> str:
     """Changes when an extension of the campaign plans further runs of a cell; empty when none does."""
-    place = cell.rate, cell.variant_dir
     plans = [
-        (part.number, part.first_runs[place], part.positions[place], part.identities.get(cell.variant_dir))
+        (part.number, runs.first_run, runs.positions, part.identities.get(cell.variant_dir))
         for part in read(cell.campaign)
-        if place in part.positions
+        if (runs := part.runs_of((cell.rate, cell.variant_dir)))
     ]
     return hashlib.sha256(repr(plans).encode()).hexdigest()[:16] if plans else ""
 
@@ -113,8 +111,8 @@ def fingerprint(cell: Cell) -> str:
 def unwritten(campaign: Campaign) -> list[tuple[Cell, Mapping[str, Any]]]:
     """New cells of the newest extension that have no folder yet, with their metadata: it was interrupted."""
     newest = read(campaign)[-1:]
-    cells = [(Cell(campaign, *place), content) for each in newest for place, content in each.metadata.items()]
-    return [(cell, content) for cell, content in cells if not (cell.path / METADATA).exists()]
+    new = [(Cell(campaign, *runs.place), runs.metadata) for each in newest for runs in each.cells if runs.metadata]
+    return [(cell, content) for cell, content in new if not (cell.path / METADATA).exists()]
 
 
 def _number(name: str) -> int:
@@ -135,22 +133,9 @@ def _read(path: Path, size: int, _mtime_ns: int) -> Extension:
     if size > _LARGEST_BYTES:
         raise ValueError(f"has more than {_LARGEST_BYTES >> 20} MiB")
     with open_raw(path) as file:
-        content = json.loads(file.read())
-    json.dumps(content, ensure_ascii=False).encode()  # half a character can't be in a table
-    cells = {(str(cell["rate"]), str(cell["variant"])): cell for cell in content["cells"]}
-    if sum(len(cell["positions"]) for cell in cells.values()) > _MOST_RUNS:
+        found = msgspec.json.decode(file.read(), type=Extension)
+    if sum(len(cell.positions) for cell in found.cells) > _MOST_RUNS:
         raise ValueError("has too many runs")
-    if not all(parse_rate(rate) and _VARIANT.fullmatch(variant) for rate, variant in cells):
+    if not all(parse_rate(cell.rate) and _VARIANT.fullmatch(cell.variant) for cell in found.cells):
         raise ValueError("names a folder outside the campaign")
-    return Extension(
-        number=_number(path.name),
-        time=str(content["time"]),
-        loadstone=str(content["loadstone"]),
-        declaration=str(content["declaration"]),
-        first_runs={place: int(cell["firstRun"]) for place, cell in cells.items()},
-        positions={place: [int(position) for position in cell["positions"]] for place, cell in cells.items()},
-        identities={str(name): str(digest) for name, digest in content.get("identities", {}).items()},
-        differences=[str(text) for text in content.get("differences", ())],
-        tools={str(name): str(version) for name, version in content.get("tools", {}).items()},
-        metadata={place: cell["metadata"] for place, cell in cells.items() if "metadata" in cell},
-    )
+    return msgspec.structs.replace(found, number=_number(path.name))

@@ -196,14 +196,16 @@ def extended(cell: Cell, described: Metadata) -> Metadata:
     """Add the runs that extensions of the campaign planned for a cell. `target` then has the newest identity."""
     place = cell.rate, cell.variant_dir
     for part in extension.read(cell.campaign):
-        positions, before = part.positions.get(place, ()), len(described.positions)
-        if part.first_runs.get(place) == before + 1:
-            described.positions = [*described.positions, *positions]
-            described.runs = len(described.positions)
-        elif part.first_runs.get(place) != 1 or len(positions) != before:  # else a new cell, whose metadata have them
+        before = len(described.positions)
+        if (further := part.runs_of(place)) is None:
             continue
-        earlier = [described.part(run) for run in range(1, len(described.positions) - len(positions) + 1)]
-        described.parts = [*earlier, *[part.number + 1] * len(positions)]
+        if further.first_run == before + 1:
+            described.positions = [*described.positions, *further.positions]
+            described.runs = len(described.positions)
+        elif further.first_run != 1 or len(further.positions) != before:  # else a new cell, whose metadata have them
+            continue
+        earlier = [described.part(run) for run in range(1, len(described.positions) - len(further.positions) + 1)]
+        described.parts = [*earlier, *[part.number + 1] * len(further.positions)]
         if cell.variant_dir in part.identities:
             described.target = {**described.target, "identity": part.identities[cell.variant_dir]}
     return described

@@ -15,7 +15,7 @@ from typing import Any
 from loadstone import __version__, archive
 from loadstone.archive import Campaign, CampaignListing, Cell, metadata
 from loadstone.archive.durable import new_folder, write_new
-from loadstone.archive.extension import Extension, Place, read, unreadable, unwritten
+from loadstone.archive.extension import Extension, FurtherRuns, Place, read, unreadable, unwritten
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.plan import has_plan, order
 from loadstone.archive.progress import duration_text
@@ -68,24 +68,18 @@ def preview(config: Mapping[str, Any]) -> list[str]:
 def lines(campaign: Campaign, planned: Extension) -> list[str]:
     """An extension in words: its runs by cell, how long they take, and what differs from the first part."""
     found, seconds = [], 0.0
-    for place, positions in planned.positions.items():
-        described = _described(campaign, planned, place)
-        seconds += len(positions) * (described.load_s + _RUN_S)
-        first = planned.first_runs[place]
-        runs = f"run {first}" if len(positions) == 1 else f"runs {first} to {first + len(positions) - 1}"
-        found.append(f"  {place[1]} at {load_text(place[0], described.load_model)}: {runs}")
-    total = sum(map(len, planned.positions.values()))
+    for cell in planned.cells:
+        described = metadata.parse(cell.metadata) if cell.metadata else metadata.read_cell(Cell(campaign, *cell.place))
+        first, count = cell.first_run, len(cell.positions)
+        seconds += count * (described.load_s + _RUN_S)
+        runs = f"run {first}" if count == 1 else f"runs {first} to {first + count - 1}"
+        found.append(f"  {cell.variant} at {load_text(cell.rate, described.load_model)}: {runs}")
+    total = sum(len(cell.positions) for cell in planned.cells)
     return [
         f"part {planned.number + 1} of {campaign}: {total} runs, about {duration_text(seconds)}",
         *found,
         *(f"differs from part 1: {text}" for text in planned.differences),
     ]
-
-
-def _described(campaign: Campaign, planned: Extension, place: Place) -> Metadata:
-    if place in planned.metadata:
-        return metadata.parse(dict(planned.metadata[place]))
-    return metadata.read_cell(Cell(campaign, *place))
 
 
 def _extendable(config: Mapping[str, Any]) -> Campaign:
@@ -145,12 +139,10 @@ def plan(
         time=datetime.now().astimezone().isoformat(timespec="seconds"),
         loadstone=__version__,
         declaration=sweep.declarations(config)[0],
-        first_runs={place: runs - count + 1 for place, count in needed.items()},
-        positions=positions,
         identities={variant: identity_digest(config["target"], variant) for variant in config["sweep"]["variants"]},
         differences=differences,
         tools=dict(tools),
-        metadata=new,
+        cells=[FurtherRuns(*place, runs - needed[place] + 1, own, new.get(place)) for place, own in positions.items()],
     )
 
 
