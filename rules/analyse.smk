@@ -54,31 +54,19 @@ rule compare:
         "../scripts/compare.py"
 
 
-rule inventory:
-    """A list of campaigns, comparisons and trace dumps, to detect removed ones without Snakemake's records."""
-    output:
-        "<tables>/.inventory/{nth}",
-    log:
-        "logs/inventory/{nth}.log",
-    localrule: True
-    conda:
-        "../envs/pipeline.yaml"
-    params:
-        fingerprint=SNAPSHOT.inventory_fingerprint(list(DECLARED.compared)),
-    script:
-        "../scripts/inventory.py"
-
-
 rule database:
-    """The history of all cells and the views of all tables, for exactly the campaigns in the archive."""
+    """The history of all cells and the views of all tables, for exactly the campaigns in the archive.
+
+    Its marker detects that a campaign, comparison or trace dump was removed, without Snakemake's records.
+    """
     input:
-        inventory,
         analysed,
         compared,
         converted_dumps,
     output:
         "<database>",
         HISTORY,
+        inventory(None),
     log:
         "logs/database.log",
     benchmark:
@@ -92,6 +80,7 @@ rule database:
         dumps=[dump.fields() for dump in SNAPSHOT.dumps.values()],
         notes=DECLARED.notes(),
         settings=DECLARED.history_settings,
+        fingerprint=SNAPSHOT.inventory_fingerprint(list(DECLARED.compared)),
     script:
         "../scripts/database.py"
 

@@ -17,7 +17,7 @@ from loadstone import config as configuration
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import LastingStream
 from loadstone.report import site_layout
-from loadstone.report.output import assets_digest, shared_assets
+from loadstone.report.output import assets_digest
 from loadstone.report.site_layout import SiteSnapshot
 from loadstone.tables import VERSION as TABLES_VERSION
 from loadstone.tables.layout import database_of
@@ -34,8 +34,6 @@ REQUESTED = Path(".snakemake/loadstone.plan.json")
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 HISTORY = "<tables>/history/part.parquet"
-ASSETS = [f"<reports>/assets/{name}" for name in ("vega.js", *shared_assets())]
-PAGES_OVER_ALL = [f"<reports>/{name}" for name in site_layout.OVER_ALL]
 
 
 def load(config):
@@ -57,12 +55,9 @@ FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 CAMPAIGNS = [list(key) for key in SNAPSHOT.listings]
 DUMPS = {dump.slug: dump for dump in SNAPSHOT.dumps.values()}
 SITE = SiteSnapshot(Path(config["reports"]))
-# Parts with several pages -> the outputs of their rules, whose absence Snakemake detects itself.
-OUTPUTS = {
-    "assets": ["assets/site.css"],
-    "variants": ["variants.html", *(f"variants/{slug}.html" for slug in DECLARED.variant_pages)],
-    "index": site_layout.OVER_ALL,
-}
+PAGES_OF_INDEX = [*site_layout.OVER_ALL, "ask.html", "variants.html"]
+PAGES_OF_INDEX += [f"variants/{slug}.html" for slug in DECLARED.variant_pages]
+PARTS_OF_INDEX = ("assets", "variants", "ask", "index")
 
 
 envvars:
@@ -211,7 +206,7 @@ def converted_dumps(wildcards):
 
 
 def inventory(wildcards):
-    """The marker of the database's contents, existing or requested."""
+    """The marker of the database's contents, existing or requested: an output of the rule database."""
     return SNAPSHOT.inventory_marker(list(DECLARED.compared))
 
 
@@ -326,15 +321,10 @@ def result_pages(wildcards):
     return [f"<reports>/{name}.html" for name in (*names, *(f"traces/{slug}" for slug in DUMPS))]
 
 
-def variant_pages(wildcards):
-    """The history page of every variant, and their list."""
-    return ["<reports>/variants.html", *(f"<reports>/variants/{slug}.html" for slug in DECLARED.variant_pages)]
-
-
 def site(wildcards):
-    """All pages and shared files. Targets list them all, as for tables."""
-    pages = [*result_pages(wildcards), *variant_pages(wildcards), *PAGES_OVER_ALL, "<reports>/ask.html"]
-    return [*pages, *ASSETS, *rebuild_markers(wildcards)]
+    """All pages. Targets list them all, as for tables."""
+    pages = [*result_pages(wildcards), *(f"<reports>/{page}" for page in PAGES_OF_INDEX)]
+    return [*pages, *rebuild_markers(wildcards)]
 
 
 def figures_of_pages(wildcards):
@@ -375,7 +365,9 @@ def part_markers(part):
     """Empty unless the part was rebuilt before; if a file is missing, a name that does not exist yet."""
     if SNAPSHOT.requested:
         return SNAPSHOT.requested.parts.get(part, [])
-    return SITE.markers(part, *OUTPUTS.get(part, [part if part.startswith("figures/") else f"{part}.html"]))
+    if part in PARTS_OF_INDEX:
+        return SITE.markers(part, *PAGES_OF_INDEX)
+    return SITE.markers(part, part if part.startswith("figures/") else f"{part}.html")
 
 
 def rebuild_marker(part):
@@ -390,7 +382,7 @@ def rebuild_marker(part):
 def rebuild_markers(wildcards):
     """The same for all parts. Targets list them all, as for pages."""
     parts = [page.removeprefix("<reports>/").removesuffix(".html") for page in result_pages(wildcards)]
-    return [name for part in (*parts, *OUTPUTS, "ask") for name in part_markers(part)]
+    return [name for part in (*parts, *PARTS_OF_INDEX) for name in part_markers(part)]
 
 
 def rebuild_markers_of_figures(wildcards):

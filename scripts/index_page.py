@@ -7,7 +7,11 @@ from loadstone.archive import campaigns, outside
 from loadstone.archive.plan import unfinished
 from loadstone.config import comparisons
 from loadstone.config.variants import Variants
+from loadstone.report.figure_drawing import chart_library
+from loadstone.report.output import write_assets
 from loadstone.report.overview_pages import build_index
+from loadstone.report.query_page import build_query_page
+from loadstone.report.variant_page import build_variants
 from loadstone.tables.database import excluded_runs
 
 SHOWN = 5  # files outside campaigns that are listed on the terminal
@@ -16,12 +20,19 @@ with job(snakemake.log[0]) as log:
     params = snakemake.params
     folders = Folders(params.folders)
     found = list(campaigns(folders.archive)) if folders.archive.exists() else []
+    listed = folders.campaigns(params.campaigns)
+    variants = Variants(**params.variants)
+    names = [(app, variant) for app, variant in params.names]
+    packages = Path(params.packages) if params.packages else None
+    write_assets(folders.reports, chart_library)
+    build_variants(names, listed, folders.tables, folders.reports, variants, options=params.options)
+    build_query_page(listed, folders.tables, folders.reports, packages, params.options)
     others = [*params.not_in_archive, *(f"{path} {why}" for path, why in outside(folders.archive))]
     build_index(
         found,
         folders.tables,
         folders.reports,
-        Variants(**params.variants),
+        variants,
         params.options,
         comparisons=[comparisons.from_config(entry) for entry in params.comparisons],
         purposes={tuple(key): purpose for *key, purpose in params.purposes},

@@ -20,6 +20,7 @@ from loadstone.report import site_layout
 from loadstone.report.output import shared_assets
 from loadstone.report.site_layout import Part, variant_slug
 from loadstone.tables import layout, schema
+from loadstone.workflow.markers import write_marker
 from loadstone.workflow.snapshot import Snapshot, tables_fingerprint
 from support import rawfiles
 from support.checkout import PROJECT, copy_project, free_ports
@@ -201,7 +202,9 @@ def _pretend(folder: Path, checkout: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     _record(folder / "reports", [*(f"campaigns/{slug}" for slug in snapshot.slugs), "ask"])
-    snakemake(checkout, folder, "--cores", "1", str(folder / "tables/.inventory/1"))
+    inventory = folder / "tables/.inventory/1"
+    inventory.parent.mkdir()
+    write_marker(inventory, snapshot.inventory_fingerprint([]))
     snakemake(checkout, folder, "--cores", "1", "--touch", "report")
 
 

@@ -125,7 +125,7 @@ def test_a_changed_chart_parameter_reads_no_raw_file_and_no_table_again(collecte
     styles = checkout.path / "config/variants.yaml"
     styles.write_text(styles.read_text().replace("Direct", "Straight"))
     jobs = checkout.jobs("--cores", "all")
-    assert set(jobs) <= {"campaign_page", "variant_pages", "index", "all"}
+    assert set(jobs) <= {"campaign_page", "index", "all"}
     assert jobs["campaign_page"] == 1
 
 

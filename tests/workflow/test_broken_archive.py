@@ -117,11 +117,7 @@ def test_a_removed_campaign_is_forgotten_without_snakemakes_records_too(pristine
     checkout.run("--cores", "all", "report")
     shutil.rmtree(gone)
     shutil.rmtree(checkout.path / ".snakemake")
-    assert (
-        {"inventory", "database", "index"}
-        <= checkout.jobs("report").keys()
-        <= {"inventory", "database", "ask_page", "variant_pages", "index", "report"}
-    )
+    assert checkout.jobs("report").keys() == {"database", "index", "report"}
     checkout.run("--cores", "all", "report")
     monkeypatch.chdir(checkout.path)
     with duckdb.connect("results/loadstone.duckdb", read_only=True) as database:

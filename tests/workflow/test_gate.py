@@ -54,7 +54,6 @@ def test_no_worse_then_worse_then_a_choice_of_references(checkout) -> None:
         "convert": 1,
         "database": 1,
         "gate": 1,
-        "inventory": 1,
     }
     output = checkout.run("--cores", "1", "gate", expect=1)
     assert "gate: worse." in output and "Traceback" not in output

@@ -141,8 +141,8 @@ def content_type(name: str) -> str:
 
 # --- parts of the site ------------------------------------------------------------------------------------------------
 
-# A part is what one job makes: ``campaigns/<slug>``, ``comparisons/<id>``, ``traces/<slug>``, ``variants``, ``index``,
-# ``ask``, ``assets``, ``figures/<kind>/<slug>``. ``<reports>/.made/<part>/files`` has the size in bytes of each of its
+# Parts are ``campaigns/<slug>``, ``comparisons/<id>``, ``traces/<slug>``, ``figures/<kind>/<slug>``, each made by a job,
+# and ``variants``, ``index``, ``ask``, ``assets``, made by one. ``<reports>/.made/<part>/files`` has the size in bytes of each of its
 # files by name (JSON; null: any). A part is requested again by a marker that does not exist yet,
 # ``<reports>/.made/<part>/<nth>``, as tables are (`loadstone.workflow.markers`).
 #
