@@ -6,6 +6,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
+
 from loadstone.archive import Campaign
 from loadstone.config import share
 from loadstone.config.yaml_files import read_yaml, validate
@@ -94,21 +96,9 @@ def load(path: Path = Path("config/comparisons.yaml")) -> list[Comparison]:
 
 def from_config(entry: Mapping[str, Any]) -> Comparison:
     """One decoded entry that fits the schema."""
-    return Comparison(
-        id=entry["id"],
-        title=entry["title"],
-        app=entry["app"],
-        hosts=(entry["host"],) if isinstance(entry["host"], str) else tuple(entry["host"]),
-        timestamps=tuple(entry["timestamps"]),
-        exclude=tuple(entry.get("exclude", ())),
-        variants=tuple(entry.get("variants", ())),
-        rates=tuple(float(rate) for rate in entry.get("rates", ())),
-        allow=frozenset(entry.get("allow", ())),
-        fits=tuple(_fit(fit) for fit in entry.get("fits", ())),
-        baseline=entry.get("baseline"),
-        margin=share(entry["margin"]) if "margin" in entry else None,
-        declared=entry,
-    )
+    hosts = [entry["host"]] if isinstance(entry["host"], str) else entry["host"]
+    found = {**entry, "hosts": hosts, "fits": [_fit(fit) for fit in entry.get("fits", ())], "declared": entry}
+    return msgspec.convert(found | ({"margin": share(entry["margin"])} if "margin" in entry else {}), Comparison)
 
 
 def _fit(entry: Mapping[str, str]) -> Fit:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -75,7 +76,7 @@ def load_records(tables: Path, campaign: Campaign) -> dict[tuple[str, str], Cell
         content = json.loads(layout.manifest_file(tables, campaign).read_bytes())
         if content["version"] != VERSION:
             return {}
-        return {record.key: record for record in map(_record, content["cells"])}
+        return {record.key: record for record in msgspec.convert(content["cells"], list[CellRecord])}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
@@ -86,13 +87,6 @@ def save_records(tables: Path, campaign: Campaign, records: Mapping[tuple[str, s
     layout.prepare_folder(tables, path.parent)
     content = {"version": VERSION, "cells": list(records.values())}
     replace(path, json.dumps(content, default=vars).encode())
-
-
-def _record(content: dict[str, Any]) -> CellRecord:
-    record = CellRecord(**content | {"tables": dict(content["tables"])})
-    record.sources = {name: Source(**source) for name, source in content["sources"].items()}
-    record.problems = [Problem(**problem) for problem in content["problems"]]
-    return record
 
 
 def present(listing: CellListing) -> dict[str, tuple[int, int]]:

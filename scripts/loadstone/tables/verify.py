@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 
+import msgspec
+
 from loadstone.archive import Campaign, decode, encode
 from loadstone.archive.durable import replace
 from loadstone.archive.staging import read_checksums
@@ -171,13 +173,10 @@ def _read(path: Path) -> dict[str, str] | None:
     Raises LoadstoneError for a damaged record, because ignoring it would hide what changed.
     """
     try:
-        digests: dict[str, str] = json.loads(path.read_bytes())["files"]
-        if not all(isinstance(digest, str) for digest in digests.values()):
-            raise ValueError("it is not a record of files")
-        return digests
+        return msgspec.convert(json.loads(path.read_bytes())["files"], dict[str, str])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise LoadstoneError(
             f"{path} cannot be read ({error}); it has the checksums of the archive's files from when they were first "
             "seen. Restore it, or remove it to record them again"
