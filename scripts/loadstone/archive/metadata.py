@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from loadstone.archive import METADATA, Cell, extension, parse_timestamp, stages
 from loadstone.archive.stages import Stage, planned_requests
 
@@ -325,16 +327,9 @@ def _text(value: Any) -> str:
     return value
 
 
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(value)
-    return value
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(value)
-    return value
+# These raise ValueError likewise.
+_boolean = partial(msgspec.convert, type=bool)
+_mapping = partial(msgspec.convert, type=dict)
 
 
 def _seed(value: Any) -> int:
