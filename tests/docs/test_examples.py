@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from loadstone.config.yaml_files import SCHEMAS, read_yaml
 from loadstone.importing import declaration
 from support.checkout import Checkout
 
+WORKFLOW = PROJECT / "docs/ci/github-actions.yml"
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FOLDERS = {"archive": "a", "tables": "t", "reports": "r", "host": "moone"}
 _LOADERS: dict[str, Callable[[Path], object]] = {
@@ -67,10 +70,11 @@ def test_the_query_of_the_readme_gives_rows(database: duckdb.DuckDBPyConnection)
 
 
 def _commands() -> Iterator[tuple[str, list[str]]]:
-    """Every `snakemake` and `make` command of code blocks, prose and tables: its program and its words."""
-    for document in DOCUMENTS:
-        shown = text(document).replace("\\\n", " ")
-        for command in re.findall(r"(?:^|`|# )((?:snakemake|make) [^`#\n|]*)", shown, re.MULTILINE):
+    """Every `snakemake` and `make` command of documents and of the workflow of CI: its program and its words."""
+    steps = [step for job in yaml.safe_load(WORKFLOW.read_text())["jobs"].values() for step in job["steps"]]
+    for shown in (*map(text, DOCUMENTS), *(step.get("run", "") for step in steps)):
+        joined = shown.replace("\\\n", " ")
+        for command in re.findall(r"(?:^|`|# )((?:snakemake|make) [^`#\n|]*)", joined, re.MULTILINE):
             program, *words = command.split()
             yield program, words
 
@@ -139,6 +143,12 @@ def test_every_key_is_explained(name: str) -> None:
             explained |= set(re.findall(r"\w+", quoted))
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
     assert sorted(set(_keys(schema)) - explained) == []
+
+
+@pytest.mark.skipif(not shutil.which("actionlint"), reason="actionlint is not installed")
+def test_the_workflow_passes_actionlint() -> None:
+    found = subprocess.run(["actionlint", str(WORKFLOW)], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
 
 
 def test_every_document_of_the_reference_has_an_example_and_stands_in_the_index() -> None:
