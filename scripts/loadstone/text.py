@@ -75,6 +75,11 @@ def three(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def rounded(value: float, digits: int = 3) -> str:
+    """Rounded to significant digits, never as a power of ten: ``30,000``."""
+    return rate_text(round(float(f"{value:.{digits}g}"), 9) + 0.0)
+
+
 def ms(time_ns: float) -> str:
     """A time (ns) in milliseconds: ``0.462 ms``, ``4,009 ms``."""
     return f"{three(time_ns / 1e6)} ms"

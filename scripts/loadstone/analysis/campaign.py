@@ -10,6 +10,8 @@ from typing import Any
 
 from loadstone import sql
 from loadstone.analysis import (
+    Row,
+    by_key,
     campaign_checks,
     conclusions,
     distributions,
@@ -25,8 +27,6 @@ from loadstone.analysis.scope import Settings
 from loadstone.archive import MAIN_STREAM, Campaign
 from loadstone.tables import database, layout, schema
 from loadstone.tables.exclusion import Verdict, judge
-
-_Row = dict[str, Any]
 
 _READ = ("summaries", "planned")
 _PROBLEMS = "judged.parquet"  # next to those that converting found
@@ -70,10 +70,10 @@ def analyse_campaign(
         runs, profiles = _judged(
             source, facts, declared, links, copies, measured=measured, behaviours=behaviours, failed=failed
         )
-        cells: list[_Row] = []
-        cells_all: list[_Row] = []
-        replicate_rows: list[_Row] = []
-        charts: dict[str, list[_Row]] = {table: [] for table in distributions.TABLES}
+        cells: list[Row] = []
+        cells_all: list[Row] = []
+        replicate_rows: list[Row] = []
+        charts: dict[str, list[Row]] = {table: [] for table in distributions.TABLES}
         # Two folders can be one variant.
         for _, runs_of_cell in groupby(runs, key=lambda run: (run["rate"], run["variant"])):
             group = list(runs_of_cell)
@@ -114,7 +114,7 @@ def analyse_campaign(
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
-def _measured(source: Source, facts: Sequence[_Row]) -> list[_Row]:
+def _measured(source: Source, facts: Sequence[Row]) -> list[Row]:
     """Rows of ``runs.sql`` for each of `facts`, empty without requests; adds `clock_set_back_s` to each fact."""
     found = [rows[0] if rows else {} for rows in run_requests.by_run(facts, partial(source.of_cell, "runs"))]
     for fact, row in zip(facts, found, strict=True):
@@ -124,23 +124,20 @@ def _measured(source: Source, facts: Sequence[_Row]) -> list[_Row]:
 
 def _judged(
     source: Source,
-    facts: Sequence[_Row],
+    facts: Sequence[Row],
     declared: Declared,
     links: Mapping[str, str],
     copies: Mapping[str, str],
     *,
-    measured: Sequence[_Row],
+    measured: Sequence[Row],
     behaviours: Sequence[RunBehaviour],
-    failed: Sequence[_Row],
-) -> tuple[list[_Row], list[Profile]]:
+    failed: Sequence[Row],
+) -> tuple[list[Row], list[Profile]]:
     """Rows of `runs`, and what suggestions for each depend on.
 
     `links` and `copies` are of `campaign_checks`, `measured` is of `_measured`, `failed` are rows of `error_causes`.
     """
-    causes = defaultdict(list)
-    for row in failed:
-        if row["stream"] == MAIN_STREAM:
-            causes[_place(row)].append(row)
+    causes = by_key([row for row in failed if row["stream"] == MAIN_STREAM], _place)
     rows = database.rows(source.connection, sql.load("reported_runs"), stream=MAIN_STREAM)
     reported = {_place(row): row for row in rows}
     named = Counter(map(_place, facts))
@@ -183,18 +180,18 @@ def _judged(
     return runs, profiles
 
 
-def _place(row: _Row) -> tuple[str, float, int]:
+def _place(row: Row) -> tuple[str, float, int]:
     """Identifies a run within a campaign."""
     return row["variant_dir"], row["rate"], row["run"]
 
 
-def _load(fact: _Row) -> str:
+def _load(fact: Row) -> str:
     """How a run was measured: runs that differ in it are never pooled."""
     return f"{fact['load_model'] or 'unknown'} load by {fact['generator'] or 'an unknown generator'}"
 
 
 def _profile(
-    run: _Row, counted: _Row, verdict: Verdict, copy_of: str | None, *, behaviour: RunBehaviour, causes: Sequence[_Row]
+    run: Row, counted: Row, verdict: Verdict, copy_of: str | None, *, behaviour: RunBehaviour, causes: Sequence[Row]
 ) -> Profile:
     """`counted` is a row of `runs.sql` or of the tool's summary, `causes` say why requests failed."""
     return Profile(
@@ -220,11 +217,11 @@ def _profile(
 
 def _cells(
     source: Source,
-    runs: Sequence[_Row],
-    valid: Sequence[_Row],
+    runs: Sequence[Row],
+    valid: Sequence[Row],
     confidence: float,
-    replicate_rows: list[_Row] | None = None,
-) -> Iterator[_Row]:
+    replicate_rows: list[Row] | None = None,
+) -> Iterator[Row]:
     """One row per stream, over the `valid` ones of a cell's `runs`. Adds rows to `replicate_rows`."""
     included = replicates.ordered([run for run in valid if run["requests_file"]])
     if not included:

@@ -15,15 +15,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from loadstone.analysis import Row
 from loadstone.analysis.run_behaviour import set_back
 from loadstone.analysis.run_requests import key
 from loadstone.archive import ABANDONED, COMPLETION, Campaign
 from loadstone.tables import layout
 from loadstone.tables.exclusion import matches
 from loadstone.text import ms, three
-
-_Row = dict[str, Any]
-
 
 # --- problems --------------------------------------------------------------------------------------------------------
 
@@ -39,7 +37,7 @@ class Declared:
     folders: Collection[str] | None = None
 
 
-def links(root: Path, facts: Sequence[_Row]) -> dict[str, str]:
+def links(root: Path, facts: Sequence[Row]) -> dict[str, str]:
     """Source of a run -> source of another run that is the same file, through links."""
     base, sources = Path(os.path.realpath(root)), [fact["source"] for fact in facts if fact["source"]]
     resolved = [(source, os.path.realpath(root / source)) for source in sources]
@@ -50,7 +48,7 @@ def links(root: Path, facts: Sequence[_Row]) -> dict[str, str]:
     return {source: first[path] for source, path in resolved if first[path] != source}
 
 
-def copies(facts: Sequence[_Row], links: Mapping[str, str]) -> dict[str, str]:
+def copies(facts: Sequence[Row], links: Mapping[str, str]) -> dict[str, str]:
     """Source of a run -> source of an earlier run with the same bytes as results; `links` are no copies."""
     found, first = {}, dict[str, str]()
     for fact in facts:
@@ -60,7 +58,7 @@ def copies(facts: Sequence[_Row], links: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def unfinished(campaign: Campaign, planned: Sequence[_Row], declared: Declared) -> str | None:
+def unfinished(campaign: Campaign, planned: Sequence[Row], declared: Declared) -> str | None:
     """Why a campaign may never have been completed. With a plan in the archive it is still open."""
     if not declared.completion_file:
         return None
@@ -72,7 +70,7 @@ def unfinished(campaign: Campaign, planned: Sequence[_Row], declared: Declared) 
     return f"{COMPLETION} is missing, which is written when all runs are collected"
 
 
-def problems(campaign: Campaign, facts: Sequence[_Row], planned: Sequence[_Row], declared: Declared) -> Iterator[_Row]:
+def problems(campaign: Campaign, facts: Sequence[Row], planned: Sequence[Row], declared: Declared) -> Iterator[Row]:
     """Rows of the table `problems` without the campaign's key."""
     if not declared.listed:
         yield {"problem": "has no entry in config/catalogue.yaml, which has others of this app"}
@@ -105,7 +103,7 @@ def problems(campaign: Campaign, facts: Sequence[_Row], planned: Sequence[_Row],
             yield {"problem": f"the catalogue tags {scope} as {tag['tag']}, which matches no run"}
 
 
-def _renegotiated(facts: Sequence[_Row]) -> Iterator[tuple[_Row, str]]:
+def _renegotiated(facts: Sequence[Row]) -> Iterator[tuple[Row, str]]:
     """Runs by whose TLS parameters differ from those of the variant's first run, with these."""
     first: dict[str, str] = {}
     for fact in sorted(facts, key=lambda fact: (str(fact["started_at"]), fact["run"])):
@@ -347,6 +345,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def suggestion_row(suggestion: Suggestion, campaign: Mapping[str, str]) -> _Row:
+def suggestion_row(suggestion: Suggestion, campaign: Mapping[str, str]) -> Row:
     """A row of table `suggestions`."""
     return {**campaign, **asdict(suggestion), "lines": catalogue_line(suggestion, campaign)}

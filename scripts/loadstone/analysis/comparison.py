@@ -5,7 +5,6 @@ that the tool reported) and ``all-raw-data`` (over all requests). The other colu
 row's runs are exactly those of one cell, its figures are copied from there: only rows over several cells are computed.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -17,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from loadstone import sql
-from loadstone.analysis import conclusions, distributions, replicates, run_requests
+from loadstone.analysis import Row, by_key, conclusions, distributions, replicates, run_requests
 from loadstone.analysis.run_requests import Cache, Source
 from loadstone.analysis.scope import Scope, Settings, grouped, joined, run_key, way
 from loadstone.archive import MAIN_STREAM, Campaign
@@ -26,8 +25,6 @@ from loadstone.readers import load_generators
 from loadstone.stats import Replicates, lines
 from loadstone.stats.lines import Line
 from loadstone.tables import database, layout, schema
-
-_Row = dict[str, Any]
 
 _COLUMNS = schema.TABLES["comparisons"].names
 _POOLED = _COLUMNS[_COLUMNS.index("n_requests") :]  # of the pooled requests of its runs, as a cell has them
@@ -43,18 +40,18 @@ class Selection:
     own patterns (each with its ``pattern``). If there are `refusals`, there are no figures.
     """
 
-    valid: list[_Row] = field(default_factory=list)
-    excluded: list[_Row] = field(default_factory=list)
-    not_compared: list[_Row] = field(default_factory=list)
+    valid: list[Row] = field(default_factory=list)
+    excluded: list[Row] = field(default_factory=list)
+    not_compared: list[Row] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
 
     @property
-    def used(self) -> list[_Row]:
+    def used(self) -> list[Row]:
         """The valid runs, unless they are not compared."""
         return [] if self.refusals else self.valid
 
     @property
-    def doubted(self) -> list[_Row]:
+    def doubted(self) -> list[Row]:
         """Valid runs whose report contradicts itself or the run's requests, as their ``doubts`` say.
 
         The method "vegeta-summaries" includes them, since it is the mean of all reports; the page says so.
@@ -112,7 +109,7 @@ def _scope(
     campaigns: Sequence[Campaign],
     settings: Settings,
     selection: Selection,
-    pooled: Iterable[tuple[Sequence[_Row], "_Pooled | None"]],
+    pooled: Iterable[tuple[Sequence[Row], "_Pooled | None"]],
 ) -> Scope:
     return conclusions.scope_of(
         pooling.connection,
@@ -142,7 +139,7 @@ def select(comparison: Comparison, connection: duckdb.DuckDBPyConnection) -> Sel
     return selection
 
 
-def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
+def _refusals(comparison: Comparison, runs: Sequence[Row]) -> Iterator[str]:
     """Why such runs are not compared: those of different hosts or ways of measuring are only pooled on request."""
     for column, what, allowance in (("host", "hosts", "hosts"), ("load_model", "load models", "load_models")):
         found = sorted({str(run[column]) for run in runs})
@@ -166,7 +163,7 @@ def _refusals(comparison: Comparison, runs: Sequence[_Row]) -> Iterator[str]:
         )
 
 
-def _described(comparison: Comparison, runs: Sequence[_Row], excluded: Sequence[_Row]) -> _Row:
+def _described(comparison: Comparison, runs: Sequence[Row], excluded: Sequence[Row]) -> Row:
     """The columns that identify a row of `comparisons`."""
     rate, variant = runs[0]["rate"], runs[0]["variant"]
     place = rate, variant, way(runs[0])
@@ -187,12 +184,12 @@ def _described(comparison: Comparison, runs: Sequence[_Row], excluded: Sequence[
 class _Pooled:
     """The requests of a series: figures as a row of `cells`, replicates, and rows of `distributions.POOLED`."""
 
-    figures: _Row
+    figures: Row
     replicates: Replicates
-    charts: Mapping[str, list[_Row]]
+    charts: Mapping[str, list[Row]]
 
 
-def _columns(found: _Pooled | None) -> _Row:
+def _columns(found: _Pooled | None) -> Row:
     """The columns of `comparisons` computed from requests: of the method all-raw-data, and as in `cells`."""
     if not found:
         return {"all_raw_data_n_runs": 0}
@@ -218,15 +215,15 @@ class _Pooling:
         self.comparison, self.connection, self._confidence = comparison, connection, confidence
         self.cache = Cache(tables, layout.cache_file(tables, comparison.id))
         self._source = Source(connection, tables, self.cache)
-        self._files = _by_cell(database.rows(connection, sql.load("comparison_files")))
-        self._cells = _by_cell(database.rows(connection, "FROM cells WHERE stream = 'main'"))
-        self._replicates = _by_cell(database.rows(connection, "FROM replicates"))
+        self._files = by_key(database.rows(connection, sql.load("comparison_files")), _cell)
+        self._cells = by_key(database.rows(connection, "FROM cells WHERE stream = 'main'"), _cell)
+        self._replicates = by_key(database.rows(connection, "FROM replicates"), _cell)
         self._charts = {
-            table: _by_cell(connection.table(table).filter("comparison IS NULL").to_arrow_table().to_pylist())
+            table: by_key(connection.table(table).filter("comparison IS NULL").to_arrow_table().to_pylist(), _cell)
             for table in distributions.POOLED
         }
 
-    def over(self, selection: Selection) -> tuple[list[list[_Row]], list[_Pooled | None]]:
+    def over(self, selection: Selection) -> tuple[list[list[Row]], list[_Pooled | None]]:
         """For each row its runs, of one variant at one rate and measured in one way, and their figures.
 
         ``series`` of a run is the number of the row.
@@ -234,7 +231,7 @@ class _Pooling:
         series = [[run | {"series": n} for run in runs] for n, runs in enumerate(grouped(selection.used))]
         return series, [self.of(runs) for runs in series]
 
-    def of(self, runs: Sequence[_Row]) -> _Pooled | None:
+    def of(self, runs: Sequence[Row]) -> _Pooled | None:
         """The figures of one series; None where none of its runs has requests."""
         raw = replicates.ordered([run for run in runs if run["evidence"] == "raw"])
         first, *others = {_cell(run) for run in runs}
@@ -256,7 +253,7 @@ class _Pooling:
         found = replicates.from_text(rows[0].pop("replicates"))
         return _Pooled(rows[0], found, distributions.of_series(self._source, self.comparison.id, files, raw))
 
-    def reported(self, series: Sequence[Sequence[_Row]]) -> dict[int, _Row]:
+    def reported(self, series: Sequence[Sequence[Row]]) -> dict[int, Row]:
         """The columns of vegeta-summaries, by the number of a series."""
         connection = self._source.connection
         valid = [run for runs in series for run in runs]
@@ -265,7 +262,7 @@ class _Pooling:
         connection.register("derived", pa.Table.from_pylist(self._derived(), schema.TABLES["summaries"]))
         return {row.pop("series"): row for row in database.rows(connection, sql.load("comparison_summaries"))}
 
-    def _derived(self) -> list[_Row]:
+    def _derived(self) -> list[Row]:
         """Summaries computed from the requests of runs that have none, if the comparison allows that."""
         if "evidence" not in self.comparison.allow:
             return []
@@ -280,20 +277,13 @@ class _Pooling:
                 found += database.rows(connection, sql.load("comparison_derived"), files=patterns)
         return found
 
-    def _files_of(self, runs: Sequence[_Row]) -> list[str]:
+    def _files_of(self, runs: Sequence[Row]) -> list[str]:
         return sorted({row["requests_file"] for run in runs for row in self._files.get(_cell(run), ())})
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Identifies the cell of a row of any table."""
     return row["host"], row.get("timestamp") or row["timestamps"][0], row["variant"], row["rate"]
-
-
-def _by_cell(rows: Iterable[_Row]) -> Mapping[tuple[Any, ...], list[_Row]]:
-    found = defaultdict(list)
-    for row in rows:
-        found[_cell(row)].append(row)
-    return found
 
 
 # --- Fitted lines: table fits -----------------------------------------------------------------------------------------
@@ -323,13 +313,13 @@ class Fitted:
 
 
 def fit_all(
-    comparison: Comparison, valid: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float
+    comparison: Comparison, valid: Sequence[Row], connection: duckdb.DuckDBPyConnection, confidence: float
 ) -> list[Fitted]:
     """All fits of the comparison over its `valid` runs; `confidence` is that of intervals."""
     return [_fitted(fit, valid, connection, confidence) for fit in comparison.fits]
 
 
-def fit_rows(comparison: Comparison, fitted: Iterable[Fitted]) -> list[_Row]:
+def fit_rows(comparison: Comparison, fitted: Iterable[Fitted]) -> list[Row]:
     """Rows of table `fits`."""
     rows = []
     for each in fitted:
@@ -353,7 +343,7 @@ def fit_rows(comparison: Comparison, fitted: Iterable[Fitted]) -> list[_Row]:
     return rows
 
 
-def _fitted(fit: Fit, valid: Sequence[_Row], connection: duckdb.DuckDBPyConnection, confidence: float) -> Fitted:
+def _fitted(fit: Fit, valid: Sequence[Row], connection: duckdb.DuckDBPyConnection, confidence: float) -> Fitted:
     if not valid:
         return Fitted(fit, [], 0, None, "there is no valid run")
     connection.register("valid_runs", pa.table({name: [run[name] for run in valid] for name in _RUN}))

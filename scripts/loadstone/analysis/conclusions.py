@@ -4,24 +4,22 @@ Called at the end of `analyse` and of `compare`, when all their tables are writt
 function from `Scope` to rows to `_CONCLUSIONS`, its name to `schema.SCOPED` and its columns to `tables/columns.yaml`.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from loadstone.analysis import caveats, effects, layers, replicates, saturation
+from loadstone.analysis import Row, by_key, caveats, effects, layers, replicates, saturation
 from loadstone.analysis.scope import Scope, Series, Settings, grouped, run_key, way
 from loadstone.archive import Campaign, plan
 from loadstone.config.comparisons import Comparison
 from loadstone.stats import Replicates
 from loadstone.tables import database, layout
 
-_Row = dict[str, Any]
-
-_CONCLUSIONS: Mapping[str, Callable[[Scope], Iterable[_Row]]] = {
+_CONCLUSIONS: Mapping[str, Callable[[Scope], Iterable[Row]]] = {
     "effects": effects.effects,
     "knees": saturation.knees,
     "knee_shares": saturation.shares,
@@ -45,9 +43,7 @@ def scope_of_campaign(
     """What conclusions about one campaign are drawn from; `connection` has a view per table, limited to it."""
     database.add_view(connection, tables, "replicates", [campaign])
     runs = database.rows(connection, "SELECT * FROM runs ORDER BY rate, variant, variant_dir, run")
-    by_cell = defaultdict(list)
-    for row in database.rows(connection, "FROM replicates"):
-        by_cell[row["rate"], row["variant"]].append(row)
+    by_cell = by_key(database.rows(connection, "FROM replicates"), itemgetter("rate", "variant"))
     series = []
     for group in grouped([run for run in runs if not run["excluded"]]):
         rows = by_cell[group[0]["rate"], group[0]["variant"]]
@@ -62,8 +58,8 @@ def scope_of(
     campaigns: Sequence[Campaign],
     settings: Settings,
     *,
-    series: Sequence[tuple[Sequence[_Row], Replicates | None]],
-    excluded: Sequence[_Row],
+    series: Sequence[tuple[Sequence[Row], Replicates | None]],
+    excluded: Sequence[Row],
 ) -> Scope:
     """What conclusions about a comparison or (None) one campaign are drawn from.
 
@@ -99,7 +95,7 @@ def write(tables: Path, scope: Scope) -> None:
     layout.write_tables(tables, scope.comparison or scope.campaigns[0], rows)
 
 
-def _series(runs: Sequence[_Row], found: Replicates | None, reported: Mapping[tuple[Any, ...], _Row]) -> Series:
+def _series(runs: Sequence[Row], found: Replicates | None, reported: Mapping[tuple[Any, ...], Row]) -> Series:
     place = runs[0]["rate"], runs[0]["variant"], way(runs[0])
     ordered = replicates.ordered(runs)
     if found is not None:

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from loadstone import sql, stats
-from loadstone.analysis import replicates, run_requests
+from loadstone.analysis import Row, replicates, run_requests
 from loadstone.analysis.run_requests import Source, key
 from loadstone.analysis.scope import grouped, joined
 from loadstone.percentiles import SHOWN_PERCENTILES
 from loadstone.tables import database, layout
-
-_Row = dict[str, Any]
 
 TABLES = ("run_figures", "time_bins", "percentile_curves")
 POOLED = TABLES[1:]
@@ -34,12 +32,12 @@ _CODE = [sql.load(name) for name in ("distribution_requests", "run_figures", "ti
 _PLACE = ("host", "timestamp", "variant_dir", "run")
 
 
-def of_cell(source: Source, runs: Sequence[_Row]) -> dict[str, list[_Row]]:
+def of_cell(source: Source, runs: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows of each table for one cell. Its `runs` are rows of table `runs`, excluded ones too.
 
     Runs measured in different ways are never pooled.
     """
-    found: dict[str, list[_Row]] = {table: [] for table in TABLES}
+    found: dict[str, list[Row]] = {table: [] for table in TABLES}
     for each in grouped([run for run in runs if run["requests_file"]]):
         ordered = replicates.ordered(each)
         rows = _of_runs(source, {run["requests_file"] for run in each}, ordered)
@@ -51,13 +49,13 @@ def of_cell(source: Source, runs: Sequence[_Row]) -> dict[str, list[_Row]]:
     return found
 
 
-def of_series(source: Source, comparison: str, files: Iterable[str], runs: Sequence[_Row]) -> dict[str, list[_Row]]:
+def of_series(source: Source, comparison: str, files: Iterable[str], runs: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows of the `POOLED` tables for a comparison's runs of one variant at one rate, measured in one way."""
     rows = _of_runs(source, files, runs)
     return {table: [_series(comparison, runs) | row for row in rows[table]] for table in POOLED}
 
 
-def _series(comparison: str | None, runs: Sequence[_Row]) -> _Row:
+def _series(comparison: str | None, runs: Sequence[Row]) -> Row:
     """The columns that identify pooled rows."""
     return {
         "comparison": comparison,
@@ -67,20 +65,20 @@ def _series(comparison: str | None, runs: Sequence[_Row]) -> _Row:
     }
 
 
-def _of_runs(source: Source, files: Iterable[str], runs: Sequence[_Row]) -> dict[str, list[_Row]]:
+def _of_runs(source: Source, files: Iterable[str], runs: Sequence[Row]) -> dict[str, list[Row]]:
     files = sorted(files)
     depends_on = (_CODE, SHARES, list(SHOWN_PERCENTILES), BINS, run_requests.identity(runs))
-    found: dict[str, list[_Row]] = {table: [] for table in TABLES}
+    found: dict[str, list[Row]] = {table: [] for table in TABLES}
     for row in source.cache.rows(depends_on, files, lambda: _computed(source, files, runs)):
         found[row.pop("table")].append(row)
     return found
 
 
-def _place(run: _Row) -> tuple[Any, ...]:
+def _place(run: Row) -> tuple[Any, ...]:
     return tuple(run[name] for name in _PLACE)
 
 
-def _computed(source: Source, files: Sequence[str], runs: Sequence[_Row]) -> Iterator[_Row]:
+def _computed(source: Source, files: Sequence[str], runs: Sequence[Row]) -> Iterator[Row]:
     connection, shown = source.connection, list(SHOWN_PERCENTILES.values())
     run_requests.select(connection, runs)
     patterns = [layout.pattern(source.tables / file) for file in files]
@@ -93,14 +91,14 @@ def _computed(source: Source, files: Sequence[str], runs: Sequence[_Row]) -> Ite
         yield {"table": "time_bins"} | _bin(row)
 
 
-def _censored(row: _Row, share: float) -> bool:
+def _censored(row: Row, share: float) -> bool:
     """Whether only a lower limit of a percentile is known, as in `stats.censoring`."""
     return bool(row["n_timeouts"]) and math.ceil((row["n_requests"] - 1) * share - 1e-9) >= row["known"]
 
 
-def _percentiles(row: _Row, values: Sequence[float]) -> _Row:
+def _percentiles(row: Row, values: Sequence[float]) -> Row:
     """`values` at `SHOWN_PERCENTILES`, without those that are not estimable."""
-    found: _Row = {}
+    found: Row = {}
     for (name, share), value in zip(SHOWN_PERCENTILES.items(), values, strict=True):
         can_be = stats.estimable(row["n_requests"], share)
         found[f"{name}_ns"] = value if can_be else None
@@ -108,7 +106,7 @@ def _percentiles(row: _Row, values: Sequence[float]) -> _Row:
     return found
 
 
-def _curve(row: _Row) -> _Row:
+def _curve(row: Row) -> Row:
     """The shares that the requests support, their latencies, and the first share whose latency is a lower limit."""
     points = [
         (share, value)
@@ -121,7 +119,7 @@ def _curve(row: _Row) -> _Row:
     return row | curve | {"least_from_share": least_from}
 
 
-def _run(row: _Row) -> _Row:
+def _run(row: Row) -> Row:
     figures = _percentiles(row, [row["latencies_ns"][SHARES.index(share)] for share in SHOWN_PERCENTILES.values()])
     ok_values = row.pop("ok_percentiles_ns") or [None] * len(SHOWN_PERCENTILES)
     of_ok = {
@@ -131,7 +129,7 @@ def _run(row: _Row) -> _Row:
     return _curve(row) | figures | of_ok
 
 
-def _bin(row: _Row) -> _Row:
+def _bin(row: Row) -> Row:
     figures = _percentiles(row, row.pop("percentiles_ns"))
     del row["known"]
     return row | figures

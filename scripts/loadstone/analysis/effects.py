@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from loadstone.analysis import reasons
+from loadstone.analysis import Row, reasons
 from loadstone.analysis.caveats.figures import COARSE_NS
 from loadstone.analysis.reasons import Reason
 from loadstone.analysis.scope import Scope, Series, contrasted, figure, incomparable, joined, step_ns, unlike
 from loadstone.percentiles import ERRORS, STATISTICS
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
-
-_Row = dict[str, Any]
 
 SLOWER, FASTER, EQUIVALENT, INCONCLUSIVE = "slower", "faster", "equivalent", "inconclusive"
 MORE, FEWER = "more", "fewer"  # of failures
@@ -69,7 +67,7 @@ class _Page:
     spreads: dict[str, float]
 
 
-def effects(scope: Scope) -> Iterator[_Row]:
+def effects(scope: Scope) -> Iterator[Row]:
     """Rows of the table; none where the baseline has no runs."""
     compared = _tested(list(_compare(scope)), scope.margin)
     page = _page(compared, scope)
@@ -144,7 +142,7 @@ def _may_be_equivalent(compared: _Compared, contrast: Contrast) -> bool:
     return compared.statistic != ERRORS and not contrast.open_side
 
 
-def _concluded(compared: _Compared, page: _Page) -> _Row:
+def _concluded(compared: _Compared, page: _Page) -> Row:
     """Verdict, reasons, p values and, where it is inconclusive, the runs needed."""
     p_values = {"p_adjusted": compared.p_different, "p_equivalent_adjusted": compared.p_equivalent}
     if compared.contrast and compared.contrast.open_side:
@@ -157,12 +155,12 @@ def _concluded(compared: _Compared, page: _Page) -> _Row:
     return p_values | _of_runs(compared, compared.contrast, page)
 
 
-def _verdict(verdict: str | None, *why: Reason | None, runs_needed: int | None = None) -> _Row:
+def _verdict(verdict: str | None, *why: Reason | None, runs_needed: int | None = None) -> Row:
     found = [reason for reason in why if reason]
     return {"verdict": verdict, "runs_needed": runs_needed} | reasons.columns(found)
 
 
-def _of_runs(compared: _Compared, contrast: Contrast, page: _Page) -> _Row:
+def _of_runs(compared: _Compared, contrast: Contrast, page: _Page) -> Row:
     """The verdict where both figures are known."""
     if compared.p_equivalent is not None and compared.p_equivalent <= page.alpha:
         return _verdict(EQUIVALENT)
@@ -177,7 +175,7 @@ def _of_runs(compared: _Compared, contrast: Contrast, page: _Page) -> _Row:
     return _verdict(INCONCLUSIVE, Reason(code), runs_needed=needed)
 
 
-def _of_timeouts(compared: _Compared, contrast: Contrast, page: _Page) -> _Row:
+def _of_timeouts(compared: _Compared, contrast: Contrast, page: _Page) -> Row:
     """The verdict where one figure falls among requests that timed out: the only one possible is that it is longer."""
     why, longer = compared.why, contrast.effect * contrast.open_side > 0
     if not longer or (compared.p_different or 0) > page.alpha:
@@ -204,7 +202,7 @@ def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float)
     return fewest and max(fewest, compared.least_runs + 1)
 
 
-def _of_one_run(compared: _Compared, page: _Page) -> _Row:
+def _of_one_run(compared: _Compared, page: _Page) -> Row:
     """Inconclusive, since with one run the variation between runs is unknown; with the runs needed."""
     statistic, (before, after) = compared.statistic, compared.values
     variant = None if len(compared.one_run) == 2 else compared.one_run[0]
@@ -237,11 +235,11 @@ def _step(compared: _Compared) -> float:
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _described(compared: _Compared) -> _Row:
+def _described(compared: _Compared) -> Row:
     """The columns that identify a row, and the difference."""
     baseline, other = compared.baseline, compared.other
     before, after = compared.values
-    row: _Row = {
+    row: Row = {
         "rate": compared.rate,
         "load_model": other.runs[0]["load_model"],
         "generator": joined(other.runs, "generator"),

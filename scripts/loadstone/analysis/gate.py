@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import sql
-from loadstone.analysis import history
+from loadstone.analysis import by_key, history
 from loadstone.analysis.caveats.figures import DECIDING_SHARE
 from loadstone.analysis.gate_outcome import (
     INCONCLUSIVE,
@@ -296,10 +296,7 @@ def _lag_warnings(cells: Sequence[_Cell], campaigns: Collection[tuple[str, ...]]
 
 def _by_variant(cells: Sequence[_Cell]) -> list[tuple[tuple[str, str, str, str], list[_Cell]]]:
     """Cells by app, host, timestamp and variant, sorted."""
-    found = defaultdict(list)
-    for cell in cells:
-        found[*_campaign(cell), cell["variant"]].append(cell)
-    return sorted(found.items())
+    return sorted(by_key(cells, lambda cell: (*_campaign(cell), cell["variant"])).items())
 
 
 def _at_rates(cells: Sequence[_Cell]) -> str:

@@ -2,18 +2,19 @@
 
 import json
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from loadstone import config
+from loadstone.analysis import by_key
 from loadstone.archive.durable import replace
 from loadstone.config import GATE_FILE
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import ERRORS
-from loadstone.text import counted, listed, rate_text
+from loadstone.text import counted, listed, rate_text, rounded
 
 CampaignKey = tuple[str, str, str]
 
@@ -110,7 +111,7 @@ class Finding:
         if self.value is None or self.reference_value is None or self.change is None or self.allowed is None:
             return f"{what}: {self.why}"
         if self.statistic == ERRORS:
-            points = number(100 * abs(self.change))
+            points = rounded(100 * abs(self.change))
             change = f"{points} percentage points"
             if points != "0":
                 change += " less" if self.change < 0 else " more"
@@ -118,10 +119,10 @@ class Finding:
             return f"{what}: {values} in {self.reference}, {change} ({self._interval(100)})"
         sides = (self.at_least, self.value), (self.reference_at_least, self.reference_value)
         value, reference_value = (
-            f"{'at least ' if is_limit else ''}{number(latency_ns / 1e6, 4)} ms" for is_limit, latency_ns in sides
+            f"{'at least ' if is_limit else ''}{rounded(latency_ns / 1e6, 4)} ms" for is_limit, latency_ns in sides
         )
         limit = "at least " if self.at_least else "at most " if self.reference_at_least else ""
-        change = f"{limit}{number(self.change)} times ({self._interval()})"
+        change = f"{limit}{rounded(self.change)} times ({self._interval()})"
         if limit:
             change += f": {self.why}"
         return f"{what}: {value} instead of {reference_value} in {self.reference}, {change}"
@@ -131,17 +132,12 @@ class Finding:
         allowed = scale * (self.allowed or 0)
         low, high = (None if bound is None else _unlike(scale * bound, allowed) for bound in (self.low, self.high))
         interval = f"[{low}, {high}]" if low and high else f"at least {low}" if low else f"at most {high}"
-        return f"{interval}; allowed {number(allowed)}"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Rounded to significant digits, never as a power of ten: ``30,000``."""
-    return rate_text(round(float(f"{value:.{digits}g}"), 9) + 0.0)
+        return f"{interval}; allowed {rounded(allowed)}"
 
 
 def percent(share: float) -> str:
     """``4.83 %``."""
-    return f"{number(100 * share)} %"
+    return f"{rounded(100 * share)} %"
 
 
 def failed_text(share: float) -> str:
@@ -151,8 +147,8 @@ def failed_text(share: float) -> str:
 
 def _unlike(value: float, allowed: float) -> str:
     """A bound with enough digits to distinguish it from the allowed change."""
-    texts = [number(value, digits) for digits in range(3, 10)]
-    return next((text for text in texts if text != number(allowed)), texts[0])
+    texts = [rounded(value, digits) for digits in range(3, 10)]
+    return next((text for text in texts if text != rounded(allowed)), texts[0])
 
 
 @dataclass(frozen=True)
@@ -210,20 +206,19 @@ class GateOutcome:
 
     def _without_reference(self, findings: Sequence[Finding]) -> Iterator[str]:
         """A line per campaign; it names variants where other figures of the campaign have a reference."""
-        for (campaign, why), group in _by(findings, lambda each: (each.campaign, each.why)):
+        for (campaign, why), group in by_key(findings, lambda each: (each.campaign, each.why)).items():
             missing = {each.missing for each in self.findings if each.campaign == campaign}
             if missing <= {MISSING_REFERENCE, MISSING_RUNS}:
                 yield f"{'/'.join(campaign)}, {counted(len(group), 'figure')}: {why}"
             else:
-                variants = _by(group, lambda each: each.variant)
-                named = "; ".join(f"{variant} {_at_rates(own)}" for variant, own in variants)
+                variants = by_key(group, lambda each: each.variant)
+                named = "; ".join(f"{variant} {_at_rates(own)}" for variant, own in variants.items())
                 yield f"{'/'.join(campaign)}: {named}: {why}"
 
     def _grouped(self, findings: Sequence[Finding]) -> Iterator[str]:
         """A line per variant and reason."""
-        for ((app, host, _), variant, why), group in _by(
-            findings, lambda each: (each.campaign, each.variant, each.why)
-        ):
+        groups = by_key(findings, lambda each: (each.campaign, each.variant, each.why))
+        for ((app, host, _), variant, why), group in groups.items():
             names = [name for name in self.options.statistics if name in {each.statistic for each in group}]
             statistics = f", {listed(names)}" if 0 < len(names) < len(self.options.statistics) else ""
             where = f"{variant} {_at_rates(group)}" if group[0].rate else variant  # rate 0: a campaign without any run
@@ -247,17 +242,9 @@ class GateOutcome:
             raise LoadstoneError(f"{reports / GATE_FILE} cannot be written: {error.strerror or error}") from None
 
 
-def _by(findings: Iterable[Finding], key: Callable[[Finding], Any]) -> list[tuple[Any, list[Finding]]]:
-    """Findings by a key, in the order of the first of each."""
-    groups = defaultdict(list)
-    for each in findings:
-        groups[key(each)].append(each)
-    return list(groups.items())
-
-
 def _at_rates(findings: Iterable[Finding]) -> str:
-    by_unit = _by(sorted(findings, key=lambda each: (each.unit, each.rate)), lambda each: each.unit)
-    texts = [f"{listed(dict.fromkeys(rate_text(each.rate) for each in own))} {unit}" for unit, own in by_unit]
+    by_unit = by_key(sorted(findings, key=lambda each: (each.unit, each.rate)), lambda each: each.unit)
+    texts = [f"{listed(dict.fromkeys(rate_text(each.rate) for each in own))} {unit}" for unit, own in by_unit.items()]
     return f"at {listed(texts)}"
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, Finding, GateOutcome, number
+from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, Finding, GateOutcome
 from loadstone.archive.durable import replace
 from loadstone.config import GATE_REPORTS
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import ERRORS, label
-from loadstone.text import counted, rate_text
+from loadstone.text import counted, rate_text, rounded
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKS = {WORSE: "❌", NO_WORSE: "✅", INCONCLUSIVE: "⚠️"}
@@ -83,12 +83,12 @@ def _cells(found: Finding) -> list[str]:
         return ["–", "–", "–", _plain(found.why or "–"), "–"]
     if found.statistic == ERRORS:
         scale, unit = 100, " %"
-        values = [f"{number(100 * share)} %" for share in (found.reference_value, found.value)]
+        values = [f"{rounded(100 * share)} %" for share in (found.reference_value, found.value)]
     else:
         scale, unit = 1, "×"
-        values = [f"{number(latency_ns / 1e6, 4)} ms" for latency_ns in (found.reference_value, found.value)]
-    low, high = ("…" if end is None else number(scale * end) for end in (found.low, found.high))
-    limits = [number(scale * each) + unit for each in (found.change, found.allowed)]
+        values = [f"{rounded(latency_ns / 1e6, 4)} ms" for latency_ns in (found.reference_value, found.value)]
+    low, high = ("…" if end is None else rounded(scale * end) for end in (found.low, found.high))
+    limits = [rounded(scale * each) + unit for each in (found.change, found.allowed)]
     return [*values, limits[0], f"[{low}, {high}]", limits[1]]
 
 

@@ -28,6 +28,7 @@ import duckdb
 import numpy as np
 
 from loadstone import sql
+from loadstone.analysis import Row
 from loadstone.analysis.caveats.figures import DECIDING_SHARE
 from loadstone.analysis.scope import way
 from loadstone.archive import Campaign, parse_timestamp
@@ -192,7 +193,6 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in schema.CELL_KEY)
 
 
-_Row = dict[str, Any]
 Notes = Mapping[tuple[str, str, str], str]
 
 NAME = "history"
@@ -221,7 +221,7 @@ def write(
     layout.write_rows(tables, tables / NAME / layout.PART, rows, NAME, keep_empty=True)
 
 
-def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Sequence[Campaign]) -> list[_Row]:
+def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Sequence[Campaign]) -> list[Row]:
     """Rows of `history_cells.sql` with `started_at`, `way`, and what `differs` from the previous campaign.
 
     The latter includes runs that were sent late. Adds views of `runs`, `cells`, `sending` and `summaries` to
@@ -243,7 +243,7 @@ def measured(connection: duckdb.DuckDBPyConnection, tables: Path, campaigns: Seq
         cell["way"] = way_text(cell)
     cells.sort(key=_order)
     for _, group in groupby(cells, key=lambda cell: [cell[name] for name in _SERIES]):
-        before: _Row | None = None
+        before: Row | None = None
         for cell in group:
             cell["differs"] = [] if before is None else list(_differences(before, cell))
             if cell["n_late"]:
@@ -257,10 +257,10 @@ def _of(campaigns: Sequence[Campaign], keys: Collection[tuple[Any, ...]]) -> lis
     return [each for each in campaigns if tuple(layout.campaign_key(each).values()) in keys]
 
 
-def series(cells: Iterable[_Row]) -> Iterator[list[_Row]]:
+def series(cells: Iterable[Row]) -> Iterator[list[Row]]:
     """The cells of one variant at one rate that were measured in one way, in the order of their start."""
 
-    def key(cell: _Row) -> tuple[Any, ...]:
+    def key(cell: Row) -> tuple[Any, ...]:
         of_series = (cell[name] for name in (*_SERIES, "evidence", "sent_by", "protocol"))
         return *of_series, *map(str, way(cell)), cell["replicas"] or ""
 
@@ -277,14 +277,14 @@ def way_text(cell: Mapping[str, Any]) -> str:
     return f"{cell['load_model']} load by {cell['sent_by']}{protocol}{replicas}{reported}"
 
 
-def _order(cell: _Row) -> tuple[Any, ...]:
+def _order(cell: Row) -> tuple[Any, ...]:
     started: datetime | None = cell["started_at"]
     # A folder whose name is no timestamp comes last: when it was measured is unknown.
     moment = (1, 0.0) if started is None else (0, started.timestamp())
     return *(cell[name] for name in _SERIES), moment, cell["timestamp"]
 
 
-def _differences(before: _Row, cell: _Row) -> Iterator[str]:
+def _differences(before: Row, cell: Row) -> Iterator[str]:
     for name, words in _NAMED.items():
         is_named = name == "sent_by" and before["generator"] != cell["generator"]
         if before[name] != cell[name] and not is_named:
@@ -296,7 +296,7 @@ def _differences(before: _Row, cell: _Row) -> Iterator[str]:
             yield f"label {name}: {old or 'none'} before, {new or 'none'} here"
 
 
-def _rows(group: Sequence[_Row], notes: Notes, margin: float, confidence: float) -> Iterator[_Row]:
+def _rows(group: Sequence[Row], notes: Notes, margin: float, confidence: float) -> Iterator[Row]:
     for statistic in STATISTICS:
         figures = [(cell, found) for cell in group if (found := figure(cell, statistic, confidence)) is not None]
         if not figures:

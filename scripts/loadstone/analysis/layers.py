@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loadstone.analysis import reasons
+from loadstone.analysis import Row, reasons
 from loadstone.analysis.reasons import Reason
 from loadstone.analysis.saturation import described, swept
 from loadstone.analysis.scope import Place, Scope, Series, contrasted, incomparable, paired, reported, step_ns, unlike
@@ -18,8 +18,6 @@ from loadstone.percentiles import LATENCIES
 from loadstone.stats import contrasts
 from loadstone.stats.contrasts import Contrast
 from loadstone.stats.interaction import Interaction, interaction, interaction_of_runs, pool_errors
-
-_Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class _Interaction:
         return Reason(reasons.NOT_ADDITIVE, self.diamond.bottom, other, value=value_ns)
 
 
-def layers(scope: Scope) -> Iterator[_Row]:
+def layers(scope: Scope) -> Iterator[Row]:
     """A row per rate, layer between measured variants, and statistic."""
     beyond = {key: each.knee.beyond for key, each in swept(scope).items()}
     found = _overheads(scope)
@@ -113,7 +111,7 @@ def _overheads(scope: Scope) -> list[_Overhead]:
     return found
 
 
-def interactions(scope: Scope) -> Iterator[_Row]:
+def interactions(scope: Scope) -> Iterator[Row]:
     """A row per rate, diamond of measured variants, and statistic."""
     key = scope.key
     for each in _interactions(scope):

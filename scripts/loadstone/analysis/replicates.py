@@ -18,13 +18,11 @@ import duckdb
 import numpy as np
 
 from loadstone import sql, stats
-from loadstone.analysis import run_requests
+from loadstone.analysis import Row, run_requests
 from loadstone.analysis.run_requests import Source
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, SHOWN_PERCENTILES, THROUGHPUT
 from loadstone.stats import Replicates, Sample
 from loadstone.tables import layout
-
-_Row = dict[str, Any]
 
 _COUNTS = ("n_runs", "n_blocks", "n_requests", "n_timeouts", "offered", "limit_ns")
 _KNOWN, _FAILED, _CENSORED = 1, 2, 4
@@ -39,14 +37,14 @@ CODE = (run_requests.CODE, sql.load("series_requests"), stats.CODE, PERCENTILES)
 CELL_CODE = (sql.load("cells"), SHOWN_PERCENTILES, CODE)
 
 
-def ordered(runs: Sequence[_Row]) -> list[_Row]:
+def ordered(runs: Sequence[Row]) -> list[Row]:
     """Runs in the order in which replicates draw them: equal positions of two variants are of one block of a sweep."""
     return sorted(runs, key=lambda run: (run["host"], run["timestamp"], run["run"], run["variant_dir"]))
 
 
 def cells(
-    source: Source, files: Collection[str], runs: Sequence[_Row], confidence: float, stream: str | None = None
-) -> Iterator[_Row]:
+    source: Source, files: Collection[str], runs: Sequence[Row], confidence: float, stream: str | None = None
+) -> Iterator[Row]:
     """Rows of `cells.sql` over the requests of the runs of a series, with intervals and (as text) replicates.
 
     There is a row per stream, or only that of `stream`. The requests are in `files`, relative to the tables' folder.
@@ -63,13 +61,13 @@ def cells(
         yield cell | latencies | columns(found, sampled, confidence) | {"replicates": to_text(found)}
 
 
-def _named(prefix: str, names: Iterable[str], values_ns: Sequence[float] | None) -> _Row:
+def _named(prefix: str, names: Iterable[str], values_ns: Sequence[float] | None) -> Row:
     """Percentiles as columns, which are null without requests."""
     return {f"{prefix}{name}_ns": value for name, value in zip(names, values_ns or repeat(None), strict=False)}
 
 
 def samples(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[str], runs: Sequence[_Row], stream: str
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], runs: Sequence[Row], stream: str
 ) -> list[Sample]:
     """The measured requests of the selected runs, one sample per run that has any."""
     found = connection.execute(sql.load("series_requests"), {"files": files, "stream": stream}).fetchnumpy()
@@ -79,7 +77,7 @@ def samples(
     return [_sample(runs[number[0]], *rest) for number, *rest in zip(*parts, strict=True) if number.size]
 
 
-def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray) -> Sample:
+def _sample(run: Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: np.ndarray) -> Sample:
     paced = run["load_model"] == "open"  # requests are sent at a fixed rate, so the attack ends with the last interval
     known, failed, censored = ((outcome & bit) > 0 for bit in (_KNOWN, _FAILED, _CENSORED))
     size, ends_ns, answered = sent_ns.size, sent_ns + latencies_ns, ~failed
@@ -96,7 +94,7 @@ def _sample(run: _Row, sent_ns: np.ndarray, latencies_ns: np.ndarray, outcome: n
     return Sample(latencies_ns, known, failed, censored, completed, span_ns / 1e9 or None, limit_ns)
 
 
-def replicate(runs: Sequence[_Row], sampled: Sequence[Sample]) -> Replicates:
+def replicate(runs: Sequence[Row], sampled: Sequence[Sample]) -> Replicates:
     """Replicates of one series. All variants of the same campaigns draw the same runs at one rate."""
     app, rate = runs[0]["app"], runs[0]["rate"]
     places = sorted({(run["host"], run["timestamp"]) for run in runs})
@@ -108,9 +106,9 @@ def replicate(runs: Sequence[_Row], sampled: Sequence[Sample]) -> Replicates:
     )
 
 
-def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> _Row:
+def columns(found: Replicates, sampled: Sequence[Sample], confidence: float) -> Row:
     """Columns of `cells` and `comparisons`: intervals, censoring, timeouts and throughput."""
-    row: _Row = {}
+    row: Row = {}
     requests = sum(sample.latencies_ns.size for sample in sampled)
     censored = np.concatenate([sample.censored for sample in sampled])
     latencies_ns = np.concatenate([sample.latencies_ns for sample in sampled])
@@ -143,7 +141,7 @@ def from_text(text: str) -> Replicates:
     return Replicates(**content)
 
 
-def rows(key: Mapping[str, Any], found: Replicates) -> Iterator[_Row]:
+def rows(key: Mapping[str, Any], found: Replicates) -> Iterator[Row]:
     """Rows of table `replicates` for one cell."""
     for name, value in found.values.items():
         yield {
@@ -155,7 +153,7 @@ def rows(key: Mapping[str, Any], found: Replicates) -> Iterator[_Row]:
         } | {name: getattr(found, name) for name in _COUNTS}
 
 
-def from_rows(rows: Sequence[_Row]) -> Replicates:
+def from_rows(rows: Sequence[Row]) -> Replicates:
     """Inverse of `rows`."""
     draws, within = (
         {row["statistic"]: np.asarray(row[name], np.float64) for row in rows if row[name] is not None}

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone import sql, stats
-from loadstone.analysis import run_requests
+from loadstone.analysis import Row, run_requests
 from loadstone.analysis.run_requests import Source
 from loadstone.readers import load_generators
 from loadstone.stats import estimable, run_shape
 from loadstone.tables import layout
-from loadstone.text import listed, ms, rate_text, three
+from loadstone.text import listed, ms, rate_text, rounded, three
 
-_Row = dict[str, Any]
 _Integers = NDArray[np.int64]
 
 
@@ -32,13 +31,13 @@ class RunBehaviour:
     `out_of_sync` is a text where several generators were not synchronised.
     """
 
-    shape: _Row | None
-    sending: _Row
-    senders: list[_Row]
+    shape: Row | None
+    sending: Row
+    senders: list[Row]
     out_of_sync: str | None
 
 
-def find(source: Source, facts: Sequence[_Row], lag_limit: Mapping[str, float]) -> list[RunBehaviour]:
+def find(source: Source, facts: Sequence[Row], lag_limit: Mapping[str, float]) -> list[RunBehaviour]:
     """The behaviour of each of the runs `facts`; `lag_limit` holds fields of `LagLimit`."""
     limit = LagLimit(**lag_limit)
     shape_rows = shapes(source, facts)
@@ -54,20 +53,20 @@ def find(source: Source, facts: Sequence[_Row], lag_limit: Mapping[str, float]) 
 # --- shape -----------------------------------------------------------------------------------------------------------
 
 
-def shapes(source: Source, facts: Sequence[_Row]) -> list[_Row | None]:
+def shapes(source: Source, facts: Sequence[Row]) -> list[Row | None]:
     """The row of `run_shapes` of each of `facts`; None for a run without single requests."""
     found = run_requests.by_run(facts, partial(_shapes_of_cell, source))
     return [run_requests.key(fact) | rows[0] if rows else None for fact, rows in zip(facts, found, strict=True)]
 
 
-def _shapes_of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Row]:
+def _shapes_of_cell(source: Source, file: str, runs: Sequence[Row]) -> list[Row]:
     """Rows with the run's number and without the rest of the key."""
     query = sql.load("run_latencies")
     resolutions_ns = {fact["run"]: fact["resolution_ns"] for fact in runs}
     set_back = {fact["run"] for fact in runs if fact["clock_set_back_s"]}  # their requests are ordered by number
     identity = tuple(runs[0][name] for name in ("app", "host", "timestamp", "rate", "variant_dir"))
 
-    def compute() -> Iterator[_Row]:
+    def compute() -> Iterator[Row]:
         files = [layout.pattern(source.tables / file)]
         run_requests.select(source.connection, runs)
         columns: dict[str, Any] = source.connection.execute(query, {"files": files}).fetchnumpy()
@@ -88,7 +87,7 @@ def _shapes_of_cell(source: Source, file: str, runs: Sequence[_Row]) -> list[_Ro
     return source.cache.rows(depends_on, [file], compute)
 
 
-def unsettled_text(row: _Row) -> str | None:
+def unsettled_text(row: Row) -> str | None:
     """Why the mean of a run is not that of a steady state; None where it is."""
     if row["shape"] not in run_shape.UNSETTLED:
         return None
@@ -115,7 +114,7 @@ def _percent(share: float, sign: str = "") -> str:
     return f"{100 * share:{sign}{',.0f' if abs(share) >= 10 else '.3g'}} %"
 
 
-def _shape_row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | None) -> _Row:
+def _shape_row(found: run_shape.RunShape, seq: _Integers, sent_ns: _Integers | None) -> Row:
     """A row of `run_shapes`, with durations where times are known."""
     row = asdict(found) | {
         "requests": seq.size,
@@ -171,10 +170,10 @@ class LagLimit:
         return max(self.time_ns, self.share * median_ns)
 
 
-def sending(source: Source, facts: Sequence[_Row], counts: Sequence[int | None], limit: LagLimit) -> list[_Row]:
+def sending(source: Source, facts: Sequence[Row], counts: Sequence[int | None], limit: LagLimit) -> list[Row]:
     """The row of `sending` of each of the runs `facts`, which have `counts` single requests."""
 
-    def of_cell(file: str, runs: list[_Row]) -> list[_Row]:
+    def of_cell(file: str, runs: list[Row]) -> list[Row]:
         return source.of_cell("sending", file, runs) if any(_refusal(run) is None for run in runs) else []
 
     found = run_requests.by_run(facts, of_cell)
@@ -184,7 +183,7 @@ def sending(source: Source, facts: Sequence[_Row], counts: Sequence[int | None],
     ]
 
 
-def _sending_row(fact: _Row, found: _Row | None, requests: int, limit: LagLimit) -> _Row:
+def _sending_row(fact: Row, found: Row | None, requests: int, limit: LagLimit) -> Row:
     reason = _refusal(fact) or _refusal_by_requests(fact, found, requests)
     if reason or found is None:
         return dict(zip(("refused_code", "refused"), reason or (), strict=False))
@@ -199,7 +198,7 @@ def _sending_row(fact: _Row, found: _Row | None, requests: int, limit: LagLimit)
     }
 
 
-def _refusal(fact: _Row) -> tuple[str, str] | None:
+def _refusal(fact: Row) -> tuple[str, str] | None:
     """Why the send lag of a run has no meaning or is unknown: code and text."""
     generator, resolution_ns = fact["generator"], fact["resolution_ns"] or 0
     reason = None
@@ -224,7 +223,7 @@ _NEVER_DUE = {
 }
 
 
-def _refusal_by_requests(fact: _Row, found: _Row | None, requests: int) -> tuple[str, str] | None:
+def _refusal_by_requests(fact: Row, found: Row | None, requests: int) -> tuple[str, str] | None:
     if requests < _FEWEST:
         if requests:
             return "one_request", "a single measured request has no rate"
@@ -233,7 +232,7 @@ def _refusal_by_requests(fact: _Row, found: _Row | None, requests: int) -> tuple
         return "no_times", "when its requests were sent is not recorded"
     if (found["least_rate"] or 0) > _TOO_FAST * fact["rate"]:
         text = (
-            f"its requests were sent at {_rate(found['least_rate'])} per second or more, the rate is "
+            f"its requests were sent at {rounded(found['least_rate'], 4)} per second or more, the rate is "
             f"{rate_text(fact['rate'])}: when each was due is not known"
         )
         return "too_fast", text
@@ -251,15 +250,10 @@ def late_text(row: Mapping[str, Any]) -> str | None:
         return None
     return (
         f"its requests were sent late: {PERCENTILE_NAMES[row['judged_by']]} of the send lag is "
-        f"{ms(row['judged_lag_ns'])}, the limit {ms(row['lag_limit_ns'])}; {_rate(row['achieved_rate'])} of "
+        f"{ms(row['judged_lag_ns'])}, the limit {ms(row['lag_limit_ns'])}; {rounded(row['achieved_rate'], 4)} of "
         f"{rate_text(row['asked_rate'])} requests/s were sent, and the 99th percentile of latency, "
         f"{ms(row['observed_p99_ns'])}, is {ms(row['corrected_p99_ns'])} from when requests were due"
     )
-
-
-def _rate(achieved: float) -> str:
-    """Four digits."""
-    return rate_text(float(f"{achieved:.4g}"))
 
 
 # --- several generators ----------------------------------------------------------------------------------------------
@@ -267,16 +261,16 @@ def _rate(achieved: float) -> str:
 _CLOCK = ("clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ns")
 
 
-def senders(source: Source, facts: Sequence[_Row]) -> list[list[_Row]]:
+def senders(source: Source, facts: Sequence[Row]) -> list[list[Row]]:
     """The rows of `senders` of each of the runs `facts`; none for a run of one generator."""
 
-    def of_cell(file: str, runs: list[_Row]) -> list[_Row]:
+    def of_cell(file: str, runs: list[Row]) -> list[Row]:
         return source.of_cell("senders", file, runs) if any((run["generators"] or 1) > 1 for run in runs) else []
 
     return [_sender_rows(*each) for each in zip(facts, run_requests.by_run(facts, of_cell), strict=True)]
 
 
-def _sender_rows(fact: _Row, found: Sequence[_Row]) -> list[_Row]:
+def _sender_rows(fact: Row, found: Sequence[Row]) -> list[Row]:
     """Starts are converted to the collecting machine's clock by each generator's clock offset."""
     recorded = {each["generator"]: each for each in fact["senders"] or []}
     starts = [row["zero_ns"] - (recorded.get(row["generator"], {}).get("clock_offset_ns") or 0) for row in found]

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,9 @@ import duckdb
 import pyarrow as pa
 
 from loadstone import sql
+from loadstone.analysis import Row, by_key
 from loadstone.archive.durable import replace
 from loadstone.tables import database, layout
-
-_Row = dict[str, Any]
 
 _KEY = ("app", "host", "timestamp", "variant", "rate", "run", "variant_dir")
 _SELECTED = pa.schema(
@@ -48,14 +48,14 @@ class Cache:
     def __init__(self, tables: Path, path: Path) -> None:
         self._tables = tables
         self._path = path
-        self._used: dict[str, list[_Row]] = {}
+        self._used: dict[str, list[Row]] = {}
         try:
             content = json.loads(self._path.read_bytes())
             self._entries: dict[str, Any] = content if isinstance(content, dict) else {}
         except (OSError, ValueError):
             self._entries = {}
 
-    def rows(self, depends_on: object, files: Iterable[str], compute: Callable[[], Iterable[_Row]]) -> list[_Row]:
+    def rows(self, depends_on: object, files: Iterable[str], compute: Callable[[], Iterable[Row]]) -> list[Row]:
         """The rows that `compute` returns, from the cache if possible.
 
         `depends_on` has the text of the queries and all values. `files` are relative to the tables' folder and
@@ -82,7 +82,7 @@ class Cache:
         replace(self._path, json.dumps(self._used, separators=(",", ":")).encode())
 
 
-def _encoded(row: _Row) -> _Row:
+def _encoded(row: Row) -> Row:
     """As JSON: times are text, with ``@`` after their names; maps are lists of pairs already."""
     return {
         f"{name}@" if isinstance(value, datetime) else name: value.isoformat() if isinstance(value, datetime) else value
@@ -90,8 +90,8 @@ def _encoded(row: _Row) -> _Row:
     }
 
 
-def _decoded(row: _Row) -> _Row:
-    found: _Row = {}
+def _decoded(row: Row) -> Row:
+    found: Row = {}
     for name, value in row.items():
         if name.endswith("@"):
             found[name.removesuffix("@")] = datetime.fromisoformat(value)
@@ -110,13 +110,13 @@ class Source:
     tables: Path
     cache: Cache
 
-    def of_cell(self, query: str, file: str, runs: Sequence[_Row], *, also: object = None, **values: Any) -> list[_Row]:
+    def of_cell(self, query: str, file: str, runs: Sequence[Row], *, also: object = None, **values: Any) -> list[Row]:
         """The rows of ``sql/<query>.sql`` over the requests of a cell's `runs`, which are in `file`.
 
         `values` are bound to the query's parameters other than `$files`; `also` is what else the rows depend on.
         """
 
-        def compute() -> list[_Row]:
+        def compute() -> list[Row]:
             select(self.connection, runs)
             files = [layout.pattern(self.tables / file)]
             return database.rows(self.connection, sql.load(query), files=files, **values)
@@ -124,7 +124,7 @@ class Source:
         return self.cache.rows((sql.load(query), identity(runs), also, values), [file], compute)
 
 
-def select(connection: duckdb.DuckDBPyConnection, runs: Sequence[_Row]) -> None:
+def select(connection: duckdb.DuckDBPyConnection, runs: Sequence[Row]) -> None:
     """Select the runs whose requests queries of the connection read; `series` is the position of each in `runs`.
 
     A run without these columns is not excluded, and its clock was not set back.
@@ -134,27 +134,23 @@ def select(connection: duckdb.DuckDBPyConnection, runs: Sequence[_Row]) -> None:
     connection.register("selected_runs", pa.table(columns, schema=_SELECTED))
 
 
-def identity(runs: Sequence[_Row]) -> tuple[Any, ...]:
+def identity(runs: Sequence[Row]) -> tuple[Any, ...]:
     """What measured requests of these runs depend on, other than their files."""
     names = [name for name in _SELECTED.names if name != "series"]
     return CODE, [tuple(run.get(name) for name in names) for run in runs]
 
 
-def key(fact: Mapping[str, Any]) -> _Row:
+def key(fact: Mapping[str, Any]) -> Row:
     """The columns that identify a run."""
     return {name: fact[name] for name in _KEY}
 
 
-def by_file(facts: Sequence[_Row]) -> dict[str, list[_Row]]:
+def by_file(facts: Sequence[Row]) -> dict[str, list[Row]]:
     """The runs with requests, by the file of these, which is that of a cell."""
-    found = defaultdict(list)
-    for fact in facts:
-        if fact["requests_file"]:
-            found[fact["requests_file"]].append(fact)
-    return found
+    return by_key([fact for fact in facts if fact["requests_file"]], itemgetter("requests_file"))
 
 
-def by_run(facts: Sequence[_Row], of_cell: Callable[[str, list[_Row]], Iterable[_Row]]) -> list[list[_Row]]:
+def by_run(facts: Sequence[Row], of_cell: Callable[[str, list[Row]], Iterable[Row]]) -> list[list[Row]]:
     """The rows of each of the runs `facts`; `of_cell(file, runs)` returns those of the runs with requests in a file."""
     found = defaultdict(list)
     for file, runs in by_file(facts).items():

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from loadstone import stats
+from loadstone.analysis import Row
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Scope, Series, joined, protocols
 from loadstone.percentiles import LATENCIES, THROUGHPUT
 from loadstone.stats.saturation import CARRIED, SHORTFALL, AtShare, Estimate, Knee, Load, at_share, knee, ratio_of
-
-_Row = dict[str, Any]
 
 SHARES = (0.25, 0.5, 0.75)
 
@@ -28,12 +27,12 @@ class Swept:
     knee: Knee
 
     @property
-    def described(self) -> _Row:
+    def described(self) -> Row:
         """The columns that both tables have."""
         return described(self.series) | {"variant": self.variant}
 
 
-def described(series: tuple[Series, ...]) -> _Row:
+def described(series: tuple[Series, ...]) -> Row:
     """How the runs of some series were measured."""
     runs = [run for each in series for run in each.runs]
     found = {name: joined(runs, name) for name in ("load_model", "generator")}
@@ -119,7 +118,7 @@ def _of_runs(values: list[float | None], confidence: float) -> Estimate | None:
     return Estimate(mean, mean - reach, mean + reach)
 
 
-def knees(scope: Scope) -> Iterator[_Row]:
+def knees(scope: Scope) -> Iterator[Row]:
     """A row per variant and way of measuring."""
     key = scope.key
     for each in swept(scope).values():
@@ -144,7 +143,7 @@ def knees(scope: Scope) -> Iterator[_Row]:
         )
 
 
-def shares(scope: Scope) -> Iterator[_Row]:
+def shares(scope: Scope) -> Iterator[Row]:
     """A row per variant, way of measuring, share of the knee and statistic."""
     key, found = scope.key, swept(scope)
     for (_, way), each in found.items():
@@ -155,7 +154,7 @@ def shares(scope: Scope) -> Iterator[_Row]:
                 yield key | each.described | {"confidence": scope.confidence} | row
 
 
-def _shared(each: Swept, baseline: Swept | None, share: float, statistic: str, confidence: float) -> _Row:
+def _shared(each: Swept, baseline: Swept | None, share: float, statistic: str, confidence: float) -> Row:
     own = _at_share(each, share, statistic, confidence)
     row = {"share": share, "statistic": statistic, "load": own.load, "problem": own.problem}
     if own.value:

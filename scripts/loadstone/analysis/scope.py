@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from loadstone.analysis import reasons
+from loadstone.analysis import Row, reasons
 from loadstone.analysis.reasons import Reason
 from loadstone.archive import Campaign, plan
 from loadstone.config.variants import VariantGraph
@@ -28,8 +28,6 @@ from loadstone.percentiles import ERRORS, PERCENTILES, STATISTICS
 from loadstone.readers import load_generators
 from loadstone.stats import Replicates, contrasts, estimable, requests_needed
 from loadstone.stats.contrasts import Contrast
-
-_Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -50,17 +48,17 @@ def way(run: Mapping[str, Any]) -> tuple[Any, ...]:
     return str(run["load_model"]), *map(str, load_generators.meaning(run["generator"]))
 
 
-def grouped(runs: Sequence[_Row]) -> Iterator[list[_Row]]:
+def grouped(runs: Sequence[Row]) -> Iterator[list[Row]]:
     """The runs of each variant at each rate that were measured in one way."""
 
-    def key(run: _Row) -> tuple[Any, ...]:
+    def key(run: Row) -> tuple[Any, ...]:
         return run["rate"], run["variant"], way(run)
 
     for _, group in groupby(sorted(runs, key=key), key=key):
         yield list(group)
 
 
-def joined(runs: Iterable[_Row], column: str) -> str:
+def joined(runs: Iterable[Row], column: str) -> str:
     """The different values of a column, sorted, in one text."""
     return ", ".join(sorted({str(run[column]) for run in runs}))
 
@@ -83,9 +81,9 @@ class Series:
     variant: str
     way: tuple[Any, ...]
     evidence: str
-    runs: Sequence[_Row]
+    runs: Sequence[Row]
     replicates: Replicates
-    reported: Sequence[_Row]
+    reported: Sequence[Row]
 
     @property
     def resolution_ns(self) -> float:
@@ -173,11 +171,11 @@ class Scope:
     series: Sequence[Series]
     connection: duckdb.DuckDBPyConnection
     over: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    excluded: Sequence[_Row] = ()
+    excluded: Sequence[Row] = ()
     includes: Callable[[str, float], bool] = _everything
 
     @property
-    def key(self) -> _Row:
+    def key(self) -> Row:
         """The columns that identify the scope."""
         runs = [run for each in self.series for run in each.runs]
         return {

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from loadstone import sql, text
+from loadstone.analysis import Row
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Scope, Series, joined, run_key
 from loadstone.archive import METADATA, metadata
@@ -14,8 +15,6 @@ from loadstone.archive.metadata import Metadata
 from loadstone.percentiles import ERRORS, MEAN
 from loadstone.tables import database
 from loadstone.text import listed, load_unit
-
-_Row = dict[str, Any]
 
 SERIOUS, LIMITS, NOTE = "serious", "limits", "note"
 WEIGHTS = {
@@ -68,7 +67,7 @@ class Evidence:
     scope: Scope
 
     @cached_property
-    def _runs(self) -> dict[int, list[_Row]]:
+    def _runs(self) -> dict[int, list[Row]]:
         """The valid runs by the id of their series."""
         rows = database.rows(self.scope.connection, sql.load("claims_runs"))
         by_key = {run_key(row): row for row in rows}
@@ -82,7 +81,7 @@ class Evidence:
         return self.scope.series
 
     @cached_property
-    def runs(self) -> list[_Row]:
+    def runs(self) -> list[Row]:
         """All valid runs."""
         return [run for runs in self._runs.values() for run in runs]
 
@@ -94,7 +93,7 @@ class Evidence:
         return [metadata.read(path) for folder in folders if (path := root / folder / METADATA).exists()]
 
     @cached_property
-    def planned(self) -> list[_Row]:
+    def planned(self) -> list[Row]:
         """Rows of ``claims_missing.sql`` that the scope includes, also of cells without any result."""
         rows = database.rows(self.scope.connection, sql.load("claims_missing"))
         return [row for row in rows if self.scope.includes(row["variant"], row["rate"])]
@@ -124,7 +123,7 @@ class Evidence:
         unit = load_unit(models or [each.way[0] for each in self.series])
         return text.at(own, self.scope.rates, unit, every=True)
 
-    def cells(self, found: Iterable[Series]) -> list[_Row]:
+    def cells(self, found: Iterable[Series]) -> list[Row]:
         """Column `cells` of the table."""
         return [
             {
@@ -147,24 +146,24 @@ class Evidence:
             "cells": self.cells(found),
         }
 
-    def in_runs(self, found: Sequence[tuple[Series, Sequence[_Row]]], n_of: int) -> dict[str, Any]:
+    def in_runs(self, found: Sequence[tuple[Series, Sequence[Row]]], n_of: int) -> dict[str, Any]:
         """The fields of an `Occurrence` that concerns some of `n_of` runs, by series."""
         n = sum(len(runs) for _, runs in found)
         return self.in_cells([series for series, _ in found]) | {"n": n, "n_of": n_of, "counted": "runs"}
 
-    def with_runs(self, test: Callable[[_Row], Any]) -> list[tuple[Series, list[_Row]]]:
+    def with_runs(self, test: Callable[[Row], Any]) -> list[tuple[Series, list[Row]]]:
         """Series with runs that pass a test, and these runs."""
         found = ((series, [run for run in self._runs[id(series)] if test(run)]) for series in self.series)
         return [(series, runs) for series, runs in found if runs]
 
-    def run_values(self, series: Series, statistic: str) -> Iterator[tuple[_Row, float | None]]:
+    def run_values(self, series: Series, statistic: str) -> Iterator[tuple[Row, float | None]]:
         """Each run of a series with its own figure (ns); None where it is missing or a lower limit."""
         if series.evidence == "reports":
             yield from ((run, row[f"{statistic}_ns"]) for run, row in zip(series.runs, series.reported, strict=True))
         else:
             yield from ((run, _own_figure(run, statistic)) for run in self._runs[id(series)])
 
-    def failure_shares(self, series: Series) -> Iterator[tuple[_Row, float, int]]:
+    def failure_shares(self, series: Series) -> Iterator[tuple[Row, float, int]]:
         """Runs of a series whose error fraction is known, with that and the number of requests."""
         if series.evidence == "reports":
             for run, row in zip(series.runs, series.reported, strict=True):
@@ -183,7 +182,7 @@ class Evidence:
                 yield place.series[baseline], place.series[variant]
 
 
-def _own_figure(run: _Row, statistic: str) -> float | None:
+def _own_figure(run: Row, statistic: str) -> float | None:
     """A figure of a run's own requests; None where requests that timed out make it a lower limit."""
     censored = run.get("n_timeouts") if statistic == MEAN else run.get(f"{statistic}_censored")
     return None if censored else run.get(f"{statistic}_ns")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from loadstone.analysis import Row
 from loadstone.analysis.caveats.base import (
     LIMITS,
     NOTE,
@@ -34,7 +35,6 @@ from loadstone.stats.shares import Side, p_equal_differences, p_equal_means, p_e
 from loadstone.tables import layout
 from loadstone.text import counted, listed, ms, three
 
-_Row = dict[str, Any]
 _Campaign = tuple[str, str]  # host and timestamp
 _Pair = tuple[Series, Series]  # baseline and variant
 _Values = dict[tuple[int, str], float]  # by a run's number and folder
@@ -92,7 +92,7 @@ def sent_by(evidence: Evidence) -> Iterator[Occurrence]:
         yield _different(evidence, text, found, len(runs), "ways")
 
 
-def _sent_differently(runs: Sequence[_Row]) -> list[_Row]:
+def _sent_differently(runs: Sequence[Row]) -> list[Row]:
     """Runs of tools that sent requests in more than one way."""
     ways = {(run["generator"], run["sent_by"]) for run in runs}
     counts = Counter(generator for generator, _ in ways)
@@ -109,11 +109,11 @@ def _concerning(evidence: Evidence, found: Sequence[Series]) -> str:
     return f"; this concerns {evidence.where(found)}" if found and len(found) < len(evidence.series) else ""
 
 
-def _known(runs: Iterable[_Row], column: str) -> list[Any]:
+def _known(runs: Iterable[Row], column: str) -> list[Any]:
     return [run[column] for run in runs if run[column] is not None]
 
 
-def _mixed(evidence: Evidence, test: Callable[[Sequence[_Row]], bool]) -> list[Series]:
+def _mixed(evidence: Evidence, test: Callable[[Sequence[Row]], bool]) -> list[Series]:
     """Series whose runs pass a test together with those of their baseline, or of all variants if that has no runs."""
     found, baseline = [], evidence.scope.baseline
     variants_at = {(place.rate, place.way): place.series for place in evidence.scope.places}
@@ -190,7 +190,7 @@ def far_apart(evidence: Evidence) -> Iterator[Occurrence]:
         yield Occurrence(LIMITS, text, len(dated), len(measured), "campaigns", cells=cells)
 
 
-def _span(runs: Sequence[_Row], at: Mapping[_Campaign, datetime]) -> timedelta:
+def _span(runs: Sequence[Row], at: Mapping[_Campaign, datetime]) -> timedelta:
     known = [at[campaign] for run in runs if (campaign := _campaign(run)) in at]
     return max(known) - min(known) if known else timedelta()
 

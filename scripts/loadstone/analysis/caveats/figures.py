@@ -15,7 +15,7 @@ from loadstone.analysis.caveats.base import (
 from loadstone.analysis.reasons import quoted
 from loadstone.analysis.scope import Series, figure, step_ns
 from loadstone.percentiles import ERRORS, LATENCIES, PERCENTILES, SHOWN_PERCENTILES, label
-from loadstone.text import counted, listed, ms, rate_text
+from loadstone.text import counted, listed, ms, rounded
 
 # A value of ten steps is known to a twentieth, which is the default margin of equivalence.
 RESOLUTION_STEPS = 10
@@ -207,7 +207,7 @@ def beyond_knee(evidence: Evidence) -> Iterator[Occurrence]:
     """One per variant and way of measuring."""
     for each in saturation.swept(evidence.scope).values():
         if beyond := each.knee.beyond:
-            knee = f" of about {_three_digits(each.knee.rate)} requests/s" if each.knee.rate else ""
+            knee = f" of about {rounded(each.knee.rate)} requests/s" if each.knee.rate else ""
             text = (
                 f"{quoted(each.variant)} was measured beyond its saturation point{knee} {evidence.at(beyond)}: fewer "
                 "requests per second succeeded than were sent, so latency depends on the duration of the attack, or on "
@@ -216,10 +216,6 @@ def beyond_knee(evidence: Evidence) -> Iterator[Occurrence]:
             found = [series for series in each.series if series.rate in beyond]
             concerned = evidence.in_cells(found) | {"n_of": len(each.series), "counted": "rates"}
             yield Occurrence(LIMITS, text, **concerned)
-
-
-def _three_digits(rate: float) -> str:
-    return rate_text(float(f"{rate:.3g}"))
 
 
 @caveat(

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
+from loadstone.analysis import Row
 from loadstone.analysis.caveats.base import (
     LIMITS,
     NOTE,
@@ -21,8 +21,6 @@ from loadstone.analysis.scope import Series, way
 from loadstone.archive import plan
 from loadstone.stats import run_shape
 from loadstone.text import counted, listed, ms
-
-_Row = dict[str, Any]
 
 # A mean over five runs, by Student's t with four degrees of freedom, has an interval of 1.24 standard deviations; over
 # three runs it is twice that.
@@ -140,7 +138,7 @@ def excluded(evidence: Evidence) -> Iterator[Occurrence]:
     yield Occurrence(SERIOUS if is_unequal else LIMITS, f"{text}.", n, n_of, "runs", cells=cells)
 
 
-def _unequally_excluded(evidence: Evidence) -> list[_Row] | None:
+def _unequally_excluded(evidence: Evidence) -> list[Row] | None:
     """Cells whose share of excluded runs differs from that of their baseline measured in the same way."""
     out = Counter((run["variant"], way(run)) for run in evidence.scope.excluded)
     valid = Counter((run["variant"], way(run)) for run in evidence.runs)
@@ -229,7 +227,7 @@ def warmup_inside(evidence: Evidence) -> Iterator[Occurrence]:
         yield Occurrence(LIMITS, text, **evidence.in_cells(without))
 
 
-def _includes_warmup(run: _Row) -> bool:
+def _includes_warmup(run: Row) -> bool:
     return run["generator"] in _REPORTS_WARMUP and not run["warmup_rate"]
 
 
@@ -256,7 +254,7 @@ def _n_with_requests(evidence: Evidence) -> int:
     return sum(len(each.runs) for each in evidence.series if each.evidence == "requests")
 
 
-def _weight(found: Sequence[tuple[Series, Sequence[_Row]]], n_of: int) -> str:
+def _weight(found: Sequence[tuple[Series, Sequence[Row]]], n_of: int) -> str:
     if any(len(own) > UNSETTLED_SHARE * len(series.runs) for series, own in found):
         return SERIOUS
     return LIMITS if sum(len(own) for _, own in found) > UNSURE_SHARE * n_of else NOTE
