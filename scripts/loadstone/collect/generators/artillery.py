@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from loadstone.archive.stages import Attack, apart, steps
+from loadstone.archive.stages import Attack, steps
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.config.connection import address, host_port, is_address
@@ -24,18 +24,12 @@ _CONNECTIONS = 10_000  # kept alive and shared by all users, as vegeta does
 _OPTIONS = ("ARTILLERY_", "WORKER", "CUSTOM_REPORTERS", "DEBUG", "NODE_", "OTEL_", "DD_")
 
 
-class Artillery:
+class Artillery(base.LoadGenerator):
     """One run's load, sent by Artillery."""
 
-    succeeds_with = frozenset((0,))
-
     def __init__(self, job: Job, folder: Path) -> None:
-        self._job = job
-        self._folder = folder
+        super().__init__(job, folder)
         self._started: list[tuple[Attack, Path]] = []
-
-    def attacks(self) -> list[Attack]:
-        return apart(self._job.planned.load)
 
     def start(self, attack: Attack) -> Program:
         report = self._folder / f"artillery.{len(self._started)}"

@@ -4,15 +4,16 @@ import json
 import os
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import zstandard
 
-from loadstone.archive.stages import Attack
+from loadstone.archive.stages import Attack, apart
 from loadstone.collect.targets.base import Job
 from loadstone.errors import LoadstoneError
 from loadstone.process import Program, Sending
@@ -33,19 +34,24 @@ class Results:
     record: Mapping[str, Any] = field(default_factory=dict)
 
 
-class LoadGenerator(Protocol):
+class LoadGenerator(ABC):
     """One run's load, sent by another program. It keeps its files in the run's staging folder."""
 
-    @property
-    def succeeds_with(self) -> frozenset[int]:
-        """Exit codes that mean that everything was sent."""
+    succeeds_with = frozenset((0,))  # exit codes that mean that everything was sent
+
+    def __init__(self, job: Job, folder: Path) -> None:
+        self._job = job
+        self._folder = folder
 
     def attacks(self) -> list[Attack]:
         """What is sent by each of the programs that are started one after another."""
+        return apart(self._job.planned.load)
 
+    @abstractmethod
     def start(self, attack: Attack) -> Sending:
         """Start one of the programs."""
 
+    @abstractmethod
     def finish(self) -> Results:
         """What was measured; called when the target is down. Raises RunFailedError when nothing was sent."""
 

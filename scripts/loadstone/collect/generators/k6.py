@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from loadstone.archive.stages import Attack, Stage, apart
+from loadstone.archive.stages import Attack, Stage
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.config.connection import HTTP1, HTTP2, Connection, address, host_port
@@ -40,20 +40,16 @@ _COUNTED = ("http_reqs", "grpc_req_duration", "ws_sessions")  # what k6 sends: r
 _TREND_STATS = ["count", "avg", "min", "med", "max", "p(75)", "p(90)", "p(95)", "p(99)", "p(99.9)"]
 
 
-class K6:
+class K6(base.LoadGenerator):
     """One run's load, sent by k6. The measured stage has a process of its own: k6's summary is of a whole process."""
 
     succeeds_with = frozenset((0, _THRESHOLDS_CROSSED))
 
     def __init__(self, job: Job, folder: Path) -> None:
-        self._job = job
-        self._folder = folder
+        super().__init__(job, folder)
         self._raw: list[Path] = []
         self._summary = folder / "k6.summary"
         self._script = job.script
-
-    def attacks(self) -> list[Attack]:
-        return apart(self._job.planned.load)
 
     def start(self, attack: Attack) -> Program:
         raw = self._folder / f"k6.{len(self._raw)}.json"

@@ -26,14 +26,11 @@ from loadstone.process import Program, Sending, check, run
 _SUFFIXES = {"warmup": ".warmups.json.zst", "test": ".results.json.zst"}
 
 
-class Vegeta:
+class Vegeta(base.LoadGenerator):
     """Open load: `paced` sends all stages, or several of them share the load where the sweep declares a number."""
 
-    succeeds_with = frozenset((0,))
-
     def __init__(self, job: Job, folder: Path) -> None:
-        self._job = job
-        self._folder = folder
+        super().__init__(job, folder)
         self._count = job.planned.generators or 1
         self._reports: list[dict[str, Any]] = []
 
