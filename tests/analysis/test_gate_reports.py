@@ -8,9 +8,18 @@ from jsonschema import validate
 from junitparser import JUnitXml
 from loadstone import config
 from loadstone.analysis import gate_reports
-from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, Finding, GateOutcome, Options
+from loadstone.analysis.gate_outcome import (
+    INCONCLUSIVE,
+    MISSING_REFERENCE,
+    NO_WORSE,
+    WORSE,
+    Finding,
+    GateOutcome,
+    Options,
+)
 from loadstone.config import GATE_REPORTS
 from markdown_it import MarkdownIt
+from prometheus_client import parser as prometheus
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 HOSTILE = 'istio |"<b>\\ `x`\n::error::@all\x01'
@@ -79,6 +88,11 @@ def test_openmetrics(outcome):
     assert [each.value for each in families["loadstone_error_ratio"].samples] == [0.02]
     assert [each.value for each in families["loadstone_gate_change_ratio"].samples] == [1.4, 1.01]
     assert [each.value for each in families["loadstone_gate_worse"].samples] == [1, 0, 1]
+    # The textfile collector reads the older format, to which the rest are comments.
+    older = {each.name: each for each in prometheus.text_string_to_metric_families(gate_reports.openmetrics(outcome))}
+    assert {name: each.samples for name, each in older.items()} == {
+        name: each.samples for name, each in families.items()
+    }
 
 
 def test_benchmark_actions(outcome, tmp_path):
@@ -101,7 +115,8 @@ def test_markdown_shows_hostile_names_as_text(outcome):
     html = MarkdownIt("gfm-like", {"linkify": False}).render(text)
     assert html.count("<tr>") == 5 and "<b>" not in html and "<late>" not in html and "<code>" not in html
     assert "istio |&quot;&lt;b&gt;\\ `x` ::error::" in html
-    assert "14 ms" in html and "1.4×" in html and "[1.3, 1.5]" in html and "[1, …]" in html
+    assert "14 ms" in html and "1.4×" in html and '<td style="text-align:right">2 pp</td>' in html
+    assert "[1.3, 1.5]" in html and "[1, …]" in html
     assert "no earlier campaign | measured it" in html
     assert html.index("worse") < html.index("no earlier") < html.index("no worse</td>")
 
@@ -111,4 +126,26 @@ def test_annotations_of_github_stay_one_line_each(outcome):
     assert [line.partition(" ")[0] for line in lines] == ["::error", "::error", "::warning", "::warning"]
     assert all("\n" not in line for line in lines)
     assert lines[0].startswith('::error title=istio |"<b>\\ `x`%0A%3A%3Aerror%3A%3A@all')
-    assert lines[3] == "::warning title=Load test::2 %25 <late>"
+    assert lines[2] == "::warning title=Load test::2 %25 <late>"
+
+
+def test_figures_that_no_earlier_campaign_has_are_one_line(outcome):
+    """As in the first run of a workflow: GitHub shows ten annotations of a kind, and nobody reads a table of dashes."""
+    why = "no earlier campaign measured it in the same way"
+    new = [
+        Finding("demo", "here", TIME, variant, 100.0, name, INCONCLUSIVE, why, MISSING_REFERENCE)
+        for variant in ("new", "other")
+        for name in ("p50", "p99")
+    ]
+    both = replace(outcome, findings=[*outcome.findings, *new])
+    said = f"demo/here/{TIME}: new at 100 requests/s; other at 100 requests/s: {why}"
+    assert list(gate_reports.annotations(both))[3] == f"::warning title=Load test::{said}"
+    assert len(list(gate_reports.annotations(both))) == 5
+    first = replace(outcome, findings=new, warnings=[])
+    (line,) = gate_reports.annotations(first)
+    assert line == f"::warning title=Load test::demo/here/{TIME}, 4 figures: {why}"
+    one, other = (
+        MarkdownIt("gfm-like", {"linkify": False}).render(gate_reports.markdown(each)) for each in (first, both)
+    )
+    assert "<table>" not in one and f"<li>inconclusive: demo/here/{TIME}, 4 figures: {why}</li>" in one
+    assert other.count("<tr>") == 5

@@ -188,8 +188,7 @@ class GateOutcome:
                 "vary; see methods.html"
             )
         inconclusive = [each for each in self.findings if each.verdict == INCONCLUSIVE]
-        unmatched = [each for each in inconclusive if each.missing == MISSING_REFERENCE]
-        yield from _limited(INCONCLUSIVE, self._without_reference(unmatched))
+        yield from _limited(INCONCLUSIVE, self.without_reference())
         yield from _limited(WORSE, [each.text() for each in self.findings if each.verdict == WORSE])
         absent = self._grouped([each for each in inconclusive if each.missing == MISSING_RUNS])
         compared = [each for each in inconclusive if each.value is not None]
@@ -204,9 +203,10 @@ class GateOutcome:
             if any(not (each.at_least or each.reference_at_least) for each in compared):
                 yield "  More runs per campaign would give narrower intervals."
 
-    def _without_reference(self, findings: Sequence[Finding]) -> Iterator[str]:
-        """A line per campaign; it names variants where other figures of the campaign have a reference."""
-        for (campaign, why), group in by_key(findings, lambda each: (each.campaign, each.why)).items():
+    def without_reference(self) -> Iterator[str]:
+        """A line per campaign on figures that no earlier one has; it names their variants where others have one."""
+        unmatched = [each for each in self.findings if each.missing == MISSING_REFERENCE]
+        for (campaign, why), group in by_key(unmatched, lambda each: (each.campaign, each.why)).items():
             missing = {each.missing for each in self.findings if each.campaign == campaign}
             if missing <= {MISSING_REFERENCE, MISSING_RUNS}:
                 yield f"{'/'.join(campaign)}, {counted(len(group), 'figure')}: {why}"

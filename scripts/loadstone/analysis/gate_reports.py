@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from loadstone.analysis.gate_outcome import INCONCLUSIVE, NO_WORSE, WORSE, Finding, GateOutcome
+from loadstone.analysis.gate_outcome import (
+    INCONCLUSIVE,
+    MISSING_REFERENCE,
+    NO_WORSE,
+    WORSE,
+    Finding,
+    GateOutcome,
+)
 from loadstone.archive.durable import replace
 from loadstone.config import GATE_REPORTS
 from loadstone.errors import LoadstoneError
@@ -51,7 +58,7 @@ def _figure(found: Finding) -> str:
 
 
 def markdown(outcome: GateOutcome) -> str:
-    """A heading with the outcome, and a table of all figures, the worst first."""
+    """A heading with the outcome, and a table of all figures that have a reference, the worst first."""
     verdicts = [found.verdict for found in outcome.findings]
     counts = ", ".join(f"{verdicts.count(name)} {name}" for name in (WORSE, INCONCLUSIVE, NO_WORSE))
     against = f"against {outcome.options.reference}"
@@ -61,10 +68,13 @@ def markdown(outcome: GateOutcome) -> str:
         f"{counted(len(outcome.findings), 'figure')} {against}: {counts}.",
         "",
         *(f"- {_plain(text)}" for text in outcome.warnings),
+        *(f"- {INCONCLUSIVE}: {_plain(text)}" for text in outcome.without_reference()),
         "",
     ]
     order = [WORSE, INCONCLUSIVE, NO_WORSE]
-    findings = sorted(outcome.findings, key=lambda each: order.index(each.verdict))
+    findings = sorted(_with_reference(outcome), key=lambda each: order.index(each.verdict))
+    if not findings:
+        return "\n".join(lines)
     lines += [
         "| | Figure | Before | Now | Change | Interval | Allowed |",
         "| --- | --- | --: | --: | --: | --- | --: |",
@@ -77,12 +87,17 @@ def markdown(outcome: GateOutcome) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _with_reference(outcome: GateOutcome) -> list[Finding]:
+    """All but those that are grouped in one line per campaign."""
+    return [found for found in outcome.findings if found.missing != MISSING_REFERENCE]
+
+
 def _cells(found: Finding) -> list[str]:
     """Before, now, change, interval and the allowed change; without figures the reason."""
     if found.value is None or found.reference_value is None or found.change is None or found.allowed is None:
         return ["–", "–", "–", _plain(found.why or "–"), "–"]
     if found.statistic == ERRORS:
-        scale, unit = 100, " %"
+        scale, unit = 100, " pp"
         values = [f"{rounded(100 * share)} %" for share in (found.reference_value, found.value)]
     else:
         scale, unit = 1, "×"
@@ -99,13 +114,20 @@ def _plain(text: str) -> str:
 
 
 def annotations(outcome: GateOutcome) -> Iterator[str]:
-    """Workflow commands of GitHub Actions: an error per worse figure, a warning per inconclusive one."""
-    kinds = {WORSE: "error", INCONCLUSIVE: "error" if outcome.options.cannot_tell == "fail" else "warning"}
-    for found in outcome.findings:
-        if found.verdict in kinds:
-            yield f"::{kinds[found.verdict]} title={_property(_figure(found))}::{_message(found.text())}"
-    for text in outcome.warnings:
-        yield f"::warning title=Load test::{_message(text)}"
+    """Workflow commands of GitHub Actions: an error per worse figure, a warning per inconclusive one.
+
+    GitHub shows the first ten errors and the first ten warnings of a step: the most important ones come first.
+    """
+    kind = "error" if outcome.options.cannot_tell == "fail" else "warning"
+    findings = _with_reference(outcome)
+    yield from (_annotation("error", found) for found in findings if found.verdict == WORSE)
+    yield from (f"::warning title=Load test::{_message(text)}" for text in outcome.warnings)
+    yield from (f"::{kind} title=Load test::{_message(text)}" for text in outcome.without_reference())
+    yield from (_annotation(kind, found) for found in findings if found.verdict == INCONCLUSIVE)
+
+
+def _annotation(kind: str, found: Finding) -> str:
+    return f"::{kind} title={_property(_figure(found))}::{_message(found.text())}"
 
 
 def _message(text: str) -> str:
