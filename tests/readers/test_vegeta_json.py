@@ -1,4 +1,4 @@
-"""Vegeta's JSON lines: the fast path, the general one, and what is corrupt."""
+"""Vegeta's JSON lines: what is read of them, and what is corrupt."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,9 +1,8 @@
 """Vegeta's results: JSON lines (also as the predecessor's serial mode wrote them), CSV, and its binary form (gob).
 
-The only module that knows vegeta's line format. Nearly every JSON line is read by a regular expression over the fields
-before ``body``, in the order in which vegeta writes them, and a look at what follows the body; any line of another form
-is decoded as JSON. That is several times faster than decoding megabytes of bodies that are not needed. Binary results
-are decoded by vegeta itself, then read as its JSON lines.
+The only module that knows vegeta's line format. A JSON line is decoded without the content of its body, which would
+take several times as long where bodies are large. Binary results are decoded by vegeta itself, then read as its JSON
+lines.
 """
 
 import base64
@@ -44,34 +43,17 @@ _FAILED = 400  # the codes that say who failed
 _BATCH_ROWS = 1 << 14
 _BATCH_INPUT_BYTES = 32 << 20  # bounds a batch whose records are all long
 
-# RFC 3339 with 0 to 9 decimals, within the years that nanoseconds can express. The days are those that every such
-# month has, so that a time that matches converts for certain (29 February takes the other path).
-_TIME = (
-    rb"(?:19|20|21)[0-9]{2}-"
-    rb"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
-    rb"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-)
-_PLAIN = rb"[ !#-\[\]-~]*"  # ASCII without quote and backslash: text that JSON writes as it is
-_HEAD = re.compile(
-    rb'\{"attack":"(?:generator-([0-9]{1,6})|'
-    + _PLAIN
-    + rb')","seq":([0-9]{1,18}),"code":([0-9]{1,9}),"timestamp":"('
-    + _TIME
-    + rb')",'
-    rb'"latency":([0-9]{1,18}),"bytes_out":([0-9]{1,18}),"bytes_in":([0-9]{1,18}),"error":"(' + _PLAIN + rb')",'
-    rb'"body":"(\x00)?'  # the last group never matches: it keeps a place for who gave the answer
+# RFC 3339 with 0 to 9 decimals, within the years that nanoseconds can express; the day need not exist.
+_TIME = re.compile(
+    r"(?:19|20|21)[0-9]{2}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
 _GENERATOR = re.compile(r"generator-([0-9]{1,6})")
 _SHARED_SCHEMA = ANSWERED_SCHEMA.append(pa.field("generator", pa.int32()))
-_BEHIND_BODY = b',"method":"'
-_LEAP_DAY = re.compile(_TIME.replace(rb"(?:0[13-9]|1[0-2])-(?:29|30)", rb"(?:0[1-9]|1[0-2])-(?:29|30)"))
-
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
-_CODE_GROUP = 2  # of the fields that _HEAD finds
-_Fields = tuple[bytes | None, ...]
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     seq: _Count
     code: Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
     timestamp: str
@@ -81,6 +63,8 @@ class _Line(msgspec.Struct):
     error: str | None = None
     attack: object = None
 
+
+_Row = tuple[_Line, str | None]  # and who answered
 
 _decode = msgspec.json.Decoder(_Line).decode
 
@@ -95,7 +79,7 @@ def read_json(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 
 def parse_json(chunks: Iterator[tuple[bytearray, int]], problems: Problems) -> Iterator[pa.RecordBatch]:
     """The same from chunks of whole lines as `loadstone.readers.stream.whole_lines` yields them."""
-    rows: list[_Fields] = []
+    rows: list[_Row] = []
     lines, consumed_bytes = 0, 0
     for buffer, end in chunks:
         lines += _parse_chunk(buffer, end, rows, lines, problems)
@@ -107,69 +91,49 @@ def parse_json(chunks: Iterator[tuple[bytearray, int]], problems: Problems) -> I
         yield _json_batch(rows)
 
 
-def _parse_chunk(buffer: bytearray, end: int, rows: list[_Fields], lines_before: int, problems: Problems) -> int:
+def _parse_chunk(buffer: bytearray, end: int, rows: list[_Row], lines_before: int, problems: Problems) -> int:
     """Append the rows of ``buffer[:end]``; returns how many lines it holds."""
-    match, find, starts_with = _HEAD.match, buffer.find, buffer.startswith
-    position, others, rows_before = 0, 0, len(rows)
+    find, decode, is_time, to_time = buffer.find, _decode, _TIME.fullmatch, datetime.fromisoformat
+    position, lines, key_bytes = 0, 0, len(_BODY_KEY)
     while position < end:
-        head = match(buffer, position)
-        if head is not None:
-            # -1 (no quote) gives 0, where the chunk's first line starts: with a brace, not with what follows a body.
-            behind_body = find(b'"', head.end(), end) + 1
-            line_end = find(b"\n", behind_body, end)
-            if starts_with(_BEHIND_BODY, behind_body) and starts_with(b"}}", line_end - 2):
-                row = head.groups()
-                if (
-                    row[_CODE_GROUP] >= b"4"
-                ):  # as text, so perhaps; `_answered` looks closer, at all but most of the body
-                    start = buffer[position : min(head.end() + _BODY_START, behind_body - 1)]
-                    row = _answered(row, bytes(start + buffer[behind_body - 1 : line_end]))
-                rows.append(row)
-                position = line_end + 1
-                continue
+        lines += 1
         line_end = find(b"\n", position, end)
-        line = bytes(buffer[position:line_end])
+        body = find(_BODY_KEY, position, line_end) + key_bytes
+        behind_body = find(b'"', body, line_end)
+        # Without a body there is nothing to leave out; one with a backslash is not base64.
+        if body < key_bytes or behind_body < 0 or buffer[behind_body - 1] == _BACKSLASH:
+            body = behind_body = line_end
+        try:
+            line = decode(buffer[position:body] + buffer[behind_body:line_end])
+            if is_time(line.timestamp) is None:
+                raise ValueError(line.timestamp)
+            to_time(line.timestamp)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            if buffer[position:line_end].strip():
+                problems.corrupt(lines_before + lines)
+        else:
+            answered = _answered_in_line(bytes(buffer[position:line_end])) if line.code >= _FAILED else None
+            rows.append((line, answered))
         position = line_end + 1
-        decoded = _decode_line(line)
-        if decoded is not None:
-            rows.append(_answered(decoded, line))
-            continue
-        others += 1
-        if line.strip():
-            problems.corrupt(lines_before + len(rows) - rows_before + others)
-    return len(rows) - rows_before + others
+    return lines
 
 
-def _decode_line(line: bytes) -> _Fields | None:
-    """The fields of any JSON object with vegeta's keys as texts in the order of `SCHEMA`'s regex; None if corrupt."""
-    try:
-        record = _decode(line)
-        stamp = record.timestamp.encode()
-        if _LEAP_DAY.fullmatch(stamp) is None:
-            return None
-        datetime.fromisoformat(record.timestamp)
-        error = (record.error or "").encode()
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-    numbers = (record.seq, record.code, round(record.latency), record.bytes_out, record.bytes_in)
-    seq, code, latency_ns, bytes_out, bytes_in = (str(number).encode() for number in numbers)
-    named = _GENERATOR.fullmatch(record.attack) if isinstance(record.attack, str) else None
-    return named and named[1].encode(), seq, code, stamp, latency_ns, bytes_out, bytes_in, error, None
-
-
-def _answered(row: _Fields, line: bytes) -> _Fields:
-    """A row with who sent an unsuccessful response, where the line shows it."""
-    answered = _answered_in_line(line) if int(row[_CODE_GROUP] or 0) >= _FAILED else None
-    return (*row[:-1], answered.encode()) if answered else row
-
-
-def _json_batch(rows: list[_Fields]) -> pa.RecordBatch:
-    names = ("generator", "seq", "code", "sent_at", "latency_ns", "bytes_out", "bytes_in", "error", "answered_by")
+def _json_batch(rows: list[_Row]) -> pa.RecordBatch:
+    lines = [line for line, _ in rows]
+    attacks = [line.attack if isinstance(line.attack, str) else "" for line in lines]
+    named = [_GENERATOR.fullmatch(attack) if attack else None for attack in attacks]
+    times = pa.array([line.timestamp for line in lines])
     columns = {
-        name: pa.array(column, pa.binary()).cast(pa.string())
-        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+        "generator": pa.array([found and int(found[1]) for found in named], pa.int32()),
+        "seq": pa.array([line.seq for line in lines]),
+        "code": pa.array([line.code for line in lines]),
+        "sent_at": pc.cast(times, pa.timestamp("ns", "UTC")),
+        "latency_ns": pc.round(pa.array([line.latency for line in lines])),
+        "bytes_out": pa.array([line.bytes_out for line in lines]),
+        "bytes_in": pa.array([line.bytes_in for line in lines]),
+        "error": pa.array([line.error or "" for line in lines]),
+        "answered_by": pa.array([answered for _, answered in rows], pa.string()),
     }
-    columns["sent_at"] = pc.cast(columns["sent_at"], pa.timestamp("ns", "UTC"))
     # Nearly all runs are of one generator, and name none.
     schema = ANSWERED_SCHEMA if columns["generator"].null_count == len(rows) else _SHARED_SCHEMA
     return batch_of(columns, schema)
@@ -333,6 +297,7 @@ _PASSED_ON = b"x-envoy-upstream-service-time"
 
 _BODY_START = 128  # characters of base64 that are looked at: 96 bytes of a body
 _BODY_KEY = b'"body":"'
+_BACKSLASH = ord("\\")
 
 
 def answered_by(body: bytes, headers: bytes) -> str | None:
