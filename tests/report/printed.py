@@ -76,6 +76,11 @@ class Tables(HTMLParser):
             self._cell = None
 
 
+def plain(text: str) -> str:
+    """A text of a page with plain spaces where its lines must not end."""
+    return text.replace("\u00a0", " ")
+
+
 _NUMBER = re.compile(r"[-−]?[0-9][0-9,]*(\.[0-9]+)?")
 
 

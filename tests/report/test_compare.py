@@ -20,6 +20,7 @@ from loadstone.report.series_data import STATISTICS
 from loadstone.report.site_layout import slug
 from loadstone.stats import contrasts
 from loadstone.tables import database
+from report.printed import plain
 from support import rawfiles, shapes, site
 from support.rawfiles import TIMESTAMP, write_cell
 from tables.tabling import Project
@@ -153,11 +154,11 @@ class Compared:
     def rows(self) -> dict[str, list[str]]:
         cells = "[...row.cells].map((cell) => cell.innerText)"
         shown = self.page.evaluate(f"[...document.querySelectorAll('#figures tbody tr')].map((row) => {cells})")
-        return {cells[0][:1]: cells[1:] for cells in shown}
+        return {cells[0][:1]: list(map(plain, cells[1:])) for cells in shown}
 
     @property
     def sentence(self) -> str:
-        return self.page.locator("#sentence").inner_text()
+        return plain(self.page.locator("#sentence").inner_text())
 
 
 @pytest.fixture
@@ -169,7 +170,8 @@ def verdict_rows(watched, page: Path) -> list[list[list[str]]]:
     """The cells of a page's table of verdicts, each as its lines."""
     watched.open(page.as_uri())
     rows = "[...document.querySelectorAll('#effects-table tbody tr')]"
-    lines_of = "[...cell.childNodes].map((node) => node.textContent).filter((text) => text.trim())"
+    text = "node.textContent.replaceAll('\u00a0', ' ')"
+    lines_of = f"[...cell.childNodes].map((node) => {text}).filter((text) => text.trim())"
     return watched.page.evaluate(f"{rows}.map((row) => [...row.cells].map((cell) => {lines_of}))")
 
 

@@ -12,6 +12,7 @@ from loadstone.analysis import reasons
 from loadstone.percentiles import SHOWN_PERCENTILES, STATISTICS, label
 from loadstone.report import chart_rows, figures
 from report.concluded import ADDED, HOSTILE, LABEL, LATENCIES, VARIANTS, make
+from report.printed import plain
 from report.test_downloads import save
 
 KINDS = ("campaign", "comparison")
@@ -59,11 +60,11 @@ def held(found):
 def test_the_verdict_comes_first_and_what_weakens_it_before_how_to_reproduce_it(made, watched, kind):
     watched.open(made[1][kind].as_uri())
     page = watched.page
-    heads = page.locator("main h2").all_inner_texts()
+    heads = [plain(head) for head in page.locator("main h2").all_inner_texts()]
     assert heads[0].startswith(f"{LABEL} adds ") and heads[0].endswith("at 200 requests/s.")
     assert heads.index("Caveats") < heads.index("How to reproduce this page")
     page.locator("section[aria-labelledby=verdict] summary", has_text="In sentences").click()
-    said = page.locator("section[aria-labelledby=verdict]").inner_text()
+    said = plain(page.locator("section[aria-labelledby=verdict]").inner_text())
     assert "Mesh is slower than Direct at 100, 200 and 400 requests/s" in said
     assert f"{LABEL} is slower than Direct" in said
     assert "Direct, again is equivalent within 5 % to Direct" in said
@@ -154,7 +155,7 @@ def test_a_verdict_links_to_what_strikes_it(made, watched):
     watched.open(made[1]["campaign"].as_uri())
     watched.page.locator("section[aria-labelledby=verdict] summary", has_text="In sentences").click()
     marks = watched.page.locator(".verdicts .caveats")
-    assert marks.all_inner_texts() == ["Caveats: unsteady runs at 400 requests/s."]
+    assert list(map(plain, marks.all_inner_texts())) == ["Caveats: unsteady runs at 400 requests/s."]
     told = [
         row for row in table(made, "claims", "campaign") if (row["claim"], row["weight"]) == ("unsettled", "serious")
     ]
@@ -272,7 +273,7 @@ def test_knees_are_in_a_table_and_in_the_picture_across_load(made, watched, kind
     assert {(row["variant"], row["load"]) for row in rows(watched, "latency") if row["beyond"]} == {("filter", 400)}
     assert watched.page.locator("#latency g.mark-rect.role-mark path").count() == 1
     cells = watched.page.locator("#knees-table tbody tr", has_text="Filter").first.locator("td").all_inner_texts()
-    assert cells[1] == "[200, 400]" and cells[2] == "throughput" and cells[4] == "400"
+    assert plain(cells[1]) == "[200, 400]" and cells[2] == "throughput" and cells[4] == "400"
     watched.do(watched.page.get_by_role("checkbox", name="Filter", exact=True).uncheck)
     assert watched.view("latency", "view.data('knees')") == []
 
@@ -284,7 +285,7 @@ def test_what_weakens_it_is_told_the_serious_first_each_with_its_remedy(made, wa
     told = table(made, "claims", kind)
     weights = [head.split(":")[0].lower() for head in section.locator("h3").all_inner_texts()]
     assert weights == list(dict.fromkeys(row["weight"] for row in told)) and weights[0] == "serious"
-    text = section.inner_text()
+    text = plain(section.inner_text())
     labels = {name: style["label"] for name, style in VARIANTS.declared["demo"].items()}
     for row in told:
         assert reasons.renamed(row["text"], lambda name: labels.get(name, name)) in text and row["remedy"] in text

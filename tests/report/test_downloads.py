@@ -36,7 +36,7 @@ def table(watched, figure):
     found = watched.page.locator(f"#{figure} .scroll table")
     head = found.locator("thead th").all_inner_texts()
     return head, found.locator("tbody tr").evaluate_all(
-        "rows => rows.map(row => [...row.cells].map(c => c.textContent))"
+        "rows => rows.map(row => [...row.cells].map(c => c.textContent.replaceAll('\u00a0', ' ')))"
     )
 
 

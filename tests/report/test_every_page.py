@@ -121,6 +121,12 @@ def test_a_page_is_quiet_asks_nobody_and_keeps_its_width(large, watched, kind):
         }).map((each) => each.outerHTML.slice(0, 80))"""
         assert watched.page.evaluate(wider, width) == []
         assert watched.cut_texts() == []
+    # Lines end neither between a number and its unit nor within an interval.
+    texts = """() => [...document.querySelectorAll('main :is(h2, h3, p, li, dd, td, figcaption)')]
+        .filter((each) => !each.closest('pre, code') && !each.querySelector('pre, code'))
+        .map((each) => each.textContent)"""
+    parted = re.compile(r"\d (%|ms|µs|s|requests/s|users|MiB)(?![\w/])|\[[−\d.,]+, ")
+    assert [text for text in watched.page.evaluate(texts) if parted.search(text)] == []
     assert watched.complaints == []
     folder = large.reports.as_uri()
     assert all(address.startswith((folder, "data:,")) for address in watched.requests)

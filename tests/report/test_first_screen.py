@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from loadstone.report.figures import build_summary
 from report.concluded import LABEL, make
+from report.printed import plain
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def data_of(page: Path) -> dict:
 
 def test_the_answer_and_the_main_chart_are_on_the_first_screen(watched, page):
     watched.open(page.as_uri())
-    heading = watched.page.locator("#verdict").inner_text()
+    heading = plain(watched.page.locator("#verdict").inner_text())
     assert heading.startswith(f"{LABEL} adds ") and heading.endswith("at 200 requests/s.")
     assert watched.page.locator("#verdict-matrix").bounding_box()["y"] < 700
     assert watched.page.locator("#verdict-matrix tbody tr").count() == 4

@@ -3,6 +3,7 @@
 import pytest
 from loadstone.config.variants import PALETTE, contrast, on_dark, on_light
 from loadstone.report import numbers
+from loadstone.report.output import unbroken
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,21 @@ def test_three_significant_digits_and_whole_numbers_in_full(value, text):
 )
 def test_a_share_is_never_rounded_to_none_or_all(fraction, text):
     assert numbers.share(fraction) == text
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("adds 0.15 ms [0.14, 0.16] at 1,000 requests/s", "adds 0.15~ms [0.14,~0.16] at 1,000~requests/s"),
+        ("<b>5 %</b> of 3 s, [−31, +244]", "<b>5~%</b> of 3~s, [−31,~+244]"),
+        ('at <span data-chosen="rate"></span> users', 'at <span data-chosen="rate"></span>~users'),
+        ("5 sums, 3 runs, 1, 2", "5 sums, 3 runs, 1, 2"),
+        ('<p title="5 ms">', '<p title="5 ms">'),
+        ("<script>[1, 2] // 5 ms</script><code>5 ms</code>", "<script>[1, 2] // 5 ms</script><code>5 ms</code>"),
+    ],
+)
+def test_lines_end_neither_between_a_number_and_its_unit_nor_within_an_interval(html, expected):
+    assert unbroken(html) == expected.replace("~", "\u00a0")
 
 
 def test_one_unit_per_page_by_its_medians():

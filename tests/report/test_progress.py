@@ -14,6 +14,7 @@ from loadstone.collect import sweep
 from loadstone.report import progress_page
 from loadstone.report.progress_page import ProgressPage
 from report.conftest import SCRIPT, VARIANTS
+from report.printed import plain
 from support import site
 
 HOSTILE = f"{SCRIPT.replace('/', '')} \udcff"
@@ -101,7 +102,7 @@ def test_under_way(swept, browser, width, scheme) -> None:
     assert [marks(page, 1, 0), marks(page, 1, 1), marks(page, 2, 2)] == ["■■■□□", "□□✕◉□", "✕□□□□"]
     said = page.locator("tbody tr").nth(1).locator("td").nth(1).get_by_role("img")
     assert said.get_attribute("aria-label") == "run 3 failed, run 4 now, runs 1–2, 5 to come"
-    text = page.locator("main").inner_text()
+    text = plain(page.locator("main").inner_text())
     assert "Under way: attack." in text and "Envoy at 300 requests/s, run 4" in text
     assert "12 of 45 planned runs" in text and "2 runs" in text
     assert (
@@ -132,7 +133,7 @@ def test_a_page_that_nobody_writes_any_more_says_so(swept, watched) -> None:
     written = re.search(r"<dd>(\d\d:\d\d:\d\d on .*?)</dd>", text)[1]
     said = watched.page.locator("#stale").inner_text()
     assert "The sweep seems to be dead" in said and f"since {written}" in said
-    shown = watched.page.locator("main").inner_text()
+    shown = plain(watched.page.locator("main").inner_text())
     assert "Under way" not in shown and "Time left" not in shown and "Envoy at 300 requests/s, run 4" in shown
     assert watched.page.title().startswith("Dead? 12 of 45")
     assert re.search(

@@ -10,6 +10,7 @@ from loadstone.config.comparisons import Comparison, Fit
 from loadstone.config.variants import Variants
 from loadstone.report import figures, numbers, reported_section
 from loadstone.report.numbers import MICROSECONDS, MILLISECONDS
+from report.printed import plain
 from report.test_site import received
 from support import foreign, rawfiles
 from support.rawfiles import lines, write_cell
@@ -81,7 +82,7 @@ def test_a_campaign_of_reports_alone_has_a_page_without_an_empty_chart(project, 
                 labels=labels,
             )
     reports = make(tmp_path)
-    html = only(reports)
+    html = plain(only(reports))
     assert "4 runs, each with the load generator&#39;s report alone: shown as reported, and never pooled." in html
     for absent in (
         "Latency over time",
@@ -183,7 +184,7 @@ def test_of_many_loads_the_dots_are_of_the_headline_s_alone_and_far_apart_on_a_l
         [700, "v2"],
     ]
     assert watched.view("dumbbell", "view.scale('x').type") == "log"
-    assert "at 700 requests/s" in watched.page.locator("#dumbbell figcaption").inner_text()
+    assert "at 700 requests/s" in plain(watched.page.locator("#dumbbell figcaption").inner_text())
     figures.build(page, tmp_path / "figures", {"formats": ["svg"]})
     drawn = (tmp_path / "figures/dumbbell-p50.svg").read_text()
     assert "+10 %" in drawn and "90.0×" in drawn
@@ -194,7 +195,7 @@ def test_of_many_loads_the_dots_are_of_the_headline_s_alone_and_far_apart_on_a_l
 def test_a_histogram_is_drawn_by_percentile(project, tmp_path, watched):
     write_cell(project.archive, {"1.hdr.csv": foreign.HDR.encode()}, rate="5", **of("wrk2", "closed", users=5))
     reports = make(tmp_path)
-    html = only(reports)
+    html = plain(only(reports))
     assert "all from wrk2&#39;s histogram" in html and "5 users" in html
     (page,) = (reports / "campaigns").glob("*.html")
     watched.open(page.as_uri())
@@ -212,7 +213,7 @@ def test_the_number_of_closed_load_is_of_users_everywhere(project, tmp_path, wat
         assert "requests/s" not in page.read_text(), page
     (page,) = (reports / "campaigns").glob("*.html")
     watched.open(page.as_uri())
-    assert "2 users" in watched.page.locator("#run-name").inner_text()
+    assert "2 users" in plain(watched.page.locator("#run-name").inner_text())
     assert "requests/s" not in watched.page.locator("main").inner_text()
     assert watched.complaints == []
 
@@ -221,7 +222,7 @@ def test_users_with_iterations_have_a_time_limit_and_no_duration(project, tmp_pa
     stage = {"name": "test", "duration": "600s", "users": 2, "iterations": 40, "requests": 80}
     more = {"users": 2, "testOptions": {"duration": "10m"}, "stages": [stage], "measuredPhase": "test"}
     write_cell(project.archive, {"1.k6.json": foreign.k6_json([1.0] * 80)}, rate="2", **of("k6", "closed") | more)
-    html = only(make(tmp_path))
+    html = plain(only(make(tmp_path)))
     assert project.row("SELECT duration_s FROM runs") == {"duration_s": None}
     assert "40 iterations per user, at most 10 min" in html and ">10 min<" not in html
 
@@ -229,7 +230,7 @@ def test_users_with_iterations_have_a_time_limit_and_no_duration(project, tmp_pa
 def test_what_the_tool_said_and_what_its_requests_say_are_rows_of_their_own(project, tmp_path):
     report = foreign.artillery([[9.0] * 3, [8.0] * 4, [2.0] * 5, [3.0] * 5])
     write_cell(project.archive, {"1.artillery.json": report}, **of("artillery", "open", testOptions={}))
-    html = only(make(tmp_path))
+    html = plain(only(make(tmp_path)))
     for evidence in (
         "artillery&#39;s report, all phases",
         "every request, all phases",
@@ -245,7 +246,7 @@ def test_what_the_tool_said_and_what_its_requests_say_are_rows_of_their_own(proj
 def test_requests_alone_are_not_called_a_report_and_support_no_rare_percentile(project, tmp_path):
     for run in (1, 2):
         write_cell(project.archive, {f"{run}.hey.csv": foreign.HEY.encode()}, **of("hey", "closed", users=100))
-    html = only(make(tmp_path))
+    html = plain(only(make(tmp_path)))
     section = html.partition('id="reported-runs"')[2].partition("</section>")[0]
     assert section.startswith(">Run by run<")
     assert (
@@ -260,13 +261,13 @@ def test_requests_alone_are_not_called_a_report_and_support_no_rare_percentile(p
 def test_runs_with_requests_count_beside_reports_alone(project, tmp_path):
     raw = {f"{run}.results.json.zst": rawfiles.compress(lines([2_000_000] * 100)) for run in (1, 2)}
     write_cell(project.archive, raw | {"3.vegeta.txt": foreign.VEGETA.encode()}, **of("vegeta", "open"))
-    html = only(make(tmp_path))
+    html = plain(only(make(tmp_path)))
     assert "As reported by the tool" in html and "only one run" not in html
 
 
 def test_what_a_page_of_reports_alone_says_to_ask_has_rows(project, tmp_path):
     write_cell(project.archive, {"1.vegeta.txt": foreign.VEGETA.encode()}, **of("vegeta", "open"))
-    html = only(make(tmp_path))
+    html = plain(only(make(tmp_path)))
     assert "There is only one run of each variant at each load" in html
     (query,) = re.findall(r"\.sql\(&#39;(.+?)&#39;\)|\.sql\('(.+?)'\)", html)
     assert len(project.rows("".join(query))) == 1
@@ -361,11 +362,11 @@ def test_tools_are_compared_only_when_asked_by_name_and_with_what_they_mean(proj
     refused = comparing(project, id="refused")
     allowed = comparing(project, id="allowed", allow=frozenset({"generators", "load_models"}))
     reports = make(tmp_path, comparisons=(refused, allowed))
-    html = (reports / "comparisons/refused.html").read_text()
+    html = plain((reports / "comparisons/refused.html").read_text())
     assert "This comparison has no figures" in html and "<figure" not in html and "<td" in html
     assert "different load generators (artillery, k6, vegeta)" in html and "allow: [generators]" in html
     assert "different load models (closed, open)" in html
-    html = (reports / "comparisons/allowed.html").read_text()
+    html = plain((reports / "comparisons/allowed.html").read_text())
     meanings = html.partition("What latency means for each tool")[2]
     for words in ("the first byte of the response has come", "the last byte of the body has been read", "1 ms", "1 ns"):
         assert words in meanings
@@ -386,7 +387,7 @@ def test_one_variant_by_two_tools_is_two_series(project, tmp_path):
     campaigns = list(archive.campaigns(project.archive))
     timestamps = tuple(campaign.timestamp for campaign in campaigns)
     both = Comparison("both", "Both", "demo", ("here",), timestamps, allow=frozenset({"generators"}))
-    html = (make(tmp_path, comparisons=(both,)) / "comparisons/both.html").read_text()
+    html = plain((make(tmp_path, comparisons=(both,)) / "comparisons/both.html").read_text())
     assert len(timestamps) == 2 and "No figure on this page combines two load generators" in html
     rows = html.partition('id="rows-table"')[2]
     assert "plain (artillery)" in rows and "plain (vegeta)" in rows
@@ -399,7 +400,7 @@ def test_figures_that_people_noted_stand_beside_the_runs(project, tmp_path):
     files = {"1.vegeta.txt": foreign.VEGETA.encode(), "1.figures.csv": NOTED.encode()}
     write_cell(project.archive, files, **of("vegeta", "open"))
     reports = make(tmp_path, comparisons=(comparing(project),))
-    html = (reports / "comparisons/all.html").read_text()
+    html = plain((reports / "comparisons/all.html").read_text())
     assert "Annotations" in html
     assert "pod shop/web-0" in html and "812 MiB" in html and "79 % of the CPU" in html
 
@@ -418,7 +419,7 @@ def test_a_line_through_reported_latencies_and_reasons_for_none(project, tmp_pat
     assert line["slope_low"] < line["slope"] < line["slope_high"]
     assert "all runs have the same rate" in rows["rate", "p50"]["problem"]
     assert rows["pods", "cpu"]["problem"].startswith("0 runs have both")
-    html = (reports / "comparisons/all.html").read_text()
+    html = plain((reports / "comparisons/all.html").read_text())
     assert (
         "1.03 ms per pod, 95 % interval" in html
         and "1 run without a number of pods or such a figure in a report of its tool excluded" in html

@@ -9,6 +9,7 @@ from loadstone import archive
 from loadstone.report import run_findings
 from loadstone.report.numbers import MILLISECONDS
 from report.conftest import SCRIPT, VARIANTS, Site
+from report.printed import plain
 from support import rawfiles, site
 from support.site import write_assets
 from tables.tabling import Project
@@ -68,13 +69,13 @@ def test_runs_that_are_not_flat_are_listed_with_the_evidence(known, watched):
     watched.open(known.page("known").as_uri())
     section = watched.page.locator("section[aria-labelledby=run-shapes]")
     assert "5 runs: 4 flat, 1 drifting up" in section.inner_text()
-    drifting, late = section.locator("tbody tr").all_inner_texts()
+    drifting, late = map(plain, section.locator("tbody tr").all_inner_texts())
     assert "drifting up: 5" in drifting and "% over the run, p < 0.001" in drifting
     assert "the machine was busy: a load average of 7.5 with 2 CPUs, right after the run" in drifting
     assert "busy" not in late
     assert "sent late: 99th percentile of the send lag 5.00 ms, limit 2.00 ms" in late
     watched.do(lambda: section.get_by_role("link", name="Show run 2 of Direct at 100").click())
-    assert watched.page.locator("#run-name").inner_text().startswith("Run 2 of Direct at 100 ")
+    assert plain(watched.page.locator("#run-name").inner_text()).startswith("Run 2 of Direct at 100 ")
     assert watched.complaints == []
 
 
@@ -91,7 +92,7 @@ def test_the_inspector_tells_shape_and_sending_of_a_run(known, watched):
     options = page.locator("select[name=run] option").all_inner_texts()
     assert [text.partition(" (")[2] for text in options] == ["", "drifting up)", "sent late)"]
     assert page.locator("#run-shape").inner_text() == "Shape: flat."
-    facts = page.locator("#run-sending dl").inner_text()
+    facts = plain(page.locator("#run-sending dl").inner_text())
     assert "Send lag, p99\n5.00 ms" in facts and ": exceeded" in facts
     rows = page.locator("#run-sending tbody tr").all_inner_texts()
     told = [row.split("\t")[1:] for row in rows]

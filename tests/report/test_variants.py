@@ -9,6 +9,7 @@ from loadstone import archive
 from loadstone.percentiles import LATENCIES
 from loadstone.report.site_layout import variant_slug
 from report.conftest import ENDING, SCRIPT, TITLED, VARIANTS, Site
+from report.printed import plain
 from support import site
 from support.site import write_assets
 from tables.tabling import Project
@@ -86,7 +87,7 @@ def test_figures_are_those_of_the_table(through_time, watched):
 
 def test_a_figure_among_timeouts_is_said_to_be_the_least(through_time, watched):
     watched.open(f"{address(through_time, 'late')}#stat=p90")
-    assert "at least 2,000 ms on" in watched.page.locator("#history .summary").text_content()
+    assert "at least 2,000 ms on" in plain(watched.page.locator("#history .summary").text_content())
     watched.page.locator("#history .data > summary").click()
     cells = watched.page.locator("#history tbody td").all_text_contents()
     assert cells[1:3] == ["at least 2,000", "none: requests timed out"]
@@ -122,7 +123,7 @@ def test_the_list_keeps_its_headings_on_a_phone(through_time, watched):
 def test_the_table_of_changes_leads_to_the_campaign(through_time, watched):
     watched.open(address(through_time))
     rows = watched.page.locator("#changes ~ .scroll tbody tr")
-    texts = rows.all_inner_texts()
+    texts = list(map(plain, rows.all_inner_texts()))
     assert any("1 April 2026" in text and "kernel" in text and NOTE in text for text in texts)
     assert any("Error fraction" in text and "0 to 10.0 %" in text for text in texts)
     page = through_time.page(TIMES[4]).as_uri()

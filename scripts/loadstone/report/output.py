@@ -25,6 +25,18 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 _CONTROLS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 _IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)(\\u(?:00(?:0[0-8be-f]|1[0-9a-f]|7f)|061c|200[ef]|202[a-e]|206[6-9])|\\[bf])")
 _SHORT = {"\\b": "\\u0008", "\\f": "\\u000c"}
+# Numbers stay with their units and intervals in one piece at the end of a line, outside of markup, scripts and code.
+_UNITS = "%|[nµm]?s|min|h|pp|(?:% |percentage )?points|requests?/s|users?|millicores|[KMG]iB|[kMG]?B|CPUs?"
+_BREAKS = re.compile(
+    r"<(?:script|style|pre|code|title)\b.*?</(?:script|style|pre|code|title)>|<[^>]*>"
+    rf"| (?:(?<=\d )|(?<=</span> ))(?=(?:{_UNITS})(?![\w/]))| (?<=\d, )(?=[−+]?[\d.,]+\])",
+    re.DOTALL,
+)
+
+
+def unbroken(html: str) -> str:
+    """The page with non-breaking spaces where a line must not end (as `unbroken` of assets/dom.js)."""
+    return _BREAKS.sub(lambda found: "\u00a0" if found[0] == " " else found[0], html)
 
 
 def visible(value: Any) -> Any:
@@ -98,7 +110,7 @@ def about_site(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
 
 def write_page(path: Path, template: str, context: Mapping[str, Any]) -> None:
     """Render a template of this package into `path`."""
-    write_text(path, _ENVIRONMENT.get_template(template).render(context))
+    write_text(path, unbroken(_ENVIRONMENT.get_template(template).render(context)))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ window.loadstone = window.loadstone || {};
 window.loadstone.charts = function charts(page, specs, choices, definitions, axes) {
   "use strict";
 
-  const { element, table } = loadstone;
+  const { element, table, unbroken } = loadstone;
   const order = new Map(page.variants.map((variant, position) => [variant.name, position]));
   const views = new Map(), queues = new Map();
   const OPTIONS = {
@@ -153,9 +153,9 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     const { summary, none } = summaryOf(figure, rows);
     figure.dataset.rows = rows.length;
     plot.classList.toggle("short", !rows.length);
-    figure.querySelector(".summary").textContent = summary;
+    figure.querySelector(".summary").textContent = unbroken(summary);
     figure.querySelector(".note").textContent = "";
-    figure.querySelector(".empty-note").textContent = none;
+    figure.querySelector(".empty-note").textContent = unbroken(none);
     plot.setAttribute("aria-label", `${title(figure)}. ${summary}`);
     fillTable(figure, rows);
     fillLegend(figure, rows, width);
@@ -168,7 +168,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     plot.replaceChildren(place);
     const spec = prepared(figure, rows, width), result = await embed(place, spec);
     views.set(name, result);
-    if (chart.note) figure.querySelector(".note").textContent = chart.note(rows, limits(spec, result.view));
+    if (chart.note) figure.querySelector(".note").textContent = unbroken(chart.note(rows, limits(spec, result.view)));
     result.view.addEventListener("click", (_, item) => {
       if (item && item.mark.marktype === "text" && item.datum && item.datum.variant !== undefined) toggle(item.datum.variant);
     });

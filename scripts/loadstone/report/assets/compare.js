@@ -10,7 +10,7 @@ window.loadstone = window.loadstone || {};
   "use strict";
 
   const page = JSON.parse(document.getElementById("page-data").textContent);
-  const { element, toDigits, significant, count } = loadstone;
+  const { element, unbroken, toDigits, significant, count } = loadstone;
   const [form, status, result, sentence, figures, notes] = ["compare", "status", "result", "sentence", "figures", "notes"].map((id) => document.getElementById(id));
   const COARSE_NS = 100000; // of a clock: as in loadstone/report/numbers.py
   const folders = page.sources.map(([folder]) => folder);
@@ -191,7 +191,7 @@ window.loadstone = window.loadstone || {};
     const note = (text) => notes.append(element("li", { textContent: text }));
     result.classList.toggle("refused", Boolean(found.why));
     if (found.why) {
-      sentence.textContent = `Not compared: ${found.why}.`;
+      sentence.textContent = unbroken(`Not compared: ${found.why}.`);
       return;
     }
     const isShare = statistic === "error_fraction", unit = one.about.unit[0], confidence = share(one.about.confidence);
@@ -202,9 +202,9 @@ window.loadstone = window.loadstone || {};
     const ratio = values[0] ? significant(values[1] / values[0]) : "–";
     const by = `${isShare ? points(Math.abs(change)) : full(Math.abs(change))} ${change < 0 ? "less" : "more"} than`;
     const oneLoad = one.load === other.load, called = (side) => (oneLoad ? side.label : named(side));
-    sentence.textContent = `${oneLoad ? `At ${one.load}, the` : "The"} ${name[0].toLowerCase()}${name.slice(1)} of B (${called(other)}) is ${full(values[1])}, `
+    sentence.textContent = unbroken(`${oneLoad ? `At ${one.load}, the` : "The"} ${name[0].toLowerCase()}${name.slice(1)} of B (${called(other)}) is ${full(values[1])}, `
       + `${!isShare && values[0] ? `${ratio} times` : by} the ${full(values[0])} of A (${called(one)}), `
-      + (found.whyNot ? `without an interval: ${found.whyNot}.` : `with a ${confidence} interval ${isShare ? range(found.shift, points) : range(found.ratio, significant)}.`);
+      + (found.whyNot ? `without an interval: ${found.whyNot}.` : `with a ${confidence} interval ${isShare ? range(found.shift, points) : range(found.ratio, significant)}.`));
     const rows = [[`A: ${named(one)}`, one.source, one], [`B: ${named(other)}`, other.source, other]].map(([label, source, side]) => {
       const [value, ...ends] = side.figures[statistic];
       return { label, source, value: full(value), interval: range(ends, text), runs: count(side.runs) };

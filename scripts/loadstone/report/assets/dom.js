@@ -3,9 +3,14 @@ window.loadstone = window.loadstone || {};
 (function () {
   "use strict";
 
-  function element(name, properties, ...children) {
+  /** A text whose lines don't end between a number and its unit or within an interval (as `unbroken` of output.py). */
+  const UNITS = "%|[nµm]?s|min|h|pp|(?:% |percentage )?points|requests?/s|users?|millicores|[KMG]iB|[kMG]?B|CPUs?";
+  const BREAKS = new RegExp(`(?<=\\d) (?=(?:${UNITS})(?![\\w/]))|(?<=\\d,) (?=[−+]?[\\d.,]+\\])`, "g");
+  const unbroken = (text) => (typeof text === "string" ? text.replace(BREAKS, "\u00a0") : text);
+
+  function element(name, { textContent, ...properties }, ...children) {
     const created = Object.assign(document.createElement(name), properties);
-    created.append(...children);
+    created.append(...(textContent === undefined ? [] : [unbroken(textContent ?? "")]), ...children.map(unbroken));
     return created;
   }
 
@@ -59,5 +64,5 @@ window.loadstone = window.loadstone || {};
     });
   }
 
-  Object.assign(window.loadstone, { element, table, toDigits, significant, count, percent, rateName, rowsOf });
+  Object.assign(window.loadstone, { unbroken, element, table, toDigits, significant, count, percent, rateName, rowsOf });
 })();

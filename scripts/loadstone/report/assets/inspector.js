@@ -7,7 +7,7 @@ window.loadstone = window.loadstone || {};
 window.loadstone.inspector = function inspector(page, choices) {
   "use strict";
 
-  const { element, count, percent, significant } = loadstone;
+  const { element, unbroken, count, percent, significant } = loadstone;
   const received = new Map(), pending = new Map();
   const state = () => choices.state();
   const rate = () => received.get(state().rate);
@@ -52,7 +52,7 @@ window.loadstone.inspector = function inspector(page, choices) {
     if (chosen) select.value = key(chosen);
     const position = page.variants.findIndex((variant) => variant.name === state().variant), variant = page.variants[position];
     const where = `${variant ? variant.label : "any variant"} at ${count(Number(state().rate))} ${page.load_unit}`;
-    document.getElementById("run-name").textContent = chosen ? `Run ${key(chosen)} of ${where}` : `No run of ${where} has requests to show`;
+    document.getElementById("run-name").textContent = unbroken(chosen ? `Run ${key(chosen)} of ${where}` : `No run of ${where} has requests to show`);
     const note = document.getElementById("excluded-run");
     note.hidden = !(chosen && chosen.exclusion_reason);
     note.textContent = chosen && chosen.exclusion_reason ? `This run is excluded from every statistic: ${chosen.exclusion_reason}.` : "";
@@ -77,7 +77,7 @@ window.loadstone.inspector = function inspector(page, choices) {
     const place = document.getElementById("run-shape"), shape = run && run.shape;
     place.hidden = !shape;
     place.className = shape && shape.unsettled ? "notice" : "";
-    place.textContent = shape ? `Shape: ${shape.text}.${shape.unsettled ? " Its mean is not that of a steady state." : ""}` : "";
+    place.textContent = unbroken(shape ? `Shape: ${shape.text}.${shape.unsettled ? " Its mean is not that of a steady state." : ""}` : "");
   }
 
   function sendingFacts({ requested, achieved, lag, limit, limited }, latency) {

@@ -30,7 +30,7 @@
 
   /** The matrix of verdicts for this statistic; its cells are [verdict, size, interval, whether there is a caveat]. */
   function showVerdicts(statistic) {
-    const { element } = loadstone;
+    const { element, unbroken } = loadstone;
     const rows = page.matrix ? page.matrix[page.figures[statistic]] || [] : [];
     document.querySelectorAll("#verdict-matrix tbody tr").forEach((row, variant) => {
       row.querySelectorAll("td").forEach((place, load) => {
@@ -39,7 +39,7 @@
         place.replaceChildren(
           ...(verdict ? [element("span", { className: "symbol", ariaHidden: "true", textContent: page.symbols[verdict] }),
             element("span", { className: "offscreen", textContent: `${verdict}: ` })] : []),
-          size, ...(caveat ? [element("sup", { title: "with a serious caveat", textContent: "*" })] : []),
+          unbroken(size), ...(caveat ? [element("sup", { title: "with a serious caveat", textContent: "*" })] : []),
           element("span", { className: "interval", textContent: interval }),
         );
       });
