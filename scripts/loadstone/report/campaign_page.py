@@ -162,7 +162,7 @@ def gather(
             "failures": sorted(map(_failure, failures), key=lambda row: bool(row["collected"])),
             "streams": questions.rows("page_streams"),
             **annotations_context(campaign, runs, suggestions, variants, entry),
-            **measurement.context(questions, described, labels, unit, open_load=open_load),
+            **measurement.context(questions, described, labels, open_load=open_load),
             **resources_section.context(resources, labels),
             **incidents.context(questions, recorded, labels, len(runs)),
             **incidents.causes_context(questions, labels),
@@ -180,8 +180,11 @@ def _failure(row: Row) -> Row:
 def context(page: CampaignPage, name: str) -> dict[str, Any]:
     """The variables of ``campaign.html``; `name` is the page's."""
     order = page.positions
+    others = [(each.brief, "measured") for each in page.sections["warnings"]]
+    if incident := page.sections["incidents_notice"]:
+        others.append((incident, "incidents"))
     found = {
-        **page.shared_context(),
+        **page.shared_context(others),
         "title": f"{page.campaign.app} on {page.campaign.host}, {moment(page.campaign.timestamp)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,

@@ -1,6 +1,6 @@
 """What the pages of campaigns and of comparisons share: conclusions, reports of tools, and the charts over both."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,11 +57,16 @@ class ChartedPage:
         """The specification of every chart that such a page may have."""
         return charts.specifications(self.styles, self.unit, charts.Load(tuple(self.rates), self.load_unit))
 
-    def shared_context(self, *, campaigns: bool = False) -> dict[str, Any]:
-        """Variables that both templates have; `campaigns`: the page is about several."""
+    def shared_context(self, others: Iterable[tuple[str, str]], *, campaigns: bool = False) -> dict[str, Any]:
+        """Variables that both templates have; `campaigns`: the page is about several.
+
+        `others` are caveats that no table has: a text of one line, and the anchor of its details.
+        """
+        concluded = conclusions.context(self.concluded, self.styles, self.unit, self.step)
         return {
             **self.sections,
-            **conclusions.context(self.concluded, self.styles, self.unit, self.step),
+            **concluded,
+            "caveats": conclusions.caveats_in_brief(concluded["claims"], others),
             **reported_section.context(self.reported, self.labels, self.unit, campaigns=campaigns),
             "percentiles": {name: label(name) for name in SHOWN_PERCENTILES},
             "unit": self.unit,

@@ -29,6 +29,7 @@ from loadstone.report import (
     site_layout,
 )
 from loadstone.report.charted_page import ChartedPage
+from loadstone.report.conclusions import Reservation
 from loadstone.report.numbers import (
     LOAD_MODELS,
     SHOWN,
@@ -182,9 +183,10 @@ def context(page: ComparisonPage) -> dict[str, Any]:
     """The variables of ``comparison.html``."""
     order, drawn, selection, fits = page.positions, page.drawn, page.selection, page.sections["fits"]
     specifications = page.specifications()
+    reservations = [] if selection.refusals else list(_reservations(page))
     found = {
-        **page.shared_context(campaigns=len(page.campaigns) > 1),
-        "below_resolution": _below_resolution(drawn, page.labels, page.load_unit),
+        **page.shared_context([(each.brief, "evidence") for each in reservations], campaigns=len(page.campaigns) > 1),
+        "reservations": reservations,
         "raw": any(row["n_requests"] for row in drawn),
         "by_code": any(row["error_503_fraction"] is not None for row in drawn),
         "failures": [
@@ -200,8 +202,6 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "facts": facts(page),
         "runs_used": runs_used(page),
         "refusals": selection.refusals,
-        "allowed": [ALLOWANCES[name] for name in sorted(page.comparison.allow)],
-        "two_units": " or " in page.load_unit,
         "campaigns": _campaigns(page),
         "excluded": sorted(in_order(selection.excluded, order), key=itemgetter("host", "timestamp"))[:SHOWN],
         "n_excluded": len(selection.excluded),
@@ -344,17 +344,29 @@ _MEASURED_IN_STEPS = {"all_raw_data_mean_ns": "mean"}
 _MEASURED_IN_STEPS |= {f"{name}_ns": label(name).lower() for name in PERCENTILES if name != "p999"}
 
 
-def _below_resolution(rows: Sequence[Row], labels: Mapping[str, str], load_unit: str) -> list[str]:
-    """A sentence for each two variants whose latencies differ by no more than a step of their tool's clock."""
-    found = []
-    for one, other, names in numbers.indistinguishable(rows, list(_MEASURED_IN_STEPS)):
+def _reservations(page: ComparisonPage) -> Iterator[Reservation]:
+    """What a comparison allows, and what its loads and clocks do not allow to conclude."""
+    for name in sorted(page.comparison.allow):
+        yield Reservation(
+            _capitalized(ALLOWANCES[name].partition(";")[0]),
+            f"This comparison explicitly allows what is not compared by default: {ALLOWANCES[name]}.",
+        )
+    if " or " in page.load_unit:
+        yield Reservation(
+            "The load is users in some series, requests/s in others",
+            "The load is a number of users in some series and requests/s in others, as the names of the series say. "
+            "Points of the two kinds at the same position of a chart do not have the same load.",
+        )
+    for one, other, names in numbers.indistinguishable(page.drawn, list(_MEASURED_IN_STEPS)):
         step = numbers.resolution_text(max(one["resolution_ns"] or 0, other["resolution_ns"] or 0))
         which = listed([_MEASURED_IN_STEPS[name] for name in names])
-        found.append(
-            f"At {rate_text(one['rate'])} {load_unit}, {labels[one['variant']]} and {labels[other['variant']]} differ "
-            f"in {which} by no more than {step}, the resolution of these latencies: the difference is not significant."
+        pair = f"{page.labels[one['variant']]} and {page.labels[other['variant']]}"
+        place = f"{rate_text(one['rate'])} {page.load_unit}"
+        yield Reservation(
+            f"At {place}, {pair} differ by no more than {step}, the clock's resolution",
+            f"At {place}, {pair} differ in {which} by no more than {step}, the resolution of these latencies: the "
+            "difference is not significant.",
         )
-    return found
 
 
 # --- lines fitted over runs -------------------------------------------------------------------------------------------

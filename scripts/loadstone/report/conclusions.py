@@ -11,6 +11,7 @@ from typing import Any
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats import ACCOUNTED_FOR, CAVEATS, CONFOUNDING, SERIOUS, WEIGHTS
 from loadstone.config.variants import Style
+from loadstone.analysis.caveats.base import LIMITS
 from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.readers import load_generators
 from loadstone.report import findings, verdicts
@@ -56,6 +57,14 @@ _TABLES = {
 
 
 def gather(
+@dataclass(frozen=True)
+class Reservation:
+    """What to know of a page that is no caveat of table `claims`: in one line, and in full."""
+
+    brief: str
+    text: str
+
+
     questions: Questions,
     confidence: float,
     comparison: str | None = None,
@@ -258,6 +267,20 @@ def _p_text(p: float | None) -> str:
 
 def _latency_in(unit: Unit, step: Sequence[float] | None) -> Callable[[float | None], str]:
     def text(latency_ns: float | None) -> str:
+def caveats_in_brief(
+    claims: Sequence[Mapping[str, Any]], others: Iterable[tuple[str, str]]
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Caveats by weight, the heaviest first: each a text of one line and the anchor of its details.
+
+    `claims` are those of `context`. `others` are those in no table, with their anchors.
+    """
+    found: dict[str, list[tuple[str, str]]] = {weight: [] for weight in WEIGHTS}
+    for group in claims:
+        found[group["weight"]] += [(kind["heading"], f"claim-{kind['claim']}") for kind in group["kinds"]]
+    found[LIMITS] += others
+    return [(weight, own) for weight, own in found.items() if own]
+
+
         value = unit.of(latency_ns)
         if step is None or value is None:
             return significant(value)

@@ -12,16 +12,16 @@ from typing import Any
 
 import yaml
 
-from loadstone.analysis.run_behaviour import PERCENTILE_NAMES
 from loadstone.archive import Campaign, CellListing, run_records, scan_campaign
 from loadstone.archive.metadata import Metadata, parse_duration, read_cell
 from loadstone.archive.run_records import RunRecord
 from loadstone.config import redact
 from loadstone.config.variants import Variants
-from loadstone.report.numbers import Unit, counted, duration, joined, minute, significant, span
+from loadstone.report.conclusions import Reservation
+from loadstone.report.numbers import counted, duration, joined, minute, span
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import text
-from loadstone.text import at, load_unit, rate_text
+from loadstone.text import at, load_unit
 
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+[\w.+-]*")
 _LONGEST = 4000  # characters shown of what was declared of a cluster
@@ -65,7 +65,7 @@ def _records(listing: CellListing) -> dict[int, RunRecord]:
 
 
 def context(
-    questions: Questions, cells: Sequence[Described], labels: Mapping[str, str], unit: Unit, *, open_load: bool
+    questions: Questions, cells: Sequence[Described], labels: Mapping[str, str], *, open_load: bool
 ) -> dict[str, Any]:
     """The variables of ``measured.html``; `open_load` is False if there are runs and none has open load."""
     fidelity = questions.rows("page_fidelity")
@@ -74,7 +74,6 @@ def context(
     variants = list(_requests(cells, labels))
     absent = _absent(cells, recorded, variants)
     warnings = [
-        *_late(fidelity, labels, unit),
         *_busy(recorded),
         *_changed_bodies(cells, labels),
         *_changed_images(cells, labels),
@@ -250,35 +249,21 @@ def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests:
 # --- how requests were sent ------------------------------------------------------------------------------------------
 
 
-def _late(fidelity: Sequence[Row], labels: Mapping[str, str], unit: Unit) -> Iterator[str]:
-    late, runs = sum(row["n_late"] for row in fidelity), sum(row["n_measured"] for row in fidelity)
-    if not late:
-        return
-    worst = max((row for row in fidelity if row["n_late"]), key=lambda row: row["latest"]["lag_ns"])
-    latest = worst["latest"]
-    where = f"{labels.get(worst['variant'], worst['variant'])} at {rate_text(worst['rate'])} requests/s"
-    yield (
-        f"The load generator fell behind in {late:,} of {counted(runs, 'run')}. In the worst, run {latest['run']} of "
-        f"{where}, {PERCENTILE_NAMES[latest['by']]} of the send lag is {_latency(latest['lag_ns'], unit)}, above its "
-        f"limit of {_latency(latest['limit_ns'], unit)}. Latency counts from when a "
-        "request was sent, so it does not include this wait, and the load was less even than requested; "
-        "“A single run” shows latencies from when requests were due as well."
-    )
-
-
-def _busy(recorded: Sequence[RunRecord]) -> Iterator[str]:
+def _busy(recorded: Sequence[RunRecord]) -> Iterator[Reservation]:
     known = [record for record in recorded if record.cpus and record.load_1min is not None]
     busy = [record for record in known if (record.load_1min or 0) > (record.cpus or 0)]
     if busy:
         highest = max(busy, key=lambda record: record.load_1min or 0)
-        yield (
-            f"After {len(busy):,} of {counted(len(known), 'run')} the machine's load average was above its number of "
-            f"CPUs (up to {highest.load_1min:.1f} with {counted(int(highest.cpus or 0), 'CPU')}): generator, target "
-            "and other processes shared them, and latencies include that."
+        runs = f"{len(busy):,} of {counted(len(known), 'run')}"
+        yield Reservation(
+            f"The machine was busy after {runs}",
+            f"After {runs} the machine's load average was above its number of CPUs (up to {highest.load_1min:.1f} "
+            f"with {counted(int(highest.cpus or 0), 'CPU')}): generator, target and other processes shared them, and "
+            "latencies include that.",
         )
 
 
-def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[str]:
+def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[Reservation]:
     places = []
     for cell in cells:
         bodies = {record.body_sha256 for record in cell.records.values() if record.body_sha256}
@@ -287,20 +272,24 @@ def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> It
             size = f", of {sizes[0]:,.0f} to {sizes[-1]:,.0f} bytes" if len(sizes) > 1 else ", of the same size"
             places.append(f"{_place(cell, labels)} ({len(bodies)} different bodies{size})")
     if places:
-        yield (
+        yield Reservation(
+            f"The answer's body changed between runs in {counted(len(places), 'cell')}",
             "The answer's body changed between runs of a cell, so they may not have measured the same work: "
-            f"{_listed(places)}."
+            f"{_listed(places)}.",
         )
 
 
-def _changed_images(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[str]:
+def _changed_images(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[Reservation]:
     places = [
         _place(cell, labels)
         for cell in cells
         if len({record.images for record in cell.records.values() if record.images}) > 1
     ]
     if places:
-        yield f"The images of the pods changed between runs of a cell: {_listed(places)}."
+        yield Reservation(
+            f"The images of the pods changed between runs in {counted(len(places), 'cell')}",
+            f"The images of the pods changed between runs of a cell: {_listed(places)}.",
+        )
 
 
 def _place(cell: Described, labels: Mapping[str, str]) -> str:
@@ -321,10 +310,6 @@ def _with_loads(fidelity: Sequence[Row], cells: Iterable[Described], order: Sequ
         loads.setdefault((cell.rate, cell.variant), []).extend(found)
     rows = [row | {"load": max(loads.get((row["rate"], row["variant"]), ()), default=None)} for row in fidelity]
     return sorted(rows, key=lambda row: (row["rate"], order.index(row["variant"])))
-
-
-def _latency(latency_ns: float, unit: Unit) -> str:
-    return f"{significant(unit.of(latency_ns))} {unit.symbol}"
 
 
 # --- Kubernetes -------------------------------------------------------------------------------------------------------
