@@ -105,7 +105,8 @@ def test_a_picture_stands_alone(made_site, watched, tmp_path, width, scheme):
     root = ET.parse(save(watched, "latency", "SVG", tmp_path)).getroot()
     text = ET.tostring(root, encoding="unicode")
     assert "var(" not in text and "light-dark" not in text and "http" not in text.replace("http://www.w3.org", "")
-    assert root.find(f"{SVG}title").text == "All requests" and "at 10 requests/s" in root.find(f"{SVG}desc").text
+    assert root.find(f"{SVG}title").text == "Latency of all requests"
+    assert "at 10 requests/s" in root.find(f"{SVG}desc").text
     assert root.find(f"{SVG}rect").get("fill") == "#ffffff"
     # On a phone too: as wide as anywhere, names beside the lines, dark ink.
     names = {element.text for element in root.iter(f"{SVG}text")}

@@ -55,6 +55,39 @@ def test_a_change_and_its_interval_have_one_unit(ratio, bounds, text):
     assert change_text(ratio, bounds) == text
 
 
+def titles(*rows):
+    return findings.titles(rows, [], LABELS, None)
+
+
+def test_titles_state_the_largest_finding_and_where_it_holds():
+    rows = [row(rate=rate, ratio=ratio) for rate, ratio in ((100.0, 1.2), (300.0, 1.5), (400.0, 1.5))]
+    found = titles(*rows, row("wasm", rate=400.0, ratio=1.1, verdict="inconclusive"))
+    assert found["latency"] == {"p50": "Envoy adds 50.0 µs to the median at 400 requests/s"}
+    assert found["effects"] == {"p50": "Envoy is slower than Direct at all 3 loads"}
+    faster = titles(row(statistic="p99", ratio=0.5, verdict="faster"))
+    assert faster["latency"] == {"p99": "Envoy lowers the p99 by 50.0 µs at 100 requests/s"}
+    same = titles(row(ratio=1.0, spread=0.01, verdict="equivalent"))
+    assert same["latency"] == same["effects"] == {"p50": "Envoy is equivalent to Direct at 100 requests/s"}
+    shares = {"value": 0.02, "baseline_value": 0.0, "shift": 0.02, "shift_low": 0.01, "shift_high": 0.03}
+    failing = titles(row(statistic="error_fraction", verdict="more", **shares))
+    more = "More requests fail with Envoy than with Direct at 100 requests/s: +2.00 pp"
+    assert set(failing["failed"].values()) == set(failing["effects-errors"].values()) == {more}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"verdict": "inconclusive"},
+        {"verdict": None},
+        {"ratio_low": None, "ratio_high": None},
+        {"evidence": "reports"},
+        {"caveats": ["unsettled"]},
+    ],
+)
+def test_titles_claim_nothing_that_is_not_certain(fields):
+    assert not any(titles(row(**fields)).values())
+
+
 def test_shares_change_by_percentage_points():
     assert points_text(0.015, (0.011, 0.0193)) == ("+1.50 pp", "[+1.10, +1.93]")
     assert points_text(0.0, None) == ("0 pp", "")

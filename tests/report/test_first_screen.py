@@ -110,6 +110,22 @@ def test_a_table_as_latex_compiles(watched, pages, tmp_path):
         (tmp_path / "t.tex").write_text(
             f"\\documentclass{{article}}{packages}\\begin{{document}}{body}\\end{{document}}"
         )
+def test_titles_of_charts_state_the_finding_about_the_chosen_statistic(watched, page):
+    watched.open(page.as_uri())
+
+    def title(chart: str) -> str:
+        return plain(watched.page.locator(f"#{chart} h3").inner_text())
+
+    assert re.fullmatch(rf"{re.escape(LABEL)} adds 10.\d ms to the median at 200 requests/s", title("latency"))
+    assert title("effects") == f"{LABEL} is slower than Direct at 100, 200 and 400 requests/s"
+    assert re.fullmatch(r"Mesh over Direct adds 2.\d+ ms to the median at 400 requests/s", title("layers"))
+    assert title("curves") == "Latency by percentile", "no figure of a verdict"
+    watched.do(lambda: watched.page.locator("form.controls input[name=stat][value=p99]").first.check(force=True))
+    assert "ms to the p99 at" in title("latency")
+    watched.do(lambda: watched.page.locator("input[name=hide]").first.uncheck(force=True))
+    assert title("latency") == "Latency of all requests"
+
+
         ran = subprocess.run(
             ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
             cwd=tmp_path,

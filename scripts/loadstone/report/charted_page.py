@@ -124,6 +124,7 @@ class ChartedPage:
             "titles": {name: title(name).lower() for name in LATENCIES},
             "needs": {name: requests_needed(share) for name, share in SHOWN_PERCENTILES.items()},
             **conclusions.choices(self.concluded),
+            "findings": conclusions.titles(self.concluded, self.styles, self.unit, self.step),
             "charts": {
                 **across_load,
                 **chart_rows.of_runs(self.distributions, self.styles, self.unit),

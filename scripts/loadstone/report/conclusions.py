@@ -10,12 +10,12 @@ from typing import Any
 
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats import ACCOUNTED_FOR, CAVEATS, CONFOUNDING, SERIOUS, WEIGHTS
-from loadstone.config.variants import Style
 from loadstone.analysis.caveats.base import LIMITS
 from loadstone.percentiles import ERRORS, STATISTICS, label
+from loadstone.config.variants import Style
 from loadstone.readers import load_generators
 from loadstone.report import findings, verdicts
-from loadstone.report.numbers import SHOWN, Unit, counted, interval, rate_name, share, significant
+from loadstone.report.numbers import SHOWN, Unit, counted, interval, latency_text, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
 from loadstone.text import rate_text
 
@@ -65,6 +65,7 @@ class Reservation:
     text: str
 
 
+def gather(
     questions: Questions,
     confidence: float,
     comparison: str | None = None,
@@ -78,6 +79,7 @@ class Reservation:
     """
     found = {table: questions.of_scope(table, comparison) for table in _TABLES}
     found["effects"] = with_caveats(found["effects"], found["claims"])
+    found["layers"] = with_caveats(found["layers"], found["claims"], "below")
     rows = {table: [_named(row, columns, name) for row in found[table]] for table, columns in _TABLES.items()}
     return Conclusions(**rows, confidence=confidence, labels=labels)
 
@@ -104,7 +106,8 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
     """
     labels = {style.name: style.label for style in styles}
     name = _naming(found, styles)
-    latency = _latency_in(unit, step)
+    resolution_ns = _resolution_ns(unit, step)
+    latency = partial(latency_text, unit=unit, resolution_ns=resolution_ns)
     effects = _in_order(found.effects, labels, "rate", "variant", "statistic")
     knees = _in_order(found.knees, labels, "variant")
     # Beyond saturation, latency grows for as long as the attack lasts, whatever the layers.

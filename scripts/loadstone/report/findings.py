@@ -108,7 +108,7 @@ class Finding:
         what = label(self.row["statistic"]).lower()
         if self.is_reported:
             what = f"reported {what}"
-        where = at([self.row["rate"]], [self.row["rate"]], load_unit([self.row["load_model"]]))
+        where = self.at([self.row["rate"]])
         before = self._latency(self.row["baseline_value"])
         change, bounds = self.change
         if self.verdict in _CERTAIN and self._is_shift_unsure:  # verdicts are those of ratios
@@ -123,6 +123,34 @@ class Finding:
         size = f"{change} {bounds}".strip() if self.ratio is not None else "unknown"
         relative = f"{self.variant} relative to {self.baseline} {where}: {what} {size}"
         return f"{relative}{self._runs()}: inconclusive."
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the title of a chart may state it: a verdict with an interval, and no serious caveat about it."""
+        has_interval = self.verdict != INCONCLUSIVE and bool(self.change[1])
+        return has_interval and not (self.is_reported or self.is_lower_bound or self.has_caveats)
+
+    @property
+    def title(self) -> str:
+        """What was found at this load in a few words."""
+        where, change = self.at([self.row["rate"]]), self.change[0]
+        if self.is_of_failures:
+            more = f"{self.verdict.capitalize()} requests fail with {self.variant} than with {self.baseline}"
+            return f"{more} {where}: {change}"
+        if self.verdict in _CERTAIN and self.shift and not self._is_shift_unsure:
+            what, size = label(self.row["statistic"]).lower(), self._latency(abs(self.shift))
+            does = f"adds {size} to the {what}" if self.verdict == SLOWER else f"lowers the {what} by {size}"
+            return f"{self.variant} {does} {where}"
+        return f"{self.relation} {where}"
+
+    @property
+    def relation(self) -> str:
+        """``Envoy is slower than Direct``."""
+        return f"{self.variant} is {self.verdict} {'to' if self.verdict == EQUIVALENT else 'than'} {self.baseline}"
+
+    def at(self, rates: Sequence[float], of: Iterable[float] = ()) -> str:
+        """``at 100 and 300 requests/s``; `of` are the loads of this variant."""
+        return at(rates, [*rates, *of], load_unit([self.row["load_model"]]))
 
     @property
     def _is_shift_unsure(self) -> bool:
@@ -167,16 +195,20 @@ def findings(
 
 
 def at_one_load(
-    rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, str], resolution_ns: float | None = None
+    rows: Sequence[Row],
+    knees: Iterable[Row],
+    labels: Mapping[str, str],
+    resolution_ns: float | None = None,
+    statistic: str | None = None,
 ) -> list[Finding]:
-    """Each variant's difference in the leading statistic at the load that the headline is about.
+    """Each variant's difference in a statistic, by default the leading one, at the load that the headline is about.
 
     That is the greatest load with figures of most variants at which none is saturated: there, latency still describes
     the variant and not how long the attack took.
     """
     known = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
     known = [row for row in known if row["statistic"] != ERRORS and row["variant"] in labels]
-    statistic = next((name for name in _LEADING if any(row["statistic"] == name for row in known)), None)
+    statistic = statistic or next((name for name in _LEADING if any(row["statistic"] == name for row in known)), None)
     found = findings((row for row in known if row["statistic"] == statistic), labels, resolution_ns)
     if not found:
         return []
@@ -197,6 +229,26 @@ def headline(found: Sequence[Finding]) -> Finding | None:
         return finding.verdict in _CERTAIN, finding.verdict == EQUIVALENT, size
 
     return max(found, key=weight, default=None)
+
+
+def titles(
+    rows: Sequence[Row], knees: Sequence[Row], labels: Mapping[str, str], resolution_ns: float | None
+) -> dict[str, dict[str, str]]:
+    """Titles of charts that state what was found, by chart and statistic; none where nothing is certain."""
+    latency, effects = {}, {}
+    for statistic in LATENCIES:
+        certain = [each for each in at_one_load(rows, knees, labels, resolution_ns, statistic) if each.is_certain]
+        if largest := headline(certain):
+            own = [row for row in rows if row["variant"] == largest.row["variant"] and row["statistic"] == statistic]
+            same = [each for each in findings(own, labels).values() if each.verdict == largest.verdict]
+            latency[statistic] = largest.title
+            where = largest.at([each.row["rate"] for each in same if each.is_certain], (row["rate"] for row in own))
+            effects[statistic] = f"{largest.relation} {where}"
+    of_failures = findings((row for row in rows if row["statistic"] == ERRORS), labels).values()
+    failures = [each for each in of_failures if each.is_certain and each.verdict in (MORE, FEWER)]
+    worst = max(failures, key=lambda each: abs(each.shift or 0.0), default=None)
+    of_all = dict.fromkeys(LATENCIES, worst.title) if worst else {}
+    return {"latency": latency, "effects": effects, "failed": of_all, "effects-errors": of_all}
 
 
 def plots(found: Sequence[Finding], styles: Sequence[Style]) -> list[dict[str, Any]]:

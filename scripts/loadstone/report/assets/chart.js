@@ -140,7 +140,17 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     return rows.length ? { summary: chart.summary(rows, figure.dataset), none: "" } : { summary: none, none };
   }
 
-  const title = (figure) => figure.querySelector("h3, h4").textContent;
+  const heading = (figure) => figure.querySelector("h3, h4");
+  const title = (figure) => heading(figure).textContent.replaceAll("\u00a0", " ");
+
+  // The title states the finding, if there is one about all that may be shown, else what is shown.
+  function setTitle(figure) {
+    const { stat, hide, of, at } = state(), { uses } = definition(figure), place = heading(figure);
+    if (figure.dataset.title === undefined) figure.dataset.title = place.textContent;
+    const found = (page.findings || {})[figure.dataset.chart];
+    const isOther = (uses.includes("hide") && hide.length) || (uses.includes("of") && of === "all") || (uses.includes("at") && at);
+    place.textContent = unbroken((found && !isOther && found[page.figures[stat]]) || figure.dataset.title);
+  }
   const columnsOf = (chart, dataset) => (typeof chart.columns === "function" ? chart.columns(dataset) : chart.columns);
   const listed = (chart, rows, dataset) => [...(chart.listed ? rows.filter(chart.listed) : rows), ...(chart.more ? chart.more(dataset) : [])];
 
@@ -151,6 +161,7 @@ window.loadstone.charts = function charts(page, specs, choices, definitions, axe
     views.delete(name);
     const rows = chart.rows(figure.dataset), width = plot.clientWidth;
     const { summary, none } = summaryOf(figure, rows);
+    setTitle(figure);
     figure.dataset.rows = rows.length;
     plot.classList.toggle("short", !rows.length);
     figure.querySelector(".summary").textContent = unbroken(summary);
