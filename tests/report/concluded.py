@@ -1,7 +1,7 @@
 """A campaign and a comparison of which something can be concluded: several variants, loads, runs, really analysed."""
 
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +56,10 @@ def write_run(project: Project, variant: str, rate: int, runs: int, *, spread: f
     write_cell(project.archive, files, rate=str(rate), variant=variant, testOptions=duration, order=BLOCKS, runs=runs)
 
 
-def make(folder: Path, rates: tuple[int, ...] = (50, 100, 200, 400), runs: int = 5) -> tuple[Path, Path]:
-    """The pages of the campaign and of a comparison of the same."""
+def make(
+    folder: Path, rates: tuple[int, ...] = (50, 100, 200, 400), runs: int = 5, *, sampled: bool = False
+) -> tuple[Path, Path]:
+    """The pages of the campaign and of a comparison of the same; `sampled`: with resource usage."""
     project = Project(folder)
     for rate in rates:
         for variant in ADDED:
@@ -65,6 +67,8 @@ def make(folder: Path, rates: tuple[int, ...] = (50, 100, 200, 400), runs: int =
             write_run(project, variant, rate, runs, spread=0.5 if rate == rates[0] else 0.004)
     project.convert()
     (campaign,) = archive.campaigns(project.archive)
+    if sampled:
+        write_samples(project.tables, campaign, rates, runs)
     analyse_campaign(campaign, project.tables, settings=SETTINGS)
     title = f"Layers {HOSTILE}"
     comparison = Comparison(id="layers", title=title, app="demo", hosts=("here",), timestamps=(TIMESTAMP,))
@@ -74,6 +78,26 @@ def make(folder: Path, rates: tuple[int, ...] = (50, 100, 200, 400), runs: int =
     build_campaign(campaign, project.tables, reports, VARIANTS, {})
     build_comparison(comparison, [campaign], project.tables, reports, VARIANTS, options={})
     return reports / "campaigns" / f"{slug(campaign)}.html", reports / "comparisons/layers.html"
+
+
+def write_samples(tables: Path, campaign: archive.Campaign, rates: tuple[int, ...], runs: int) -> None:
+    """CPU and memory of every run, made up."""
+    first = datetime.fromisoformat(TIMESTAMP)
+    for variant, rate in product(ADDED, rates):
+        rows = [
+            {
+                **layout.campaign_key(campaign),
+                "variant": variant,
+                "variant_dir": variant,
+                "rate": float(rate),
+                "run": run,
+            }
+            | {"scope": "process", "name": name, "cpu_millicores": rate * 2.0 + run, "memory_mib": 64.0 + run}
+            | dict.fromkeys(("sampled_at", "asked_at"), first + timedelta(seconds=second))
+            for run, second, name in product(range(1, runs + 1), range(1, 5), ("app", "generator"))
+        ]
+        path = layout.cell_file(tables, "resources", archive.Cell(campaign, str(rate), variant))
+        layout.write_rows(tables, path, rows, "resources")
 
 
 def write_many(

@@ -19,6 +19,12 @@ def pages(tmp_path_factory) -> tuple[Path, Path]:
     return make(tmp_path_factory.mktemp("first"))
 
 
+@pytest.fixture(scope="module")
+def used(tmp_path_factory) -> Path:
+    """The page of a campaign with resource usage, as the demo's."""
+    return make(tmp_path_factory.mktemp("used"), rates=(100, 200, 400), sampled=True)[0]
+
+
 @pytest.fixture(params=[0, 1], ids=["campaign", "comparison"])
 def page(request, pages) -> Path:
     return pages[request.param]
@@ -32,24 +38,52 @@ def test_the_answer_and_the_main_chart_are_on_the_first_screen(watched, page):
     watched.open(page.as_uri())
     heading = plain(watched.page.locator("#verdict").inner_text())
     assert heading.startswith(f"{LABEL} adds ") and heading.endswith("at 200 requests/s.")
-    assert watched.page.locator("#verdict-matrix").bounding_box()["y"] < 700
+    assert watched.page.locator("#verdict-matrix").bounding_box()["y"] < 450
     assert watched.page.locator("#verdict-matrix tbody tr").count() == 4
     titles = watched.page.locator("main h2").all_inner_texts()
     assert titles.index("Latency across load") == 1
     assert not watched.complaints
 
 
-def test_printed_it_is_two_to_four_pages_with_the_answer_on_the_first(watched, page, tmp_path):
+@pytest.mark.parametrize("width", [1400, 400])
+def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watched, page, width):
+    """Each caveat is one line that leads to its details, the most serious first."""
+    watched.page.set_viewport_size({"width": width, "height": 900 if width > 400 else 850})
     watched.open(page.as_uri())
+    badge = watched.page.locator(".conclusion .badge")
+    found = watched.page.locator("#caveats li")
+    serious = watched.page.locator("#caveats li.serious")
+    assert badge.inner_text() == f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
+    assert badge.get_attribute("href") == "#caveats"
+    assert badge.bounding_box()["y"] < watched.page.locator("#verdict-matrix").bounding_box()["y"] < 850
+    assert found.first.bounding_box()["y"] > watched.page.locator("#verdict-matrix tbody tr").last.bounding_box()["y"]
+    weights = [each.get_attribute("class") or "note" for each in found.all()]
+    assert weights == sorted(weights, key=["serious", "limits", "note"].index)
+    for link in watched.page.locator("#caveats a").all():
+        assert watched.page.locator(link.get_attribute("href")).count() == 1
+    if width > 400:
+        assert all(each.bounding_box()["height"] < 30 for each in found.all())
+        assert serious.last.bounding_box()["y"] < 900
+        assert not watched.page.locator(".notice:visible").count()
+
+
+def test_printed_it_is_two_to_four_pages_with_the_answer_on_the_first(watched, used, tmp_path):
+    watched.open(used.as_uri())
     pdf = tmp_path / "page.pdf"
     watched.page.pdf(path=pdf, format="A4", margin=dict.fromkeys(("top", "right", "bottom", "left"), "12mm"))
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) <= 4
     watched.page.emulate_media(media="print")
-    hidden = "section:has(#inspector), section:has(#heat-map), .controls, .files, button"
+    hidden = "section:has(#inspector), section:has(#heat-map), .controls, .files, button, [id^=use-time]"
     assert watched.page.locator(hidden).count() > 5
     assert not [each for each in watched.page.locator(hidden).all() if each.is_visible()]
-    for seen in ("#verdict-matrix", "#claims", "#reproduce"):
+    for seen in ("#verdict-matrix", "#claims", "#use-cpu", "#measured", "#reproduce"):
         assert watched.page.locator(seen).is_visible()
+    # Facts are a paragraph, and charts are in pairs.
+    displays = watched.page.locator(".facts dd").evaluate_all("all => all.map((e) => getComputedStyle(e).display)")
+    assert set(displays) == {"inline"}
+    watched.page.set_viewport_size({"width": 703, "height": 1000})
+    left, right = (watched.page.locator(each).bounding_box() for each in ("#use-cpu", "#use-memory"))
+    assert left["y"] == right["y"]
 
 
 def test_the_matrix_follows_the_chosen_statistic(watched, page):
@@ -74,6 +108,22 @@ def test_the_matrix_follows_the_chosen_statistic(watched, page):
     watched.do(lambda: watched.page.locator("form.controls input[name=stat][value=p99]").first.check(force=True))
     assert plain(shown()) == plain(expected("p99")) != plain(expected("p50"))
     assert "99" in watched.page.locator("#verdict-matrix caption").inner_text()
+
+
+def test_titles_of_charts_state_the_finding_about_the_chosen_statistic(watched, page):
+    watched.open(page.as_uri())
+
+    def title(chart: str) -> str:
+        return plain(watched.page.locator(f"#{chart} h3").inner_text())
+
+    assert re.fullmatch(rf"{re.escape(LABEL)} adds 10.\d ms to the median at 200 requests/s", title("latency"))
+    assert title("effects") == f"{LABEL} is slower than Direct at 100, 200 and 400 requests/s"
+    assert re.fullmatch(r"Mesh over Direct adds 2.\d+ ms to the median at 400 requests/s", title("layers"))
+    assert title("curves") == "Latency by percentile", "no figure of a verdict"
+    watched.do(lambda: watched.page.locator("form.controls input[name=stat][value=p99]").first.check(force=True))
+    assert "ms to the p99 at" in title("latency")
+    watched.do(lambda: watched.page.locator("input[name=hide]").first.uncheck(force=True))
+    assert title("latency") == "Latency of all requests"
 
 
 def test_how_to_read_a_chart_opens_by_keyboard(watched, page):
@@ -110,22 +160,6 @@ def test_a_table_as_latex_compiles(watched, pages, tmp_path):
         (tmp_path / "t.tex").write_text(
             f"\\documentclass{{article}}{packages}\\begin{{document}}{body}\\end{{document}}"
         )
-def test_titles_of_charts_state_the_finding_about_the_chosen_statistic(watched, page):
-    watched.open(page.as_uri())
-
-    def title(chart: str) -> str:
-        return plain(watched.page.locator(f"#{chart} h3").inner_text())
-
-    assert re.fullmatch(rf"{re.escape(LABEL)} adds 10.\d ms to the median at 200 requests/s", title("latency"))
-    assert title("effects") == f"{LABEL} is slower than Direct at 100, 200 and 400 requests/s"
-    assert re.fullmatch(r"Mesh over Direct adds 2.\d+ ms to the median at 400 requests/s", title("layers"))
-    assert title("curves") == "Latency by percentile", "no figure of a verdict"
-    watched.do(lambda: watched.page.locator("form.controls input[name=stat][value=p99]").first.check(force=True))
-    assert "ms to the p99 at" in title("latency")
-    watched.do(lambda: watched.page.locator("input[name=hide]").first.uncheck(force=True))
-    assert title("latency") == "Latency of all requests"
-
-
         ran = subprocess.run(
             ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
             cwd=tmp_path,
