@@ -11,7 +11,6 @@ import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from loadstone.report import figure_drawing
 from loadstone.report.chart_rows import Columns
 from loadstone.report.figure_drawing import FONT, Figure, Settings, draw, settings
 from loadstone.report.numbers import share
-from loadstone.report.output import visible, write_bytes
+from loadstone.report.output import template_text, visible, write_bytes
 from loadstone.report.queries import Row
 from loadstone.text import at, load_unit
 
@@ -211,18 +210,9 @@ _WIDTH, _HEIGHT, _MARGIN = 595.0, 842.0, 42.0  # A4 in points
 _INNER = _WIDTH - 2 * _MARGIN
 _LETTER = 0.47  # mean width of a letter, in font sizes
 _ROWS, _COLUMNS = 12, 7  # of the matrix
+_NAME_WIDTH, _ROW_HEIGHT, _SIZE = 120.0, 24.0, 8.5
+_INK, _SOFT = "#000000", "#545b63"
 _HIGHEST = 240.0  # of a chart
-# Marks of verdicts as paths 6 pt wide: as letters they would come from another font.
-_UP, _DOWN = "M3 0L6 6H0Z", "M0 0H6L3 6Z"
-_SHAPES = {
-    "slower": _UP,
-    "more": _UP,
-    "faster": _DOWN,
-    "fewer": _DOWN,
-    "equivalent": "M0.5 0.5H5.5V5.5H0.5Z",
-    "inconclusive": "M0.5 3a2.5 2.5 0 0 1 5 0a2.5 2.5 0 0 1 -5 0Z",
-}
-_FILLS = {"slower": "#fbeee4", "more": "#fbeee4", "faster": "#e4f2f6", "fewer": "#e4f2f6"}
 
 
 def build_summary(page_file: Path, path: Path, font: str = FONT) -> Path:
@@ -241,92 +231,59 @@ def build_summary(page_file: Path, path: Path, font: str = FONT) -> Path:
 def _sheet(page: Page, font: str) -> str:
     """The sheet as SVG, in points."""
     said = page.data["sheet"]
-    parts: list[str] = []
-    y = _MARGIN
-    for text, size, colour in (
-        (said["title"], 16, "#000000"),
-        (said["brief"], 8.5, "#545b63"),
-        (said["headline"], 11.5, "#000000"),
-    ):
-        lines, y = _lines(text, y, size, colour)
-        parts += lines
-    matrix, y = _matrix(page, y + 2)
-    parts += matrix
+    lines, y = [], _MARGIN
+    for name, size, colour in (("title", 16, _INK), ("brief", 8.5, _SOFT), ("headline", 11.5, _INK)):
+        wrapped, y = _lines(said[name], y, size, colour)
+        lines += wrapped
+    matrix = _matrix(page, y + 2)
+    y = matrix["end"]
+    drawings = []
     for figure in _figures(page):
-        drawing, y = _figure(page, figure, y + 4, font)
-        parts.append(drawing)
+        drawing, end = _figure(page, figure, y + 4, font)
+        drawings.append((y + 4, drawing))
+        y = end
     texts = [said["runs"], *said["caveats"]]
     for place, text in enumerate(texts):
-        lines, end = _lines(text, y, 8.5, "#000000")
+        wrapped, end = _lines(text, y, 8.5, _INK)
         if end > _HEIGHT - _MARGIN - 24 and place:
-            lines, _ = _lines(f"and {len(texts) - place} more on the page", y, 8.5, "#545b63")
-            parts += lines
+            lines += _lines(f"and {len(texts) - place} more on the page", y, 8.5, _SOFT)[0]
             break
-        parts, y = parts + lines, end
-    lines, _ = _lines(said["made_by"], _HEIGHT - _MARGIN, 7.5, "#545b63")
-    parts += lines
-    family = f"{escape(font)}, Liberation Sans, Arial, sans-serif"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH:g}" height="{_HEIGHT:g}" '
-        f'viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" font-family="{family}">'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>'
-    )
+        lines, y = lines + wrapped, end
+    lines += _lines(said["made_by"], _HEIGHT - _MARGIN, 7.5, _SOFT)[0]
+    about = {"width": _WIDTH, "height": _HEIGHT, "margin": _MARGIN, "font": font}
+    return template_text("summary.svg", about | {"lines": lines, "matrix": matrix, "drawings": drawings})
 
 
-def _lines(text: str, y: float, size: float, colour: str) -> tuple[list[str], float]:
-    """Wrapped text from `y` on downwards, and where it ends."""
-    found = []
-    for line in textwrap.wrap(text, int(_INNER / (size * _LETTER))):
-        y += size * 1.25
-        found.append(_text(line, _MARGIN, y, size, colour=colour))
-    return found, y + size * 0.45 if found else y
+def _lines(text: str, y: float, size: float, colour: str) -> tuple[list[tuple[str, float, float, str]], float]:
+    """Wrapped text from `y` on downwards (each line with its y, size and colour), and where it ends."""
+    lines = textwrap.wrap(text, int(_INNER / (size * _LETTER)))
+    found = [(line, y + size * 1.25 * number, size, colour) for number, line in enumerate(lines, 1)]
+    return found, y + size * (1.25 * len(lines) + 0.45) if lines else y
 
 
-def _text(text: str, x: float, y: float, size: float, *, colour: str = "#000000", anchor: str = "start") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}" text-anchor="{anchor}">'
-        f"{escape(text)}</text>"
-    )
-
-
-def _matrix(page: Page, y: float) -> tuple[list[str], float]:
+def _matrix(page: Page, y: float) -> dict[str, Any]:
     """The verdicts on the statistic that the page shows first; of many loads those of both ends and between."""
     said = page.data["sheet"]["matrix"]
     cells = page.data["matrix"].get(said.get("shown", ""), [])
     if not cells:
-        return [], y
+        return {"end": y}
     places = _spread(len(said["rates"]), _COLUMNS)
-    name_width, height, size = 120.0, 24.0, 8.5
-    width = min(90.0, (_INNER - name_width) / len(places))
-    parts = [_text(said["caption"], _MARGIN, y + size, size - 0.5, colour="#545b63")]
-    y += 14
-    for column, place in enumerate(places):
-        middle = _MARGIN + name_width + (column + 0.5) * width
-        parts.append(_text(said["rates"][place], middle, y + size, size, anchor="middle"))
-    y += 12
-    for name, row in list(zip(said["variants"], cells, strict=True))[:_ROWS]:
-        lines = textwrap.wrap(name, int(name_width / (size * _LETTER)), max_lines=2, placeholder="…")
-        for number, line in enumerate(lines):
-            parts.append(_text(line, _MARGIN, y + (14 if len(lines) == 1 else 9 + 10 * number), size))
-        for column, place in enumerate(places):
-            x = _MARGIN + name_width + column * width
-            verdict, change, bounds, caveat = row[place] or ("", "–", "", 0)
-            fill = _FILLS.get(verdict, "#f5f6f7")
-            box = f'x="{x + 1:.1f}" y="{y:.1f}" width="{width - 2:.1f}" height="{height - 2:g}"'
-            parts.append(f'<rect {box} fill="{fill}"/>')
-            shape = _SHAPES.get(verdict)
-            if shape:
-                parts.append(f'<path d="{shape}" transform="translate({x + 6:.1f} {y + 3.2:.1f})" {_stroke(verdict)}/>')
-            parts.append(_text(f"{change}{'*' if caveat else ''}", x + width / 2 + 4, y + 9.5, size, anchor="middle"))
-            parts.append(_text(bounds, x + width / 2, y + 18.5, size - 1.5, colour="#545b63", anchor="middle"))
-        y += height
-    return parts, y + 2
-
-
-def _stroke(verdict: str) -> str:
-    """The colours of a mark; that of an inconclusive verdict is hollow."""
-    colour = {"slower": "#b5501b", "more": "#b5501b", "faster": "#0b6e8a", "fewer": "#0b6e8a"}.get(verdict, "#545b63")
-    return f'fill="{"none" if verdict == "inconclusive" else colour}" stroke="{colour}" stroke-width="0.7"'
+    letters = int(_NAME_WIDTH / (_SIZE * _LETTER))
+    rows = [
+        (textwrap.wrap(name, letters, max_lines=2, placeholder="…"), [row[at] or ("", "–", "", 0) for at in places])
+        for name, row in list(zip(said["variants"], cells, strict=True))[:_ROWS]
+    ]
+    return {
+        "y": y,
+        "end": y + 28 + _ROW_HEIGHT * len(rows),
+        "caption": said["caption"],
+        "rates": [said["rates"][place] for place in places],
+        "rows": rows,
+        "size": _SIZE,
+        "name_width": _NAME_WIDTH,
+        "width": min(90.0, (_INNER - _NAME_WIDTH) / len(places)),
+        "height": _ROW_HEIGHT,
+    }
 
 
 def _spread(number: int, most: int) -> list[int]:
@@ -351,7 +308,7 @@ def _figure(page: Page, figure: Figure, y: float, font: str) -> tuple[str, float
     svg, height = figure_drawing.part_of_sheet(figure, page.specs, page.data["variants"], wanted)
     if height > _HIGHEST:  # too many rows for a sheet: the matrix has them
         return "", y
-    return f'<g transform="translate({_MARGIN:g} {y:.1f})">{svg}</g>', y + height + 4
+    return svg, y + height + 4
 
 
 # --- a page as the picture of a link ----------------------------------------------------------------------------------
@@ -384,41 +341,30 @@ def link_preview(page_file: Path, context: Mapping[str, Any]) -> dict[str, Any]:
 def _card(said: Mapping[str, Any]) -> str:
     """The picture as SVG: the site, the page, the headline, and the variants' differences as far as there is room."""
     inner = _CARD_WIDTH - 2 * _EDGE
-    parts = [
-        _text(_cut(said["site_title"], inner, 28), _EDGE, 76, 28, colour="#545b63"),
-        _text(_cut(said["title"], inner, 38), _EDGE, 134, 38, colour="#545b63"),
-    ]
-    size = 52
-    lines = textwrap.wrap(said["text"], int(inner / (size * _LARGE_LETTER)), max_lines=_MOST_LINES, placeholder=" …")
-    for number, line in enumerate(lines):
-        parts.append(_text(line, _EDGE, 212 + number * 62, size))
     plots = said["plots"][:_MOST_ROWS]
-    top = _CARD_HEIGHT - 30 - _ROW * len(plots)
-    if plots:
-        parts.append(_text(_cut(_about(plots), inner, 24), _EDGE, top - 14, 24, colour="#545b63"))
-        middle = _PLOT_AT + 80 * _PLOT_SCALE
-        parts.append(f'<path d="M{middle} {top}V{top + _ROW * len(plots)}" stroke="#767676" stroke-width="2"/>')
-    for number, row in enumerate(plots):
-        parts += _row_of_card(row, top + (number + 0.5) * _ROW)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_CARD_WIDTH}" height="{_CARD_HEIGHT}" '
-        f'font-family="{FONT}"><rect width="100%" height="100%" fill="#ffffff"/>'
-        f'<rect width="14" height="100%" fill="#0b6e8a"/>{"".join(parts)}</svg>'
-    )
-
-
-def _row_of_card(row: Mapping[str, Any], y: float) -> Iterator[str]:
-    """A variant, its ratio to the baseline with the interval, and its verdict."""
-    finding, colour = row["finding"], on_light(row["style"].colour)
-    x = {name: None if row[name] is None else _PLOT_AT + _PLOT_SCALE * row[name] for name in ("at", "from", "to")}
-    yield _text(_cut(finding.variant, _PLOT_AT - _EDGE, 28), _EDGE, y + 10, 28)
-    if x["from"] is not None:
-        yield f'<path d="M{x["from"]:.1f} {y:.1f}H{x["to"]:.1f}" stroke="#000000" stroke-width="4"/>'
-    if x["at"] is not None:
-        yield f'<circle cx="{x["at"]:.1f}" cy="{y:.1f}" r="9" fill="{colour}"/>'
-    shape = f'<path d="{_SHAPES[finding.verdict]}" transform="translate({_WORDS_AT} {y - 11:.1f}) scale(3.6)" '
-    yield f"{shape}{_stroke(finding.verdict)}/>"
-    yield _text(f"{finding.verdict} {' '.join(filter(None, finding.change))}", _WORDS_AT + 34, y + 9, 26)
+    rows = [
+        {name: None if row[name] is None else _PLOT_AT + _PLOT_SCALE * row[name] for name in ("at", "from", "to")}
+        | {
+            "variant": _cut(row["finding"].variant, _PLOT_AT - _EDGE, 28),
+            "colour": on_light(row["style"].colour),
+            "verdict": row["finding"].verdict,
+            "change": " ".join(filter(None, row["finding"].change)),
+        }
+        for row in plots
+    ]
+    about = {
+        "site": _cut(said["site_title"], inner, 28),
+        "title": _cut(said["title"], inner, 38),
+        "lines": textwrap.wrap(
+            said["text"], int(inner / (52 * _LARGE_LETTER)), max_lines=_MOST_LINES, placeholder=" …"
+        ),
+        "about": _cut(_about(plots), inner, 24) if plots else "",
+        "rows": rows,
+        "middle": _PLOT_AT + 80 * _PLOT_SCALE,
+        "words_at": _WORDS_AT,
+    }
+    sizes = {"width": _CARD_WIDTH, "height": _CARD_HEIGHT, "edge": _EDGE, "row": _ROW, "font": FONT}
+    return template_text("preview.svg", about | sizes)
 
 
 def _about(plots: Sequence[Mapping[str, Any]]) -> str:
