@@ -325,12 +325,12 @@ def _parts(page: CampaignPage) -> str:
 
 
 def facts(page: CampaignPage) -> list[tuple[str, str]]:
-    """Headline facts as (term, description), as far as tables and metadata have them."""
+    """Headline facts as (term, description), empty where tables and metadata have none."""
     runs, cells = page.runs, page.metadata
     models = joined(LOAD_MODELS.get(run["load_model"], run["load_model"]) for run in runs)
     labels = {f"{key}: {value}" for run in runs for key, value in (run["labels"] or {}).items()}
     per_cell = sorted({cell["n_runs"] for cell in page.cells})
-    found = [
+    return [
         ("Application", page.campaign.app),
         ("Host", page.campaign.host),
         ("Opened", f"{moment(page.campaign.timestamp)} ({page.campaign.timestamp})"),
@@ -346,7 +346,6 @@ def facts(page: CampaignPage) -> list[tuple[str, str]]:
         ("Extended", _parts(page)),
         ("Labels", ", ".join(sorted(labels))),
     ]
-    return [(term, text) for term, text in found if text]
 
 
 def _pods(page: CampaignPage) -> Iterator[tuple[str, str]]:

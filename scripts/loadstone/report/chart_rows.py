@@ -6,7 +6,7 @@ page's list. A value that is itself a list stands for as many rows. Latencies ar
 unit of the load, shares in percent.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -16,7 +16,7 @@ from loadstone.config.variants import Style, on_dark, on_light
 from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES
 from loadstone.report import conclusions, findings
 from loadstone.report.conclusions import Conclusions, layers_in_order
-from loadstone.report.numbers import Unit, rate_name, rounded, significant
+from loadstone.report.numbers import Unit, latency_text, rate_name, rounded, signed
 from loadstone.report.queries import Distributions, Row
 
 Columns = dict[str, Any]
@@ -98,10 +98,11 @@ def across_load(
 
     `means` and `ok_means` (of code 200) are, by name, the beginnings of the columns ``mean_ns`` and ``std_ns``.
     """
+    known = [cell for cell in cells if cell["error_fraction"] is not None]
     return {
         "latency": _latency(cells, styles, unit, means, found),
         "success": _latency(cells, styles, unit, ok_means, found, prefix="ok_"),
-        "failed": _failures(cells, styles),
+        "failed": _shares(((cell, cell["error_fraction"], cell["error_fraction_std"]) for cell in known), styles),
         "errors": _errors(cells, found_errors, styles),
     }
 
@@ -170,24 +171,21 @@ def logarithmic(across: Columns, reported: Columns) -> dict[str, bool]:
     return {name: spans_decades(column) for name, column in listed.items()}
 
 
-def _failures(cells: Sequence[Row], styles: Sequence[Style]) -> Columns:
-    """Shares of requests that failed; none when none did."""
-    known = [cell for cell in cells if cell["error_fraction"] is not None]
-    return _shares(((cell, cell["error_fraction"], cell["error_fraction_std"]) for cell in known), styles)
-
-
 def _errors(cells: Sequence[Row], found: Iterable[Row], styles: Sequence[Style]) -> dict[str, Columns]:
-    """The same by class of error; a cell without errors of a class has a share of zero."""
+    """Shares of requests by class of error; a cell without errors of a class has a share of zero."""
     seen = {(row["error_class"], row["rate"], row["variant"]): (row["share"], row["share_std"]) for row in found}
     counted = [cell for cell in cells if cell["n_requests"]]
 
-    def shares(name: str) -> Iterator[tuple[Row, float, float | None]]:
-        return ((cell, *seen.get((name, cell["rate"], cell["variant"]), (0.0, 0.0))) for cell in counted)
-
-    return {name: _shares(shares(name), styles) for name in sorted({name for name, *_ in seen})}
+    return {
+        name: _shares(
+            ((cell, *seen.get((name, cell["rate"], cell["variant"]), (0.0, 0.0))) for cell in counted), styles
+        )
+        for name in sorted({name for name, *_ in seen})
+    }
 
 
 def _shares(found: Iterable[tuple[Row, float, float | None]], styles: Sequence[Style]) -> Columns:
+    """Shares of cells with their spread, in percent; none when all are zero."""
     rows = [
         {
             "variant": cell["variant"],
@@ -347,7 +345,7 @@ def _relative_to_baseline(found: Conclusions, styles: Sequence[Style], unit: Uni
             "pairs": row["n_pairs"],
         }
         | (
-            {name: rounded(_percent(row[f"shift{end}"]), 4) for name, end in _ENDS.items()}
+            {name: rounded(row[f"shift{end}"] and 100 * row[f"shift{end}"], 4) for name, end in _ENDS.items()}
             if row["statistic"] == ERRORS
             else _latency_effect(row, unit, beyond=found.is_beyond_knee(styles[row["variant"]].name, row["rate"]))
         )
@@ -355,10 +353,6 @@ def _relative_to_baseline(found: Conclusions, styles: Sequence[Style], unit: Uni
         if row["statistic"] != ERRORS or failed
     ]
     return _columns_by("statistic", rows)
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
 
 
 def _latency_effect(row: Row, unit: Unit, *, beyond: bool) -> Row:
@@ -402,10 +396,12 @@ def _layers(
 ) -> dict[str, Columns]:
     """By statistic: overhead per layer."""
     labels, places = {style.name: style.label for style in styles}, _places(styles)
+    resolution_ns = step[0] * unit.length_ns if step else None
     rows = []
     for row in layers_in_order(found, labels):
         ends = {name: rounded(unit.of(row[f"added{end}_ns"]), 5) for name, end in _ENDS.items()}
         value, low, high = ends.values()
+        size = "" if value is None else signed(latency_text(row["added_ns"], unit, resolution_ns))
         variant, below = labels[row["variant"]], labels.get(row["below"], row["below"])
         beyond = any(found.is_beyond_knee(row[name], row["rate"]) for name in ("variant", "below"))
         rows.append(
@@ -418,20 +414,12 @@ def _layers(
                 **ends,
                 "scaled": None if beyond else value,
                 "sure": low is not None and high is not None and (low > 0 or high < 0),
-                "shown": _signed(value, step) + (" (in doubt)" if row["warning"] and value is not None else ""),
+                "shown": f"{size}{' (in doubt)' if row['warning'] and size else ''}",
                 "warning": conclusions.reason_text(found, row, styles),
                 "runs": row["n_runs"],
             }
         )
     return _columns_by("statistic", rows)
-
-
-def _signed(value: float | None, step: Sequence[float] | None) -> str:
-    if value is None:
-        return ""
-    size = abs(value)
-    text = f"{round(size / step[0]) * step[0]:.{int(step[1])}f}" if step else significant(size)
-    return f"{'−' if value < 0 else '+'}{text}"
 
 
 # --- what tools reported, lines over runs, and resource usage ---------------------------------------------------------

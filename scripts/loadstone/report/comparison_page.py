@@ -209,7 +209,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
         "n_not_compared": len(selection.not_compared),
         "doubted": in_order(selection.doubted, order)[:SHOWN],
         "n_doubted": 0 if selection.refusals else len(selection.doubted),
-        "partial": any(row["n_runs"] != row[f"{method}_n_runs"] for row in drawn for method in _METHODS),
+        "partial": any(row["n_runs"] != row[name] for row in drawn for name in row if name.endswith("_n_runs")),
         "statistics": statistics(page),
         "rows": sorted(drawn, key=lambda row: (row["rate"], order[row["variant"]])),
         "error_classes": [item for item in ERRORS.items() if any(row[_fraction(item[0])] for row in drawn)],
@@ -240,26 +240,21 @@ def statistics(page: ComparisonPage) -> dict[str, str]:
     return found or STATISTICS
 
 
-_METHODS = ("vegeta_summaries", "all_raw_data")
-
-
 def _fraction(name: str) -> str:
     return f"error_{name}_fraction"
 
 
 def facts(page: ComparisonPage) -> list[tuple[str, str]]:
     """Headline facts as (term, description)."""
-    models = {run["load_model"] for run in page.runs}
-    found = [
+    return [
         ("Application", page.comparison.app),
         ("Host", ", ".join(page.comparison.hosts)),
         ("Campaigns", f"{len(page.campaigns)} of {len(page.comparison.timestamps) * len(page.comparison.hosts)} named"),
-        ("Load model", ", ".join(sorted(LOAD_MODELS.get(model, str(model)) for model in models))),
+        ("Load model", joined(sorted(LOAD_MODELS.get(run["load_model"], str(run["load_model"])) for run in page.runs))),
         ("Load", f"{span(page.rates)} {page.load_unit}" if page.rates else ""),
         ("Runs per load and variant", span(row["n_runs"] for row in page.rows)),
         ("Requests", f"{sum(run['requests'] or 0 for run in page.runs):,}" if page.rows else ""),
     ]
-    return [(term, text) for term, text in found if text]
 
 
 def runs_used(page: ComparisonPage) -> str:
@@ -287,14 +282,13 @@ def _campaigns(page: ComparisonPage) -> list[dict[str, Any]]:
             ("not_compared", page.selection.not_compared),
         )
     }
-    root = page.campaigns[0].root if page.campaigns else None
-    named = page.comparison.campaigns(root) if root else []
+    named = page.comparison.campaigns(page.campaigns[0].root) if page.campaigns else []
     return [
         {
             "campaign": campaign,
             "page": f"../campaigns/{slug(campaign)}.html" if campaign in held else None,
+            **{name: count[campaign.host, campaign.timestamp] for name, count in counts.items()},
         }
-        | {name: count[campaign.host, campaign.timestamp] for name, count in counts.items()}
         for campaign in named
         # With several hosts, not every timestamp is meant for each.
         if campaign in held or len(page.comparison.hosts) == 1
@@ -440,19 +434,16 @@ def _one(each: Fitted, load_unit: str) -> str:
 def _sentence(each: Fitted, load_unit: str) -> str:
     line, unit, one = each.line, each.fit.unit, _one(each, load_unit)
     assert line is not None
-    interval = f"{share(line.confidence)} interval {_span(line.slope_low, line.slope_high)}"
-    slope = f"{_number(line.slope)} {unit} per {one}, {interval}"
-    base = f"{_number(line.intercept)} {unit} intercept {_span(line.intercept_low, line.intercept_high)}"
+    between = numbers.interval(line.slope_low, line.slope_high, _number)
+    slope = f"{_number(line.slope)} {unit} per {one}, {share(line.confidence)} interval {between}"
+    between = numbers.interval(line.intercept_low, line.intercept_high, _number)
+    base = f"{_number(line.intercept)} {unit} intercept {between}"
     zero = " The interval contains zero, so the slope is not significant."
     return f"{slope}; {base}.{zero if line.slope_low <= 0 <= line.slope_high else ''}"
 
 
 def _number(value: float) -> str:
-    return f"−{significant(-value)}" if value < 0 else significant(value)
-
-
-def _span(low: float, high: float) -> str:
-    return numbers.interval(low, high, _number)
+    return significant(value).replace("-", "−")
 
 
 def _evidence(each: Fitted, load_unit: str) -> str:
@@ -465,17 +456,12 @@ def _evidence(each: Fitted, load_unit: str) -> str:
     where = at if each.fit.x == "rate" else f"with {listed([f'{x:g}' for x in xs])} {each.fit.x}, {at}"
     student = f"(Student's t, {len(each.points) - 2} degrees of freedom)"
     band = f" The band is the {share(each.line.confidence)} interval of the line {student}." if each.line else ""
-    left = f"; {counted(each.n_left_out, 'run')} without {_missing(each)} excluded" if each.n_left_out else ""
+    figure = "such a figure" if each.fit.of in ("cpu", "memory") else "such a figure in a report of its tool"
+    missing = figure if each.fit.x == "rate" else f"a number of {each.fit.x} or {figure}"
+    left = f"; {counted(each.n_left_out, 'run')} without {missing} excluded" if each.n_left_out else ""
     return (
         f"Least squares over {counted(len(each.points), 'run')} {where}, each one point, from {evidence}{left}.{band}"
     )
-
-
-def _missing(each: Fitted) -> str:
-    """What an excluded run does not have."""
-    used = each.fit.of in ("cpu", "memory")
-    figure = "such a figure" if used else "such a figure in a report of its tool"
-    return figure if each.fit.x == "rate" else f"a number of {each.fit.x} or {figure}"
 
 
 def build_comparison(

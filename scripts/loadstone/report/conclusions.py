@@ -6,18 +6,19 @@ comparison. Out: the variables of their templates, and what the page's script dr
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from loadstone.analysis import reasons
 from loadstone.analysis.caveats import ACCOUNTED_FOR, CAVEATS, CONFOUNDING, SERIOUS, WEIGHTS
 from loadstone.analysis.caveats.base import LIMITS
-from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.config.variants import Style
+from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.readers import load_generators
 from loadstone.report import findings, verdicts
 from loadstone.report.numbers import SHOWN, Unit, counted, interval, latency_text, rate_name, share, significant
 from loadstone.report.queries import Questions, Row
-from loadstone.text import rate_text
+from loadstone.text import at, load_unit, rate_text
 
 _EFFECTS = {"ratio": "Ratio", "shift": "Shift"}
 
@@ -56,7 +57,6 @@ _TABLES = {
 }
 
 
-def gather(
 @dataclass(frozen=True)
 class Reservation:
     """What to know of a page that is no caveat of table `claims`: in one line, and in full."""
@@ -116,7 +116,6 @@ def context(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Seque
         row for row in diamonds if not any(found.is_beyond_knee(row[each], row["rate"]) for each in verdicts.DIAMOND)
     ]
     shares = [row for row in found.knee_shares if row["value_ns"] is not None]
-    resolution_ns = step[0] * unit.length_ns if step else None
     at_one_load = findings.at_one_load(effects, found.knees, labels, resolution_ns)
     return {
         "matrix": findings.matrix(effects, styles),
@@ -156,6 +155,34 @@ def _in_order(rows: Iterable[Row], labels: Mapping[str, str], *by: str) -> list[
     return sorted(known, key=lambda row: [ranks[name].index(row[name]) if name in ranks else row[name] for name in by])
 
 
+def titles(found: Conclusions, styles: Sequence[Style], unit: Unit, step: Sequence[float] | None) -> dict[str, Any]:
+    """Titles of charts that state what was found, by chart and statistic, as far as anything is certain."""
+    labels = {style.name: style.label for style in styles}
+    resolution_ns, of_layers = _resolution_ns(unit, step), {}
+    certain = [
+        row
+        for row in layers_in_order(found, labels)
+        if row["added_low_ns"] is not None
+        and row["added_low_ns"] > 0
+        and not (row["reasons"] or row["caveats"])
+        and not any(found.is_beyond_knee(row[name], row["rate"]) for name in ("variant", "below"))
+    ]
+    for statistic in dict.fromkeys(row["statistic"] for row in certain):
+        largest = max(
+            (row for row in certain if row["statistic"] == statistic), key=lambda row: (row["rate"], row["added_ns"])
+        )
+        layer = f"{labels[largest['variant']]} over {labels.get(largest['below'], largest['below'])}"
+        size = f"{latency_text(largest['added_ns'], unit, resolution_ns)} {unit.symbol}"
+        where = at([largest["rate"]], [largest["rate"]], load_unit([largest["load_model"]]))
+        of_layers[statistic] = f"{layer} adds {size} to the {label(statistic).lower()} {where}"
+    return findings.titles(found.effects, found.knees, labels, resolution_ns) | {"layers": of_layers}
+
+
+def _resolution_ns(unit: Unit, step: Sequence[float] | None) -> float | None:
+    """Of the page's latencies, if all are coarse."""
+    return step[0] * unit.length_ns if step else None
+
+
 def choices(found: Conclusions) -> dict[str, Any]:
     """What a reader may choose of these charts, and what is chosen at first: for ``choices.js``; and the confidence."""
     loads = ["", *map(rate_name, found.loads)]
@@ -183,13 +210,16 @@ def layers_in_order(found: Conclusions, labels: Mapping[str, str]) -> list[Row]:
 _OF_LATENCIES = ("warmup_inside", "unsettled", "failures")
 
 
-def with_caveats(effects: Iterable[Row], claims: Iterable[Row]) -> list[Row]:
-    """The same rows of `effects`, each with the kinds of claims that concern one of its two cells (`caveats`)."""
+def with_caveats(effects: Iterable[Row], claims: Iterable[Row], other: str = "baseline") -> list[Row]:
+    """The same rows of `effects`, each with the kinds of claims that concern one of its two cells (`caveats`).
+
+    `other` is the column of the variant that a row's variant is compared with.
+    """
     relevant = [row for row in claims if _weakens_verdicts(row)]
     cells = [{_cell(cell, "variant") for cell in row["cells"]} for row in relevant]
     found = []
     for effect in effects:
-        own = {_cell(effect, side) for side in ("variant", "baseline")}
+        own = {_cell(effect, side) for side in ("variant", other)}
         concerning = (row for row, concerned in zip(relevant, cells, strict=True) if own & concerned)
         found.append(effect | {"caveats": _caveats(effect, concerning)})
     return found
@@ -237,6 +267,20 @@ def _claims(rows: Sequence[Row], name: reasons.Naming) -> list[dict[str, Any]]:
     return found
 
 
+def caveats_in_brief(
+    claims: Sequence[Mapping[str, Any]], others: Iterable[tuple[str, str]]
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Caveats by weight, the heaviest first: each a text of one line and the anchor of its details.
+
+    `claims` are those of `context`. `others` are those in no table, with their anchors.
+    """
+    found: dict[str, list[tuple[str, str]]] = {weight: [] for weight in WEIGHTS}
+    for group in claims:
+        found[group["weight"]] += [(kind["heading"], f"claim-{kind['claim']}") for kind in group["kinds"]]
+    found[LIMITS] += others
+    return [(weight, own) for weight, own in found.items() if own]
+
+
 # --- tables ------------------------------------------------------------------------------------------------
 
 
@@ -266,30 +310,6 @@ def _p_text(p: float | None) -> str:
     if p is None:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _latency_in(unit: Unit, step: Sequence[float] | None) -> Callable[[float | None], str]:
-    def text(latency_ns: float | None) -> str:
-def caveats_in_brief(
-    claims: Sequence[Mapping[str, Any]], others: Iterable[tuple[str, str]]
-) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Caveats by weight, the heaviest first: each a text of one line and the anchor of its details.
-
-    `claims` are those of `context`. `others` are those in no table, with their anchors.
-    """
-    found: dict[str, list[tuple[str, str]]] = {weight: [] for weight in WEIGHTS}
-    for group in claims:
-        found[group["weight"]] += [(kind["heading"], f"claim-{kind['claim']}") for kind in group["kinds"]]
-    found[LIMITS] += others
-    return [(weight, own) for weight, own in found.items() if own]
-
-
-        value = unit.of(latency_ns)
-        if step is None or value is None:
-            return significant(value)
-        return f"{round(value / step[0]) * step[0]:,.{int(step[1])}f}"
-
-    return text
 
 
 def _layer_warnings(found: Conclusions, labels: Mapping[str, str], name: reasons.Naming) -> list[Row]:

@@ -79,7 +79,7 @@ def context(
         *_changed_images(cells, labels),
     ]
     return {
-        "measured_facts": [(term, content) for term, content in facts if content],
+        "measured_facts": facts,
         "warnings": warnings,
         "open_load": open_load,
         "worst_lag_ns": max((lag for row in fidelity if (lag := row["worst_lag_p99_ns"]) is not None), default=None),

@@ -156,10 +156,10 @@ def joined(texts: Iterable[str | None]) -> str:
     return ", ".join(dict.fromkeys(filter(None, texts)))
 
 
-def span(values: Iterable[float | None]) -> str:
+def span(values: Iterable[float | None], text: Callable[[float], str] = rate_text) -> str:
     """From the least to the greatest of some numbers: ``20 to 400``, ``3``, or nothing."""
     known = sorted({value for value in values if value is not None})
-    return " to ".join(dict.fromkeys(map(rate_text, (*known[:1], *known[-1:]))))
+    return " to ".join(dict.fromkeys(map(text, (*known[:1], *known[-1:]))))
 
 
 def moment(timestamp: str) -> str:

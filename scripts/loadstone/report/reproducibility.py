@@ -90,7 +90,7 @@ def context(name: str, evidence: Evidence) -> dict[str, Any]:
         ("Inputs", f"{counted(n_inputs, 'file')} of the archive" if n_inputs else "no checksums recorded"),
     ]
     return {
-        "made_with": [(term, text) for term, text in facts if text],
+        "made_with": facts,
         "inputs_file": f"{name}{CHECKSUMS_SUFFIX}" if n_inputs else None,
         "inputs_digest": evidence.digest,
         "crate_file": f"{name}{CRATE_SUFFIX}",

@@ -141,9 +141,9 @@ def content_type(name: str) -> str:
 
 # --- parts of the site ------------------------------------------------------------------------------------------------
 
-# Parts are ``campaigns/<slug>``, ``comparisons/<id>``, ``traces/<slug>``, ``figures/<kind>/<slug>``, each made by a job,
-# and ``variants``, ``index``, ``ask``, ``assets``, made by one. ``<reports>/.made/<part>/files`` has the size in bytes of each of its
-# files by name (JSON; null: any). A part is requested again by a marker that does not exist yet,
+# Parts are ``campaigns/<slug>``, ``comparisons/<id>``, ``traces/<slug>``, ``figures/<kind>/<slug>``, each with a job
+# of its own, ``variants``, ``index``, ``ask``, ``assets``, of one. ``<reports>/.made/<part>/files`` has the size in
+# bytes of each of its files by name (JSON; null: any). A part is requested again by a marker that does not exist yet,
 # ``<reports>/.made/<part>/<nth>``, as tables are (`loadstone.workflow.markers`).
 #
 # Outputs of rules can't replace this. Snakemake only checks that a ``directory()`` exists, and removes it before its

@@ -12,7 +12,7 @@ from loadstone.analysis import reasons
 from loadstone.analysis.caveats import CAVEATS, CONFOUNDING
 from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
 from loadstone.percentiles import ERRORS, LATENCIES, label
-from loadstone.report.numbers import Row, Unit, counted, interval, latency_text, share, significant
+from loadstone.report.numbers import Row, Unit, counted, interval, latency_text, share, significant, span
 from loadstone.text import at, listed, load_unit, rate_text
 
 _MIXED = "slower and faster"  # in different figures of one load
@@ -148,7 +148,7 @@ def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
     for name, known in ratios.items():
         if kind != EQUIVALENT and len(known) == len(rates) and None not in known:
             timeouts = f"; {listed(unknown)} among requests that timed out" if unknown else ""
-            return f" ({STATISTICS[name]}: {_range(known, significant)} times{timeouts})"
+            return f" ({STATISTICS[name]}: {span(known, significant)} times{timeouts})"
     everywhere = [STATISTICS[name] for name in STATISTICS if len(ratios.get(name, ())) == len(rates)]
     if len(everywhere) == len(_LEADING):
         return ""
@@ -156,7 +156,7 @@ def _size(kind: str, rates: Sequence[float], group: _Group) -> str:
         return f" (in {listed(everywhere)})"
     somewhere = [STATISTICS[name] for name in STATISTICS if ratios.get(name)]
     sizes = [ratio for known in ratios.values() for ratio in known]
-    times = f"{_range(sizes, significant)} times " if kind != EQUIVALENT and None not in sizes else ""
+    times = f"{span(sizes, significant)} times " if kind != EQUIVALENT and None not in sizes else ""
     return f" ({times}in {listed(somewhere, 'or')})"
 
 
@@ -164,7 +164,7 @@ def _failures(kind: str, group: _Group) -> str | None:
     own = [row for row in group.rows if row["verdict"] == kind]
     if not own:
         return None
-    return f"{kind.capitalize()} of its requests fail {group.at(own)} ({_range([row['value'] for row in own], share)})."
+    return f"{kind.capitalize()} of its requests fail {group.at(own)} ({span([row['value'] for row in own], share)})."
 
 
 def _short_reason(group: _Group) -> str:
@@ -212,7 +212,7 @@ def _runs_needed(rows: Sequence[Row]) -> str | None:
     if not known:
         return "more than 1,000 runs each are needed" if helped else None
     more = ", for some more than 1,000" if len(known) < len(helped) else ""
-    needed = _range([row["runs_needed"] for row in known], lambda number: f"{number:,.0f}")
+    needed = span([row["runs_needed"] for row in known], lambda number: f"{number:,.0f}")
     return f"{_assumed(known)}about {needed} runs each are needed{more}"
 
 
@@ -269,7 +269,7 @@ def _interaction(group: _Group, rows: Sequence[Row], latency: Callable[[float], 
         own = [row for row in rows if (row["interaction_ns"] >= 0) == (sign > 0)]
         if own:
             name = STATISTICS[own[0]["statistic"]]
-            size = _range([abs(row["interaction_ns"]) for row in own], latency)
+            size = span([abs(row["interaction_ns"]) for row in own], latency)
             ends = [sign * row[name] for row in own for name in ("interaction_low_ns", "interaction_high_ns")]
             between = f"{_interval_name(own)} {interval(min(ends), max(ends), latency)}"
             text = f"{name[0].upper()}{name[1:]}: both take {size} {unit.symbol} {word} than their sum"
@@ -308,12 +308,6 @@ def _knee(row: Row, variant: str) -> str | None:
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
-
-
-def _range(values: Iterable[float], text: Callable[[float], str]) -> str:
-    """From the least to the greatest; one text if both have the same."""
-    known = sorted(values)
-    return " to ".join(dict.fromkeys((text(known[0]), text(known[-1]))))
 
 
 def _leading(rows: Sequence[Row]) -> list[Row]:

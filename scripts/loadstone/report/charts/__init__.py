@@ -124,12 +124,12 @@ def _filled(
             return not patterned and isinstance(node, dict) and node.get("scale", {}).get("domain") == _NAMES
         return name == "values" and node == list(_LOADS.rates) and not ticks
 
-    made: dict[str, Any] = filled(_unfilled()[page])
+    made: dict[str, Any] = filled(_with_placeholders()[page])
     return made
 
 
 @cache
-def _unfilled() -> dict[str, Any]:
+def _with_placeholders() -> dict[str, Any]:
     """By kind of page. They are kept with the compiled modules, until the code of charts or Altair changes."""
     code = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
     digest = hashlib.sha256(repr((code, version("altair"))).encode()).hexdigest()
