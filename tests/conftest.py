@@ -20,11 +20,12 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tests"))
 
 from loadstone.report import charts, query_page  # noqa: E402
-from loadstone.report.output import shared_assets  # noqa: E402
+from loadstone.report.output import compile_templates, shared_assets  # noqa: E402
 from support import site  # noqa: E402
 from support.checkout import copy_project  # noqa: E402
 
 _SPECIFICATIONS = "scripts/loadstone/report/charts/__pycache__/specifications.json"
+_TEMPLATES = "scripts/loadstone/report/__pycache__/templates"
 
 pytest_plugins = ["cluster.fixtures", "support.storage"]
 
@@ -109,6 +110,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compileall.compile_dir(folder / "scripts", quiet=1)
     charts.trace_specifications()  # which are kept with compiled modules
     shutil.copy(PROJECT / _SPECIFICATIONS, folder / _SPECIFICATIONS)
+    compile_templates()
+    shutil.copytree(PROJECT / _TEMPLATES, folder / _TEMPLATES)
     site.write_assets(folder / "reports")
     for name in shared_assets():
         (folder / "reports/assets" / name).unlink()

@@ -65,6 +65,19 @@ def built(project, options, reports: Path) -> Path:
     return reports
 
 
+@pytest.fixture(scope="module")
+def published(project, tmp_path_factory) -> Path:
+    """The site with everything configured; tests that change it make a copy."""
+    reports = built(project, OPTIONS, tmp_path_factory.mktemp("published") / "site")
+    write_assets(reports)
+    return reports
+
+
+@pytest.fixture
+def reports(published, tmp_path) -> Path:
+    return shutil.copytree(published, tmp_path / "site")
+
+
 def issues(folder: Path) -> set[str]:
     """What the validator finds that the specification requires, of the folder as a crate."""
     settings = models.ValidationSettings(
@@ -91,33 +104,21 @@ def graph(path: Path) -> dict[str, dict]:
     return {entity["@id"]: entity for entity in json.loads(path.read_text())["@graph"]}
 
 
-def test_the_specification_is_met(project, tmp_path) -> None:
-    reports = built(project, OPTIONS, tmp_path / "site")
-    assert issues(reports) == set()
-    page = min((reports / "campaigns").glob("*.html"))
-    assert issues(of_page(page, tmp_path / "page")) == set()
+def test_the_specification_is_met(published) -> None:
+    assert issues(published) == set()
 
 
 def test_what_nobody_configured_is_missing_and_not_made_up(project, tmp_path) -> None:
     reports = built(project, {}, tmp_path / "site")
     page = min((reports / "campaigns").glob("*.html"))
-    assert issues(of_page(page, tmp_path / "page")) == WITHOUT_LICENSE
+    assert issues(of_page(page, tmp_path / "page")) == WITHOUT_LICENSE  # which shows that the validator finds something
     root = graph(reports / site_layout.CRATE)["./"]
     assert not {"license", "author", "identifier", "cite-as"} & root.keys()
     assert root["datePublished"] == "2026-11-21"
 
 
-def test_a_wrong_crate_is_noticed(project, tmp_path) -> None:
-    reports = built(project, OPTIONS, tmp_path / "site")
-    content = json.loads((reports / site_layout.CRATE).read_text())
-    del content["@graph"][1]["datePublished"]
-    (reports / site_layout.CRATE).write_text(json.dumps(content))
-    assert issues(reports) != set()
-
-
-def test_authors_license_and_address_are_the_configurations(project, tmp_path) -> None:
-    reports = built(project, OPTIONS, tmp_path / "site")
-    found = graph(reports / site_layout.CRATE)
+def test_authors_license_and_address_are_the_configurations(published) -> None:
+    found = graph(published / site_layout.CRATE)
     root = found["./"]
     assert root["name"] == OPTIONS["title"] and root["datePublished"] == "2026-12-01"
     assert root["license"] == {"@id": OPTIONS["license"]}
@@ -125,10 +126,9 @@ def test_authors_license_and_address_are_the_configurations(project, tmp_path) -
     assert root["cite-as"] == "https://doi.org/10.5281/zenodo.1234567"
 
 
-def test_every_checksum_is_true_and_every_result_and_table_is_there(project, tmp_path) -> None:
+def test_every_checksum_is_true_and_every_result_and_table_is_there(project, published) -> None:
     folder, _ = project
-    reports = built(project, OPTIONS, tmp_path / "site")
-    page = min((reports / "campaigns").glob("*.html"))
+    page = min((published / "campaigns").glob("*.html"))
     found = graph(page.with_name(f"{page.stem}{reproducibility.CRATE_SUFFIX}"))
     based_on = [found[each["@id"]] for each in found["./"]["isBasedOn"]]
     for entity in based_on:
@@ -143,26 +143,22 @@ def test_every_checksum_is_true_and_every_result_and_table_is_there(project, tmp
     assert f'href="{page.stem}{reproducibility.CRATE_SUFFIX}"' in page.read_text()
 
 
-def test_the_site_leads_to_the_crates_of_its_pages(project, tmp_path) -> None:
-    reports = built(project, OPTIONS, tmp_path / "site")
-    found = graph(reports / site_layout.CRATE)
-    for page in (reports / "campaigns").glob("*.html"):
+def test_the_site_leads_to_the_crates_of_its_pages(published) -> None:
+    found = graph(published / site_layout.CRATE)
+    for page in (published / "campaigns").glob("*.html"):
         entity = found[f"campaigns/{page.name}"]
-        assert (reports / entity["subjectOf"]["@id"]).is_file()
+        assert (published / entity["subjectOf"]["@id"]).is_file()
         assert hashlib.sha256(page.read_bytes()).hexdigest() == entity["sha256"]
 
 
-def test_crates_of_pages_that_went_away_go_too(project, tmp_path) -> None:
+def test_crates_of_pages_that_went_away_go_too(project, reports) -> None:
     folder, campaigns = project
-    reports = built(project, OPTIONS, tmp_path / "site")
     site.build_index(campaigns[:1], folder / "tables", reports, Variants({}), OPTIONS)
     assert len(list((reports / "campaigns").glob(f"*{reproducibility.CRATE_SUFFIX}"))) == 1
 
 
 @pytest.mark.parametrize("lost", ["campaigns/*/100.js", "campaigns/*.sha256", "assets/chart.js"])
-def test_a_site_that_lost_something_is_not_whole(project, tmp_path, lost) -> None:
-    reports = built(project, OPTIONS, tmp_path / "site")
-    write_assets(reports)
+def test_a_site_that_lost_something_is_not_whole(reports, lost) -> None:
     files.check_complete(files.of_site(reports))
     path = min(reports.glob(lost))
     content = path.read_bytes()

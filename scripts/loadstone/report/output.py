@@ -5,13 +5,16 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
+from importlib.util import cache_from_source
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from loadstone import __version__
@@ -46,8 +49,22 @@ def visible(value: Any) -> Any:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
 
 
+class _Compiled(jinja2.FileSystemBytecodeCache):
+    """Compiled templates, kept with compiled modules: to compile them takes longer than to fill them in."""
+
+    def get_cache_key(self, name: str, filename: str | None = None) -> str:  # noqa: ARG002
+        return super().get_cache_key(f"{name} {jinja2.__version__}")  # the same wherever the checkout is
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):  # nothing may be written there
+            Path(self.directory).mkdir(parents=True, exist_ok=True)
+            super().dump_bytecode(bucket)
+
+
+_COMPILED = Path(cache_from_source(__file__)).with_name("templates")
 _ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("loadstone.report"),
+    bytecode_cache=_Compiled(str(_COMPILED), "%s"),
     autoescape=True,
     finalize=visible,
     undefined=jinja2.StrictUndefined,
@@ -137,6 +154,12 @@ def ends_with(path: Path, text: str) -> bool:
 def partials(folder: str) -> list[str]:
     """The templates in a folder of templates, as `include` takes them."""
     return sorted(name for name in _ENVIRONMENT.list_templates() if name.startswith(f"{folder}/"))
+
+
+def compile_templates() -> None:
+    """Compile those that are not, before anything is rendered."""
+    for name in _ENVIRONMENT.list_templates():
+        _ENVIRONMENT.get_template(name)
 
 
 def template_text(name: str, context: Mapping[str, Any]) -> Markup:

@@ -73,7 +73,8 @@ def open_memory() -> duckdb.DuckDBPyConnection:
 
 def excluded_runs(tables: Path, campaigns: Sequence[Campaign]) -> list[str]:
     """A sentence for every campaign that has excluded runs."""
-    with connect(tables, campaigns) as connection:
+    with open_memory() as connection:
+        add_view(connection, tables, "runs", campaigns)
         rows = connection.execute(sql.load("excluded_runs")).fetchall()
     return [f"{app}/{host}/{time}: {out} of {runs} runs excluded ({why})" for app, host, time, out, runs, why in rows]
 
