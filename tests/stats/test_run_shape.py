@@ -1,11 +1,12 @@
 """Runs of known shape are recognised, flat ones are left alone, and so are those of coarse clocks."""
 
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
 from loadstone.stats import change_points, run_shape
-from loadstone.stats.change_points import level_model, linear_trend
+from loadstone.stats.change_points import divisions, level_model, linear_trend
 from loadstone.stats.run_shape import RunShape, classify, dip, mser, strongest_period
 from scipy.stats import linregress
 from stats import simulated
@@ -23,6 +24,21 @@ def ns(logs: np.ndarray, typical_ns: float = 10 * MS) -> np.ndarray:
 def judged() -> list[tuple[Simulated, RunShape]]:
     """480 runs: 8 shapes, 60 to 1,000 requests per second, 600 to 10,000 requests."""
     return [(run, classify(run.latencies_ns, 1, seed=1)) for run in labelled(seed=20, of_each=OF_EACH)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_divisions_have_the_least_squares_of_all(seed) -> None:
+    random = np.random.default_rng(seed)
+    series = 15 + np.repeat(random.normal(size=3), 6) + 0.3 * random.normal(size=18)
+
+    def squares(places: tuple[int, ...]) -> float:
+        return sum(((level - level.mean()) ** 2).sum() for level in np.split(series, places))
+
+    for changes, found in enumerate(divisions(series, 4, 3), 1):
+        every = [
+            places for places in combinations(range(3, 16), changes) if np.diff([0, *places, series.size]).min() >= 3
+        ]
+        assert found == min(every, key=squares)
 
 
 def test_shapes_are_recognised(judged) -> None:

@@ -3,10 +3,11 @@
 Each is a linear model of the series of blocks with AR(1) noise; the one with the least Bayesian information criterion
 is chosen (Schwarz 1978). So autocorrelated noise is not mistaken for changes: Shi, Gallagher, Lund & Killick 2022, "A
 comparison of single and multiple changepoint techniques for time series data", Computational Statistics & Data
-Analysis 170, show that change points are found in it otherwise. Candidates for changes are those of least squares
-(Killick, Fearnhead & Eckley 2012; `ruptures`).
+Analysis 170, show that change points are found in it otherwise. Candidates for changes are those of least squares:
+Jackson et al. 2005, "An algorithm for optimal partitioning of data on an interval", IEEE Signal Processing Letters 12.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -188,13 +189,9 @@ def _decay(whitened: Array) -> LevelModel:
 
 def _changing(series: Array, whitened: Array) -> list[LevelModel]:
     """The best division into levels for every number of changes; each change has two parameters, place and level."""
-    import ruptures  # noqa: PLC0415 - takes long to import, and most jobs need none of it
-
     n, found = series.size, list[LevelModel]()
     shortest = max(2, round(_SHORTEST * n))
-    search = ruptures.KernelCPD(kernel="linear", min_size=shortest).fit(series[:, None])
-    for changes in range(1, min(_MOST_CHANGES, n // shortest - 1) + 1):
-        at = tuple(search.predict(n_bkps=changes)[:-1])
+    for changes, at in enumerate(divisions(series, min(_MOST_CHANGES, n // shortest - 1), shortest), 1):
         segment = np.searchsorted(at, np.arange(n), side="right")
         columns = (segment[:, None] == np.arange(changes + 1)).astype(float)
         costs, _ = cost(whitened, basis(columns[None]))
@@ -203,6 +200,28 @@ def _changing(series: Array, whitened: Array) -> list[LevelModel]:
         if changes > 2 and found[-1].criterion > found[-2].criterion > found[-3].criterion:
             break
     return found
+
+
+def divisions(series: Array, most: int, shortest: int) -> Iterator[tuple[int, ...]]:
+    """For 1 to `most` changes of level, where they are if the sum of squares around all levels is least.
+
+    Each place is the first element of a level; a level has `shortest` elements at least.
+    """
+    n = series.size
+    centred = series - series.mean()
+    sums, squares = (np.concatenate([[0.0], np.cumsum(each)]) for each in (centred, centred**2))
+    length = np.arange(n + 1) - np.arange(n + 1)[:, None]
+    around = squares - squares[:, None] - (sums - sums[:, None]) ** 2 / np.maximum(length, 1)
+    around[length < shortest] = np.inf  # [first, end] of one level
+    least, lasts = around[0], list[NDArray[np.intp]]()
+    for _ in range(most):
+        total = least[:, None] + around
+        lasts.append(total.argmin(axis=0))
+        least = total.min(axis=0)
+        places = [n]
+        for last in reversed(lasts):
+            places.insert(0, int(last[places[0]]))
+        yield tuple(places[:-1])
 
 
 def _level(columns: Array, whitened: Array, correlation: int) -> Array:
