@@ -6,8 +6,6 @@
 and the pooled standard errors of the pairs that tables have (variants and the baseline, layers).
 """
 
-import base64
-import gzip
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +23,7 @@ from loadstone.config.variants import Variants
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, label
 from loadstone.report import numbers
 from loadstone.report.numbers import Row, Unit, counted, rate_name
-from loadstone.report.output import as_json, write_text
+from loadstone.report.output import as_json, packed, write_text
 from loadstone.text import load_unit, rate_text
 
 STATISTICS = {name: label(name) for name in (MEAN, *PERCENTILES, ERRORS)}
@@ -201,6 +199,5 @@ def _replicates(scope: Scope, series: Sequence[Series]) -> Iterator[tuple[str, d
         found = {number: each.replicates for number, each in enumerate(series) if statistic in each.replicates.draws}
         drawn = [part[statistic] for each in found.values() for part in (each.draws, each.within)]
         if drawn:
-            packed = gzip.compress(np.asarray(drawn, "<f4").tobytes(), compresslevel=6, mtime=0)
-            text = base64.b64encode(packed).decode()
+            text = packed(np.asarray(drawn, "<f4").tobytes())
             yield statistic, {"of": list(found), "drawn": text, "pooled": pooled[statistic]}
