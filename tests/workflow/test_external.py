@@ -244,9 +244,11 @@ def test_nothing_is_restored_while_another_sweep_measures(checkout: Checkout, ou
     record.write()
     with exclusive("another sweep", print, PREPARED_LOCK):
         process = checkout.start("--cores", "1", "restore")
-        time.sleep(4)
-        assert process.poll() is None and outside.notes() == []
-    assert "another sweep" in process.communicate(timeout=60)[0]
+        assert process.stdout is not None
+        while "another sweep" not in process.stdout.readline():
+            assert process.poll() is None
+        assert outside.notes() == []
+    process.communicate(timeout=60)
     assert process.returncode == 0 and outside.notes() == ["cleanup plain"]
 
 
