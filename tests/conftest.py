@@ -111,7 +111,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     charts.trace_specifications()  # which are kept with compiled modules
     shutil.copy(PROJECT / _SPECIFICATIONS, folder / _SPECIFICATIONS)
     compile_templates()
-    shutil.copytree(PROJECT / _TEMPLATES, folder / _TEMPLATES)
+    # Another worker may be writing one.
+    shutil.copytree(PROJECT / _TEMPLATES, folder / _TEMPLATES, ignore=shutil.ignore_patterns("*.tmp"))
     site.write_assets(folder / "reports")
     for name in shared_assets():
         (folder / "reports/assets" / name).unlink()
