@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help setup k6 artillery ask slurm kubernetes demo test test-long bench lint house mutate docs format audit browser cluster storage generators \
-	schedulers clean-tools
+	schedulers dev clean-tools
 
 # To use another Python than python3 on PATH: make setup PYTHON=/path/to/python3.12
 export PYTHON
@@ -15,7 +15,7 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | while IFS='	' read -r target text; do \
 		printf 'make %-12s %s\n' "$$target" "$$text"; done
 
-setup: ## Install everything into this checkout: .venv/ and .tools/
+setup: ## Install what Loadstone runs on into this checkout: .venv/ and .tools/
 	@sh envs/setup.sh
 
 k6: setup ## Install the load generator k6, for sweeps with `generator: k6`
@@ -42,16 +42,16 @@ demo: setup ## Measure four variants of a small web application on this machine,
 # More workers than cores, because most tests wait, and attacks wait for each other.
 PYTEST := $(RUN) pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
 
-test: setup browser cluster storage generators ## Run the tests
+test: browser cluster storage generators ## Run the tests
 	@$(PYTEST) -m "not long"
 
-test-long: setup browser cluster storage generators schedulers ## Run the tests that take long: kills, simulations, cluster sweeps, schedulers
+test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, simulations, cluster sweeps, schedulers
 	@$(PYTEST) -m long
 
-bench: setup browser ## Run the benchmarks, each next to a reference; only one: make bench NAME=large_campaign
+bench: browser ## Run the benchmarks, each next to a reference; only one: make bench NAME=large_campaign
 	@$(RUN) python tests/bench/run.py $(NAME)
 
-lint: setup ## Check style, types, imports and workflow
+lint: dev ## Check style, types, imports and workflow
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
 	@$(RUN) snakefmt --check Snakefile rules
@@ -59,24 +59,27 @@ lint: setup ## Check style, types, imports and workflow
 	@$(RUN) lint-imports --no-cache
 	@$(RUN) snakemake --lint
 
-docs: setup ## Write docs/tables.md from the schema
+docs: dev ## Write docs/tables.md from the schema
 	@$(RUN) python tests/docs/dictionary.py
 
-mutate: setup browser cluster storage ## Break the code on purpose, in one place at a time, and check that the tests notice
+mutate: browser cluster storage ## Break the code on purpose, in one place at a time, and check that the tests notice
 	@$(RUN) python tests/mutants/run.py
 
-house: setup ## Print code sizes and their limits
+house: dev ## Print code sizes and their limits
 	@$(RUN) python tests/toolchain/house.py
 
-audit: setup ## Check the pinned Python packages for known vulnerabilities
+audit: dev ## Check the pinned Python packages for known vulnerabilities
 	@$(RUN) python envs/audit.py
 
-format: setup ## Format the code
+format: dev ## Format the code
 	@$(RUN) ruff check --fix .
 	@$(RUN) ruff format .
 	@$(RUN) snakefmt Snakefile rules
 
-browser: setup # A Chromium for the tests of the report
+dev: setup ## Install what tests and checks need too
+	@sh envs/setup.sh dev
+
+browser: dev # A Chromium for the tests of the report
 	@sh envs/setup.sh browser
 
 generators: setup # The load generators that only some sweeps need, and DuckDB for browsers

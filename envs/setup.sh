@@ -6,6 +6,7 @@
 #   envs/setup.sh k6         .tools/bin/k6, built once per user from envs/tools/k6
 #   envs/setup.sh artillery  .tools/bin/artillery, installed once per user from envs/tools/artillery
 #   envs/setup.sh ask        .tools/duckdb-wasm, for SQL in the report, installed once per user from envs/tools/duckdb-wasm
+#   envs/setup.sh dev        what tests and checks need, into .venv (from uv.lock)
 #   envs/setup.sh slurm      Snakemake's executor for Slurm, into .venv (from uv.lock)
 #   envs/setup.sh kubernetes Snakemake's executor for Kubernetes, into .venv (from uv.lock)
 #   envs/setup.sh schedulers .tools/schedulers, a .venv with both, for tests
@@ -109,12 +110,12 @@ make_venv() {
     say "Python packages of uv.lock"
     [ "$state" = outdated ] || rm -rf .venv
     # shellcheck disable=SC2046
-    sync_uv "$root/.venv" $(executors)
+    sync_uv "$root/.venv" $(groups)
 }
 
 # The groups of uv.lock that were installed before, as arguments.
-executors() {
-    for name in slurm kubernetes; do
+groups() {
+    for name in dev slurm kubernetes; do
         [ ! -f ".tools/stamps/$name" ] || printf '%s\n' --group "$name"
     done
 }
@@ -177,17 +178,21 @@ os.set_inheritable(lock, True)
 os.execvp("sh", ["sh", "envs/setup.sh", sys.argv[3]])' "$@"
 }
 
-# --- Executors of Snakemake -------------------------------------------------------------------------------------------
+# --- Groups of packages -----------------------------------------------------------------------------------------------
 
-# Not part of every .venv: Snakemake loads all installed executors at each start, and Slurm's loads pandas.
-has_executor() { [ "$(cat ".tools/stamps/$1" 2>/dev/null)" = "$(inputs venv)" ]; }
+# Not part of every .venv. Executors aren't, because Snakemake loads all installed ones at each start, and Slurm's loads
+# pandas.
+has_group() { [ "$(cat ".tools/stamps/$1" 2>/dev/null)" = "$(inputs venv)" ]; }
 
-make_executor() {
+make_group() {
     find_python
-    say "Snakemake's executor for $1"
+    case $1 in
+        dev) say "Python packages for tests and checks" ;;
+        *) say "Snakemake's executor for $1" ;;
+    esac
     : >".tools/stamps/$1"
     # shellcheck disable=SC2046
-    sync_uv "$root/.venv" $(executors)
+    sync_uv "$root/.venv" $(groups)
     inputs venv >".tools/stamps/$1"
 }
 
@@ -385,8 +390,8 @@ case ${1:-} in
     '') is_finished uv venv tools || with_lock .tools/lock "set-up of this checkout" --locked ;;
     --locked) make_all ;;
     browser) make_browser ;;
-    slurm | kubernetes | schedulers) has_executor "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
-    --slurm | --kubernetes) make_executor "${1#--}" ;;
+    dev | slurm | kubernetes | schedulers) has_group "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
+    --dev | --slurm | --kubernetes) make_group "${1#--}" ;;
     --schedulers) make_schedulers ;;
     # Two locks, as below.
     k6 | artillery | ask) { has_generator "$1" && say_generator "$1"; } || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
@@ -397,6 +402,6 @@ case ${1:-} in
     --cluster) with_lock "$cache/plane/lock" "build of the control plane" ---cluster ;;
     --storage) with_lock "$cache/loadstone/lock" "build of a test's server" ---storage ;;
     ---cluster | ---storage) "make_${1#---}" ;;
-    *) fail "unknown argument $1: it is nothing, k6, artillery, ask, slurm, kubernetes, schedulers, browser," \
+    *) fail "unknown argument $1: it is nothing, k6, artillery, ask, dev, slurm, kubernetes, schedulers, browser," \
         "cluster or storage" ;;
 esac
