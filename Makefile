@@ -39,7 +39,7 @@ demo: setup ## Measure four variants of a small web application on this machine,
 	@$(RUN) snakemake --cores all
 	@echo "The report: $(CURDIR)/reports/index.html"
 
-# More workers than cores, because most tests wait, and attacks wait for each other.
+# More workers than cores, because many tests wait.
 PYTEST := $(RUN) pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
 
 test: browser cluster storage generators ## Run the tests

@@ -34,7 +34,8 @@ RENAMED_VALUES = {"cannot tell": "inconclusive"}
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("before")
     with zstandard.open(PACKED, "rb") as file, tarfile.open(fileobj=file, mode="r|") as tar:
-        tar.extractall(folder, filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)  # absent before Python 3.11.4
+        tar.extractall(folder)
     return folder
 
 

@@ -1,6 +1,7 @@
 """A checkout of its own for one test, with a small sweep against real Envoys on ports of its own."""
 
 import hashlib
+import os
 import random
 import re
 import shutil
@@ -171,14 +172,20 @@ def kill_all(checkout: Checkout, process: subprocess.Popen[str]) -> None:
     checkout.wait_idle()
 
 
+_PORTS, _WORKERS = range(12_000, 30_000), 8
+
+
 def free_ports(count: int) -> list[int]:
     """Ports of loopback on which nobody listens now, below those that the kernel gives to outgoing connections.
 
-    A client could get such a port as its own, and keep a server that is started again from it.
+    A client could get such a port as its own, and keep a server that is started again from it. Every worker has ports
+    of its own.
     """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS
+    first, each = _PORTS.start + worker * len(_PORTS) // _WORKERS, len(_PORTS) // _WORKERS
     found: list[int] = []
     while len(found) < count:
-        port = random.randint(12_000, 30_000)
+        port = random.randrange(first, first + each)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             found += [port] if port not in found else []
     return found

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from loadstone.errors import LoadstoneError
 
-# The same for every user and checkout of the machine, whatever their TMPDIR.
-MACHINE_LOCK = Path("/tmp/loadstone.attack.lock")  # noqa: S108 - opened without following links
+# The same for every user and checkout of the machine, whatever their TMPDIR. Only tests that measure beside each other
+# set the variable.
+_FOLDER = Path(os.environ.get("LOADSTONE_LOCKS") or "/tmp")  # noqa: S108 - opened without following links
+MACHINE_LOCK = _FOLDER / "loadstone.attack.lock"
 # What one sweep has prepared must not be there while another measures. Taken before the machine's own.
-PREPARED_LOCK = Path("/tmp/loadstone.prepared.lock")  # noqa: S108
+PREPARED_LOCK = _FOLDER / "loadstone.prepared.lock"
 MEASURES = "is measuring an external target"  # what its holder does
 WAITING = "waiting: "  # prefix of log lines that are outdated as soon as another follows
 _POLL_S = 0.2

@@ -1,6 +1,5 @@
 """How data, templates and assets become files of the site: escaped, and each replaced in one step."""
 
-import base64
 import hashlib
 import json
 import os
@@ -83,13 +82,6 @@ def as_json(value: Any) -> str:
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     text = _IN_JSON.sub(lambda found: f"{found[1]}\\\\{_SHORT.get(found[2], found[2])[1:]}", text)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def packed(content: bytes) -> str:
-    """Base64 of gzip, by the library that pyarrow comes with: the bytes of Python's differ between machines."""
-    import pyarrow as pa  # noqa: PLC0415 - whoever collects writes pages too, without it
-
-    return base64.b64encode(pa.Codec("gzip", compression_level=6).compress(content, asbytes=True)).decode()
 
 
 def _json_filter(value: Any) -> Markup:

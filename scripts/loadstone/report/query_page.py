@@ -20,7 +20,8 @@ from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.report import site_layout
-from loadstone.report.output import about_site, as_json, asset, packed, write_page, write_text
+from loadstone.report.output import about_site, as_json, asset, write_page, write_text
+from loadstone.report.series_data import packed
 from loadstone.tables import layout
 from loadstone.tables.database import add_view, open_memory
 from loadstone.tables.schema import ROWS

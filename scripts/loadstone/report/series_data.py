@@ -6,6 +6,7 @@
 and the pooled standard errors of the pairs that tables have (variants and the baseline, layers).
 """
 
+import base64
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+import pyarrow as pa
 
 from loadstone import stats
 from loadstone.analysis import reasons
@@ -23,7 +25,7 @@ from loadstone.config.variants import Variants
 from loadstone.percentiles import ERRORS, MEAN, PERCENTILES, label
 from loadstone.report import numbers
 from loadstone.report.numbers import Row, Unit, counted, rate_name
-from loadstone.report.output import as_json, packed, write_text
+from loadstone.report.output import as_json, write_text
 from loadstone.text import load_unit, rate_text
 
 STATISTICS = {name: label(name) for name in (MEAN, *PERCENTILES, ERRORS)}
@@ -180,6 +182,11 @@ def _without_runs(scope: Scope, labels: Mapping[str, str]) -> Iterator[dict[str,
 
 
 # --- replicates ------------------------------------------------------------------------------------------------------
+
+
+def packed(content: bytes) -> str:
+    """Base64 of gzip, by the library that pyarrow comes with: the bytes of Python's differ between machines."""
+    return base64.b64encode(pa.Codec("gzip", compression_level=6).compress(content, asbytes=True)).decode()
 
 
 def _replicates(scope: Scope, series: Sequence[Series]) -> Iterator[tuple[str, dict[str, Any]]]:
