@@ -60,11 +60,15 @@ LONGEST = (
 )
 # Mostly they wait for the end of attacks: spread among files that compute.
 ATTACKING = ("workflow", "collect", "faults", "scheduler", "docs/test_own_sweep")
-# Loops of minutes, simulations of many pages, archives that are analysed twice or as a whole, sweeps of a cluster, real
-# schedulers: `make test-long`; `make test` leaves them out.
+# Loops of minutes, faults of disks and clocks, other load generators, simulations of many pages, archives that are
+# analysed twice or as a whole, sweeps of a cluster, real schedulers: `make test-long`; `make test` leaves them out.
 LONG = (
     "scheduler",
     "reproduction",
+    "faults",
+    "workflow/test_faults",
+    "workflow/test_generators",
+    "collect/test_equivalent_generators",
     "workflow/test_kill",
     "workflow/test_reproducible",
     "workflow/test_cluster",

@@ -139,7 +139,7 @@ def test_without_vegeta_the_remedy_is_named(tmp_path, monkeypatch, attack):
     with pytest.raises(LoadstoneError, match=r"vegeta.*make setup"):
         read(path)
     for _ in range(100):  # the feeding thread ends on its own
-        if len(os.listdir("/proc/self/fd")) == descriptors:
+        if len(os.listdir("/proc/self/fd")) <= descriptors:  # others may be closed meanwhile
             break
         time.sleep(0.1)
     else:

@@ -151,7 +151,7 @@ def test_an_interval_that_is_too_wide_to_draw_is_in_the_table_alone(tmp_path, wa
     page = site.build_campaign(campaign, project.tables, tmp_path / "reports", VARIANTS, {})
     watched.open(page.as_uri())
     row = watched.page.locator("#cells-table tbody tr").first
-    low, high = re.search(r"\[([\d.,]+), ([\d.,]+)\]", row.inner_text()).groups()
+    low, high = re.search(r"\[([\d.,]+),\s([\d.,]+)\]", row.inner_text()).groups()
     assert float(high.replace(",", "")) > 100 * float(low)
     drawn = {row["variant"]: row for row in watched.view("latency", "view.data('rows')")}
     assert (drawn["plain"]["low"], drawn["plain"]["high"]) == (None, None)
