@@ -49,11 +49,14 @@ def visible(value: Any) -> Any:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
 
 
+_CODE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()  # the options of the environment are part of templates
+
+
 class _Compiled(jinja2.FileSystemBytecodeCache):
     """Compiled templates, kept with compiled modules: to compile them takes longer than to fill them in."""
 
     def get_cache_key(self, name: str, filename: str | None = None) -> str:  # noqa: ARG002
-        return super().get_cache_key(f"{name} {jinja2.__version__}")  # the same wherever the checkout is
+        return super().get_cache_key(f"{name} {jinja2.__version__} {_CODE}")  # the same wherever the checkout is
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError):  # nothing may be written there
