@@ -45,7 +45,7 @@ PYTEST := $(RUN) pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder 
 test: browser cluster storage generators ## Run the tests
 	@$(PYTEST) -m "not long"
 
-test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, simulations, cluster sweeps, schedulers
+test-long: browser cluster storage generators schedulers ## Run the tests that take long: kills, faults, simulations, cluster sweeps, schedulers
 	@$(PYTEST) -m long
 
 bench: browser ## Run the benchmarks, each next to a reference; only one: make bench NAME=large_campaign

@@ -29,7 +29,7 @@ from loadstone.report import (
     site_layout,
 )
 from loadstone.report.charted_page import ChartedPage
-from loadstone.report.conclusions import Reservation
+from loadstone.report.conclusions import Notice
 from loadstone.report.numbers import (
     LOAD_MODELS,
     SHOWN,
@@ -183,10 +183,10 @@ def context(page: ComparisonPage) -> dict[str, Any]:
     """The variables of ``comparison.html``."""
     order, drawn, selection, fits = page.positions, page.drawn, page.selection, page.sections["fits"]
     specifications = page.specifications()
-    reservations = [] if selection.refusals else list(_reservations(page))
+    notices = [] if selection.refusals else list(_notices(page))
     found = {
-        **page.shared_context([(each.brief, "evidence") for each in reservations], campaigns=len(page.campaigns) > 1),
-        "reservations": reservations,
+        **page.shared_context([(each.brief, "evidence") for each in notices], campaigns=len(page.campaigns) > 1),
+        "notices": notices,
         "raw": any(row["n_requests"] for row in drawn),
         "by_code": any(row["error_503_fraction"] is not None for row in drawn),
         "failures": [
@@ -338,15 +338,15 @@ _MEASURED_IN_STEPS = {"all_raw_data_mean_ns": "mean"}
 _MEASURED_IN_STEPS |= {f"{name}_ns": label(name).lower() for name in PERCENTILES if name != "p999"}
 
 
-def _reservations(page: ComparisonPage) -> Iterator[Reservation]:
+def _notices(page: ComparisonPage) -> Iterator[Notice]:
     """What a comparison allows, and what its loads and clocks do not allow to conclude."""
     for name in sorted(page.comparison.allow):
-        yield Reservation(
+        yield Notice(
             _capitalized(ALLOWANCES[name].partition(";")[0]),
             f"This comparison explicitly allows what is not compared by default: {ALLOWANCES[name]}.",
         )
     if " or " in page.load_unit:
-        yield Reservation(
+        yield Notice(
             "The load is users in some series, requests/s in others",
             "The load is a number of users in some series and requests/s in others, as the names of the series say. "
             "Points of the two kinds at the same position of a chart do not have the same load.",
@@ -356,7 +356,7 @@ def _reservations(page: ComparisonPage) -> Iterator[Reservation]:
         which = listed([_MEASURED_IN_STEPS[name] for name in names])
         pair = f"{page.labels[one['variant']]} and {page.labels[other['variant']]}"
         place = f"{rate_text(one['rate'])} {page.load_unit}"
-        yield Reservation(
+        yield Notice(
             f"At {place}, {pair} differ by no more than {step}, the clock's resolution",
             f"At {place}, {pair} differ in {which} by no more than {step}, the resolution of these latencies: the "
             "difference is not significant.",

@@ -58,7 +58,7 @@ _TABLES = {
 
 
 @dataclass(frozen=True)
-class Reservation:
+class Notice:
     """What to know of a page that is no caveat of table `claims`: in one line, and in full."""
 
     brief: str

@@ -17,7 +17,7 @@ from loadstone.archive.metadata import Metadata, parse_duration, read_cell
 from loadstone.archive.run_records import RunRecord
 from loadstone.config import redact
 from loadstone.config.variants import Variants
-from loadstone.report.conclusions import Reservation
+from loadstone.report.conclusions import Notice
 from loadstone.report.numbers import counted, duration, joined, minute, span
 from loadstone.report.queries import Questions, Row
 from loadstone.tables.layout import text
@@ -249,13 +249,13 @@ def _absent(cells: Sequence[Described], recorded: Sequence[RunRecord], requests:
 # --- how requests were sent ------------------------------------------------------------------------------------------
 
 
-def _busy(recorded: Sequence[RunRecord]) -> Iterator[Reservation]:
+def _busy(recorded: Sequence[RunRecord]) -> Iterator[Notice]:
     known = [record for record in recorded if record.cpus and record.load_1min is not None]
     busy = [record for record in known if (record.load_1min or 0) > (record.cpus or 0)]
     if busy:
         highest = max(busy, key=lambda record: record.load_1min or 0)
         runs = f"{len(busy):,} of {counted(len(known), 'run')}"
-        yield Reservation(
+        yield Notice(
             f"The machine was busy after {runs}",
             f"After {runs} the machine's load average was above its number of CPUs (up to {highest.load_1min:.1f} "
             f"with {counted(int(highest.cpus or 0), 'CPU')}): generator, target and other processes shared them, and "
@@ -263,7 +263,7 @@ def _busy(recorded: Sequence[RunRecord]) -> Iterator[Reservation]:
         )
 
 
-def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[Reservation]:
+def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[Notice]:
     places = []
     for cell in cells:
         bodies = {record.body_sha256 for record in cell.records.values() if record.body_sha256}
@@ -272,21 +272,21 @@ def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> It
             size = f", of {sizes[0]:,.0f} to {sizes[-1]:,.0f} bytes" if len(sizes) > 1 else ", of the same size"
             places.append(f"{_place(cell, labels)} ({len(bodies)} different bodies{size})")
     if places:
-        yield Reservation(
+        yield Notice(
             f"The answer's body changed between runs in {counted(len(places), 'cell')}",
             "The answer's body changed between runs of a cell, so they may not have measured the same work: "
             f"{_listed(places)}.",
         )
 
 
-def _changed_images(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[Reservation]:
+def _changed_images(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[Notice]:
     places = [
         _place(cell, labels)
         for cell in cells
         if len({record.images for record in cell.records.values() if record.images}) > 1
     ]
     if places:
-        yield Reservation(
+        yield Notice(
             f"The images of the pods changed between runs in {counted(len(places), 'cell')}",
             f"The images of the pods changed between runs of a cell: {_listed(places)}.",
         )

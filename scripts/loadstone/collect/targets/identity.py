@@ -103,7 +103,7 @@ def identify(
 
 
 def retried(
-    attempt: Callable[[], dict[str, Any]], deadline: float, before_retry: Callable[[], object]
+    attempt: Callable[[], dict[str, Any]], deadline: float, before_retry: Callable[[], object] = lambda: None
 ) -> dict[str, Any]:
     """The identity that `attempt` returns, which is called again while it raises RunFailedError, until `deadline`.
 

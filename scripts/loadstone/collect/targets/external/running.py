@@ -62,7 +62,7 @@ def running(job: Job) -> Iterator[ExternalTarget]:
         deadline = time.monotonic() + (limit_s if has_commands else 0.0)
         is_allowed = partial(connection.is_allowed, allowed=_allowed(job))
         asked = (job.planned.request, declared["expect"], job.timeout_s, job.connection)
-        identity = retried(lambda: identify(*asked, allowed=is_allowed), deadline, lambda: None)
+        identity = retried(lambda: identify(*asked, allowed=is_allowed), deadline)
         yield ExternalTarget(job.target.get("resources", {}), {"identity": identity})
         if has_commands:
             session.check()  # the variant was not cleaned up meanwhile
