@@ -19,7 +19,7 @@ from loadstone.text import listed, load_unit
 SERIOUS, LIMITS, NOTE = "serious", "limits", "note"
 WEIGHTS = {
     SERIOUS: "no conclusion should be drawn from the figures concerned",
-    LIMITS: "conclusions hold with a reservation",
+    LIMITS: "conclusions hold with reservations",
     NOTE: "for information",
 }
 
