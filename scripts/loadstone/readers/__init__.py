@@ -8,16 +8,19 @@ To read the files of another tool:
 
 1. Write a module here. For single requests, as `ab_tsv` does for ``ab -g``: a function that yields batches of
    `base.SCHEMA` (`base.batches`, `stream.csv_records` and `stream.text_lines` do the common part), and at the end
-   ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``. For a tool's own figures, as `hdr` does: a function from
-   text to a `base.Report`, and ``Format(report=base.text_reader(parse), ...)``. What else differs between formats is a
-   field of `Format` too. The module's ``GENERATORS`` says what the latency of the tool means, unless another module of
-   the tool does.
+   ``FORMATS = {"ab.tsv": Format("ab", requests=read, ...)}``. For a tool's own figures: a function that returns a
+   `base.Report`, as `k6_summary` does for JSON (`stream.read_object`) and `vegeta_report` for printed text
+   (``Format(report=stream.text_reader(parse), ...)``), or `hdr` where the file does not name its unit. A figure that
+   the tool does not have, or defines differently from table `reports` in `docs/tables.md`, is omitted. What else
+   differs between formats is a field of `Format` too.
+   The module's ``GENERATORS`` says what the latency of the tool means, unless another module of the tool does.
 2. Add the module to `MODULES` below. Its place is its rank: when a run has the same results twice, the first is used.
 3. Add the name to `FOREIGN` in `loadstone.archive`: ``results`` makes a run collected, ``summary`` does not.
-4. Add a row to the list of formats in `docs/importing.md`.
+4. Add a row to both lists of `docs/importing.md`: formats, and what the tools measure.
 
-Tests damage a sample of every format: give one to `tests/readers/test_every_format.py`,
-`tests/fuzz/test_fuzz_readers.py` and `tests/support/foreign.py`.
+`VERSION` of the tables stays as it is: tables of campaigns with such files are rebuilt by themselves. Tests damage a
+sample of every format: put a real file into `tests/readers/samples`, and name it in
+`tests/readers/test_every_format.py` and `tests/fuzz/test_fuzz_readers.py`.
 """
 
 from loadstone.readers import (

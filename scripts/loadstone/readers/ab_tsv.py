@@ -76,14 +76,15 @@ FORMATS = {
 
 GENERATORS = (
     Generator(
-        "ab",
-        ("closed",),
-        "a connection is about to be opened; of one kept alive (-k), the request is about to be written",
-        BODY,
-        "included: TCP and TLS of a new connection; the name is looked up once, before the first request",
-        "start",
-        1e6,
-        "source of httpd: support/ab.c, write_request, close_connection and output_results (ap_round_ms; the start "
-        "is written in whole seconds)",
+        generator="ab",
+        load_models=("closed",),
+        starts_at="a connection is about to be opened; of one kept alive (-k), the request is about to be written",
+        ends_at=BODY,
+        connecting="included: TCP and TLS of a new connection; the name is looked up once, before the first request",
+        stamp="start",
+        resolution_ns=1e6,
+        source="source of httpd: support/ab.c, write_request, close_connection and output_results (ap_round_ms; the "
+        "start is written in whole seconds)",
+        home="https://httpd.apache.org/docs/current/programs/ab.html",
     ),
 )

@@ -485,14 +485,15 @@ FORMATS = {
 
 GENERATORS = (
     Generator(
-        "artillery",
-        ("open",),
-        "the request has been sent",
-        "the first byte of the response has come",
-        "not included",
-        "none",
-        1e6,
-        "source of 1.7.6 and 2.0.34: core/lib/engine_http.js (res.timings.phases.firstByte of got, which takes its "
-        "times from Date.now, in ms)",
+        generator="artillery",
+        load_models=("open",),
+        starts_at="the request has been sent",
+        ends_at="the first byte of the response has come",
+        connecting="not included",
+        stamp="none",
+        resolution_ns=1e6,
+        source="source of 1.7.6 and 2.0.34: core/lib/engine_http.js (res.timings.phases.firstByte of got, which takes "
+        "its times from Date.now, in ms)",
+        home="https://www.artillery.io",
     ),
 )

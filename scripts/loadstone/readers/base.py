@@ -355,7 +355,7 @@ class Generator:
 
     `starts_at` and `ends_at` bound its latency; `connecting`: whether that includes a new connection.
     `stamp` is what its time of a request marks, ``start`` or ``end`` (readers always give the start), ``offset`` when
-    it counts from the start of the run, or ``none``. Latencies come in whole `resolution_ns`.
+    it counts from the start of the run, or ``none``. Latencies come in whole `resolution_ns`. `home` is its website.
     """
 
     generator: str
@@ -366,6 +366,7 @@ class Generator:
     stamp: str
     resolution_ns: float | None
     source: str
+    home: str | None = None
 
 
 # Where the latency of several tools begins and ends.

@@ -65,14 +65,15 @@ FORMATS = {
 
 GENERATORS = (
     Generator(
-        "hey",
-        ("closed",),
-        GO_CLIENT,
-        BODY,
-        "included: name look-up, TCP and TLS of a new connection",
-        "offset",
-        1e5,
-        "source: requester/requester.go, Work.makeRequest, and its CSV (%4.4f seconds), in which requests without "
-        "a response have no line",
+        generator="hey",
+        load_models=("closed",),
+        starts_at=GO_CLIENT,
+        ends_at=BODY,
+        connecting="included: name look-up, TCP and TLS of a new connection",
+        stamp="offset",
+        resolution_ns=1e5,
+        source="source: requester/requester.go, Work.makeRequest, and its CSV (%4.4f seconds), in which requests "
+        "without a response have no line",
+        home="https://github.com/rakyll/hey",
     ),
 )

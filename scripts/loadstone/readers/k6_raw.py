@@ -308,14 +308,15 @@ FORMATS = {
 
 GENERATORS = (
     Generator(
-        "k6",
-        ("open", "closed"),
-        "a connection is there and the first byte of the request is being sent",
-        f"{BODY}; each redirect that is followed is a request of its own",
-        "not included: http_req_duration is sending + waiting + receiving",
-        "end",
-        1,
-        "source of v1.8.1: lib/netext/httpext/tracer.go, Tracer.Done and Trail.SaveSamples; "
+        generator="k6",
+        load_models=("open", "closed"),
+        starts_at="a connection is there and the first byte of the request is being sent",
+        ends_at=f"{BODY}; each redirect that is followed is a request of its own",
+        connecting="not included: http_req_duration is sending + waiting + receiving",
+        stamp="end",
+        resolution_ns=1,
+        source="source of v1.8.1: lib/netext/httpext/tracer.go, Tracer.Done and Trail.SaveSamples; "
         "https://grafana.com/docs/k6/latest/using-k6/metrics/reference/",
+        home="https://k6.io",
     ),
 )

@@ -18,7 +18,16 @@ GENERATORS: dict[str, Generator] = {
 
 
 def _generator(name: str | None) -> Generator:
-    return GENERATORS.get(name or "") or Generator(name or "", (), "", "", "", "", None, "")
+    return GENERATORS.get(name or "") or Generator(
+        generator=name or "",
+        load_models=(),
+        starts_at="",
+        ends_at="",
+        connecting="",
+        stamp="",
+        resolution_ns=None,
+        source="",
+    )
 
 
 def load_models(generator: str | None) -> tuple[str, ...]:
@@ -45,6 +54,11 @@ def resolution_ns(generator: str | None) -> float | None:
     return _generator(generator).resolution_ns
 
 
+def home(generator: str) -> str | None:
+    """The website of a tool; None where it is not known."""
+    return _generator(generator).home
+
+
 def is_timed(generator: str | None) -> bool:
     """Whether requests may have a time of sending: those of an unknown tool may."""
     return _generator(generator).stamp != "none"
@@ -58,4 +72,6 @@ def is_paced(generator: str | None) -> bool:
 def rows() -> Iterator[dict[str, Any]]:
     """Rows of table `generators`."""
     for each in GENERATORS.values():
-        yield asdict(each) | {"load_models": list(each.load_models)}
+        row = asdict(each) | {"load_models": list(each.load_models)}
+        del row["home"]
+        yield row

@@ -335,14 +335,15 @@ FORMATS = {
 }
 
 _VEGETA = Generator(
-    "vegeta",
-    ("open",),
-    GO_CLIENT,
-    BODY,
-    "included: name look-up, TCP and TLS of a new connection",
-    "start",
-    1,
-    "source of v12.13.0: lib/attack.go, Attacker.hit (time.Since of the timestamp, after io.ReadAll)",
+    generator="vegeta",
+    load_models=("open",),
+    starts_at=GO_CLIENT,
+    ends_at=BODY,
+    connecting="included: name look-up, TCP and TLS of a new connection",
+    stamp="start",
+    resolution_ns=1,
+    source="source of v12.13.0: lib/attack.go, Attacker.hit (time.Since of the timestamp, after io.ReadAll)",
+    home="https://github.com/tsenart/vegeta",
 )
 _SERIAL = replace(
     _VEGETA,

@@ -18,6 +18,7 @@ from loadstone.archive import Campaign
 from loadstone.archive.durable import sha256_of
 from loadstone.archive.metadata import Metadata
 from loadstone.config.comparisons import Comparison
+from loadstone.readers import load_generators
 from loadstone.report.numbers import counted, joined
 from loadstone.report.output import write_page, write_text
 from loadstone.report.queries import Questions, Row
@@ -107,13 +108,7 @@ def _versions() -> dict[str, str]:
 
 CRATE_SUFFIX = "-ro-crate-metadata.json"
 _PROFILE = "https://w3id.org/ro/crate/1.2"
-_HOMES = {
-    "vegeta": "https://github.com/tsenart/vegeta",
-    "k6": "https://k6.io",
-    "artillery": "https://www.artillery.io",
-    "hey": "https://github.com/rakyll/hey",
-    "envoy": "https://www.envoyproxy.io",
-}
+_ENVOY = "https://www.envoyproxy.io"
 _TYPES = {".parquet": "application/vnd.apache.parquet", ".zst": "application/zstd", ".json": "application/json"}
 
 Entity = dict[str, Any]
@@ -249,7 +244,9 @@ def _collected_with(cells: Iterable[Metadata]) -> list[Entity]:
     for cell in cells:
         named.add((cell.generator, cell.generator_version or ""))
         named |= {(name.title() if name == "loadstone" else name, text) for name, text in cell.tools.items()}
-    return [_software(name, text, _HOMES.get(name)) for name, text in sorted(named)]
+    return [
+        _software(name, text, _ENVOY if name == "envoy" else load_generators.home(name)) for name, text in sorted(named)
+    ]
 
 
 def _software(name: str, text: str, url: str | None) -> Entity:

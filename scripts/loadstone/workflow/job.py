@@ -1,7 +1,7 @@
 """What every script of a rule shares: a log, errors for people instead of tracebacks, folders.
 
-To make jobs start faster, pandas is hidden, set-up compiles the modules that jobs import, and scipy is imported only where
-an interval is computed.
+To make jobs start faster, pandas is hidden, set-up compiles the modules that jobs import, and scipy is imported only
+where an interval is computed.
 """
 
 import signal
