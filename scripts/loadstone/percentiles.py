@@ -1,8 +1,8 @@
 """The statistics of latency: which percentiles tables have and pages show, and their names.
 
-All code that computes, compares or shows latencies uses these lists. Another name in `SHOWN_PERCENTILES` can be chosen
-in all charts and tables, with intervals and verdicts; these are then corrected for more tests. Columns are declared in
-``tables/columns.yaml``.
+Tables of cells, comparisons and the choices of pages use these lists. Another name in `SHOWN_PERCENTILES` can be chosen
+with intervals and verdicts; these are then corrected for more tests. Latency over time and the run inspector show a
+few percentiles of their own. Columns are declared in ``tables/columns.yaml``.
 """
 
 # Names of statistics.
