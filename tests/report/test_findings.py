@@ -154,7 +154,7 @@ def test_headline_takes_the_mean_where_there_is_no_median():
 def test_matrix_has_every_variant_load_and_statistic():
     rows = [
         row(),
-        row(rate=300.0, verdict="inconclusive"),
+        row(rate=300.0, verdict="inconclusive", n_compared=33, reasons=[{"code": "multiple_comparisons"}]),
         row(statistic="p99"),
         row("wasm", rate=300.0, caveats=["late"]),
     ]
@@ -164,17 +164,17 @@ def test_matrix_has_every_variant_load_and_statistic():
     assert (found["variants"], found["baselines"], found["shown"]) == (["envoy", "wasm"], ["Direct"], "p50")
     assert list(found["cells"]) == ["p50", "p99"]  # nothing failed
     assert found["cells"]["p50"] == [
-        [["slower", "+50 %", "[+40, +60]", 0], ["inconclusive", "+50 %", "[+40, +60]", 0]],
-        [None, ["slower", "+50 %", "[+40, +60]", 1]],
+        [["slower", "+50 %", "[+40, +60]", ""], ["inconclusive", "+50 %", "[+40, +60]", "†"]],
+        [None, ["slower", "+50 %", "[+40, +60]", "*"]],
     ]
-    assert found["caveats"] is True
+    assert (found["caveats"], found["one_of_many"]) == (True, 33)
     assert findings.matrix([], STYLES) == {}
 
 
 def test_matrix_has_failures_where_requests_failed():
     shares = {"value": 0.02, "baseline_value": 0.01, "shift": 0.01, "shift_low": 0.005, "shift_high": 0.015}
     found = findings.matrix([row(statistic="error_fraction", verdict="more", **shares)], STYLES)
-    assert found["cells"]["error_fraction"] == [[["more", "+1.00 pp", "[+0.500, +1.50]", 0]]]
+    assert found["cells"]["error_fraction"] == [[["more", "+1.00 pp", "[+0.500, +1.50]", ""]]]
 
 
 def test_small_plots_share_an_axis():

@@ -73,6 +73,11 @@ class Finding:
         return self.verdict != INCONCLUSIVE and bool(self.row.get("caveats"))
 
     @property
+    def is_one_of_many(self) -> bool:
+        """Whether the difference is significant by itself, but not among so many comparisons."""
+        return any(each.code == reasons.MULTIPLE_COMPARISONS for each in reasons.of_row(self.row))
+
+    @property
     def ratio(self) -> float | None:
         """Relative to the baseline. Where runs give no estimate, it is that of the two figures."""
         value, baseline = self.row["value"], self.row["baseline_value"]
@@ -300,8 +305,8 @@ def dumbbells(rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, st
 def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
     """Verdicts by variant (rows) and load (columns): of the leading statistic, and of all others for the page's script.
 
-    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, whether there are
-    caveats. Empty without effects.
+    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark. Empty without
+    effects.
     """
     labels = {style.name: style.label for style in styles}
     found = findings(rows, labels)
@@ -324,11 +329,12 @@ def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
         "cells": cells,
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
         "caveats": any(each.has_caveats for each in found.values()),
+        "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
 
 
 def _cell(found: Finding | None) -> list[Any] | None:
-    """Verdict, size, interval, whether a serious caveat concerns it."""
+    """Verdict, size, interval, and a mark that the key below the matrix explains."""
     if found is None:
         return None
-    return [found.verdict, *found.change, int(found.has_caveats)]
+    return [found.verdict, *found.change, "*" if found.has_caveats else "†" if found.is_one_of_many else ""]

@@ -28,18 +28,18 @@
     showVerdicts(chosen.stat);
   }
 
-  /** The matrix of verdicts for this statistic; its cells are [verdict, size, interval, whether there is a caveat]. */
+  /** The matrix of verdicts for this statistic; its cells are [verdict, size, interval, mark]. */
   function showVerdicts(statistic) {
     const { element, unbroken } = loadstone;
     const rows = page.matrix ? page.matrix[page.figures[statistic]] || [] : [];
     document.querySelectorAll("#verdict-matrix tbody tr").forEach((row, variant) => {
       row.querySelectorAll("td").forEach((place, load) => {
-        const [verdict, size, interval, caveat] = (rows[variant] || [])[load] || ["", "–", "", 0];
+        const [verdict, size, interval, mark] = (rows[variant] || [])[load] || ["", "–", "", ""];
         place.className = verdict;
         place.replaceChildren(
           ...(verdict ? [element("span", { className: "symbol", ariaHidden: "true", textContent: page.symbols[verdict] }),
             element("span", { className: "offscreen", textContent: `${verdict}: ` })] : []),
-          unbroken(size), ...(caveat ? [element("sup", { title: "with a serious caveat", textContent: "*" })] : []),
+          unbroken(size), ...(mark ? [element("sup", { textContent: mark })] : []),
           element("span", { className: "interval", textContent: interval }),
         );
       });
