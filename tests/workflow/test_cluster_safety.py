@@ -1,4 +1,4 @@
-"""Law 2 on a real cluster: killed, fought over, without its API server or rights; always put back, nothing lost."""
+"""Invariant 2 on a real cluster: killed, contended, without its API server or permissions; always restored, nothing lost."""
 
 import os
 import random
