@@ -52,17 +52,17 @@ from loadstone.tables import layout
 from loadstone.text import at, rate_text
 
 ERRORS = {
-    "http_503_by_proxy": "HTTP 503 by a proxy",
-    "http_503_by_service": "HTTP 503 by the service",
+    "http_503_by_proxy": "HTTP 503 from a proxy",
+    "http_503_by_service": "HTTP 503 from the service",
     "http_503": "HTTP 503, sender unknown",
-    "http_5xx_by_proxy": "HTTP 5xx other than 503 by a proxy",
-    "http_5xx_by_service": "HTTP 5xx other than 503 by the service",
+    "http_5xx_by_proxy": "HTTP 5xx other than 503 from a proxy",
+    "http_5xx_by_service": "HTTP 5xx other than 503 from the service",
     "http_5xx": "HTTP 5xx other than 503, sender unknown",
-    "http_4xx_by_proxy": "HTTP 4xx by a proxy",
+    "http_4xx_by_proxy": "HTTP 4xx from a proxy",
     "http_4xx": "HTTP 4xx",
     "http_other": "Other HTTP codes",
     "grpc": "gRPC status other than OK",
-    "timeout": "No answer in time",
+    "timeout": "Timeout",
     "refused": "Connection refused",
     "reset": "Connection reset or closed",
     "dns": "Name not resolved",
@@ -273,10 +273,10 @@ def runs_used(page: CampaignPage) -> str:
     valid = len(page.runs) - len(page.excluded) - reported
     excluded = f"{len(page.excluded):,} excluded"
     if reported:
-        excluded += f"; {reported:,} with the load generator's report alone, which is in no other figure"
+        excluded += f"; {reported:,} with only the load generator's report, which no other figure includes"
     if page.runs and reported == len(page.runs):
         return (
-            f"{counted(reported, 'run')}, each with the load generator's report alone: shown as reported, and never "
+            f"{counted(reported, 'run')}, each with only the load generator's report: shown as reported, and never "
             "pooled."
         )
     planned = page.overview.get("planned")

@@ -58,8 +58,8 @@ SPREADS = {
 }
 ERRORS = {
     "503": "HTTP status code 503",
-    "0": "No complete answer (code 0)",
-    "other": "Other codes than 200, 503 and 0",
+    "0": "No complete response (code 0)",
+    "other": "Codes other than 200, 503 and 0",
 }
 
 

@@ -116,7 +116,7 @@ def _notice(doubtful: int, counting: int, n_runs: int) -> str:
 SIDES = {
     "client": "the load generator",
     "server": "the target",
-    "proxy": "a proxy before the service",
+    "proxy": "a proxy in front of the service",
     "unknown": "unknown",
 }
 _VARIANTS_SHOWN = 6

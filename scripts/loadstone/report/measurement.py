@@ -148,7 +148,7 @@ def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iter
     }
     yield "Order", joined(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
     timeouts = (cell.metadata.timeout for cell in cells)
-    yield "Time limit of a request", joined(timeout and duration(parse_duration(timeout)) for timeout in timeouts)
+    yield "Request timeout", joined(timeout and duration(parse_duration(timeout)) for timeout in timeouts)
 
 
 def _requests(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -273,8 +273,8 @@ def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> It
             places.append(f"{_place(cell, labels)} ({len(bodies)} different bodies{size})")
     if places:
         yield Notice(
-            f"The answer's body changed between runs in {counted(len(places), 'cell')}",
-            "The answer's body changed between runs of a cell, so they may not have measured the same work: "
+            f"The response body changed between runs in {counted(len(places), 'cell')}",
+            "The response body changed between runs of a cell, so they may not have measured the same work: "
             f"{_listed(places)}.",
         )
 

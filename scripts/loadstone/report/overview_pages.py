@@ -51,9 +51,9 @@ STATES = {
         "Valid, a tag suggested",
         "has a valid result, and a tag is suggested for it or its cell",
     ),
-    "excluded": ("◇", "Excluded", "has a result that is in no statistic"),
-    "failed": ("✕", "Failed", "was tried and gave no result"),
-    "missing": ("□", "Missing", "was planned and never tried"),
+    "excluded": ("◇", "Excluded", "has a result that no statistic includes"),
+    "failed": ("✕", "Failed", "was attempted without a result"),
+    "missing": ("□", "Missing", "was planned but never attempted"),
 }
 _WITH_PROBLEMS = ("suggested", "excluded", "failed", "missing")
 

@@ -79,7 +79,7 @@ class ProgressPage:
             write_page(self.path, NAME, self._context(progress, ended))
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not cost a run
             self._broken = True
-            self._log(f"{self.path} cannot be written ({error}); the sweep goes on without it")
+            self._log(f"{self.path} cannot be written ({error}); the sweep continues without it")
 
     def _context(self, progress: Progress, ended: str | None) -> dict[str, Any]:
         now = datetime.now().astimezone()

@@ -162,7 +162,7 @@ def _shape_text(name: str, row: Row, unit: Unit) -> str:
 
 
 def _warming_up(row: Row, _: Unit) -> str:
-    text = f"its slow start lengthens the mean by {_percent(row['warmup_share'])}"
+    text = f"its slow start raises the mean by {_percent(row['warmup_share'])}"
     if row["warmup_requests"] is None:
         return f"{text}; it does not end in the first half"
     after = f" ({duration(row['warmup_s'])})" if row["warmup_s"] is not None else ""

@@ -124,7 +124,7 @@ def percentiles_of_variants(styles: Sequence[Style], unit: str) -> alt.LayerChar
     On the axis, each further nine has the same width. Rows: variant, label, share (%), value, text, requests, runs; in
     `RUNS` the same of single runs: variant, series, share, value, run.
     """
-    nines = _nines("Requests that took at most so long", _NINES, "format({}, '.6~r') + ' %'", grid=True)
+    nines = _nines("Requests that took at most this long", _NINES, "format({}, '.6~r') + ' %'", grid=True)
     latency = latency_y(unit)
     pooled = alt.Chart(ROWS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
     single = alt.Chart(RUNS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
