@@ -143,7 +143,7 @@ def test_what_fails_again_ends_with_one_list(swept) -> None:
         it.attempts().retry(it.campaign, it.folder / "again")
     said = str(caught.value)
     assert "1 of 3 planned runs have no result" in said
-    assert "run 1 of only at 100/s: failed twice; the target comes up: the process 'server' ended (exit code 1)" in said
+    assert "run 1 of only at 100/s: failed twice; starting the target: the process 'server' ended (exit code 1)" in said
     assert "snakemake --cores all report" in said and "abandoned.txt" in said
     assert it.campaign.is_open
     assert len(it.records(1)) == 2

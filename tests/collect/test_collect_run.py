@@ -258,7 +258,7 @@ def test_a_body_that_never_ends_is_given_up(bench) -> None:
 @pytest.mark.parametrize(
     ("run", "host", "close", "said"),
     [
-        (1, "elsewhere", False, "is of the host 'here'"),
+        (1, "elsewhere", False, "belongs to the host 'here'"),
         (1, "here", True, "is closed"),
         (3, "here", False, "has no run 3"),
     ],

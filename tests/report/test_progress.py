@@ -106,10 +106,10 @@ def test_under_way(swept, browser, width, scheme) -> None:
     assert "Under way: attack." in text and "Envoy at 300 requests/s, run 4" in text
     assert "12 of 45 planned runs" in text and "2 runs" in text
     assert (
-        re.search(r"failed once, last at \d\d:\d\d:\d\d; the target comes up: never ready: ", text) and SCRIPT in text
+        re.search(r"failed once, last at \d\d:\d\d:\d\d; starting the target: never ready: ", text) and SCRIPT in text
     )
     assert "<b>BackOff</b>" in text  # the evidence, as text
-    assert "failed twice" in text and "the target comes up: again" in text
+    assert "failed twice" in text and "starting the target: again" in text
     assert "until" in text and str(swept.campaign.path) in text
     assert "demo / myhost / 2026-11-19T11:30:00+00:00 (7 runs missing" in text
     assert not page.locator("#stale").is_visible()
@@ -132,12 +132,12 @@ def test_a_page_that_nobody_writes_any_more_says_so(swept, watched) -> None:
     assert watched.page.locator("#stale").is_visible()
     written = re.search(r"<dd>(\d\d:\d\d:\d\d on .*?)</dd>", text)[1]
     said = watched.page.locator("#stale").inner_text()
-    assert "The sweep seems to be dead" in said and f"since {written}" in said
+    assert "The sweep seems to have stopped" in said and f"since {written}" in said
     shown = plain(watched.page.locator("main").inner_text())
     assert "Under way" not in shown and "Time left" not in shown and "Envoy at 300 requests/s, run 4" in shown
     assert watched.page.title().startswith("Dead? 12 of 45")
     assert re.search(
-        r"If this page is not updated before \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
+        r"If this page is not updated by \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
     )  # without script
     assert watched.complaints == []
 
@@ -247,7 +247,7 @@ def test_a_page_that_cannot_be_written_is_said_once(swept, obstacle: str) -> Non
     for phase in ("target", "test"):
         page.show(swept.under_way(phase))
     (said,) = swept.said
-    assert "cannot be written" in said and "the sweep goes on without it" in said
+    assert "cannot be written" in said and "the sweep continues without it" in said
 
 
 def test_the_start_page_links_to_it_while_a_campaign_is_open(swept) -> None:

@@ -127,7 +127,7 @@ def test_a_page_says_what_it_rests_on(made_site):
     text = Page(made_site.page("hostile")).text
     assert "24 of 27 planned runs collected; 3 excluded, so the figures are based on 21 runs." in text
     assert "No request failed: every request" in Page(made_site.page("good")).text
-    assert "HTTP 503, sender unknown" in text and "No answer in time" in text
+    assert "HTTP 503, sender unknown" in text and "Timeout" in text
 
 
 def test_the_page_s_figures_are_the_tables_(made_site):

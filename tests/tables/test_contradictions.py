@@ -55,7 +55,7 @@ def test_a_report_of_another_rate_than_declared_is_not_complete(project):
 def test_a_report_of_another_duration_than_declared_is_unfit(project, attack, rate, fine):
     described = of("vegeta", "open", testOptions={"rate": "100", "duration": "60s"})
     write_cell(project.archive, {"1.vegeta.txt": text(6000, rate, attack)}, **described)
-    expected = None if fine else "1.vegeta.txt says that the attack took 57 s, the metadata say 60 s"
+    expected = None if fine else "1.vegeta.txt says that the attack took 57 s; by the metadata, 60 s"
     assert verdicts(project) == {1: expected}
 
 
@@ -82,7 +82,7 @@ def test_one_request_a_second_lasts_one_interval_less(project):
         (
             "2",
             "10s",
-            "1.artillery.json says that 1 users arrived per second in 'Sustained', the metadata say that the rate is 2",
+            "1.artillery.json says that 1 users arrived per second in 'Sustained'; by the metadata, the rate is 2",
         ),
     ],
 )
@@ -116,10 +116,10 @@ def test_several_requests_per_user_are_a_rate_too(project):
         ({"mean": 1_000_000, "min": 1_000_000}, ["mean is 1 ms, by the results it is 2 ms", "minimum is 1 ms, by"]),
         ({"max": 9_000_000}, ["maximum is 9 ms, by the results it is 2 ms"]),
         ({"99th": 8_000_000, "max": 8_000_000}, ["maximum is 8 ms", "p99 is 8 ms, by the results it is about 2"]),
-        ({"success": 0.5}, ["says that 50.00% succeeded, by the results 100.00%"]),
+        ({"success": 0.5}, ["says that 50.00% succeeded; by the results 100.00%"]),
         (
             {"status_codes": {"200": 90, "503": 10}},
-            ["counts 10 responses of code 503, the results hold 0", "counts 90 responses of code 200"],
+            ["counts 10 responses of code 503; the results contain 0", "counts 90 responses of code 200"],
         ),
     ],
 )

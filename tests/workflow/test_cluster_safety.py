@@ -1,4 +1,4 @@
-"""Invariant 2 on a real cluster: killed, contended, without its API server or permissions; always restored, nothing lost."""
+"""Invariant 2 on a real cluster: killed, contended, without API server or permissions; always restored."""
 
 import os
 import random
@@ -175,20 +175,20 @@ def test_restore_from_another_checkout(
     """Without the disk of the machine that died; and not while somebody measures."""
     before = shop.state()
     elsewhere = shop_sweep(pristine, tmp_path / "elsewhere", shop, served.url, **SMALL)
-    assert "there is nothing to put back" in elsewhere.run("--cores", "1", "restore")
+    assert "there is nothing to restore" in elsewhere.run("--cores", "1", "restore")
     process = checkout.start("--cores", "all", "attacks")
     wait_up(shop, "filter", process)
     kill_all(checkout, process)
     # Meanwhile somebody scales a deployment and makes another anew.
     shop.spaces["istio"].scale("back", 7)
     output = elsewhere.run("--cores", "1", "restore", expect=1)
-    assert "not put back, because" in output and f"{shop.name('istio')}/back: spec.replicas is now 7" in output
+    assert "not restored, because" in output and f"{shop.name('istio')}/back: spec.replicas is now 7" in output
     state = shop.state()
     assert state["istio"]["Deployment back"]["spec"].pop("replicas") == 7
     assert before["istio"]["Deployment back"]["spec"].pop("replicas") == 1
     assert state == before and record_of(shop) is None
     # The first machine has a record of its own that is done with.
-    assert "there is nothing to put back" in checkout.run("--cores", "1", "restore")
+    assert "there is nothing to restore" in checkout.run("--cores", "1", "restore")
 
 
 def test_a_record_that_somebody_deleted_is_on_disk(shop: Shop, checkout: Checkout) -> None:

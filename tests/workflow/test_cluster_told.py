@@ -84,7 +84,7 @@ def test_the_plan_beside_a_sweep_and_after_it_was_killed_says_whose_the_cluster_
     process = declared.start("--cores", "all", "attacks")
     wait_until(lambda: shop.spaces["istio"].get("Deployment", "front")["spec"]["replicas"] == 0, "the sweep")
     plan = declared.run("--cores", "1", "plan")
-    assert "is changed by the sweep of" in plan and "which holds it or was killed a moment ago" in plan
+    assert "has been changed by the sweep of" in plan and "which is running or was killed a moment ago" in plan
     assert f"{shop.name('istio')}/front: spec.replicas: 0 -> 1" in plan
     assert "for the whole sweep" not in plan
     # Neither the sweep nor its page heeds that: it is interrupted by its user alone.

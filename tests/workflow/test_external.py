@@ -225,7 +225,7 @@ def test_a_record_that_is_broken_is_named_and_kept(checkout: Checkout, tmp_path:
     record = tmp_path / "state/loadstone/x.prepared.json"
     record.parent.mkdir(parents=True)
     record.write_text("{")
-    assert "x.prepared.json says what is to be cleaned up, but can't be read" in checkout.run(
+    assert "x.prepared.json, the record of what has to be cleaned up, can't be read" in checkout.run(
         "--cores", "1", "restore", expect=1
     )
     assert record.exists()

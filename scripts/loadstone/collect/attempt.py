@@ -158,9 +158,9 @@ class Attempts:
         lines = [f"  {_run(each.cell(self.root), each.run)}: {_reason(record)}" for each, record in failed]
         shown = "\n".join(lines[-self.limits["give_up_after"] :])
         text = (
-            f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{shown}\n"
-            f"Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and goes on, "
-            f"`snakemake --cores all report` reports the results so far"
+            f"{len(failed)} consecutive runs failed, so the sweep stops here (sweep.give_up_after):\n{shown}\n"
+            "Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and continues, "
+            "and `snakemake --cores all report` reports the results so far"
         )
         self._journal.log(f"error: {text}")
         raise GivenUpError(text)
@@ -183,9 +183,9 @@ def missing_text(campaign: Campaign, only: plan.Selection = plan.ALL) -> str:
     return (
         f"{campaign}: {len(missing_runs)} of {plan.planned_runs(listing)} planned runs have no result:\n"
         + "\n".join(lines)
-        + "\nCollected results are kept. `snakemake --cores all` retries these runs, `snakemake --cores all report` "
-        "reports the results so far;\neach failed try is recorded next to the results (<run>.failure.<n>.json). To "
-        f"give the rest up: {campaign.give_up_command}"
+        + "\nCollected results are kept. `snakemake --cores all` retries these runs; `snakemake --cores all report` "
+        "reports the results so far.\nEach failed attempt is recorded next to the results (<run>.failure.<n>.json). To "
+        f"give up the rest: {campaign.give_up_command}"
     )
 
 

@@ -90,7 +90,7 @@ def collect_run(
         _check_open(cell, run, host)
         staging = Staging(cell, run)
         if staging.is_sealed():
-            log(f"run {run} of {cell} was collected by a job that died while finishing; completing it")
+            log(f"run {run} of {cell} was collected by a job that was killed while finishing; completing it")
         else:
             on_phase("target")
             try:
@@ -259,7 +259,7 @@ def _check_open(cell: Cell, run: int, host: str) -> None:
     """Only planned runs of open campaigns of this host are collected, whatever was requested by name."""
     planned = metadata.read_cell(cell)
     if cell.campaign.host != host:
-        raise LoadstoneError(f"{cell} is of the host {cell.campaign.host!r}; this one is {host!r}")
+        raise LoadstoneError(f"{cell} belongs to the host {cell.campaign.host!r}; this one is {host!r}")
     if not cell.campaign.is_open:
         raise LoadstoneError(f"{cell.campaign} is closed; no more of its runs are collected")
     if not 1 <= run <= min(planned.runs or 0, len(planned.positions)):
@@ -272,8 +272,8 @@ def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> Non
     if planned.generator == "vegeta" and planned.program is None:
         raise LoadstoneError(
             f"{cell} was opened by an earlier Loadstone, which sent its runs by `vegeta attack`; this one sends by "
-            "`paced`, which finds a fast target faster, so they would not be comparable. Finish it with that version, "
-            f"or give the campaign up ({cell.campaign.give_up_command}) and open a new one"
+            "`paced`, which measures lower latencies of a fast target, so the runs would not be comparable. Finish it "
+            f"with that version, or give the campaign up ({cell.campaign.give_up_command}) and open a new one"
         )
     declared_target.check_declared([cell], target)
 
@@ -284,7 +284,7 @@ def _check_script(cell: Cell, planned: Metadata, script: Mapping[str, Any]) -> N
     if planned.generator == "k6" and (phrases := script_changes(planned.script, now)):
         raise LoadstoneError(
             f"{cell}: sweep.script has changed since the campaign was opened ({'; '.join(phrases)}), so "
-            "its runs would not be comparable. Put that back, or give the campaign up "
+            "its runs would not be comparable. Undo these changes, or give the campaign up "
             f"({cell.campaign.give_up_command}) and open a new one"
         )
 

@@ -29,7 +29,7 @@ _LOCK = Path(".snakemake/loadstone.archive.locks")
 _READ_ONLY = {"plan", "rights"}  # targets that change nothing here
 _ATTACKING = {"all", "attacks"}
 _SUMMARISED = {"all", "report", "tables"}
-_SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was asked to end (SIGTERM)"}
+_SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was terminated (SIGTERM)"}
 
 
 def may_attack(targets: Set[str]) -> bool:
@@ -42,7 +42,7 @@ def check_folder() -> None:
     for folder in (Path(), _LOCK.parent, _LOCK.parent / "metadata"):
         if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
             raise LoadstoneError(
-                f"you may not write in {folder.resolve()}, where somebody else works: use a checkout of your own; "
+                f"you may not write in {folder.resolve()}, which belongs to another user: use a checkout of your own; "
                 "`archive` in its configuration may be an archive that others write"
             )
 

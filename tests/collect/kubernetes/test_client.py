@@ -165,7 +165,7 @@ def test_calls_outlast_a_restart_of_the_server(plane, space, tmp_path: Path, mon
     for asker in askers:
         asker.join()
     assert errors == []
-    assert any("does not answer, trying again: GET /api/v1/namespaces/" in line for line in said)
+    assert any("does not respond, trying again: GET /api/v1/namespaces/" in line for line in said)
     assert any("answers again" in line for line in said)
 
 

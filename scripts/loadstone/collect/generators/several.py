@@ -60,7 +60,7 @@ def places(generators: int) -> list[dict[str, Any]]:
         return [{"not_pinned": "this system can't pin processes"}] * generators
     others = sorted(os.sched_getaffinity(0))[1:]
     if not others:
-        return [{"not_pinned": "the only processor is left for the target too"}]
+        return [{"not_pinned": "the only processor is shared with the target"}]
     return [{"processor": processor} for processor in others[-generators:]]
 
 

@@ -46,14 +46,14 @@ _POLL_S = 0.2
 # Exit codes of a keeper.
 PUT_BACK, LEFT_SOME, NOT_PUT_BACK, REFUSED, TAKEN_OVER = 0, 3, 4, 5, 6
 _KEEPERS = {kind: f"loadstone.collect.targets.{kind}.keeper" for kind in ("kubernetes", "external")}
-_MAY_BE_LEFT = "the next sweep, or `snakemake --cores 1 restore`, puts it back"
+_MAY_BE_LEFT = "the next sweep, or `snakemake --cores 1 restore`, restores it"
 _SEE = "see above, and logs/cluster.log"
 _OUTCOMES = {
     PUT_BACK: "",
     LEFT_SOME: f"the cluster needs your attention: what others changed meanwhile was left as it is ({_SEE})",
     NOT_PUT_BACK: f"the cluster needs your attention: it is not as it was; {_MAY_BE_LEFT} ({_SEE})",
     REFUSED: f"the cluster could not be used, and nothing of it was changed ({_SEE})",
-    TAKEN_OVER: f"another sweep has taken the cluster over; it puts back what this one changed ({_SEE})",
+    TAKEN_OVER: f"another sweep has taken the cluster over; it restores what this one changed ({_SEE})",
 }
 
 WAITING, HELD, LOST, FAILED, DONE = "waiting", "held", "lost", "failed", "done"
@@ -95,7 +95,7 @@ def start(target: Mapping[str, Any], host: str, needed: Iterable[str], campaigns
     """
     own = str(uuid.uuid4())
     _FOLDER.mkdir(parents=True, exist_ok=True)
-    with exclusive("a sweep", log, path=KEEPER_LOCK, does=f"is still putting its {_noun(target['kind'])} back") as held:
+    with exclusive("a sweep", log, path=KEEPER_LOCK, does=f"is still restoring its {_noun(target['kind'])}") as held:
         _REQUEST.unlink(missing_ok=True)
         _FINISHED.unlink(missing_ok=True)
         _LOGGED.unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def outcome_text(code: int, kind: str = "kubernetes") -> str:
     return (
         f"the process that keeps the {what} {how}: see logs/{what}.log. "
         + (f"The {what} needs your attention: " if left else "")
-        + (_MAY_BE_LEFT if left else f"Nothing in the {what} has to be put back")
+        + (_MAY_BE_LEFT if left else f"Nothing in the {what} has to be restored")
     )
 
 
@@ -168,7 +168,7 @@ def others(server: str) -> list[str]:
     """A text for each other server on which an earlier session of this folder left anything to put back."""
     return [
         f"this folder also changed {_server_of(path)}: `snakemake --cores 1 restore` with the context and namespace of "
-        "that sweep puts it back"
+        "that sweep restores it"
         for path in sorted(_record_paths())
         if path != record_path(server)
     ]
@@ -252,7 +252,7 @@ def check() -> State:
         raise LoadstoneError(state.text)
     if state.name != DONE and not is_held(KEEPER_LOCK):
         raise LoadstoneError(
-            "the process that keeps the target has ended. Start again: the target is put back first, and results "
+            "the process that keeps the target has ended. Start again: the target is restored first, and results "
             "are kept"
         )
     return state

@@ -80,7 +80,7 @@ class Prepared:
             sync(self.path.parent)
         except OSError as error:
             raise LoadstoneError(
-                f"{self.path} can't be written, which says what is to be cleaned up: {error.strerror}"
+                f"{self.path}, the record of what has to be cleaned up, can't be written: {error.strerror}"
             ) from None
 
     def remove(self) -> None:
@@ -109,7 +109,8 @@ def find(folder: Path | None = None) -> Iterator[Prepared]:
             continue
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise LoadstoneError(
-                f"{path} says what is to be cleaned up, but can't be read ({error}); clean up by hand, then delete it"
+                f"{path}, the record of what has to be cleaned up, can't be read ({error}); clean up by hand, then "
+                "delete it"
             ) from None
     own = None if folder is None else str(folder.resolve())
     return iter(sorted((each for each in found if own in (None, each.folder)), key=lambda each: each.since))

@@ -250,7 +250,7 @@ class PodFleet:
     def _status(self, pod: Pod) -> Object:
         found = json.loads(self._ask(pod, "GET", "status"))
         if not isinstance(found, dict) or not isinstance(found.get("now"), int):
-            self._fail(pod, "its answer is not that of a generator")
+            self._fail(pod, "its response is not that of a load generator")
         return dict(found)
 
     def _ask(
@@ -294,7 +294,7 @@ class PodFleet:
                     file.write(part)
                     digest.update(part)
             if digest.hexdigest() != files[name]["sha256"]:
-                self._fail(pod, f"its {name} requests were damaged on their way")
+                self._fail(pod, f"its {name} requests were damaged in transit")
             with gzip.open(packed) as source, destination.open("wb") as output:
                 shutil.copyfileobj(source, output, 1 << 20)
             packed.unlink()

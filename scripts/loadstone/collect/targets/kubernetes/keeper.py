@@ -69,7 +69,7 @@ class Keeper:
                 return PUT_BACK
             writer = Writer(self.cluster, lambda: _renewed(lease))
             while (left := self.records.find()) is not None:
-                self.log(f"putting {self.cluster.host} back after the sweep of {left.holder} (since {left.since})")
+                self.log(f"restoring {self.cluster.host} after the sweep of {left.holder} (since {left.since})")
                 self._put_back(writer, left)
             if needed and not self.ended.is_set():
                 self._hold(lease, writer, needed, list(campaigns))
@@ -95,7 +95,7 @@ class Keeper:
             self.records.write(surveyed)
             record = surveyed
             apply.write(writer, record, apply.idle, down_first=True)
-            self.log(f"acquired {self.cluster.host}: {_counted(record)} will be put back at the end")
+            self.log(f"acquired {self.cluster.host}: {_counted(record)} will be restored at the end")
             self._until_end(lease, record, campaigns)
         finally:
             self._finish(lease, writer, record)
@@ -122,9 +122,9 @@ class Keeper:
             try:
                 # A job of this session may still be at work for a moment.
                 path, does = session.JOB_LOCK.resolve(), "is still at work in the cluster"
-                stack.enter_context(exclusive("putting the cluster back", self.log, path, _JOB_S, does=does))
+                stack.enter_context(exclusive("restoring the cluster", self.log, path, _JOB_S, does=does))
             except (OSError, LoadstoneError) as error:
-                self.log(f"putting back although {error}")
+                self.log(f"restoring the cluster although {error}")
             self._put_back(writer, record)
 
     def _put_back(self, writer: Writer, record: Record) -> None:
@@ -138,17 +138,17 @@ class Keeper:
         refused += remove_claims(writer, record, self.declared.namespace)
         if refused:
             raise LoadstoneError(
-                f"not everything could be put back on {self.cluster.host}; what was refused is still recorded:\n  "
+                f"not everything could be restored on {self.cluster.host}; what was refused is still recorded:\n  "
                 + "\n  ".join(refused)
             )
         self.records.clear(record)
         if outcome.left:
-            self.log("not put back, because somebody else has changed it meanwhile:\n  " + "\n  ".join(outcome.left))
+            self.log("not restored, because somebody else has changed it meanwhile:\n  " + "\n  ".join(outcome.left))
             self.code = LEFT_SOME
         if not record.objects:
             return
         how = "as it was, except for what others have changed" if outcome.left else "as it was"
-        self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {outcome.written} fields put back")
+        self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {outcome.written} fields restored")
 
     @contextlib.contextmanager
     def _leased(self) -> Iterator[Lease | None]:
@@ -187,9 +187,9 @@ def restore(config: Mapping[str, Any], log: Log) -> None:
     if keeper.records.find() is None:
         for text in session.others(keeper.cluster.host):
             log(text)
-        log(f"there is nothing to put back on {keeper.cluster.host}")
+        log(f"there is nothing to restore on {keeper.cluster.host}")
     elif keeper.keep([]) != PUT_BACK:
-        raise LoadstoneError("not everything could be put back: see above")
+        raise LoadstoneError("not everything could be restored: see above")
 
 
 def _counted(record: Record) -> str:
@@ -221,7 +221,7 @@ def main() -> int:
     say(State(order["id"], session.FAILED, "the cluster can't be used: see above", server))
     if not session.has_records(server):
         return REFUSED
-    log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, puts it back")
+    log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, restores it")
     return NOT_PUT_BACK
 
 

@@ -296,7 +296,7 @@ def foreign_claim(cluster: Cluster, namespace: str, lease_namespace: str) -> str
         f"deployments of the namespace {namespace} are scaled by the sweep of {who} (since "
         f"{(metadata.get('annotations') or {}).get('loadstone/since', '?')}), whose Lease is in the namespace {other} "
         f"instead of {lease_namespace}: give both the same target.namespace, so that they wait for each other. If that "
-        f"sweep was killed, put back what it changed: `snakemake --cores 1 restore` with `namespace: {other}`"
+        f"sweep was killed, restore what it changed: `snakemake --cores 1 restore` with `namespace: {other}`"
     )
 
 

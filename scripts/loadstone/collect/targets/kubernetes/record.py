@@ -71,8 +71,8 @@ class Record:
             return cls(**{**content, "objects": objects, "claims": tuple(content.get("claims", ()))})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise LoadstoneError(
-                f"{where} says what is to be put back, but can't be read ({type(error).__name__}: {error}); "
-                "put the cluster back by hand, then delete the record"
+                f"{where}, the record of what has to be restored, can't be read ({type(error).__name__}: {error}); "
+                "restore the cluster by hand, then delete the record"
             ) from None
 
 
@@ -104,7 +104,7 @@ class Records:
         if record.namespace not in ("", self._namespace):
             raise LoadstoneError(
                 f"an earlier sweep of this folder (since {record.since}) changed {record.server} under the Lease in "
-                f"the namespace {record.namespace}, not {self._namespace}: put that back first, by "
+                f"the namespace {record.namespace}, not {self._namespace}: restore that first, by "
                 f"`snakemake --cores 1 restore` with `namespace: {record.namespace}` in target"
             )
         return record

@@ -95,7 +95,7 @@ class _Surveyor:
         patched = self.patched.setdefault(key, {})
         try:
             if variant.name in patched:
-                raise LoadstoneError("it is declared twice for one deployment; join the two into one")
+                raise LoadstoneError("it is declared twice for one deployment; merge the two")
             if variant.name not in self.replicas.get(key, {}):
                 raise LoadstoneError("that is not a deployment of the variant")
             before = self.used[key]
