@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import Campaign, Cell
-from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, look
+from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, current_progress
 from loadstone.archive.run_records import record_failure
 from loadstone.collect import sweep
 from loadstone.report import progress_page
@@ -55,7 +55,7 @@ class Sweep:
 
     def under_way(self, phase: str = "test", run: int = 4) -> Progress:
         """As a job shows it while it collects."""
-        seen = look(self.campaign, self.journal, retries=1)
+        seen = current_progress(self.campaign, self.journal, retries=1)
         seen.start(self.journal.tried(self.cell("300", "envoy"), run, 1))
         seen.phase = phase
         return seen
@@ -221,7 +221,7 @@ def test_complete(tmp_path: Path) -> None:
     it = Sweep(tmp_path, rates=(100,), runs=1)
     for variant in ("plain", "envoy", HOSTILE):
         it.collect(1, it.cell(variant=variant))
-    it.page().show(look(it.campaign, it.journal))
+    it.page().show(current_progress(it.campaign, it.journal))
     assert "refresh" in it.file.read_text()  # the command goes on with another campaign
     progress_page.ended(it.journal, it.page(), "the command has ended")
     text = it.file.read_text()

@@ -69,11 +69,11 @@ class Attempts:
         """
         self._check_budget()
         retries = self.limits["retries"] if retries is None else retries
-        seen = progress.look(cell.campaign, self._journal, retries, again, self.only)
+        state = progress.current_progress(cell.campaign, self._journal, retries, again, self.only)
         about: dict[str, Any] = {}
 
         def log(text: str) -> None:
-            self._log(text, seen)
+            self._log(text, state)
 
         # A run may wait for hours; meanwhile the page must show that this command is still running.
         shown_s = time.monotonic()
@@ -82,18 +82,18 @@ class Attempts:
             nonlocal shown_s
             if time.monotonic() - shown_s >= REWRITTEN_S:
                 shown_s = time.monotonic()
-                self.show(seen)
+                self.show(state)
 
         def on_phase(phase: str) -> None:
-            seen.wait = ""
+            state.wait = ""
             if phase == "target":
                 started = self._journal.tried(cell, run, run_records.next_failure_number(cell, run))
                 about["started"] = started.at.isoformat()
-                seen.start(started)
-                log(seen.line())
+                state.start(started)
+                log(state.line())
             about["phase"] = phase
-            seen.phase = phase
-            self.show(seen)
+            state.phase = phase
+            self.show(state)
 
         try:
             collect_run(
@@ -111,16 +111,16 @@ class Attempts:
             with suppress(LoadstoneError):
                 about["tools"] = versions({"sweep": {"variants": [cell.variant_dir]}, "target": self.target})
             record = run_records.record_failure(cell, run, str(error), error.evidence, about=about, logs=logs)
-            seen.fail(record)
+            state.fail(record)
             log(f"run {run} of {cell} failed ({run_records.PHASES[about['phase']]}): {error}")
-            self.show(seen)
+            self.show(state)
             self._check_budget()
             return False
         except LoadstoneError as error:
             self._journal.log(f"error: {error}")
             raise
-        seen.succeed()
-        self.show(seen)
+        state.succeed()
+        self.show(state)
         return True
 
     def retry(self, campaign: Campaign, logs: Path) -> None:
@@ -142,14 +142,14 @@ class Attempts:
             self._journal.log(f"error: {missing}{stopped}")
             raise LoadstoneError(missing + stopped)
 
-    def _log(self, text: str, seen: Progress) -> None:
+    def _log(self, text: str, state: Progress) -> None:
         self.log(text)
         if text.startswith(WAITING):  # soon outdated, so not in the journal
-            seen.wait = text.removeprefix(WAITING)
-            self.show(seen)
+            state.wait = text.removeprefix(WAITING)
+            self.show(state)
             return
         self._journal.log(text)
-        seen.log_lines.append((datetime.now().astimezone(), text))
+        state.log_lines.append((datetime.now().astimezone(), text))
 
     def _check_budget(self) -> None:
         failed = progress.failed_in_a_row(self._journal.now(), self.root)

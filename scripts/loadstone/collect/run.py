@@ -32,7 +32,7 @@ from loadstone.config import target as declared_target
 from loadstone.config.connection import Connection
 from loadstone.config.target import drawn_values, recorded_script, script_changes
 from loadstone.errors import LoadstoneError
-from loadstone.process import Minder, Sending, check
+from loadstone.process import Sending, Supervisor, check
 
 # For a program to start, and to write its results.
 _PATIENCE_S = 60
@@ -82,7 +82,7 @@ def collect_run(
     with (
         _target_held(target, purpose, log, while_waiting) as held,
         exclusive(purpose, log, while_waiting=while_waiting) as lock,
-        Minder(keep_open=[lock, *held]) as minder,
+        Supervisor(keep_open=[lock, *held]) as supervisor,
     ):
         if run in archive.scan_cell(cell).collected():  # in whatever format
             log(f"run {run} of {cell} is already collected")
@@ -96,7 +96,7 @@ def collect_run(
             try:
                 staging.prepare()
                 _set_aside(logs)
-                job = Job(cell, run, planned, target, minder, logs, log, on_phase, connection, draws, script or {})
+                job = Job(cell, run, planned, target, supervisor, logs, log, on_phase, connection, draws, script or {})
                 _attack(job, staging)
             except BaseException as error:
                 staging.discard()
@@ -119,7 +119,7 @@ def _target_held(
             yield [held]
         return
     if target["kind"] != "local":
-        session.join(while_waiting)
+        session.wait_until_held(while_waiting)
     yield []
 
 

@@ -54,13 +54,13 @@ class _Decompressed(RawIOBase):
             count = int(self._stream.readinto(buffer))
         except OSError as error:
             self._error = error
-            count = self._salvage(buffer)
+            count = self._read_remaining(buffer)
             if count == 0:
                 raise
         self._delivered += count
         return count
 
-    def _salvage(self, buffer: Any) -> int:
+    def _read_remaining(self, buffer: Any) -> int:
         """What a failed read had decompressed before it failed; Arrow does not say, so read again byte by byte."""
         self._file.close()
         self._file, self._stream = self._open()
@@ -90,10 +90,10 @@ def read_lines(path: Path, problems: Problems) -> Iterator[tuple[bytearray, int]
                 return
             yield from whole_lines(stream.readinto, problems)
     except OSError as error:
-        explain(error, problems)
+        note_read_error(error, problems)
 
 
-def explain(error: OSError, problems: Problems) -> None:
+def note_read_error(error: OSError, problems: Problems) -> None:
     """Say in `problems` what an error of `open_bytes` or of reading from it means."""
     if error.errno:
         problems.damaged = f"it cannot be read: {error.strerror}"
@@ -184,7 +184,7 @@ def read_bytes(path: Path, problems: Problems, largest_bytes: int = LARGEST_BYTE
             while len(content) <= largest_bytes and (chunk := stream.read(_CHUNK_BYTES)):
                 content += chunk
     except OSError as error:
-        explain(error, problems)
+        note_read_error(error, problems)
     if not content:
         problems.truncated = problems.truncated or ("" if problems.damaged else "it is empty")
         return None

@@ -112,7 +112,7 @@ _ENVIRONMENT.globals.update(
 )
 
 
-def about_site(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
+def site_context(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
     """The variables of all pages; `options` is the configuration's ``report``, `tables` the folder of the tables.
 
     `database` is part of a command to be pasted: a plain path below the project's folder is shown as it is. Other paths

@@ -273,8 +273,8 @@ def test_an_address_that_never_answered_is_given_up_sooner(plane, monkeypatch) -
     declared = Declared.of({"kind": "kubernetes"}, "here", only_cluster=True)
     mine = keeper.Keeper(declared, threading.Event(), lambda _: None, lambda _: None)
     with plane.api_killed(), pytest.raises(ClusterError, match="tried for 1 s"):
-        mine.reach()
-    mine.reach()
+        mine.check_reachable()
+    mine.check_reachable()
 
 
 def test_whether_there_is_a_namespace(plane, space, tmp_path: Path, monkeypatch) -> None:

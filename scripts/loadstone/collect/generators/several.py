@@ -107,7 +107,7 @@ class LocalFleet:
                 command = ["paced", "-agree", f"-timeout={job.timeout}", *files.arguments]
                 log = job.logs / f"attack-{number}.log"
                 program = Program(
-                    command, job.minder, log, stdin=PIPE, stdout=PIPE, environment=base.environment(), core=core
+                    command, job.supervisor, log, stdin=PIPE, stdout=PIPE, environment=base.environment(), core=core
                 )
                 self._programs.append(program)
                 self._send(number, content)

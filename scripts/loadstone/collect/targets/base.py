@@ -15,7 +15,7 @@ from loadstone.archive import Cell
 from loadstone.archive.metadata import Metadata, parse_duration
 from loadstone.config.connection import Connection
 from loadstone.errors import LoadstoneError
-from loadstone.process import Minder
+from loadstone.process import Supervisor
 
 Log = Callable[[str], None]
 
@@ -49,7 +49,7 @@ class Job:
     run: int
     planned: Metadata
     target: Mapping[str, Any]
-    minder: Minder
+    supervisor: Supervisor
     logs: Path
     log: Log
     on_phase: OnPhase = ignore

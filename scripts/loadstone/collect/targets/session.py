@@ -81,7 +81,7 @@ def clock() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def say(state: State) -> None:
+def write_state(state: State) -> None:
     """Write the keeper's state."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
     replace(_STATE, json.dumps(asdict(state)).encode())
@@ -93,41 +93,49 @@ def start(target: Mapping[str, Any], host: str, needed: Iterable[str], campaigns
     It holds the cluster until the tries of all `campaigns` are over, or the command is. Waits while the keeper of an
     earlier command is still putting the cluster back.
     """
-    own = str(uuid.uuid4())
+    session_id = str(uuid.uuid4())
     _FOLDER.mkdir(parents=True, exist_ok=True)
-    with exclusive("a sweep", log, path=KEEPER_LOCK, does=f"is still restoring its {_noun(target['kind'])}") as held:
+    with exclusive(
+        "a sweep", log, path=KEEPER_LOCK, does=f"is still restoring its {_target_noun(target['kind'])}"
+    ) as held:
         _REQUEST.unlink(missing_ok=True)
         _FINISHED.unlink(missing_ok=True)
         _LOGGED.unlink(missing_ok=True)
-        order = {"id": own, "target": target, "host": host, "needed": sorted(needed), "campaigns": sorted(campaigns)}
+        order = {
+            "id": session_id,
+            "target": target,
+            "host": host,
+            "needed": sorted(needed),
+            "campaigns": sorted(campaigns),
+        }
         keeper = Detached(_KEEPERS[target["kind"]], order | {"lock": held}, keep_open=[held])
-    os.environ[_ID] = own
-    say(State(own, WAITING))
+    os.environ[_ID] = session_id
+    write_state(State(session_id, WAITING))
     keeper.begin()
     return keeper
 
 
 def campaign_finished(campaign: str) -> None:
     """Note after the last try of a campaign, whatever its result, that it does not need the cluster any more."""
-    if own := os.environ.get(_ID):
-        _append(_FINISHED, f"{own} {campaign}")  # if this fails, the cluster is held until the command ends
+    if session_id := os.environ.get(_ID):
+        _append(_FINISHED, f"{session_id} {campaign}")  # if this fails, the cluster is held until the command ends
 
 
-def is_released(own: str, campaigns: Iterable[str]) -> bool:
-    """Whether the tries of all these campaigns are over in the session `own`."""
-    return {f"{own} {campaign}" for campaign in campaigns} <= _lines(_FINISHED)
+def is_released(session_id: str, campaigns: Iterable[str]) -> bool:
+    """Whether the tries of all these campaigns are over in this session."""
+    return {f"{session_id} {campaign}" for campaign in campaigns} <= _lines(_FINISHED)
 
 
-def _noun(kind: str) -> str:
+def _target_noun(kind: str) -> str:
     return "cluster" if kind == "kubernetes" else "target"
 
 
 def outcome_text(code: int, kind: str = "kubernetes") -> str:
     """The meaning of a keeper's exit code as text; empty when the target is as it was."""
     if code in _OUTCOMES:
-        return _OUTCOMES[code].replace("cluster", _noun(kind))
+        return _OUTCOMES[code].replace("cluster", _target_noun(kind))
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "failed unexpectedly"
-    what, state = _noun(kind), _state()
+    what, state = _target_noun(kind), _state()
     left = kind == "external" or has_records(state.server if state else "")
     return (
         f"the process that keeps the {what} {how}: see logs/{what}.log. "
@@ -164,7 +172,7 @@ def has_records(server: str = "") -> bool:
     return record_path(server).exists() if server else any(_record_paths())
 
 
-def others(server: str) -> list[str]:
+def other_records(server: str) -> list[str]:
     """A text for each other server on which an earlier session of this folder left anything to put back."""
     return [
         f"this folder also changed {_server_of(path)}: `snakemake --cores 1 restore` with the context and namespace of "
@@ -199,7 +207,7 @@ def record_path(server: str) -> Path:
     return _FOLDER / f"cluster-{safe[:100]}.{os.getuid()}.json"
 
 
-def join(while_waiting: Callable[[], None] = lambda: None) -> State:
+def wait_until_held(while_waiting: Callable[[], None] = lambda: None) -> State:
     """Wait until the keeper has the cluster, or has put it back. Raises LoadstoneError when it can't."""
     while (state := check()).name == WAITING:
         while_waiting()
@@ -221,9 +229,9 @@ def switch(variant: str, while_waiting: Callable[[], None] = lambda: None) -> st
 
     Raises LoadstoneError when the session is over, or something could not be cleaned up.
     """
-    own = str(uuid.uuid4())
-    replace(_REQUEST, json.dumps({"id": own, "session": os.environ.get(_ID), "variant": variant}).encode())
-    while (state := check()).answered != own:
+    request_id = str(uuid.uuid4())
+    replace(_REQUEST, json.dumps({"id": request_id, "session": os.environ.get(_ID), "variant": variant}).encode())
+    while (state := check()).answered != request_id:
         while_waiting()
         time.sleep(_POLL_S)
     return state.refusal

@@ -33,7 +33,7 @@ from loadstone.errors import LoadstoneError
 
 _POLL_S = 0.3
 _FIRST_S = 15.0  # until the API server has answered once
-_JOB_S = 30.0  # for a job to notice that the session is over
+_JOB_TIMEOUT_S = 30.0  # for a job to notice that the session is over
 
 
 class Keeper:
@@ -52,16 +52,16 @@ class Keeper:
         self.holder = f"{user()}@{socket.gethostname()} {self.id}"
         self.code = PUT_BACK
 
-    def reach(self) -> None:
+    def check_reachable(self) -> None:
         """Raise ClusterError when the API server does not answer soon: its address may be wrong."""
         self.cluster.with_patience(min(_FIRST_S, self.declared.patience_s)).version()
 
     def keep(self, needed: list[str], campaigns: Iterable[str] = ()) -> int:
         """Hold the cluster for measuring the variants `needed` until `ended`, or `campaigns` are over; an exit code."""
         self._say(session.WAITING)
-        for text in session.others(self.cluster.host):
+        for text in session.other_records(self.cluster.host):
             self.log(text)
-        self.reach()
+        self.check_reachable()
         if needed:
             rights.check(self.cluster, self.declared)
         with self._leased() as lease:
@@ -95,15 +95,15 @@ class Keeper:
             self.records.write(surveyed)
             record = surveyed
             apply.write(writer, record, apply.idle, down_first=True)
-            self.log(f"acquired {self.cluster.host}: {_counted(record)} will be restored at the end")
-            self._until_end(lease, record, campaigns)
+            self.log(f"acquired {self.cluster.host}: {_object_counts(record)} will be restored at the end")
+            self._hold_until_end(lease, record, campaigns)
         finally:
             self._finish(lease, writer, record)
 
     def _say(self, name: str, text: str = "", **held: Any) -> None:
         self.say(State(self.id, name, text, self.cluster.host, **held))
 
-    def _until_end(self, lease: Lease, record: Record, campaigns: list[str]) -> None:
+    def _hold_until_end(self, lease: Lease, record: Record, campaigns: list[str]) -> None:
         said_until = 0.0
         while not (self.ended.wait(_POLL_S) or lease.lost.is_set() or session.is_released(self.id, campaigns)):
             if (held_until := lease.held_until()) != said_until:
@@ -122,7 +122,7 @@ class Keeper:
             try:
                 # A job of this session may still be at work for a moment.
                 path, does = session.JOB_LOCK.resolve(), "is still at work in the cluster"
-                stack.enter_context(exclusive("restoring the cluster", self.log, path, _JOB_S, does=does))
+                stack.enter_context(exclusive("restoring the cluster", self.log, path, _JOB_TIMEOUT_S, does=does))
             except (OSError, LoadstoneError) as error:
                 self.log(f"restoring the cluster although {error}")
             self._put_back(writer, record)
@@ -148,7 +148,7 @@ class Keeper:
         if not record.objects:
             return
         how = "as it was, except for what others have changed" if outcome.left else "as it was"
-        self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {outcome.written} fields restored")
+        self.log(f"{self.cluster.host} is {how}: {_object_counts(record)}, {outcome.written} fields restored")
 
     @contextlib.contextmanager
     def _leased(self) -> Iterator[Lease | None]:
@@ -183,16 +183,16 @@ def restore(config: Mapping[str, Any], log: Log) -> None:
     """
     declared = Declared.of(declared_target(config), config["host"], only_cluster=True)
     keeper = Keeper(declared, threading.Event(), log, lambda _: None)
-    keeper.reach()
+    keeper.check_reachable()
     if keeper.records.find() is None:
-        for text in session.others(keeper.cluster.host):
+        for text in session.other_records(keeper.cluster.host):
             log(text)
         log(f"there is nothing to restore on {keeper.cluster.host}")
     elif keeper.keep([]) != PUT_BACK:
         raise LoadstoneError("not everything could be restored: see above")
 
 
-def _counted(record: Record) -> str:
+def _object_counts(record: Record) -> str:
     kinds = Counter(each.kind.name for each in record.objects)
     return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
 
@@ -204,7 +204,7 @@ def main() -> int:
 
     def say(state: State) -> None:
         try:
-            session.say(state)
+            session.write_state(state)
         except OSError as error:  # jobs stop without a state; putting back must go on
             log(f"the state of the session can't be written: {error}")
 

@@ -44,7 +44,7 @@ def explain(config: Mapping[str, Any], log: Log) -> None:
             log(f"`snakemake --cores 1 open` would refuse the present configuration:\n{error}")
     cluster, declared, found = check(config, variants, log)
     record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
-    for line in session.others(cluster.host):
+    for line in session.other_records(cluster.host):
         log(line)
     for namespace in declared.scaled_namespaces:
         if line := lease.foreign_claim(cluster, namespace, declared.namespace):

@@ -48,7 +48,7 @@ def running(job: Job) -> Iterator[KubernetesTarget]:
 
     Needs a session (`session.start`). Raises RunFailedError when the variant is not ready in time.
     """
-    session.join()
+    session.wait_until_held()
     declared = Declared.of(job.target, job.cell.campaign.host)
     variant = declared.variants[job.cell.variant_dir]
     cluster = Cluster(declared.context, patience_s=declared.patience_s, log=job.log)
