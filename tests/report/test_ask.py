@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from loadstone.report import query_page
 from loadstone.tables.schema import TABLES
-from report.conftest import ENDING, POLICY, SCRIPT
 from report.asking import Asking, Served, examples
+from report.conftest import ENDING, POLICY, SCRIPT
 from support.site import write_assets
 
 pytest_plugins = ["report.asked_site"]

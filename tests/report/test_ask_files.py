@@ -7,8 +7,8 @@ import pytest
 from loadstone.errors import LoadstoneError
 from loadstone.report import query_page
 from loadstone.tables.schema import TABLES
-from report.conftest import SCRIPT
 from report.asking import examples
+from report.conftest import SCRIPT
 
 pytest_plugins = ["report.asked_site"]
 

@@ -3,8 +3,8 @@
 import pytest
 from loadstone.publish.site import publish
 from loadstone.publish.site.destinations import Folder
-from report.conftest import POLICY
 from report.asking import Served
+from report.conftest import POLICY
 
 
 @pytest.fixture(scope="module")

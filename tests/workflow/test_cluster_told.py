@@ -158,12 +158,12 @@ def test_a_sweep_with_its_lease_elsewhere_is_refused_where_another_measures(
     assert "a sweep would be refused: deployments of the namespace" in other.run("--cores", "1", "plan")
     refused = "give both the same target.namespace"
     assert refused in other.run("--cores", "all", "attacks", expect=1)
-    # Killed, it has still to be put back.
+    # Killed, it has still to be restored.
     kill_all(declared, process)
     output = other.run("--cores", "all", "attacks", expect=1)
     assert refused in output and f"with `namespace: {shop.control.name}`" in output
     assert other.results() == []
-    # Nor does the folder's own record lead there under another Lease, neither to put back nor to measure.
+    # Nor does the folder's own record lead there under another Lease, neither to restore nor to measure.
     changed, collected = shop.state(), declared.results()
     declared.configure(target={"namespace": elsewhere.name})
     for arguments in (("1", "restore"), ("1", "plan"), ("all", "attacks")):

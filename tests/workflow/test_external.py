@@ -260,7 +260,7 @@ def test_what_a_sweep_under_way_has_prepared_is_left_alone(
     (other / KEEPER_LOCK).parent.mkdir(parents=True)
     Prepared("used", str(other), "plain", "2026-11-25T10:00:00+00:00", (command,)).write()
     with exclusive("a sweep", print, other / KEEPER_LOCK):
-        assert "is used by a sweep that is under way" in checkout.run("--cores", "1", "restore")
+        assert "is used by a sweep that is still running" in checkout.run("--cores", "1", "restore")
     assert outside.notes() == [] and len(left(tmp_path)) == 1
 
 

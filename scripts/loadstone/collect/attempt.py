@@ -1,9 +1,9 @@
-"""Try the runs of a sweep: failures are recorded and retried at the end; too many in a row stop the sweep.
+"""Attempts the runs of a sweep: failures are recorded and retried at the end; too many in a row stop the sweep.
 
 Only a `RunFailedError` is a failed run. Its job succeeds, so that the next run starts. Any error that would also stop
 the next run ends the job. The progress page is written between the phases of a run, never while requests are sent, and
 its errors never fail the run. While a run waits for another command, the page is rewritten regularly, so that a page
-that is no longer rewritten means a dead command.
+that is no longer rewritten means that the command has ended.
 """
 
 import time
@@ -37,9 +37,9 @@ class GivenUpError(LoadstoneError):
 
 @dataclass(frozen=True)
 class Attempts:
-    """Tries runs of the archive `root` on the configured target of this host.
+    """Attempts runs of the archive `root` on the configured target of this host.
 
-    `limits` are `retries`, how often runs without a result are tried again at the end, and `give_up_after`, how many
+    `limits` are `retries`, how often runs without a result are retried at the end, and `give_up_after`, how many
     failures in a row stop the sweep; `only` selects the cells whose missing runs are tried. `journal` is the journal's
     path; `show` is called with every change.
     """
@@ -63,8 +63,8 @@ class Attempts:
     ) -> bool:
         """Collect one run, or record in the archive why that failed; returns whether it succeeded.
 
-        `again` are the runs, including this one, that are being retried; `retries` is how many tries are left. Raises
-        GivenUpError when too many runs have failed, and any LoadstoneError of `collect_run` that would stop the next
+        `again` are the runs, including this one, that are being retried; `retries` is how many attempts are left.
+        Raises GivenUpError when too many runs have failed, and any LoadstoneError of `collect_run` that would stop the next
         run too.
         """
         self._check_budget()

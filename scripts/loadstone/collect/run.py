@@ -110,9 +110,9 @@ def collect_run(
 def _target_held(
     target: Mapping[str, Any], purpose: str, log: Log, while_waiting: Callable[[], None]
 ) -> Iterator[list[int]]:
-    """While nobody else changes the target; yields descriptors of locks, to be passed on to what sends requests.
+    """Keep others from changing the target; yields descriptors of locks, to be passed on to the load generator.
 
-    Entered before the machine's lock, which who holds the target may still need.
+    Entered before taking the machine's lock, which the holder of the target may still need.
     """
     if target["kind"] == "external" and not declared_target.has_commands(target):
         with exclusive(purpose, log, PREPARED_LOCK, does=MEASURES, while_waiting=while_waiting) as held:

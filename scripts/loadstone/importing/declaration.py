@@ -25,7 +25,7 @@ _GROUP = re.compile(r"\{(\w+)\}")
 
 
 class Refusal(Exception):  # noqa: N818 - it becomes one line of a LoadstoneError
-    """Why a file is not imported, and what to do; it becomes a line behind the file's name."""
+    """Why a file is not imported, and what to do; it becomes a line after the file's name."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ _FENCE = re.compile(rb"(?m)^[ \t]*(?:```|~~~)")
 
 
 def detect(path: Path) -> str | None:
-    """The name that such a file has in the archive behind its run, `MARKDOWN`, or None. Raises OSError."""
+    """The name that such a file has in the archive after the run's number, `MARKDOWN`, or None. Raises OSError."""
     name = path.name.removesuffix(".zst").lower()
     if name.endswith(_MARKDOWN_NAMES):
         return MARKDOWN
@@ -131,8 +131,8 @@ _NON_WORD = re.compile(r"\W")
 class Source:
     """One result to import: the file at `path`, or one block of it.
 
-    `format` is its name in the archive behind the run. `groups` are what `match` found in its path, or in the headings
-    above a block, which look like ``Title > Section #2`` with the block's number under its heading.
+    `format` is its name in the archive, after the run's number. `groups` are what `match` found in its path, or in the
+    headings above a block, which look like ``Title > Section #2`` with the block's number under its heading.
     """
 
     entry: Entry
@@ -146,7 +146,7 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """What its name ends with behind the format."""
+        """What follows the format in its name."""
         return ".zst" if self.block is None and self.path.name.endswith(".zst") else ""
 
 
@@ -258,7 +258,7 @@ def _sources(
 
 
 def _rows(entry: Entry, path: Path, in_markdown: bool) -> Iterator[Source | str]:
-    """Every row of a table that `match` accepts; columns that are no figures are groups too."""
+    """Every row of a table that `match` accepts; columns that are not figures are groups too."""
     content = read_bytes(path, problems := Problems())
     if content is None or problems.texts():
         raise Refusal("; ".join(problems.texts()))

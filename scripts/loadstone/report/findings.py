@@ -1,4 +1,4 @@
-"""What was found, first: each variant's difference from the baseline at a load, its interval and its verdict.
+"""Findings: each variant's difference from the baseline at a load, its interval and its verdict.
 
 In: rows of `effects` and `knees` of one scope (a campaign or a comparison). Out: a `Finding` per row, the sentence and
 the small plot that lists of campaigns show, and the matrix of verdicts at the top of a page.
@@ -93,13 +93,13 @@ class Finding:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Of the ratio's interval."""
+        """The bounds of the ratio's interval."""
         low, high = self.row["ratio_low"], self.row["ratio_high"]
         return None if low is None or high is None else (low, high)
 
     @property
     def change(self) -> tuple[str, str]:
-        """How large it is, and its interval (empty without one): ``+25 %`` and ``[+20, +31]``."""
+        """The difference and its interval (empty without one): ``+25 %`` and ``[+20, +31]``."""
         if not self.is_of_failures:
             return change_text(self.ratio, self.bounds)
         low, high = self.row["shift_low"], self.row["shift_high"]
@@ -157,7 +157,7 @@ class Finding:
 
     @property
     def _is_shift_unsure(self) -> bool:
-        """Whether the interval of the absolute difference includes none."""
+        """Whether the interval of the absolute difference includes zero."""
         low, high = self.row["shift_low"], self.row["shift_high"]
         return low is not None and high is not None and bool(low <= 0 <= high)
 
@@ -176,7 +176,7 @@ class Finding:
         return f"{text} {interval(low, high, lambda end: latency_text(end, unit, self.resolution_ns))}"
 
     def _one_run_text(self) -> str:
-        """How many runs it rests on where that is the reason."""
+        """``, one run each`` where that is why it is inconclusive."""
         codes = {each.code for each in reasons.of_row(self.row)}
         return ", one run each" if reasons.ONE_RUN in codes and self.row["n_runs"] == 1 else ""
 

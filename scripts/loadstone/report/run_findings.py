@@ -143,7 +143,7 @@ def late_text(row: Row, unit: Unit) -> str:
 
 
 def busy_text(record: RunRecord) -> Iterator[str]:
-    """That the load average was above the number of CPUs, if recorded: it may be the reason."""
+    """Says that the load average was above the number of CPUs, if recorded, which may explain late requests."""
     if record.cpus and record.load_1min is not None and record.load_1min > record.cpus:
         cpus = counted(int(record.cpus), "CPU")
         yield f"the machine was busy: a load average of {record.load_1min:.1f} with {cpus}, right after the run"

@@ -3,7 +3,7 @@
 Method: a bootstrap at two levels. A replicate draws runs with replacement and, within each drawn run, blocks of
 consecutive requests with replacement (requests that follow each other resemble each other, so they are never drawn one
 by one); Davison & Hinkley 1997, *Bootstrap Methods and their Application*, section 3.8, and Künsch 1989 for blocks,
-whose length follows from the data (`block_length`).
+whose length is estimated from the data (`block_length`).
 
 With three to ten runs the percentiles of such replicates are far too narrow, and their variance includes the variance
 within runs twice, since drawn runs differ by it already (Davison & Hinkley, ibid.). Therefore replicates only give the
@@ -332,7 +332,7 @@ def _quantiles(cumulated: NDArray[np.float32], edges: Floats, probability: float
 
 
 def block_length(values: NDArray[np.float64]) -> float:
-    """The block length for which a block bootstrap of the mean errs least, in values; 1 for fewer than ten of them.
+    """The block length that minimises the error of a block bootstrap of the mean; 1 for fewer than ten values.
 
     Politis & White 2004, *Automatic Block-Length Selection for the Dependent Bootstrap*, Econometric Reviews 23(1),
     section 3, as corrected by Patton, Politis & White 2009, ibid. 28(4): of the circular block bootstrap. The same as

@@ -117,7 +117,7 @@ class _Reading:
             }
 
     def problems(self) -> list[str]:
-        """Sentence parts to stand behind the dump's name."""
+        """Phrases to follow the dump's name."""
         counts = {
             "traces appear twice; the first of each is used": self._repeated,
             "traces without a span": self._empty,

@@ -97,7 +97,7 @@ class Target(Protocol):
         """For the run's record, from before the first request: its response, images, pods."""
 
     def check_alive(self) -> None:
-        """Raise RunFailedError when it can't respond any more. Called often during the attack: it must be cheap."""
+        """Raise RunFailedError when it can no longer respond. Called often during the attack: it must be cheap."""
 
     def watch(self) -> None:
         """The attack begins: events from now on are `incidents`."""

@@ -5,9 +5,9 @@ the target back whatever happened to the workflow. It holds a lock while it live
 cluster with the time until which the session certainly has it. Jobs change nothing in a cluster without `fence`, and
 ask the keeper of an external target for the variant that they measure (`switch`).
 
-The target is put back after the last try: each campaign's rule `complete` runs before everything that only reads
-results, and notes for the keeper that the campaign's tries are over, also when it fails. The command waits for the
-keeper at its end. A refused command still puts back what an earlier one left. `plan` and `rights` hold nothing, so they
+The target is restored after the last attempt: each campaign's rule `complete` runs before everything that only reads
+results, and tells the keeper that the campaign's attempts are over, also when it fails. The command waits for the
+keeper at its end. A refused command still restores what an earlier one left. `plan` and `rights` hold nothing, so they
 may run during a sweep.
 """
 
@@ -34,7 +34,7 @@ from loadstone.process import Detached
 # Relative to the workflow's folder: one workflow at a time works there.
 _FOLDER = Path("results/.cluster")
 _STATE = _FOLDER / ".session.json"
-_FINISHED = _FOLDER / ".finished"  # campaigns whose tries are over
+_FINISHED = _FOLDER / ".finished"  # campaigns whose attempts are over
 _LOGGED = _FOLDER / ".logged"  # texts of `is_new`
 _REQUEST = _FOLDER / ".request.json"  # of `switch`
 KEEPER_LOCK = _FOLDER / ".keeper.lock"
@@ -88,10 +88,10 @@ def write_state(state: State) -> None:
 
 
 def start(target: Mapping[str, Any], host: str, needed: Iterable[str], campaigns: Iterable[str], log: Log) -> Detached:
-    """Start a keeper that prepares the cluster for measuring the variants `needed`; without any it only puts it back.
+    """Start a keeper that prepares the cluster for measuring the variants `needed`; without any it only restores it.
 
-    It holds the cluster until the tries of all `campaigns` are over, or the command is. Waits while the keeper of an
-    earlier command is still putting the cluster back.
+    It holds the cluster until the attempts of all `campaigns` are over, or the command ends. Waits while the keeper of
+    an earlier command is still restoring the cluster.
     """
     session_id = str(uuid.uuid4())
     _FOLDER.mkdir(parents=True, exist_ok=True)
@@ -116,13 +116,13 @@ def start(target: Mapping[str, Any], host: str, needed: Iterable[str], campaigns
 
 
 def campaign_finished(campaign: str) -> None:
-    """Note after the last try of a campaign, whatever its result, that it does not need the cluster any more."""
+    """Record after the last attempt of a campaign, whatever its result, that it no longer needs the cluster."""
     if session_id := os.environ.get(_ID):
         _append(_FINISHED, f"{session_id} {campaign}")  # if this fails, the cluster is held until the command ends
 
 
 def is_released(session_id: str, campaigns: Iterable[str]) -> bool:
-    """Whether the tries of all these campaigns are over in this session."""
+    """Whether the attempts of all these campaigns are over in this session."""
     return {f"{session_id} {campaign}" for campaign in campaigns} <= _lines(_FINISHED)
 
 
@@ -168,12 +168,12 @@ def _append(file: Path, line: str) -> None:
 
 
 def has_records(server: str = "") -> bool:
-    """Whether an earlier session of this folder left anything to put back: on one server, or on any."""
+    """Whether an earlier session of this folder left anything to restore: on one server, or on any."""
     return record_path(server).exists() if server else any(_record_paths())
 
 
 def other_records(server: str) -> list[str]:
-    """A text for each other server on which an earlier session of this folder left anything to put back."""
+    """A text for each other server on which an earlier session of this folder left anything to restore."""
     return [
         f"this folder also changed {_server_of(path)}: `snakemake --cores 1 restore` with the context and namespace of "
         "that sweep restores it"
@@ -208,7 +208,7 @@ def record_path(server: str) -> Path:
 
 
 def wait_until_held(while_waiting: Callable[[], None] = lambda: None) -> State:
-    """Wait until the keeper has the cluster, or has put it back. Raises LoadstoneError when it can't."""
+    """Wait until the keeper has the cluster, or has restored it. Raises LoadstoneError when it can't."""
     while (state := check()).name == WAITING:
         while_waiting()
         time.sleep(_POLL_S)
@@ -238,9 +238,10 @@ def switch(variant: str, while_waiting: Callable[[], None] = lambda: None) -> st
 
 
 def fence(limit_s: float) -> State:
-    """Return only while this session certainly has the cluster: its Lease is renewed, and nobody else had it since.
+    """Return only while this session certainly has the cluster: its Lease was renewed and not taken by anybody else.
 
-    Waits up to `limit_s`, because the API server may be away. Raises LoadstoneError when it is not certain by then.
+    Waits up to `limit_s`, because the API server may be unavailable. Raises LoadstoneError when it is not certain
+    by then.
     """
     given_up = time.monotonic() + limit_s
     while True:

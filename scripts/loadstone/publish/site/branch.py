@@ -91,7 +91,7 @@ class Branch(Destination):
                 yield os.fsdecode(path).removeprefix(self._prefix), (blob.decode(), int(size))
 
     def begin(self) -> None:
-        """There is no lock; the remote refuses the push when somebody else was faster."""
+        """There is no lock; the remote rejects the push if somebody else has pushed first."""
 
     def read(self, name: str) -> bytes | None:
         if name in self._written:

@@ -246,7 +246,7 @@ def restore(log: Log) -> None:
                 if not folder.is_dir():
                     raise LoadstoneError(f"its folder is gone; clean up by hand, then delete {left.path}")
                 if is_held(folder / session.KEEPER_LOCK):
-                    log(f"the {left} is used by a sweep that is under way")
+                    log(f"the {left} is used by a sweep that is still running")
                     continue
                 stack.enter_context(exclusive("restore", log, PREPARED_LOCK, does=MEASURES))
                 lock = folder / session.KEEPER_LOCK

@@ -9,7 +9,7 @@ agreed start is sent to each pod by its own clock. A pod without requests for a 
 
 Logs and `exec` are no way to fetch results: logs are rotated at 10 MiB, and `exec` cannot resume. A pod with a wrong
 clock still starts on time; the offset of its clock is recorded, and `sent_at` stays as the pod wrote it. The record
-names the pods' namespace before there are any, and their label is its id. Putting the cluster back deletes by that
+names the pods' namespace before there are any, and their label is its id. Restoring the cluster deletes by that
 label, so a killed job needs no clean-up of its own, and the next run begins with the same.
 
 Certificates and private keys reach the pods as a Secret, never in the plan: the API server's connections to pods are

@@ -1,7 +1,7 @@
-"""Keeps a cluster for one command: acquires it, holds it, puts it back. A process of its own, started by `session`.
+"""Keeps a cluster for one command: acquires it, holds it, restores it. A process of its own, started by `session`.
 
 Reads its order from the first line of standard input. The end of that input means that the workflow is over, however
-it ended; then, as after SIGTERM, the cluster is put back.
+it ended; then, as after SIGTERM, the cluster is restored.
 """
 
 import contextlib
@@ -111,7 +111,7 @@ class Keeper:
                 said_until = held_until
 
     def _finish(self, lease: Lease, writer: Writer, record: Record) -> None:
-        """Put the cluster back, unless another sweep has taken it over, which puts it back first."""
+        """Restore the cluster, unless another sweep has taken it over, which restores it first."""
         if lease.lost.is_set():
             self._say(session.LOST, f"{self.cluster.host} was taken over by {lease.holder()}")
             self.code = TAKEN_OVER
@@ -161,7 +161,7 @@ class Keeper:
         with lease.renewing():
             try:
                 yield lease
-            except ClusterError:  # something may have to be put back: the next sweep waits until the Lease expires
+            except ClusterError:  # something may have to be restored: the next sweep waits until the Lease expires
                 raise
             except BaseException:
                 lease.release()
@@ -177,7 +177,7 @@ def _renewed(lease: Lease) -> None:
 
 
 def restore(config: Mapping[str, Any], log: Log) -> None:
-    """Put a cluster back after a session that could not; waits, logging for whom, while another one holds it.
+    """Restore a cluster after a session that could not; waits while another one holds it, and logs which.
 
     Raises LoadstoneError when something is left as others have changed it, or is refused.
     """
@@ -205,7 +205,7 @@ def main() -> int:
     def say(state: State) -> None:
         try:
             session.write_state(state)
-        except OSError as error:  # jobs stop without a state; putting back must go on
+        except OSError as error:  # jobs stop without a state; restoring must continue
             log(f"the state of the session can't be written: {error}")
 
     server = ""

@@ -79,7 +79,7 @@ def _missing_runs(root: Path, host: str) -> list[plan.MissingRun]:
 
 
 def _not_put_back(cluster: Cluster, declared: Declared, record: Record) -> list[str]:
-    """The sweep that has changed the cluster, and what will be put back; other changes can't be planned until then."""
+    """The sweep that has changed the cluster, and what will be restored; other changes can't be planned until then."""
     held = cluster.get(LEASE, declared.namespace, lease.NAME)
     holds = (held or {}).get("spec", {}).get("holderIdentity") == record.holder
     lines = [

@@ -28,7 +28,7 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True)
 class Survey:
-    """What a session will change, in the order in which it is put back: deployments first, Flux last."""
+    """What a session will change, in the order in which it is restored: deployments first, Flux last."""
 
     objects: tuple[Changed, ...]
     notes: tuple[str, ...]
