@@ -64,8 +64,8 @@ class Attempts:
         """Collect one run, or record in the archive why that failed; returns whether it succeeded.
 
         `again` are the runs, including this one, that are being retried; `retries` is how many attempts are left.
-        Raises GivenUpError when too many runs have failed, and any LoadstoneError of `collect_run` that would stop the next
-        run too.
+        Raises GivenUpError when too many runs have failed, and any LoadstoneError of `collect_run` that would stop the
+        next run too.
         """
         self._check_budget()
         retries = self.limits["retries"] if retries is None else retries

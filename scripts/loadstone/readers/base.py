@@ -143,9 +143,9 @@ class Block:
     """One result within a document, or one row of a table: what becomes the file of a run.
 
     `kind` is the name of such a file after the run's number (``vegeta.txt``); `headings` are those above it, the
-    highest first. `number` counts the blocks of this kind under these headings from 1, so the three name a block. `text` is the
-    document's bytes from `start` on, in line `line` (from 1). A row has the table's line(s) of names in `head`, and in
-    `labels` its texts in the columns that are no figures, by their names.
+    highest first. `number` counts the blocks of this kind under these headings from 1, so the three name a block.
+    `text` is the document's bytes from `start` on, in line `line` (from 1). A row has the table's line(s) of names in
+    `head`, and in `labels` its texts in the columns that are not figures, by their names.
     """
 
     kind: str
