@@ -135,9 +135,9 @@ def test_a_page_that_nobody_writes_any_more_says_so(swept, watched) -> None:
     assert "The sweep seems to have stopped" in said and f"since {written}" in said
     shown = plain(watched.page.locator("main").inner_text())
     assert "Under way" not in shown and "Time left" not in shown and "Envoy at 300 requests/s, run 4" in shown
-    assert watched.page.title().startswith("Dead? 12 of 45")
+    assert watched.page.title().startswith("Stopped? 12 of 45")
     assert re.search(
-        r"If this page is not updated by \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
+        r"If this page is not updated by \d\d:\d\d:\d\d( on .*)?, the sweep has stopped", text
     )  # without script
     assert watched.complaints == []
 

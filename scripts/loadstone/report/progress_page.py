@@ -33,7 +33,7 @@ _ASSETS = ("site.css", "theme.js", "progress.js")
 _SHOWN = 30  # failures, the last ones
 _LINES = 12  # of the log
 _MOST_MARKS = 4000  # runs beyond which cells hold numbers instead of one mark per run
-_SLACK_S = 120.0  # the delay that is allowed on a busy machine before the page says that the sweep is dead
+_SLACK_S = 120.0  # the delay that is allowed on a busy machine before the page says that the sweep has stopped
 
 # State of a run -> its mark and its name. The marks differ in shape, not in colour alone.
 STATES = {"collected": "■", "failed": "✕", "now": "◉", "to come": "□"}
