@@ -115,7 +115,7 @@ def _ns(text: str) -> int:
 )
 def test_the_wrong_server_is_never_attacked(bench, options: list[str], said: str) -> None:
     it = bench(*options)
-    with pytest.raises(LoadstoneError, match=f"nothing was sent: .*{said}"):
+    with pytest.raises(LoadstoneError, match=f"no load was sent: .*{said}"):
         it.collect()
     assert it.served() == 1
     it.assert_nothing_left()

@@ -255,7 +255,7 @@ def test_the_api_server_away_for_a_while_at_any_stage(plane: ControlPlane, shop:
         time.sleep(10)
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
-    assert "answers again" in output
+    assert "responds again" in output
     assert len(checkout.results()) == 4 and shop.state() == before
 
 

@@ -88,7 +88,7 @@ def test_metrics_that_die_during_the_attack_and_come_back(metrics) -> None:
 
 def test_an_api_server_that_hangs_keeps_nobody_waiting(metrics) -> None:
     asked = PodMetrics(None, [f"namespace-{number}" for number in range(1000)])
-    with metrics.api_frozen(), pytest.raises(UnsampledError, match=r"does not answer.*\(status 0\)"):
+    with metrics.api_frozen(), pytest.raises(UnsampledError, match=r"does not respond.*\(status 0\)"):
         asked.sample()
 
 
