@@ -68,7 +68,7 @@ rule collect:
 rule complete:
     """After all planned runs of a campaign were attempted: retry failed ones, then write its completion_time.txt.
 
-    Afterwards, even if this fails, the campaign no longer needs the target: a cluster is put back after the last one.
+    Afterwards, even if this fails, the campaign no longer needs the target: a cluster is restored after the last one.
     """
     input:
         missing_runs,
@@ -120,7 +120,7 @@ rule rights:
 
 
 rule restore:
-    """Put the cluster back as it was before a killed sweep, from this machine or any other."""
+    """Restore the cluster as it was before a killed sweep, from this machine or any other."""
     log:
         "logs/restore.log",
     localrule: True
@@ -133,7 +133,7 @@ rule restore:
 
 
 rule put_back:
-    """Put back a cluster that an earlier sweep of this folder left changed; this command's keeper does it."""
+    """Restore a cluster that an earlier sweep of this folder left changed; this command's keeper does it."""
     output:
         "results/.collected/put_back.{nth}",
     log:

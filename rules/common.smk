@@ -154,7 +154,7 @@ def key_of(wildcards):
 
 
 def cluster_to_put_back(wildcards):
-    """The marker that requests to put back a cluster left changed by an earlier command. Runs wait for that anyway."""
+    """The marker that requests to restore a cluster left changed by an earlier command. Runs wait for that anyway."""
     return [SNAPSHOT.put_back_marker()] if is_cluster_to_put_back(DECLARED) else []
 
 

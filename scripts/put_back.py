@@ -6,5 +6,5 @@ from loadstone.collect.targets import session
 from loadstone.workflow.job import job
 
 with job(snakemake.log[0]) as log:
-    session.join()
+    session.wait_until_held()
     Path(snakemake.output[0]).touch()

@@ -14,18 +14,18 @@ import pytest
 from loadstone.archive import locks
 from loadstone.archive.locks import exclusive, hold
 from loadstone.errors import LoadstoneError
-from loadstone.process import LastingStream, Minder, Program, find, note_signals, run
+from loadstone.process import LastingStream, Program, Supervisor, find, note_signals, run
 
 # A job that starts a shell which leaves a grandchild behind, both of which ignore SIGTERM, while holding a lock.
 JOB = """
 import sys, time
 from pathlib import Path
 from loadstone.archive.locks import exclusive
-from loadstone.process import LastingStream, Minder, Program
+from loadstone.process import LastingStream, Supervisor, Program
 folder = Path(sys.argv[1])
 script = "trap '' TERM; sleep 1000 & echo $! > grandchild; echo $$ > child; wait"
-with exclusive("a test", print, folder / "lock") as lock, Minder(keep_open=[lock]) as minder:
-    Program(["sh", "-c", "cd " + str(folder) + "; " + script], minder, folder / "log")
+with exclusive("a test", print, folder / "lock") as lock, Supervisor(keep_open=[lock]) as supervisor:
+    Program(["sh", "-c", "cd " + str(folder) + "; " + script], supervisor, folder / "log")
     time.sleep(1000)
 """
 
@@ -88,8 +88,11 @@ def test_a_lock_is_not_opened_through_a_link(tmp_path: Path) -> None:
 
 
 def test_a_failing_program_is_an_error_with_what_it_said(tmp_path: Path) -> None:
-    with Minder() as minder, pytest.raises(LoadstoneError, match=r"(?s)sh ended with exit code 3.*no such thing"):
-        run(["sh", "-c", "echo no such thing >&2; exit 3"], minder, tmp_path / "log")
+    with (
+        Supervisor() as supervisor,
+        pytest.raises(LoadstoneError, match=r"(?s)sh ended with exit code 3.*no such thing"),
+    ):
+        run(["sh", "-c", "echo no such thing >&2; exit 3"], supervisor, tmp_path / "log")
 
 
 def test_a_missing_program_is_named_with_its_remedy() -> None:
@@ -99,15 +102,15 @@ def test_a_missing_program_is_named_with_its_remedy() -> None:
 
 def test_arguments_reach_the_program_as_they_are(tmp_path: Path) -> None:
     hostile = "$(touch x); `id` \"'&|"
-    with Minder() as minder:
-        run(["printf", "%s", hostile], minder, tmp_path / "log")
+    with Supervisor() as supervisor:
+        run(["printf", "%s", hostile], supervisor, tmp_path / "log")
     assert (tmp_path / "log").read_text() == hostile
 
 
 def test_stopping_ends_a_stubborn_program(tmp_path: Path) -> None:
-    with Minder() as minder:
+    with Supervisor() as supervisor:
         program = Program(
-            ["sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait; sleep 1000"], minder, tmp_path / "log"
+            ["sh", "-c", "trap '' TERM; echo up; sleep 1000 & wait; sleep 1000"], supervisor, tmp_path / "log"
         )
         while "up" not in program.tail():
             time.sleep(0.01)

@@ -46,11 +46,11 @@ def find(program: str) -> str:
     return found
 
 
-class Minder:
+class Supervisor:
     """Ends process groups when this process ends, however it ends. One per job, closed with it."""
 
     def __init__(self, keep_open: Sequence[int] = ()) -> None:
-        program = Path(__file__).with_name("minder.py")
+        program = Path(__file__).with_name("supervisor.py")
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(program)],
             stdin=subprocess.PIPE,
@@ -72,7 +72,7 @@ class Minder:
         """End all groups that are still registered, and wait until they are gone."""
         self._process.communicate()
 
-    def __enter__(self) -> "Minder":
+    def __enter__(self) -> "Supervisor":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,7 +106,7 @@ class Program:
     def __init__(
         self,
         command: Sequence[str],
-        minder: Minder,
+        supervisor: Supervisor,
         log: Path,
         *,
         stdin: IO[bytes] | int | None = None,
@@ -122,7 +122,7 @@ class Program:
         """
 
         def prepare() -> None:
-            minder.register_self()
+            supervisor.register_self()
             if core is not None:
                 os.sched_setaffinity(0, {core})
             if most_bytes is not None:
@@ -131,7 +131,7 @@ class Program:
         variables = {**os.environ, **(environment or {})}
         self.command = [find(command[0]), *command[1:]]
         self.log = log
-        self._minder = minder
+        self._supervisor = supervisor
         log.parent.mkdir(parents=True, exist_ok=True)
         self.started_s = time.monotonic()
         with log.open("ab") as output:
@@ -190,7 +190,7 @@ class Program:
 
     def _end_group(self) -> None:
         _signal_group(self.pid, signal.SIGKILL)
-        self._minder.forget(self.pid)
+        self._supervisor.forget(self.pid)
 
 
 # As `python -m` with one more folder of modules, which PYTHONPATH would pass on to what the module starts.
@@ -237,9 +237,9 @@ def tail(log: Path, lines: int, longest: int = 4000) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
-def run(command: Sequence[str], minder: Minder, log: Path, **options: Any) -> None:
+def run(command: Sequence[str], supervisor: Supervisor, log: Path, **options: Any) -> None:
     """Run a program to its end. Raises LoadstoneError with its output when it fails."""
-    program = Program(command, minder, log, **options)
+    program = Program(command, supervisor, log, **options)
     try:
         code = program.wait()
     except BaseException:

@@ -158,7 +158,7 @@ def test_users_who_wait_have_no_knee(project):
     project.make()
     row = project.row("SELECT * FROM knees")
     assert (row["knee_rate"], row["low"], row["high"]) == (None, None, None)
-    assert row["problem"] == "serial load waits for answers: no saturation point"
+    assert row["problem"] == "serial load waits for responses, so it has no saturation point"
     assert all(row["value_ns"] is None for row in project.rows("SELECT * FROM knee_shares"))
 
 

@@ -166,11 +166,11 @@ def test_it_is_refused_where_it_means_nothing(project) -> None:
     words = {
         "serial": "serial load",
         "closed": "closed load",
-        "k6": "is not known",
+        "k6": "does not record when each request was scheduled",
         "artillery": "in which period",
-        "reported": "single requests are not known",
+        "reported": "single requests were not recorded",
         "one": "a single measured request has no rate",
-        "fast": "sent at 1,000 per second or more, the rate is 100",
+        "fast": "sent at 1,000 per second or more, but the rate is 100",
     }
     assert set(rows) == set(words)
     for variant, expected in words.items():

@@ -68,7 +68,7 @@ def test_every_second_run_failing_is_inconsistent() -> None:
     shares = [0.0, 0.8, 0.01, 0.75, 0.02, 0.9]
     found = suggest([run(number, failed_share=share) for number, share in enumerate(shares, 1)])
     assert (found[0].kind, found[0].tag, found[0].run) == ("differing success", "INCONSISTENT", None)
-    assert "3 of 6 runs failed mostly (75 % to 90 % of requests), 3 hardly (0 % to 2 %)" in found[0].evidence
+    assert "in 3 of 6 runs most requests failed (75 % to 90 %), in 3 hardly any (0 % to 2 %)" in found[0].evidence
 
 
 def test_a_short_run() -> None:

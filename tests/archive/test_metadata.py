@@ -87,13 +87,13 @@ def test_the_time_limit_of_iterations_is_no_duration() -> None:
 
 def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "metadata.json")
-    assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is no file"]
+    assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is not a file"]
 
 
 def test_a_file_without_end_does_not_fill_the_memory(tmp_path: Path) -> None:
     with (tmp_path / "metadata.json").open("wb") as file:
         file.truncate(1 << 40)
-    assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json has more than 16 MiB"]
+    assert metadata.read(tmp_path / "metadata.json").problems == ["metadata.json is larger than 16 MiB"]
 
 
 def test_brackets_without_end_are_no_json(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 kwok stands in for the machines: pods become Ready, and are gone after deletion, at once or after the times of their
 annotations `plane/ready-after` and `plane/gone-after`. All come from one binary, built by `make cluster` from `plane/`.
-They are started by a Minder: nothing survives the process that started them, not even when it is killed.
+They are started by a Supervisor: nothing survives the process that started them, not even when it is killed.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 import yaml
-from loadstone.process import Minder, Program
+from loadstone.process import Program, Supervisor
 from support.checkout import free_ports
 
 from cluster.api import Api, ApiError, wait_until
@@ -67,7 +67,7 @@ class ControlPlane:
         self._stack = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             stack.callback(self._remove_data)
-            self._minder = stack.enter_context(Minder())
+            self._supervisor = stack.enter_context(Supervisor())
             stack.callback(self._kill_all)
             self._start_all()
             self._stack = stack.pop_all()
@@ -256,7 +256,7 @@ class ControlPlane:
         self._run(name, str(binary()), name, *arguments)
 
     def _run(self, name: str, *command: str) -> None:
-        self._programs[name] = Program(command, self._minder, self.folder / "logs" / f"{name}.log")
+        self._programs[name] = Program(command, self._supervisor, self.folder / "logs" / f"{name}.log")
 
     def _wait_for(self, name: str, path: str) -> None:
         """Wait until the API server says ok at `path`; fails with its last words when it dies."""

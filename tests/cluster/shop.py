@@ -145,7 +145,7 @@ def shop_sweep(pristine: Path, path: Path, shop: Shop, url: str, **sweep: Any) -
 
 
 def record_of(shop: Shop) -> Object | None:
-    """What the cluster itself says is still to be put back."""
+    """What the cluster itself says is still to be restored."""
     return record_of_namespace(shop.control)
 
 

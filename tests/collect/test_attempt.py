@@ -14,7 +14,7 @@ import pytest
 from loadstone import archive
 from loadstone.archive import Cell, plan
 from loadstone.archive.locks import exclusive
-from loadstone.archive.progress import Journal, Progress, look
+from loadstone.archive.progress import Journal, Progress, current_progress
 from loadstone.collect import attempt
 from loadstone.collect.attempt import Attempts, GivenUpError
 from loadstone.errors import LoadstoneError
@@ -143,7 +143,7 @@ def test_what_fails_again_ends_with_one_list(swept) -> None:
         it.attempts().retry(it.campaign, it.folder / "again")
     said = str(caught.value)
     assert "1 of 3 planned runs have no result" in said
-    assert "run 1 of only at 100/s: failed twice; the target comes up: the process 'server' ended (exit code 1)" in said
+    assert "run 1 of only at 100/s: failed twice; starting the target: the process 'server' ended (exit code 1)" in said
     assert "snakemake --cores all report" in said and "abandoned.txt" in said
     assert it.campaign.is_open
     assert len(it.records(1)) == 2
@@ -229,7 +229,7 @@ def test_a_journal_torn_by_a_power_loss_is_read_on(swept) -> None:
 
 def test_the_time_left_follows_what_runs_took_not_what_they_were_planned_to(swept) -> None:
     it = swept("--slow-start", "0.6", runs=4)
-    assert look(it.campaign, it.journal).left_s() == pytest.approx(4 * 1.2)  # a first guess
+    assert current_progress(it.campaign, it.journal).left_s() == pytest.approx(4 * 1.2)  # a first guess
     for run in (1, 2, 3):
         it.try_run(run)
     command = it.journal.now()
@@ -237,10 +237,10 @@ def test_the_time_left_follows_what_runs_took_not_what_they_were_planned_to(swep
     starts = [each.at for each in command.tries]
     mean_s = (starts[2] - starts[0]).total_seconds() / 2
     assert mean_s > 0.8
-    assert look(it.campaign, it.journal).left_s() == pytest.approx(mean_s)
+    assert current_progress(it.campaign, it.journal).left_s() == pytest.approx(mean_s)
     it.begin()  # kept over invocations, without the time between them
-    assert look(it.campaign, it.journal).left_s() == pytest.approx(mean_s)
-    assert look(it.campaign, Journal(it.folder / "lost")).left_s() == pytest.approx(1.2)
+    assert current_progress(it.campaign, it.journal).left_s() == pytest.approx(mean_s)
+    assert current_progress(it.campaign, Journal(it.folder / "lost")).left_s() == pytest.approx(1.2)
 
 
 def test_while_others_have_the_machine_it_is_shown_again_and_again_and_said_once(swept, monkeypatch) -> None:

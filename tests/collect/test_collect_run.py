@@ -115,7 +115,7 @@ def _ns(text: str) -> int:
 )
 def test_the_wrong_server_is_never_attacked(bench, options: list[str], said: str) -> None:
     it = bench(*options)
-    with pytest.raises(LoadstoneError, match=f"nothing was sent: .*{said}"):
+    with pytest.raises(LoadstoneError, match=f"no load was sent: .*{said}"):
         it.collect()
     assert it.served() == 1
     it.assert_nothing_left()
@@ -258,7 +258,7 @@ def test_a_body_that_never_ends_is_given_up(bench) -> None:
 @pytest.mark.parametrize(
     ("run", "host", "close", "said"),
     [
-        (1, "elsewhere", False, "is of the host 'here'"),
+        (1, "elsewhere", False, "belongs to the host 'here'"),
         (1, "here", True, "is closed"),
         (3, "here", False, "has no run 3"),
     ],

@@ -259,10 +259,10 @@ def test_what_makes_no_sense_is_refused() -> None:
         "generators: 3 generators have 2 requests to send at 2 requests/s; each needs one"
     ]
     assert load_shapes.faults(sweep | {"generators": 2}) == []
-    assert "share the load of vegeta" in load_shapes.faults(sweep | {"generator": "serial"})[0]
+    assert "is only for vegeta" in load_shapes.faults(sweep | {"generator": "serial"})[0]
     for generator in ("serial", "k6", "artillery"):
         alone = {"rates": [2], "duration": "1s", "runs": 1, "connections": 2, "generator": generator}
-        assert load_shapes.faults(alone) == [f"connections: are those of vegeta; the generator is {generator}"]
+        assert load_shapes.faults(alone) == [f"connections: is only for vegeta; the generator is {generator}"]
     shared = {"rates": [20], "duration": "1s", "runs": 1, "generators": 4}
     assert load_shapes.faults(shared | {"connections": 8}) == []
     assert load_shapes.faults(shared | {"connections": 6}) == ["connections: 6 can't be shared evenly by 4 generators"]

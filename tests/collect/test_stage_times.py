@@ -44,7 +44,7 @@ def test_how_long_it_takes_is_told_before_and_while_it_is_open(tmp_path: Path, c
     before = plan._order(config.check(content), [])
     assert f"warm-ups and attacks take about {duration_text(seconds)}," in before[-1]
     campaign = opened(content)
-    seen = progress.look(campaign, Journal(tmp_path / "journal"))
+    seen = progress.current_progress(campaign, Journal(tmp_path / "journal"))
     assert seen.left_s() == pytest.approx(seconds)
 
 
@@ -56,7 +56,7 @@ def test_users_are_called_users(tmp_path: Path) -> None:
     assert sorted(folder.name for folder in campaign.path.iterdir()) == ["10", "3"]
     journal = Journal(tmp_path / "journal")
     journal.begin(campaign.root, tmp_path / "reports", {campaign: 4})
-    seen = progress.look(campaign, journal)
+    seen = progress.current_progress(campaign, journal)
     cell = seen.cells[0].cell
     seen.start(journal.tried(cell, 1, 1))
     assert "only at 3 users, run 1;" in seen.line()

@@ -105,7 +105,7 @@ def test_a_command_and_the_files_that_it_names(declared, tmp_path: Path) -> None
     [
         ({"runs": 3}, "sweep.runs: '2' became '3'"),
         ({"duration": "2s"}, "sweep.duration: '1s' became '2s'"),
-        ({"rates": [10, 20]}, "sweep.rates: 20 was not there"),
+        ({"rates": [10, 20]}, "sweep.rates: 20 is new"),
         ({"order": "fixed"}, "sweep.order: 'blocks' became 'fixed'"),
         ({"warmup": {"duration": "1s"}}, "sweep.warmup.duration: '0s' became '1s'"),
         ({"seed": 3}, "something that its metadata does not record"),

@@ -60,7 +60,7 @@ def test_groups_lead_nowhere_either(imports, entry, name):
         ({"duration": "five minutes"}, "the duration 'five minutes' is not valid; write it like 60s"),
         ({"started": "15:46"}, "started: '15:46' is not a time with an offset"),
         ({"zone": "CET"}, "the zone 'CET' is not valid; write the offset"),
-        ({"generator": "k6"}, "the generator is 'k6', but the file is one of vegeta"),
+        ({"generator": "k6"}, "the generator is 'k6', but the file was written by vegeta"),
         ({"variant": "{who}"}, "variant names {who}, which is not a group of match; its groups: none"),
         (
             {"match": "(?P<a>a)(?P<b>z)?", "variant": "{b}"},

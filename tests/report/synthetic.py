@@ -57,7 +57,7 @@ def write(tables: Path, campaign: Campaign, made: Made) -> None:
             cells.append(key | _cell([_tested(sample) for sample in counting], len(samples) - len(counting)))
     _write_pictured(tables, campaign, runs)
     problems = [
-        layout.campaign_key(campaign) | {"source": "x/<b>notes</b>.txt", "problem": "is no file of a <i>run</i>"}
+        layout.campaign_key(campaign) | {"source": "x/<b>notes</b>.txt", "problem": "is not a file of a <i>run</i>"}
     ]
     for table, rows in (("runs", runs), ("cells", cells), ("planned", planned), ("problems", problems)):
         layout.write_rows(tables, layout.partition(tables, table, campaign) / layout.PART, rows, table)

@@ -16,7 +16,7 @@ from loadstone.percentiles import SHOWN_PERCENTILES
 from loadstone.report import chart_rows, query_page, rate_data, reported_section, run_findings
 from loadstone.report.figures import rows_of
 from loadstone.report.numbers import MILLISECONDS
-from loadstone.report.queries import asking
+from loadstone.report.queries import querying
 from loadstone.tables import database
 from support import rawfiles
 from tables.tabling import Project
@@ -128,8 +128,8 @@ def inspector(project) -> dict[tuple[str, str, int], dict]:
 def _inspected(project: Project) -> dict[tuple[str, str, int], dict]:
     found = {}
     for campaign in archive.campaigns(project.archive):
-        with asking(project.tables, [campaign]) as questions:
-            page = rate_data.gather(questions, RATE, MS, run_findings.gather(questions), STYLES)
+        with querying(project.tables, [campaign]) as queries:
+            page = rate_data.gather(queries, RATE, MS, run_findings.gather(queries), STYLES)
         found |= {(campaign.timestamp, run["variant"], run["run"]): run for run in page["runs"]}
         found[campaign.timestamp, "", 0] = page["charts"]["time"]
     return found
@@ -295,8 +295,8 @@ def test_figures_from_requests_beside_those_that_a_tool_reported(project) -> Non
 
 
 def _from_requests(project: Project, campaign: archive.Campaign) -> list[dict]:
-    with asking(project.tables, [campaign]) as questions:
-        return questions.rows_of_requests("page_reported_raw", coarse_ns=reported_section.COARSE_NS)
+    with querying(project.tables, [campaign]) as queries:
+        return queries.rows_of_requests("page_reported_raw", coarse_ns=reported_section.COARSE_NS)
 
 
 def test_an_example_of_the_query_page(project) -> None:

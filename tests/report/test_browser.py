@@ -322,7 +322,7 @@ def test_the_keyboard_reaches_and_drives_the_controls(made_site, watched):
     watched.open(made_site.page("good").as_uri())
     page = watched.page
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.name") == "stat":

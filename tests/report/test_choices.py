@@ -144,7 +144,7 @@ def test_keys_go_through_the_page_from_its_top_to_its_end(made_site, watched):
     watched.open(made_site.page("good").as_uri())
     found = stops(watched.page)
     names = [name for _, name, _ in found]
-    header = ["Skip to the content", *(entry.title for entry in site_layout.ENTRIES), "Dark"]
+    header = ["Skip to content", *(entry.title for entry in site_layout.ENTRIES), "Dark"]
     assert names[: len(header)] == header
     # Of a group of radio buttons, keys reach one; each chart's words, table and files are one stop. On phones, variants
     # are hidden by the buttons below a chart.

@@ -276,9 +276,9 @@ def test_other_pairs_rest_on_their_two_series_alone(project, compared):
 
 
 REFUSED = {
-    "other protocol": "requests were sent by different protocols",
+    "other protocol": "requests were sent over different protocols",
     "short": "it has no valid run: 4 runs are excluded (100 requests instead of 300)",
-    "reported": "only the load generator's report is known, which has no replicates",
+    "reported": "only the load generator's report is available, which has no replicates",
 }
 
 
@@ -297,7 +297,7 @@ def test_hosts_comparisons_without_figures_and_single_runs(project, compared):
     compared.choose("p50", (here, "plain", "100"), (there, "plain", "100"))
     assert "different hosts (here and there), which only a declared comparison with allow: [hosts]" in compared.sentence
     compared.choose("p50", (here, "plain", "100"), ("comparisons/mixed", "plain", "100"))
-    assert "Two protocols has no figures: its runs were sent by different protocols" in compared.sentence
+    assert "Two protocols has no figures: its runs were sent over different protocols" in compared.sentence
     compared.choose("p50", (here, "plain", "100"), (here, "plain", "100"))
     assert compared.sentence == "Not compared: A and B are the same series."
     found = compared.choose("p50", (here, "plain", "100"), (here, "once", "100"))

@@ -105,7 +105,7 @@ def test_what_must_not_be_pooled_is_refused_in_words(tmp_path):
     assert "This comparison has no figures: its runs are of different load models (open, serial)" in text
     assert "allow: [load_models]" in text and "<figure" not in text
     text = (site / "comparisons/allowed.html").read_text()
-    assert "no figure is of two of them" in text and "<figure" in text
+    assert "no figure combines two of them" in text and "<figure" in text
     assert "With a mesh (open)" in text and "With a mesh (serial)" in text
     # What tables tell names variants, not their series: by their labels all the same.
     weak = text.partition('aria-labelledby="claims"')[2].partition("</section>")[0]
@@ -139,14 +139,14 @@ def test_runs_of_which_only_the_report_is_left_are_said_to_be_in_comparisons_alo
     project.make()
     (campaign,) = archive.campaigns(project.archive)
     page = build_campaign(campaign, project.tables, tmp_path / "reports", VARIANTS, {}).read_text()
-    assert "2 runs; 0 excluded; 1 with the load generator&#39;s report alone, which is in no other figure" in page
+    assert "2 runs; 0 excluded; 1 with only the load generator&#39;s report, which no other figure includes" in page
     assert "As reported by the tool" in page and "all from vegeta&#39;s report" in page
     compare(comparison(), [campaign], project.tables)
     page = build_comparison(
         comparison(), [campaign], project.tables, tmp_path / "reports", VARIANTS, options={}
     ).read_text()
     assert "The figures are based on 2 runs; 0 excluded; 1 run has only the load generator&#39;s report." in page
-    assert "the two averages are over different numbers of runs" in page and "of 1 run</span>" in page
+    assert "the two averages cover different numbers of runs" in page and "of 1 run</span>" in page
 
 
 def test_reports_that_contradict_their_requests_are_counted_and_named(tmp_path):

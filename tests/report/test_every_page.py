@@ -203,7 +203,7 @@ def test_every_text_of_the_archive_is_shown_as_text(large, watched):
         f"Noted {BAD}",
         f"Number 3 {SCRIPT}",
         "incomplete: 3 of <b>9</b> requests",
-        "x/<b>notes</b>.txt: is no file of a <i>run</i>",
+        "x/<b>notes</b>.txt: is not a file of a <i>run</i>",
         "The <b>switch</b> was rebooted",
         f"a very long name of a service {BAD}",
         TITLED["title"],

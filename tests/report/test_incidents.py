@@ -108,7 +108,7 @@ def test_none_were_seen_only_where_somebody_looked(project: Project) -> None:
     write(project, record([]), record([]), record(), record([UNKNOWN]))
     said = section(build(project))
     assert "None: in 2 runs, no pod died" in said
-    assert "Unknown for 1 run: the cluster did not answer." in said
+    assert "Unknown for 1 run: the cluster did not respond." in said
     assert "Not recorded for 1 run." in said
     assert "the cluster did not answer" in said
 

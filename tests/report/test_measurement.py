@@ -77,7 +77,7 @@ def test_generator_machine_request_and_commands_are_named_and_no_credential_is(t
         "CPUs 2",
         "Load average (1 min) after a run 0.5 to 1.2",
         "Order complete blocks, shuffled with seed 7",
-        "Time limit of a request 90 s",
+        "Request timeout 90 s",
         "2026-11-21 11:30 UTC to 2026-11-21 11:31 UTC",
         "POST http://127.0.0.1:9000/page Host: shop.example Authorization: (redacted) X-Case: a<b>c</b>",
         "with a body of 1,234 bytes",
@@ -108,7 +108,7 @@ def test_an_answer_that_changed_between_runs_of_a_cell_is_named(tmp_path, projec
     rawfiles.write_cell(project.archive, files | {"1.run.json": record(), "2.run.json": other})
     rawfiles.write_cell(project.archive, files | {"1.run.json": record(), "2.run.json": record()}, variant="envoy")
     said = words(page(tmp_path, project))
-    assert "The answer's body changed between runs of a cell" in said
+    assert "The response body changed between runs of a cell" in said
     assert "Direct at 100 requests/s (2 different bodies, of 100 to 250 bytes)." in said
 
 
@@ -205,5 +205,5 @@ def test_failed_attempts_are_in_a_table_with_their_evidence(tmp_path, project):
     content = json.dumps(failure | {"evidence": ["Warning: BackOff", "a log\nof two lines"]}).encode()
     rawfiles.write_cell(project.archive, {"1.results.json.zst": run(), "2.failure.1.json": content})
     said = words(page(tmp_path, project))
-    assert "1 failed attempt" in said and "the target comes up: <b> ended" in said
+    assert "1 failed attempt" in said and "starting the target: <b> ended" in said
     assert "Warning: BackOff" in said and "In full" in said

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from loadstone.archive import Campaign, Cell
-from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, look
+from loadstone.archive.progress import REWRITTEN_S, Journal, Progress, current_progress
 from loadstone.archive.run_records import record_failure
 from loadstone.collect import sweep
 from loadstone.report import progress_page
@@ -55,7 +55,7 @@ class Sweep:
 
     def under_way(self, phase: str = "test", run: int = 4) -> Progress:
         """As a job shows it while it collects."""
-        seen = look(self.campaign, self.journal, retries=1)
+        seen = current_progress(self.campaign, self.journal, retries=1)
         seen.start(self.journal.tried(self.cell("300", "envoy"), run, 1))
         seen.phase = phase
         return seen
@@ -106,10 +106,10 @@ def test_under_way(swept, browser, width, scheme) -> None:
     assert "Under way: attack." in text and "Envoy at 300 requests/s, run 4" in text
     assert "12 of 45 planned runs" in text and "2 runs" in text
     assert (
-        re.search(r"failed once, last at \d\d:\d\d:\d\d; the target comes up: never ready: ", text) and SCRIPT in text
+        re.search(r"failed once, last at \d\d:\d\d:\d\d; starting the target: never ready: ", text) and SCRIPT in text
     )
     assert "<b>BackOff</b>" in text  # the evidence, as text
-    assert "failed twice" in text and "the target comes up: again" in text
+    assert "failed twice" in text and "starting the target: again" in text
     assert "until" in text and str(swept.campaign.path) in text
     assert "demo / myhost / 2026-11-19T11:30:00+00:00 (7 runs missing" in text
     assert not page.locator("#stale").is_visible()
@@ -132,12 +132,12 @@ def test_a_page_that_nobody_writes_any_more_says_so(swept, watched) -> None:
     assert watched.page.locator("#stale").is_visible()
     written = re.search(r"<dd>(\d\d:\d\d:\d\d on .*?)</dd>", text)[1]
     said = watched.page.locator("#stale").inner_text()
-    assert "The sweep seems to be dead" in said and f"since {written}" in said
+    assert "The sweep seems to have stopped" in said and f"since {written}" in said
     shown = plain(watched.page.locator("main").inner_text())
     assert "Under way" not in shown and "Time left" not in shown and "Envoy at 300 requests/s, run 4" in shown
-    assert watched.page.title().startswith("Dead? 12 of 45")
+    assert watched.page.title().startswith("Stopped? 12 of 45")
     assert re.search(
-        r"If this page is not updated before \d\d:\d\d:\d\d( on .*)?, the sweep is dead", text
+        r"If this page is not updated by \d\d:\d\d:\d\d( on .*)?, the sweep has stopped", text
     )  # without script
     assert watched.complaints == []
 
@@ -221,7 +221,7 @@ def test_complete(tmp_path: Path) -> None:
     it = Sweep(tmp_path, rates=(100,), runs=1)
     for variant in ("plain", "envoy", HOSTILE):
         it.collect(1, it.cell(variant=variant))
-    it.page().show(look(it.campaign, it.journal))
+    it.page().show(current_progress(it.campaign, it.journal))
     assert "refresh" in it.file.read_text()  # the command goes on with another campaign
     progress_page.ended(it.journal, it.page(), "the command has ended")
     text = it.file.read_text()
@@ -247,7 +247,7 @@ def test_a_page_that_cannot_be_written_is_said_once(swept, obstacle: str) -> Non
     for phase in ("target", "test"):
         page.show(swept.under_way(phase))
     (said,) = swept.said
-    assert "cannot be written" in said and "the sweep goes on without it" in said
+    assert "cannot be written" in said and "the sweep continues without it" in said
 
 
 def test_the_start_page_links_to_it_while_a_campaign_is_open(swept) -> None:

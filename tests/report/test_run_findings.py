@@ -124,7 +124,7 @@ def test_causes_say_side_number_cells_and_an_example_and_unknown_texts_are_liste
     rows = watched.page.locator("section[aria-labelledby=causes] tbody tr").all_inner_texts()
     assert [row.split("\t")[0].split("\n")[0].strip() for row in rows] == [
         "nobody listened",
-        "no answer, with a text that is not known here",
+        "no response, with an unknown error text",
         "the name was not resolved",
     ]
     assert "the target" in rows[0] and "\t5" in rows[0] and "Envoy at 100" in rows[0]
@@ -189,7 +189,7 @@ EMPTY = dict.fromkeys(
         ),
         (
             {"shape": "still warming up", "warmup_share": 0.5, "warmup_requests": 1200, "warmup_s": 2.25},
-            "still warming up: its slow start lengthens the mean by 50 %; it ends after 1,200 requests (2.25 s)",
+            "still warming up: its slow start raises the mean by 50 %; it ends after 1,200 requests (2.25 s)",
         ),
         (
             {"shape": "changing level", "change_seqs": [3000], "levels_ns": [5.1e6, 9.3e6], "resolution_ns": 1_000_000},

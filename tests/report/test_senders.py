@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from loadstone import archive
 from loadstone.report import run_findings
-from loadstone.report.queries import asking
+from loadstone.report.queries import querying
 from support.rawfiles import START_NS, compress, line, write_cell
 from support.site import write_assets
 from tables.tabling import Project
@@ -41,8 +41,8 @@ def project(tmp_path: Path) -> Project:
 
 def test_it_tells_where_each_ran_and_how_its_clock_stood(project: Project) -> None:
     (campaign,) = archive.campaigns(project.archive)
-    with asking(project.tables, [campaign]) as questions:
-        found = run_findings.generators_context(questions)
+    with querying(project.tables, [campaign]) as queries:
+        found = run_findings.generators_context(queries)
     assert (found["n_generators"], found["senders_clocks"]) == (2, True)
     first, second = found["senders"]
     assert (first["place"], second["place"]) == ("load-0<b> on east", "load-1 on west")

@@ -17,7 +17,7 @@ from loadstone.percentiles import LATENCIES, SHOWN_PERCENTILES
 from loadstone.report import figures, numbers, rate_data, run_findings, site_layout
 from loadstone.report.numbers import MILLISECONDS
 from loadstone.report.output import as_json
-from loadstone.report.queries import asking
+from loadstone.report.queries import querying
 from loadstone.report.site_layout import slug
 from loadstone.tables.database import connect
 from report.conftest import ENDING, SCRIPT, VARIANTS
@@ -127,7 +127,7 @@ def test_a_page_says_what_it_rests_on(made_site):
     text = Page(made_site.page("hostile")).text
     assert "24 of 27 planned runs collected; 3 excluded, so the figures are based on 21 runs." in text
     assert "No request failed: every request" in Page(made_site.page("good")).text
-    assert "HTTP 503, sender unknown" in text and "No answer in time" in text
+    assert "HTTP 503, sender unknown" in text and "Timeout" in text
 
 
 def test_the_page_s_figures_are_the_tables_(made_site):
@@ -231,9 +231,9 @@ def test_latency_over_time_leaves_out_what_statistics_leave_out_and_keeps_the_wa
 def test_a_long_run_is_binned(tmp_path):
     campaign = Campaign(tmp_path / "archive", "demo", "long", "2026-11-21T11:30:00+00:00")
     write(tmp_path / "tables", campaign, Made(["plain"], [1000.0], runs=1, requests=20_000))
-    with asking(tmp_path / "tables", [campaign]) as questions:
+    with querying(tmp_path / "tables", [campaign]) as queries:
         styles = [Style("plain", "Direct", "#0072B2")]
-        content = rate_data.gather(questions, 1000.0, MILLISECONDS, run_findings.gather(questions), styles)
+        content = rate_data.gather(queries, 1000.0, MILLISECONDS, run_findings.gather(queries), styles)
     (run,) = content["runs"]
     assert "points" not in run and len(run["bins"]) == rate_data.SEQUENCE_BINS
     assert run["bins"][0][0] == 0 and run["bins"][-1][1] == 19_999

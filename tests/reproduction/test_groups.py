@@ -256,7 +256,7 @@ def test_the_rancher_summary(reported: Checkout, shared: Path) -> None:
         assert line[0] == "3"
     said = text(html)
     assert (
-        "closed: each user waits for the answer" in said
+        "closed: each user waits for each response" in said
         and "3 users" in said
         and "requests/s" not in said.split("Where")[0]
     )

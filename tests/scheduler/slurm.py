@@ -1,6 +1,6 @@
 """A real Slurm of one node: munged, slurmctld and slurmd on free ports of loopback, in a folder of its own.
 
-There is no accounting, so `squeue` alone knows jobs. All is started by a Minder: nothing of it outlives the tests.
+There is no accounting, so `squeue` alone knows jobs. All is started by a Supervisor: nothing of it outlives the tests.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 from cluster.api import wait_until
-from loadstone.process import Minder, Program
+from loadstone.process import Program, Supervisor
 from support.checkout import free_ports
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -72,7 +72,7 @@ class Slurm:
         self._file.write_text(_CONFIGURATION.format(host=_host(), controller=controller, node=node, folder=self.folder))
         self._write_srun()
         with ExitStack() as stack:
-            self._minder = stack.enter_context(Minder())
+            self._supervisor = stack.enter_context(Supervisor())
             stack.callback(self._stop)
             self._start_munge()
             self._run("slurmctld", "-D", "-f", str(self._file))
@@ -129,7 +129,7 @@ class Slurm:
 
     def _run(self, name: str, *arguments: str) -> None:
         log, environment = self.folder / "logs" / f"{name}.log", {"SLURM_CONF": str(self._file)}
-        self._programs[name] = Program([_found(name), *arguments], self._minder, log, environment=environment)
+        self._programs[name] = Program([_found(name), *arguments], self._supervisor, log, environment=environment)
 
     def _on_node(self, job: str | None = None) -> list[psutil.Process]:
         """What runs jobs of this Slurm, and the jobs: slurmd starts them in sessions of their own.

@@ -55,7 +55,7 @@ def test_a_report_of_another_rate_than_declared_is_not_complete(project):
 def test_a_report_of_another_duration_than_declared_is_unfit(project, attack, rate, fine):
     described = of("vegeta", "open", testOptions={"rate": "100", "duration": "60s"})
     write_cell(project.archive, {"1.vegeta.txt": text(6000, rate, attack)}, **described)
-    expected = None if fine else "1.vegeta.txt says that the attack took 57 s, the metadata say 60 s"
+    expected = None if fine else "1.vegeta.txt says that the attack took 57 s; by the metadata, 60 s"
     assert verdicts(project) == {1: expected}
 
 
@@ -82,7 +82,7 @@ def test_one_request_a_second_lasts_one_interval_less(project):
         (
             "2",
             "10s",
-            "1.artillery.json says that 1 users arrived per second in 'Sustained', the metadata say that the rate is 2",
+            "1.artillery.json says that 1 users arrived per second in 'Sustained'; by the metadata, the rate is 2",
         ),
     ],
 )
@@ -113,13 +113,13 @@ def test_several_requests_per_user_are_a_rate_too(project):
         ({}, []),
         ({"mean": 2_001_000}, []),
         ({"99th": 2_900_000, "max": 2_001_500}, ["can't be right: its p99 is 2.9 ms, its maximum 2.0015 ms"]),
-        ({"mean": 1_000_000, "min": 1_000_000}, ["mean is 1 ms, by the results it is 2 ms", "minimum is 1 ms, by"]),
-        ({"max": 9_000_000}, ["maximum is 9 ms, by the results it is 2 ms"]),
-        ({"99th": 8_000_000, "max": 8_000_000}, ["maximum is 8 ms", "p99 is 8 ms, by the results it is about 2"]),
-        ({"success": 0.5}, ["says that 50.00% succeeded, by the results 100.00%"]),
+        ({"mean": 1_000_000, "min": 1_000_000}, ["mean is 1 ms; by the results it is 2 ms", "minimum is 1 ms; by"]),
+        ({"max": 9_000_000}, ["maximum is 9 ms; by the results it is 2 ms"]),
+        ({"99th": 8_000_000, "max": 8_000_000}, ["maximum is 8 ms", "p99 is 8 ms; by the results it is about 2"]),
+        ({"success": 0.5}, ["says that 50.00% succeeded; by the results 100.00%"]),
         (
             {"status_codes": {"200": 90, "503": 10}},
-            ["counts 10 responses of code 503, the results hold 0", "counts 90 responses of code 200"],
+            ["counts 10 responses of code 503; the results contain 0", "counts 90 responses of code 200"],
         ),
     ],
 )
@@ -144,7 +144,7 @@ def test_percentiles_are_held_against_the_requests_loosely(project):
     write_cell(project.archive, files)
     project.make()
     (told,) = [text for text in problems(project) if "says" in text]
-    assert told.startswith("2.summary.json says that the p50 is 70 ms, by the results it is about 51 ms")
+    assert told.startswith("2.summary.json says that the p50 is 70 ms; by the results it is about 51 ms")
 
 
 def test_every_report_beside_the_requests_is_held_against_them(project):
@@ -155,12 +155,12 @@ def test_every_report_beside_the_requests_is_held_against_them(project):
     write_cell(project.archive, files, rate="2", **of("k6", "closed", users=2))
     project.make()
     assert {text for text in problems(project) if "says" in text} == {
-        "1.k6.summary.json says that the mean is 2.5 ms, by the results it is 2 ms",
-        "1.k6.txt says that the maximum is 3.3 ms, by the results it is 3 ms",
+        "1.k6.summary.json says that the mean is 2.5 ms; by the results it is 2 ms",
+        "1.k6.txt says that the maximum is 3.3 ms; by the results it is 3 ms",
     }
 
 
-HDR_P50 = "1.hdr.csv says that the p50 is 70 ms, by the results it is about 51 ms"
+HDR_P50 = "1.hdr.csv says that the p50 is 70 ms; by the results it is about 51 ms"
 HDR = """\
        Value     Percentile TotalCount 1/(1-Percentile)
        1.000     0.000000000000          1           1.00
@@ -177,8 +177,8 @@ HDR = """\
     [
         ("", "", []),
         ("50.500", "50.600", []),
-        ("50.500", "60.500", ["1.hdr.csv says that the mean is 60.5 ms, by the results it is 50.5 ms"]),
-        ("100.095", "140.095", ["1.hdr.csv says that the maximum is 140.095 ms, by the results it is 100 ms"]),
+        ("50.500", "60.500", ["1.hdr.csv says that the mean is 60.5 ms; by the results it is 50.5 ms"]),
+        ("100.095", "140.095", ["1.hdr.csv says that the maximum is 140.095 ms; by the results it is 100 ms"]),
         (
             "50.000     0.5",
             "70.000     0.5",
@@ -199,8 +199,8 @@ def test_a_percentile_table_is_held_against_the_requests_beside_it(project, old,
     [
         ("min,mean,p95,max,count\n1ms,50.5ms,95ms,100ms,100\n", []),
         ("min,mean,p95,max\n1ms,51ms,0.1s,0.1s\n", []),  # to the digits that it prints
-        ("min,mean,p95,max\n1ms,60ms,95ms,100ms\n", ["the mean is 60 ms, by the results it is 50.5 ms"]),
-        ("min,mean,p95,max\n1ms,50.5ms,70ms,100ms\n", ["the p95 is 70 ms, by the results it is about 96 ms"]),
+        ("min,mean,p95,max\n1ms,60ms,95ms,100ms\n", ["the mean is 60 ms; by the results it is 50.5 ms"]),
+        ("min,mean,p95,max\n1ms,50.5ms,70ms,100ms\n", ["the p95 is 70 ms; by the results it is about 96 ms"]),
         ("min,mean,p95,max,count\n1ms,60ms,95ms,100ms,90\n", []),  # of other requests; that is told by itself
     ],
 )

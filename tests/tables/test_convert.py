@@ -165,7 +165,7 @@ def test_what_a_file_lacks_is_named(project):
     write_cell(project.archive, files)
     project.make()
     assert problems(project) == [
-        (None, "notes.txt", "is no file of a run"),
+        (None, "notes.txt", "is not a file of a run"),
         (1, "1.results.json.zst", "is truncated: the compressed data end early"),
         (2, "2.results.json", "holds 1 corrupt record (line 101)"),
         (3, "3.results.json.zst", "is truncated: it is empty"),
@@ -187,7 +187,7 @@ def test_a_summary_that_counts_other_requests_is_a_problem(project, attack):
         {"1.results.json.zst": RUN, "1.summary.json": json.dumps(attack.report | {"requests": 99}).encode()},
     )
     project.make()
-    assert problems(project) == [(1, "1.summary.json", "counts 99 requests, the results hold 100")]
+    assert problems(project) == [(1, "1.summary.json", "counts 99 requests, the results contain 100")]
     assert not project.row("SELECT excluded FROM runs")["excluded"]
 
 

@@ -113,7 +113,7 @@ def test_a_campaign_without_an_entry_and_a_tag_of_no_run_are_told(project):
     ]
     analyse(project, tags=tags, listed=False)
     assert problems(project) == [
-        "has no entry in config/catalogue.yaml, which has others of this app",
+        "has no entry in config/catalogue.yaml, although other campaigns of this app have one",
         f"the catalogue tags {TIMESTAMP}/100/*/9.* as FAILED, which matches no run",
         "the catalogue tags rate 100, run 7 as FAILED, which matches no run",
     ]
@@ -190,7 +190,7 @@ def test_ten_thousand_stray_files_are_all_named_and_cost_little(project):
         (cell.path / f"stray {number}").touch()
     analyse(project)
     counts = project.row(
-        "SELECT count(*) AS n, count(DISTINCT source) AS different FROM problems WHERE problem LIKE 'is no file%'"
+        "SELECT count(*) AS n, count(DISTINCT source) AS different FROM problems WHERE problem LIKE 'is not a file%'"
     )
     assert counts == {"n": 10_000, "different": 10_000}
     assert project.row("SELECT n_runs FROM cells") == {"n_runs": 1}

@@ -59,7 +59,7 @@ def test_k6_raw_with_its_own_summary_beside_it(project):
         (1, "main", 3, 2_000_000, True),
         (2, "main", 3, 2_000_000, True),
     ]
-    assert problems(project) == ["2.k6.summary.json counts 3 requests, the results hold 2"]
+    assert problems(project) == ["2.k6.summary.json counts 3 requests, the results contain 2"]
     assert {row["phase"] for row in project.rows("SELECT DISTINCT phase FROM requests")} == {"test"}
 
 

@@ -176,11 +176,11 @@ def test_what_is_odd_is_named(traced) -> None:
     traced.convert()
     found = {(row["source"], row["problem"]) for row in traced.rows("FROM problems")}
     assert found == {
-        (f"_trace_dumps/{NAME}", "holds 1 traces twice; the first of each counts"),
+        (f"_trace_dumps/{NAME}", "holds 1 traces appear twice; the first of each is used"),
         (f"_trace_dumps/{NAME}", "holds 1 traces without a span"),
         (
             f"_trace_dumps/{NAME}",
-            "holds 1 spans that no parent connects to their trace's root; they are in no share",
+            "holds 1 spans that no parent connects to their trace's root; no share includes them",
         ),
         (
             f"_trace_dumps/{NAME}",

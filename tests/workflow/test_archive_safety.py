@@ -1,4 +1,4 @@
-"""Law 1: no flag, no lost record and no change of code or parameters attacks or removes a collected run."""
+"""Invariant 1: no flag, no lost record and no change of code or parameters attacks or removes a collected run."""
 
 import os
 import random

@@ -90,7 +90,7 @@ def test_nothing_crashes_and_everything_is_named(pristine, tmp_path, monkeypatch
         (reasons,) = zip(
             *database.sql("SELECT DISTINCT exclusion_reason FROM runs WHERE excluded").fetchall(), strict=True
         )
-    assert {(f"10/plain/stray {number}", "is no file of a run") for number in range(STRAYS)} <= named
+    assert {(f"10/plain/stray {number}", "is not a file of a run") for number in range(STRAYS)} <= named
     assert {
         ("10/plain/3.results.json.zst", "cannot be read: No such file or directory"),
         ("10/plain/metadata.json", "says that the hostname is 'elsewhere', its folder says 'shiver'"),

@@ -76,7 +76,9 @@ def test_what_does_not_fit_together_is_told(years) -> None:
     told = dict(ask(years, "SELECT timestamp, problem FROM problems WHERE problem SIMILAR TO '.*(config/).*'"))
     assert told == {
         TIMESTAMP: "the folder name 'mystery' is not in config/variants.yaml; it is shown under its own name",
-        "2024-04-14T01:00:00-04:00": "has no entry in config/catalogue.yaml, which has others of this app",
+        "2024-04-14T01:00:00-04:00": (
+            "has no entry in config/catalogue.yaml, although other campaigns of this app have one"
+        ),
     }
     quality = (years.path / "reports/quality.html").read_text()
     assert "bookinfo/shiver/2024-03-30T16:28:22-04:00 is in the catalogue, but not in the archive" in quality

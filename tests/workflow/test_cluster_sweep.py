@@ -1,4 +1,4 @@
-"""Sweeps of a real cluster: one variant up at a time, never attacked before it is ready, and all put back."""
+"""Sweeps of a real cluster: one variant up at a time, never attacked before it is ready, and all restored."""
 
 import json
 from datetime import datetime
@@ -15,7 +15,7 @@ WAITS_FOR_THE_END = """
 import pathlib, time
 given_up = time.monotonic() + 120
 while "is as it was" not in pathlib.Path("logs/cluster.log").read_text():
-    assert time.monotonic() < given_up, "the cluster is not put back before tables are made"
+    assert time.monotonic() < given_up, "the cluster is not restored before tables are made"
     time.sleep(0.1)
 """
 

@@ -84,7 +84,7 @@ def test_the_plan_beside_a_sweep_and_after_it_was_killed_says_whose_the_cluster_
     process = declared.start("--cores", "all", "attacks")
     wait_until(lambda: shop.spaces["istio"].get("Deployment", "front")["spec"]["replicas"] == 0, "the sweep")
     plan = declared.run("--cores", "1", "plan")
-    assert "is changed by the sweep of" in plan and "which holds it or was killed a moment ago" in plan
+    assert "has been changed by the sweep of" in plan and "which is running or was killed a moment ago" in plan
     assert f"{shop.name('istio')}/front: spec.replicas: 0 -> 1" in plan
     assert "for the whole sweep" not in plan
     # Neither the sweep nor its page heeds that: it is interrupted by its user alone.
@@ -158,12 +158,12 @@ def test_a_sweep_with_its_lease_elsewhere_is_refused_where_another_measures(
     assert "a sweep would be refused: deployments of the namespace" in other.run("--cores", "1", "plan")
     refused = "give both the same target.namespace"
     assert refused in other.run("--cores", "all", "attacks", expect=1)
-    # Killed, it has still to be put back.
+    # Killed, it has still to be restored.
     kill_all(declared, process)
     output = other.run("--cores", "all", "attacks", expect=1)
     assert refused in output and f"with `namespace: {shop.control.name}`" in output
     assert other.results() == []
-    # Nor does the folder's own record lead there under another Lease, neither to put back nor to measure.
+    # Nor does the folder's own record lead there under another Lease, neither to restore nor to measure.
     changed, collected = shop.state(), declared.results()
     declared.configure(target={"namespace": elsewhere.name})
     for arguments in (("1", "restore"), ("1", "plan"), ("all", "attacks")):

@@ -115,7 +115,7 @@ def test_only_some_runs_of_an_open_campaign(pristine: Path, tmp_path: Path) -> N
     checkout = Checkout(pristine, tmp_path / "checkout", rates=[50, 80])
     checkout.run("--cores", "1", "open")
     said = checkout.run("--cores", "all", "attacks", "--config", "only={variants: [envoy], rates: [80]}")
-    assert "stays open: 6 runs that `only` leaves out are still planned" in said
+    assert "stays open: 6 runs that `only` excludes are still planned" in said
     assert [file.relative_to(checkout.campaign).parts[:2] for file in checkout.results()] == [("80", "envoy")] * 2
     assert not (checkout.campaign / "completion_time.txt").exists()
     said = checkout.run("--cores", "all", "attacks", "--config", "only={variants: [nobody]}", expect=1)

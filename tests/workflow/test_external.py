@@ -225,7 +225,7 @@ def test_a_record_that_is_broken_is_named_and_kept(checkout: Checkout, tmp_path:
     record = tmp_path / "state/loadstone/x.prepared.json"
     record.parent.mkdir(parents=True)
     record.write_text("{")
-    assert "x.prepared.json says what is to be cleaned up, but can't be read" in checkout.run(
+    assert "x.prepared.json, the record of what has to be cleaned up, can't be read" in checkout.run(
         "--cores", "1", "restore", expect=1
     )
     assert record.exists()
@@ -260,7 +260,7 @@ def test_what_a_sweep_under_way_has_prepared_is_left_alone(
     (other / KEEPER_LOCK).parent.mkdir(parents=True)
     Prepared("used", str(other), "plain", "2026-11-25T10:00:00+00:00", (command,)).write()
     with exclusive("a sweep", print, other / KEEPER_LOCK):
-        assert "is used by a sweep that is under way" in checkout.run("--cores", "1", "restore")
+        assert "is used by a sweep that is still running" in checkout.run("--cores", "1", "restore")
     assert outside.notes() == [] and len(left(tmp_path)) == 1
 
 

@@ -81,7 +81,7 @@ def test_what_fails_for_good_is_listed_and_the_rest_stays(checkout: Checkout) ->
     assert failed(checkout) == {"flaky": 6}
     assert "3 of 6 planned runs have no result" in output
     for run in (1, 2, 3):
-        assert f"run {run} of flaky at 100/s: failed twice; the target comes up: the process 'flaky' ended" in output
+        assert f"run {run} of flaky at 100/s: failed twice; starting the target: the process 'flaky' ended" in output
     assert "Traceback" not in output
     page = progress(checkout)
     assert "Stopped: the command ended with an error. 3 planned runs without a result." in page
@@ -111,7 +111,7 @@ def test_a_target_that_never_works_ends_soon(checkout: Checkout) -> None:
         before = sum(failed(checkout).values())
         output = checkout.run("--cores", "all", expect=1)
         assert sum(failed(checkout).values()) == before + 3
-        assert "3 runs failed one after another, so the sweep stops here (sweep.give_up_after)" in output
+        assert "3 consecutive runs failed, so the sweep stops here (sweep.give_up_after)" in output
         assert output.count("no licence today") >= 3
     assert checkout.results() == []
     assert "no licence today" in progress(checkout) and REFRESH not in progress(checkout)

@@ -1,4 +1,4 @@
-"""Law 1 and 2 under SIGKILL, SIGTERM and a full disk: nothing half-made under a final name, nothing left running.
+"""Invariants 1 and 2 under SIGKILL, SIGTERM and a full disk: nothing half-made under a final name, none left running.
 
 And the next invocation collects exactly what is missing.
 """

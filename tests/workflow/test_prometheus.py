@@ -93,8 +93,8 @@ def test_samples_are_what_prometheus_has(prometheus: str) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("sum(", "Prometheus refuses the query: .*parse error"),
-        ("memory_bytes[5s]", "the query gives no instant vector"),
+        ("sum(", "Prometheus rejects the query: .*parse error"),
+        ("memory_bytes[5s]", "the query does not return an instant vector"),
         (
             'label_replace(label_replace(memory_bytes, "container", "$1", "pod", "(.*)"), "pod", "web", "", "")',
             "several series of the query are named shop/web",

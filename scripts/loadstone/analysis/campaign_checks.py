@@ -64,7 +64,7 @@ def unfinished(campaign: Campaign, planned: Sequence[Row], declared: Declared) -
         return None
     missing = sum(not run["collected"] for run in planned)
     if campaign.is_abandoned:
-        return f"{ABANDONED} is there, and {missing} of {len(planned)} planned runs are missing" if missing else None
+        return f"{ABANDONED} exists, and {missing} of {len(planned)} planned runs are missing" if missing else None
     if planned or campaign.is_completed:
         return None
     return f"{COMPLETION} is missing, which is written when all runs are collected"
@@ -73,7 +73,7 @@ def unfinished(campaign: Campaign, planned: Sequence[Row], declared: Declared) -
 def problems(campaign: Campaign, facts: Sequence[Row], planned: Sequence[Row], declared: Declared) -> Iterator[Row]:
     """Rows of the table `problems` without the campaign's key."""
     if not declared.listed:
-        yield {"problem": "has no entry in config/catalogue.yaml, which has others of this app"}
+        yield {"problem": "has no entry in config/catalogue.yaml, although other campaigns of this app have one"}
     cells = {(run["rate"], run["variant"], run["variant_dir"]) for run in (*facts, *planned)}
     folders = {folder for _, _, folder in cells}
     for folder in sorted(folders.difference(folders if declared.folders is None else declared.folders)):
@@ -281,8 +281,9 @@ def _failures(cell: Sequence[Profile]) -> Iterator[Suggestion]:
     successful = [share for _, share in shares if share < SUCCESSFUL_SHARE]
     if successful and (len(mostly) >= SEVERAL or (mostly and len(shares) == SEVERAL)):
         text = (
-            f"{len(mostly)} of {len(shares)} runs failed mostly ({_percent(min(mostly))} to {_percent(max(mostly))} of "
-            f"requests), {len(successful)} hardly ({_percent(min(successful))} to {_percent(max(successful))})"
+            f"in {len(mostly)} of {len(shares)} runs most requests failed ({_percent(min(mostly))} to "
+            f"{_percent(max(mostly))}), in {len(successful)} hardly any ({_percent(min(successful))} to "
+            f"{_percent(max(successful))})"
         )
         yield _of_cell(cell, "differing success", "INCONSISTENT", text)
     for profile, share in shares:

@@ -145,20 +145,22 @@ def _refusals(comparison: Comparison, runs: Sequence[Row]) -> Iterator[str]:
         found = sorted({str(run[column]) for run in runs})
         if len(found) > 1 and allowance not in comparison.allow:
             yield (
-                f"its runs are of different {what} ({', '.join(found)}), which are never pooled unasked. Name "
-                f"campaigns of one alone, or add `allow: [{allowance}]` to {comparison.id} in config/comparisons.yaml"
+                f"its runs are of different {what} ({', '.join(found)}), which are never pooled by "
+                f"default. List campaigns of only one, or add `allow: [{allowance}]` to {comparison.id} in "
+                "config/comparisons.yaml"
             )
     protocols = sorted({run["protocol"] for run in runs if run["protocol"]})
     if len(protocols) > 1:  # `select` drops them where they are allowed
         yield (
-            f"its runs were sent by different protocols ({', '.join(protocols)}), which are never compared unasked. "
-            f"Name variants of one alone, or add `allow: [protocols]` to {comparison.id} in config/comparisons.yaml"
+            f"its runs were sent over different protocols ({', '.join(protocols)}), which are never compared by "
+            f"default. List variants of only one, or add `allow: [protocols]` to {comparison.id} in "
+            "config/comparisons.yaml"
         )
     tools = sorted({str(run["generator"]) for run in runs})
     if "generators" not in comparison.allow and len(set(map(load_generators.meaning, tools))) > 1:
         yield (
-            f"its runs are of different load generators ({', '.join(tools)}), whose latencies do not mean the same. "
-            f"Name campaigns of one alone, or add `allow: [generators]` to {comparison.id} in config/comparisons.yaml, "
+            f"its runs are of different load generators ({', '.join(tools)}), whose latencies have different meanings. "
+            f"List campaigns of only one, or add `allow: [generators]` to {comparison.id} in config/comparisons.yaml, "
             "and each is shown with the meaning of its latencies"
         )
 

@@ -28,7 +28,7 @@ _ASSUMED_SPREAD = 0.05
 
 
 @dataclass(frozen=True)
-class _Compared:
+class _Pair:
     """One figure of a variant relative to the baseline's; `why` says what is missing. P values are adjusted."""
 
     rate: float
@@ -53,8 +53,8 @@ class _Compared:
 
 
 @dataclass(frozen=True)
-class _Page:
-    """What all figures of a scope have in common.
+class _Thresholds:
+    """The margin and levels for the verdicts of a scope.
 
     `alpha_different` and `alpha_equivalent` are the levels at which one more test would give a verdict if all others
     stay as they are. `spreads` says by how much pairs of single runs typically differ, by statistic, as logarithms.
@@ -69,18 +69,18 @@ class _Page:
 
 def effects(scope: Scope) -> Iterator[Row]:
     """Rows of the table; none where the baseline has no runs."""
-    compared = _tested(list(_compare(scope)), scope.margin)
-    page = _page(compared, scope)
+    compared = _with_p_values(list(_compare(scope)), scope.margin)
+    thresholds = _thresholds(compared, scope)
     n_compared = sum(each.p_different is not None for each in compared)
     in_common = {"n_compared": n_compared, "margin": scope.margin, "confidence": scope.confidence}
     for each in compared:
-        yield scope.key | _described(each) | _concluded(each, page) | in_common
+        yield scope.key | _description(each) | _conclusion(each, thresholds) | in_common
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _compare(scope: Scope) -> Iterator[_Compared]:
+def _compare(scope: Scope) -> Iterator[_Pair]:
     known = contrasted(scope)
     for place in scope.places:
         if (baseline := place.series.get(scope.baseline or "")) is None:
@@ -90,11 +90,11 @@ def _compare(scope: Scope) -> Iterator[_Compared]:
                 for statistic in STATISTICS:
                     contrast = known.get(place.key(baseline.variant, name, statistic))
                     (before, missing), (after, other_missing) = (figure(each, statistic) for each in (baseline, other))
-                    found = _Compared(place.rate, statistic, baseline, other, (before, after), contrast)
+                    found = _Pair(place.rate, statistic, baseline, other, (before, after), contrast)
                     yield replace(found, why=missing or other_missing or _why_not_compared(found))
 
 
-def _why_not_compared(compared: _Compared) -> Reason | None:
+def _why_not_compared(compared: _Pair) -> Reason | None:
     """Why two figures that are known can't be compared."""
     baseline, other, statistic = compared.baseline, compared.other, compared.statistic
     if reason := unlike((baseline, other)):
@@ -103,13 +103,15 @@ def _why_not_compared(compared: _Compared) -> Reason | None:
         return Reason(reasons.ONLY_FAILURES if compared.values[0] else reasons.NO_FAILURES)
     if compared.contrast or compared.one_run:
         return None
-    return _below_resolution(compared) if _is_finer(compared) else incomparable(statistic, (baseline, other))
+    return (
+        _resolution_reason(compared) if _is_below_resolution(compared) else incomparable(statistic, (baseline, other))
+    )
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
 
 
-def _tested(compared: Sequence[_Compared], margin: float) -> list[_Compared]:
+def _with_p_values(compared: Sequence[_Pair], margin: float) -> list[_Pair]:
     """The same figures with p values, adjusted over all that have one."""
     known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
     ratios = {number: each for number, each in known.items() if _may_be_equivalent(compared[number], each)}
@@ -122,7 +124,7 @@ def _tested(compared: Sequence[_Compared], margin: float) -> list[_Compared]:
     ]
 
 
-def _page(compared: Sequence[_Compared], scope: Scope) -> _Page:
+def _thresholds(compared: Sequence[_Pair], scope: Scope) -> _Thresholds:
     alpha = 1 - scope.confidence
     found = [(each, each.contrast) for each in compared if each.contrast]
     known = [(each.statistic, contrast) for each, contrast in found if not contrast.open_side]
@@ -135,24 +137,24 @@ def _page(compared: Sequence[_Compared], scope: Scope) -> _Page:
     for name, contrast in known:
         spreads[name].append(contrast.scaled.one_run)
     medians = {name: float(np.median(values)) for name, values in spreads.items()}
-    return _Page(scope.margin, alpha, alpha / (different + planned), alpha / (equivalent + planned), medians)
+    return _Thresholds(scope.margin, alpha, alpha / (different + planned), alpha / (equivalent + planned), medians)
 
 
-def _may_be_equivalent(compared: _Compared, contrast: Contrast) -> bool:
+def _may_be_equivalent(compared: _Pair, contrast: Contrast) -> bool:
     return compared.statistic != ERRORS and not contrast.open_side
 
 
-def _concluded(compared: _Compared, page: _Page) -> Row:
+def _conclusion(compared: _Pair, thresholds: _Thresholds) -> Row:
     """Verdict, reasons, p values and, where it is inconclusive, the runs needed."""
     p_values = {"p_adjusted": compared.p_different, "p_equivalent_adjusted": compared.p_equivalent}
     if compared.contrast and compared.contrast.open_side:
-        return p_values | _of_timeouts(compared, compared.contrast, page)
+        return p_values | _verdict_of_timeouts(compared, compared.contrast, thresholds)
     if None in compared.values or compared.why:
         nothing = compared.values == (0, 0)
         return _verdict(None if nothing else INCONCLUSIVE, compared.why)
     if compared.contrast is None:
-        return _of_one_run(compared, page)
-    return p_values | _of_runs(compared, compared.contrast, page)
+        return _verdict_of_one_run(compared, thresholds)
+    return p_values | _verdict_of_runs(compared, compared.contrast, thresholds)
 
 
 def _verdict(verdict: str | None, *why: Reason | None, runs_needed: int | None = None) -> Row:
@@ -160,32 +162,32 @@ def _verdict(verdict: str | None, *why: Reason | None, runs_needed: int | None =
     return {"verdict": verdict, "runs_needed": runs_needed} | reasons.columns(found)
 
 
-def _of_runs(compared: _Compared, contrast: Contrast, page: _Page) -> Row:
+def _verdict_of_runs(compared: _Pair, contrast: Contrast, thresholds: _Thresholds) -> Row:
     """The verdict where both figures are known."""
-    if compared.p_equivalent is not None and compared.p_equivalent <= page.alpha:
+    if compared.p_equivalent is not None and compared.p_equivalent <= thresholds.alpha:
         return _verdict(EQUIVALENT)
-    if _is_finer(compared):
-        return _verdict(INCONCLUSIVE, _below_resolution(compared))
-    if (compared.p_different or 0) <= page.alpha:
+    if _is_below_resolution(compared):
+        return _verdict(INCONCLUSIVE, _resolution_reason(compared))
+    if (compared.p_different or 0) <= thresholds.alpha:
         words = (MORE, FEWER) if compared.statistic == ERRORS else (SLOWER, FASTER)
         return _verdict(words[contrast.effect < 0])
-    needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
-    alone = contrast.p_different() <= page.alpha
+    needed = _runs_needed(compared, thresholds, contrast.effect, contrast.scaled.one_run)
+    alone = contrast.p_different() <= thresholds.alpha
     code = reasons.MULTIPLE_COMPARISONS if alone else reasons.RUNS_VARY
     return _verdict(INCONCLUSIVE, Reason(code), runs_needed=needed)
 
 
-def _of_timeouts(compared: _Compared, contrast: Contrast, page: _Page) -> Row:
+def _verdict_of_timeouts(compared: _Pair, contrast: Contrast, thresholds: _Thresholds) -> Row:
     """The verdict where one figure falls among requests that timed out: the only one possible is that it is longer."""
     why, longer = compared.why, contrast.effect * contrast.open_side > 0
-    if not longer or (compared.p_different or 0) > page.alpha:
+    if not longer or (compared.p_different or 0) > thresholds.alpha:
         return _verdict(INCONCLUSIVE, why)
     if contrast.open_side > 0:
         return _verdict(SLOWER, Reason(reasons.AT_LEAST, value=contrast.ratio_low), why)
     return _verdict(FASTER, Reason(reasons.AT_MOST, value=contrast.ratio_high), why)
 
 
-def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float) -> int | None:
+def _runs_needed(compared: _Pair, thresholds: _Thresholds, effect: float, spread: float) -> int | None:
     """For the verdict that needs fewer runs."""
     options: dict[str, Any] = {"paired": False}
     if contrast := compared.contrast:
@@ -194,29 +196,29 @@ def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float)
             "pooled_freedom": contrast.pooled_freedom,
             "rounding": contrast.rounding[1],
         }
-    found = [contrasts.runs_needed(effect, spread, page.alpha_different, **options)]
+    found = [contrasts.runs_needed(effect, spread, thresholds.alpha_different, **options)]
     if compared.statistic != ERRORS:
-        found.append(contrasts.runs_needed(effect, spread, page.alpha_equivalent, page.margin, **options))
+        found.append(contrasts.runs_needed(effect, spread, thresholds.alpha_equivalent, thresholds.margin, **options))
     fewest = min((runs for runs in found if runs is not None), default=None)
     # The present runs were not enough, whatever the theory for equal spreads and fine clocks says.
     return fewest and max(fewest, compared.least_runs + 1)
 
 
-def _of_one_run(compared: _Compared, page: _Page) -> Row:
+def _verdict_of_one_run(compared: _Pair, thresholds: _Thresholds) -> Row:
     """Inconclusive, since with one run the variation between runs is unknown; with the runs needed."""
     statistic, (before, after) = compared.statistic, compared.values
     variant = None if len(compared.one_run) == 2 else compared.one_run[0]
     if statistic == ERRORS or not before or not after:
         return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), runs_needed=2)
-    if _is_finer(compared):
-        return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), _below_resolution(compared))
-    spread = page.spreads.get(statistic, _ASSUMED_SPREAD * np.sqrt(2))
-    needed = _runs_needed(compared, page, float(np.log(after / before)), spread)
-    assumed = 0.0 if statistic in page.spreads else _ASSUMED_SPREAD
+    if _is_below_resolution(compared):
+        return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), _resolution_reason(compared))
+    spread = thresholds.spreads.get(statistic, _ASSUMED_SPREAD * np.sqrt(2))
+    needed = _runs_needed(compared, thresholds, float(np.log(after / before)), spread)
+    assumed = 0.0 if statistic in thresholds.spreads else _ASSUMED_SPREAD
     return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant, value=assumed, needed=needed), runs_needed=needed)
 
 
-def _is_finer(compared: _Compared) -> bool:
+def _is_below_resolution(compared: _Pair) -> bool:
     """Whether the figures differ by less than a step of the tool's clock, which more runs don't change."""
     before, after = compared.values
     if before is None or after is None or compared.statistic == ERRORS or _step(compared) < COARSE_NS:
@@ -224,18 +226,18 @@ def _is_finer(compared: _Compared) -> bool:
     return abs(compared.contrast.shift if compared.contrast else after - before) < _step(compared)
 
 
-def _below_resolution(compared: _Compared) -> Reason:
+def _resolution_reason(compared: _Pair) -> Reason:
     return Reason(reasons.BELOW_RESOLUTION, value=_step(compared))
 
 
-def _step(compared: _Compared) -> float:
+def _step(compared: _Pair) -> float:
     return step_ns((compared.baseline, compared.other))
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _described(compared: _Compared) -> Row:
+def _description(compared: _Pair) -> Row:
     """The columns that identify a row, and the difference."""
     baseline, other = compared.baseline, compared.other
     before, after = compared.values

@@ -27,7 +27,7 @@ CLIENT, SERVER, PROXY, UNKNOWN = "client", "server", "proxy", "unknown"
 
 # How many different texts of a run and stream are listed; the others are summed up by cause.
 MOST_TEXTS = 40
-_NO_ANSWER = (0, 1)  # the code of a request without a complete answer: from, below
+_NO_RESPONSE = (0, 1)  # the code of a request without a complete response: from, below
 _LAST = 1 << 31
 
 
@@ -43,7 +43,7 @@ class Cause:
     side: str
     text: str
     texts: str = "%"
-    codes: tuple[int, int] = _NO_ANSWER
+    codes: tuple[int, int] = _NO_RESPONSE
     answered_by: str | None = None
 
 
@@ -61,7 +61,9 @@ CAUSES = (
         "the load generator had no free port left for a connection",
         "%cannot assign requested address%|%EADDRNOTAVAIL%|%address already in use%|%EADDRINUSE%",
     ),
-    Cause("buffers", CLIENT, "its machine had no buffers left", "%no buffer space available%|%ENOBUFS%"),
+    Cause(
+        "buffers", CLIENT, "the load generator's machine had no buffers left", "%no buffer space available%|%ENOBUFS%"
+    ),
     Cause(
         "dns",
         CLIENT,
@@ -72,18 +74,18 @@ CAUSES = (
     Cause(
         "no_route",
         CLIENT,
-        "no way through the network",
+        "no route through the network",
         "%no route to host%|%network is unreachable%|%network is down%|%host is down%"
         "|%EHOSTUNREACH%|%ENETUNREACH%|%ENETDOWN%",
     ),
     Cause(
         "timeout_connecting",
         CLIENT,
-        "no connection in time",
+        "the connection was not established in time",
         "%dial%i/o timeout%|%connection timed out%|%connect ETIMEDOUT%|%while waiting for connection%|error_code 1211",
     ),
-    Cause("timeout_tls", SERVER, "no end of the TLS handshake in time", "%TLS handshake timeout%"),
-    Cause("timeout_body", SERVER, "headers came in time, the body did not", "%while reading body%"),
+    Cause("timeout_tls", SERVER, "the TLS handshake did not finish in time", "%TLS handshake timeout%"),
+    Cause("timeout_body", SERVER, "the headers arrived in time, the body did not", "%while reading body%"),
     Cause("timeout_headers", SERVER, "connected, but no headers in time", "%timeout awaiting response headers%"),
     Cause(
         "timeout_before_headers",
@@ -94,7 +96,7 @@ CAUSES = (
     Cause(
         "timeout",
         CLIENT,
-        "the client's own limit of time; the phase is unknown",
+        "the client's own timeout; the phase is unknown",
         "%deadline exceeded%|%Client.Timeout%|%timeout%|%timed out%|%ETIMEDOUT%|%ESOCKETTIMEDOUT%|error_code 1050",
     ),
     Cause("cancelled", CLIENT, "cancelled by the load generator", "%context canceled%|%operation was canceled%"),
@@ -116,10 +118,10 @@ CAUSES = (
     Cause(
         "malformed",
         SERVER,
-        "the answer was no HTTP",
+        "the response was not HTTP",
         "%malformed HTTP%|%transport connection broken%|%Parse Error%|%HPE_%|error_code 1701",
     ),
-    Cause("body_cut", SERVER, "the answer ended before its end", "%unexpected EOF%|%Premature close%"),
+    Cause("body_cut", SERVER, "the response was cut short", "%unexpected EOF%|%Premature close%"),
     Cause(
         "reset",
         SERVER,
@@ -129,13 +131,13 @@ CAUSES = (
     Cause(
         "closed",
         SERVER,
-        "the connection was closed without an answer",
+        "the connection was closed without a response",
         "%EOF|%server closed%|%connection closed%|%closed network connection%|%socket hang up%",
     ),
     Cause("redirects", SERVER, "redirected too often", "%stopped after % redirects%"),
-    Cause("no_text", UNKNOWN, "no answer, and no text that says why", ""),
-    Cause("unknown", UNKNOWN, "no answer, with a text that is not known here"),
-    Cause("grpc_deadline", CLIENT, "the client's own limit of time for a gRPC call", codes=(4, 5)),
+    Cause("no_text", UNKNOWN, "no response, and no error text", ""),
+    Cause("unknown", UNKNOWN, "no response, with an unknown error text"),
+    Cause("grpc_deadline", CLIENT, "the client's own timeout for a gRPC call", codes=(4, 5)),
     Cause("grpc", SERVER, "a gRPC status other than OK", codes=(1, 17)),
     Cause("http_4xx_by_proxy", PROXY, "4xx by a proxy", codes=(400, 500), answered_by="proxy"),
     Cause("http_4xx", SERVER, "4xx", codes=(400, 500)),

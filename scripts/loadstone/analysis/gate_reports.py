@@ -1,4 +1,4 @@
-"""The gate's outcome in the formats of other tools, written beside ``gate.json``.
+"""The gate's outcome in the formats of other tools, written next to ``gate.json``.
 
 Markdown for a pull request or a job summary, JUnit XML for test reports, JSON for github-action-benchmark and for
 Bencher, OpenMetrics text for Prometheus; and annotations of GitHub Actions, as lines for its log.

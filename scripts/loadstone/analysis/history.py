@@ -136,7 +136,7 @@ def lacks(cell: Mapping[str, Any], statistic: str) -> str:
 def unsure(cell: Mapping[str, Any], statistic: str) -> str:
     """Says why the error of a figure of several runs is unknown."""
     if statistic == ERRORS:
-        return "the reports do not say of how many requests the shares of failures are"
+        return "the reports do not say how many requests the error fractions are based on"
     if cell.get(f"{statistic}_censored"):
         return "requests timed out, so it is unknown"
     return "it has no interval"

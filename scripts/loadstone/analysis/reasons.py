@@ -113,9 +113,9 @@ def _times(ratio: float | None) -> str:
 
 
 _TEXTS: Mapping[str, Callable[[Reason, Callable[[str | None], str]], str]] = {
-    EVIDENCE_DIFFERS: lambda _, __: "every request is known of some runs, of others only the tool's report",
+    EVIDENCE_DIFFERS: lambda _, __: "some runs have every request, others only the tool's report",
     PROTOCOLS_DIFFER: lambda _, __: (
-        "requests were sent by different protocols, which only a comparison with allow: [protocols] compares"
+        "requests were sent over different protocols, which only a comparison with allow: [protocols] compares"
     ),
     NO_FIGURE: lambda reason, name: f"{name(reason.variant)} has no such figure",
     NOT_REPORTED: lambda reason, name: f"the reports of {name(reason.variant)} do not have this figure",
@@ -131,7 +131,7 @@ _TEXTS: Mapping[str, Callable[[Reason, Callable[[str | None], str]], str]] = {
         f"in other runs like those of {name(reason.variant)} {reason.statistic} may reach the timeout, so it has no "
         "interval"
     ),
-    SAMPLE_SIZE_UNKNOWN: lambda _, __: "the reports do not say of how many requests the error fractions are",
+    SAMPLE_SIZE_UNKNOWN: lambda _, __: "the reports do not say how many requests the error fractions are based on",
     ZERO_LATENCY: lambda _, __: "a latency of 0 has no ratio",
     ZERO_IN_OTHER_RUNS: lambda reason, _: f"in other runs like these {reason.statistic} may be 0, which has no ratio",
     IDENTICAL_RUNS: lambda _, __: "the runs agree to the last reported digit, so the spread between runs is unknown",
@@ -139,7 +139,7 @@ _TEXTS: Mapping[str, Callable[[Reason, Callable[[str | None], str]], str]] = {
     ONLY_FAILURES: lambda _, __: "every request failed on both sides",
     ONE_RUN: _one_run,
     RUNS_VARY: lambda _, __: "the runs vary too much",
-    MULTIPLE_COMPARISONS: lambda _, __: "significant by itself, but not among so many comparisons",
+    MULTIPLE_COMPARISONS: lambda _, __: "significant by itself, but not after correction for multiple comparisons",
     BELOW_RESOLUTION: lambda reason, _: (
         f"the shift is below the clock's resolution of {(reason.value or 0) / 1e6:g} ms"
     ),

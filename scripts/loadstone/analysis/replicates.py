@@ -56,12 +56,12 @@ def cells(
     for cell in source.connection.sql(sql.load("cells"), params=values).to_arrow_table().to_pylist():
         sampled = samples(source.connection, patterns, runs, cell["stream"])
         found = replicate(runs, sampled)
-        latencies = _named("", PERCENTILES, cell.pop("percentiles_ns"))
-        latencies |= _named("ok_", SHOWN_PERCENTILES, cell.pop("ok_percentiles_ns"))
+        latencies = _percentile_columns("", PERCENTILES, cell.pop("percentiles_ns"))
+        latencies |= _percentile_columns("ok_", SHOWN_PERCENTILES, cell.pop("ok_percentiles_ns"))
         yield cell | latencies | columns(found, sampled, confidence) | {"replicates": to_text(found)}
 
 
-def _named(prefix: str, names: Iterable[str], values_ns: Sequence[float] | None) -> Row:
+def _percentile_columns(prefix: str, names: Iterable[str], values_ns: Sequence[float] | None) -> Row:
     """Percentiles as columns, which are null without requests."""
     return {f"{prefix}{name}_ns": value for name, value in zip(names, values_ns or repeat(None), strict=False)}
 

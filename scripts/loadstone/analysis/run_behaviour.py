@@ -203,13 +203,13 @@ def _refusal(fact: Row) -> tuple[str, str] | None:
     generator, resolution_ns = fact["generator"], fact["resolution_ns"] or 0
     reason = None
     if fact["load_model"] != "open":
-        reason = _NEVER_DUE.get(fact["load_model"], ("unknown_load_model", "its load model is not known"))
+        reason = _NEVER_DUE.get(fact["load_model"], ("unknown_load_model", "its load model is unknown"))
     elif not fact["requests_file"]:
-        reason = "reports_only", "single requests are not known"
+        reason = "reports_only", "single requests were not recorded"
     elif not load_generators.is_timed(generator):
         reason = "untimed", f"{generator} records in which period a request was answered, not when it was sent"
     elif not load_generators.is_paced(generator):
-        reason = "unpaced", f"when {generator or 'the load generator'} had to send which request is not known"
+        reason = "unpaced", f"{generator or 'the load generator'} does not record when each request was scheduled"
     elif fact["clock_set_back_s"]:
         reason = "clock_set_back", set_back(fact["clock_set_back_s"])
     elif resolution_ns >= _COARSE_NS:
@@ -218,8 +218,8 @@ def _refusal(fact: Row) -> tuple[str, str] | None:
 
 
 _NEVER_DUE = {
-    "serial": ("serial", "serial load: each request waits for the answer to the last, so none is due earlier"),
-    "closed": ("closed", "closed load: users send after their last answer, so no request is due earlier"),
+    "serial": ("serial", "serial load: each request waits for the previous response, so none has a scheduled time"),
+    "closed": ("closed", "closed load: users wait for each response, so no request has a scheduled time"),
 }
 
 
@@ -232,8 +232,8 @@ def _refusal_by_requests(fact: Row, found: Row | None, requests: int) -> tuple[s
         return "no_times", "when its requests were sent is not recorded"
     if (found["least_rate"] or 0) > _TOO_FAST * fact["rate"]:
         text = (
-            f"its requests were sent at {rounded(found['least_rate'], 4)} per second or more, the rate is "
-            f"{rate_text(fact['rate'])}: when each was due is not known"
+            f"its requests were sent at {rounded(found['least_rate'], 4)} per second or more, but the rate is "
+            f"{rate_text(fact['rate'])}, so the schedule is unknown"
         )
         return "too_fast", text
     return None
@@ -241,7 +241,7 @@ def _refusal_by_requests(fact: Row, found: Row | None, requests: int) -> tuple[s
 
 def set_back(seconds: float) -> str:
     """Says that the clock was set back during a run."""
-    return f"the clock was set back by {seconds:,.0f} s during the run: when its requests were sent is not known"
+    return f"the clock was set back by {seconds:,.0f} s during the run, so it is unknown when its requests were sent"
 
 
 def late_text(row: Mapping[str, Any]) -> str | None:

@@ -55,7 +55,14 @@ def _knee(series: tuple[Series, ...], statistic: str, confidence: float) -> Knee
     models = sorted({str(run["load_model"]) for each in series for run in each.runs})
     if models != ["open"]:
         states = tuple((each.rate, "near") for each in series)
-        return Knee(None, None, None, None, states, f"{', '.join(models)} load waits for answers: no saturation point")
+        return Knee(
+            None,
+            None,
+            None,
+            None,
+            states,
+            f"{', '.join(models)} load waits for responses, so it has no saturation point",
+        )
     late = [each.rate for each in series if _is_late(each)]
     found = knee([_load(each, statistic, confidence) for each in series if each.rate not in late])
     if not late:

@@ -356,7 +356,7 @@ def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListi
         cell.files.append(replace(parsed, size=status.st_size, mtime_ns=status.st_mtime_ns))
     else:
         cell.strays.append(entry.name)
-        listing.add_problem(entry.path, "is no file of a run")
+        listing.add_problem(entry.path, "is not a file of a run")
 
 
 def encode(name: str) -> str:

@@ -131,7 +131,7 @@ def _names(campaign: Campaign) -> list[str]:
 @lru_cache(maxsize=100)
 def _read(path: Path, size: int, _mtime_ns: int) -> Extension:
     if size > _LARGEST_BYTES:
-        raise ValueError(f"has more than {_LARGEST_BYTES >> 20} MiB")
+        raise ValueError(f"is larger than {_LARGEST_BYTES >> 20} MiB")
     with open_raw(path) as file:
         found = msgspec.json.decode(file.read(), type=Extension)
     if sum(len(cell.positions) for cell in found.cells) > _MOST_RUNS:

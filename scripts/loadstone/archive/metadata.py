@@ -43,7 +43,7 @@ _NO_WARMUP = (
 _SIDE_ATTACKS = {"presidioReqBodies": "3.2", "presidioReqTemplate": "3.2", "presidioReq": "3.1"}
 
 # What is assumed of a cell without metadata.
-_ASSUMED = {"load_model": "most runs are of open load", "generator": "most runs are of vegeta"}
+_ASSUMED = {"load_model": "most runs have open load", "generator": "most runs used vegeta"}
 
 
 @dataclass
@@ -163,15 +163,15 @@ def parse_duration(text: object) -> float | None:
 def load(path: Path) -> Any:
     """The decoded ``metadata.json``. Raises OSError (without errno when it is not a file to read) and ValueError."""
     if path.exists() and not path.is_file():  # a named pipe would block for ever
-        raise OSError("is no file")
+        raise OSError("is not a file")
     with path.open("rb") as file:
         content = file.read(_LARGEST_BYTES + 1)
     if len(content) > _LARGEST_BYTES:
-        raise OSError(f"has more than {_LARGEST_BYTES >> 20} MiB")
+        raise OSError(f"is larger than {_LARGEST_BYTES >> 20} MiB")
     try:
         return json.loads(content)
     except RecursionError:
-        raise ValueError("it nests too deeply") from None
+        raise ValueError("it is nested too deeply") from None
 
 
 def read(path: Path) -> Metadata:
@@ -185,7 +185,7 @@ def read(path: Path) -> Metadata:
     except ValueError:
         return nothing("metadata.json is not JSON")
     if not isinstance(content, dict):
-        return nothing("metadata.json does not hold an object")
+        return nothing("metadata.json is not a JSON object")
     return parse(content)
 
 
@@ -266,16 +266,16 @@ def _side_attack(found: "_Fields") -> str | None:
 def _inferred(found: "_Fields", metadata: Metadata) -> dict[str, str]:
     reasons = {}
     if found.get("version") is None:
-        reasons["metadata_version"] = "the file names no version, as all of version 1"
+        reasons["metadata_version"] = "the file names no version, like all files of version 1"
     elif found.get("version") == "3" != metadata.version:
         reasons["metadata_version"] = f"the file says 3 and has the key {_side_attack(found)}"
     if found.get("loadModel") is None:
-        mode = f"testMode is {metadata.mode}" if found.get("testMode") is not None else "there was vegeta mode alone"
+        mode = f"testMode is {metadata.mode}" if found.get("testMode") is not None else "only vegeta mode existed"
         reasons["load_model"] = f"the file names no load model; {mode}"
     if found.get("generator", "name") is None:
-        reasons["generator"] = "the file names no load generator; each mode had its own"
+        reasons["generator"] = "the file names no load generator; it follows from the mode"
     if metadata.includes_warmup and metadata.timestamp and _made_no_warmup(metadata.timestamp):
-        reasons["warmup_rate"] = "the file says that there was a warm-up; the collector of that time made none"
+        reasons["warmup_rate"] = "the file says that there was a warm-up, but the collector sent none at that time"
     return reasons
 
 

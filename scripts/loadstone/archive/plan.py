@@ -138,7 +138,7 @@ def complete(campaign: Campaign, log: Callable[[str], None], only: Selection = A
         raise LoadstoneError(f"{campaign}: its extension was interrupted; `snakemake --cores 1 extend` finishes it")
     missing_runs = missing(listing)
     if missing_runs and not unreadable and not missing(listing, only):
-        log(f"{campaign} stays open: {len(missing_runs)} runs that `only` leaves out are still planned")
+        log(f"{campaign} stays open: {len(missing_runs)} runs that `only` excludes are still planned")
         return
     if missing_runs or unreadable:
         raise LoadstoneError(f"{campaign} is not complete: {len(missing_runs)} runs missing; {'; '.join(unreadable)}")

@@ -307,7 +307,7 @@ class Progress:
         return f"[{where}] {variant} at {load_text(rate, self.load_model)}, run {run}; {left}{failed}"
 
 
-def look(
+def current_progress(
     campaign: Campaign,
     journal: Journal,
     retries: int = 0,

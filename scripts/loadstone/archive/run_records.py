@@ -33,11 +33,11 @@ _MOST_EVIDENCE = 3
 
 # The phases of a run in their order, for people; ``warmup`` and ``test`` are the phases of the tables.
 PHASES = {
-    "waiting": "waiting until nobody else attacks",
-    "target": "the target comes up",
+    "waiting": "waiting for another attack to end",
+    "target": "starting the target",
     "warmup": "warm-up",
     "test": "attack",
-    "results": "target down, results being encoded",
+    "results": "target stopped, encoding results",
 }
 
 

@@ -165,7 +165,7 @@ def number(value: object) -> float:
     """A number from 0 in a ``metadata.json``, where it may be text. Raises ValueError or OverflowError for others."""
     found = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
     if not 0 <= found < _LARGEST:
-        raise ValueError(f"{value!r} is no number from 0")
+        raise ValueError(f"{value!r} is not a number from 0 on")
     return found
 
 
@@ -173,7 +173,7 @@ def integer(value: object, most: int = 2**31 - 1) -> int:
     """A whole number likewise, at most `most`: by default what tables can hold."""
     found = number(value)
     if found != int(found) or found > most:
-        raise ValueError(f"{value!r} is no whole number")
+        raise ValueError(f"{value!r} is not a whole number")
     return int(found)
 
 

@@ -1,9 +1,9 @@
-"""Try the runs of a sweep: failures are recorded and retried at the end; too many in a row stop the sweep.
+"""Attempts the runs of a sweep: failures are recorded and retried at the end; too many in a row stop the sweep.
 
 Only a `RunFailedError` is a failed run. Its job succeeds, so that the next run starts. Any error that would also stop
 the next run ends the job. The progress page is written between the phases of a run, never while requests are sent, and
 its errors never fail the run. While a run waits for another command, the page is rewritten regularly, so that a page
-that is no longer rewritten means a dead command.
+that is no longer rewritten means that the command has ended.
 """
 
 import time
@@ -37,9 +37,9 @@ class GivenUpError(LoadstoneError):
 
 @dataclass(frozen=True)
 class Attempts:
-    """Tries runs of the archive `root` on the configured target of this host.
+    """Attempts runs of the archive `root` on the configured target of this host.
 
-    `limits` are `retries`, how often runs without a result are tried again at the end, and `give_up_after`, how many
+    `limits` are `retries`, how often runs without a result are retried at the end, and `give_up_after`, how many
     failures in a row stop the sweep; `only` selects the cells whose missing runs are tried. `journal` is the journal's
     path; `show` is called with every change.
     """
@@ -63,17 +63,17 @@ class Attempts:
     ) -> bool:
         """Collect one run, or record in the archive why that failed; returns whether it succeeded.
 
-        `again` are the runs, including this one, that are being retried; `retries` is how many tries are left. Raises
-        GivenUpError when too many runs have failed, and any LoadstoneError of `collect_run` that would stop the next
-        run too.
+        `again` are the runs, including this one, that are being retried; `retries` is how many attempts are left.
+        Raises GivenUpError when too many runs have failed, and any LoadstoneError of `collect_run` that would stop the
+        next run too.
         """
         self._check_budget()
         retries = self.limits["retries"] if retries is None else retries
-        seen = progress.look(cell.campaign, self._journal, retries, again, self.only)
+        state = progress.current_progress(cell.campaign, self._journal, retries, again, self.only)
         about: dict[str, Any] = {}
 
         def log(text: str) -> None:
-            self._log(text, seen)
+            self._log(text, state)
 
         # A run may wait for hours; meanwhile the page must show that this command is still running.
         shown_s = time.monotonic()
@@ -82,18 +82,18 @@ class Attempts:
             nonlocal shown_s
             if time.monotonic() - shown_s >= REWRITTEN_S:
                 shown_s = time.monotonic()
-                self.show(seen)
+                self.show(state)
 
         def on_phase(phase: str) -> None:
-            seen.wait = ""
+            state.wait = ""
             if phase == "target":
                 started = self._journal.tried(cell, run, run_records.next_failure_number(cell, run))
                 about["started"] = started.at.isoformat()
-                seen.start(started)
-                log(seen.line())
+                state.start(started)
+                log(state.line())
             about["phase"] = phase
-            seen.phase = phase
-            self.show(seen)
+            state.phase = phase
+            self.show(state)
 
         try:
             collect_run(
@@ -111,16 +111,16 @@ class Attempts:
             with suppress(LoadstoneError):
                 about["tools"] = versions({"sweep": {"variants": [cell.variant_dir]}, "target": self.target})
             record = run_records.record_failure(cell, run, str(error), error.evidence, about=about, logs=logs)
-            seen.fail(record)
+            state.fail(record)
             log(f"run {run} of {cell} failed ({run_records.PHASES[about['phase']]}): {error}")
-            self.show(seen)
+            self.show(state)
             self._check_budget()
             return False
         except LoadstoneError as error:
             self._journal.log(f"error: {error}")
             raise
-        seen.succeed()
-        self.show(seen)
+        state.succeed()
+        self.show(state)
         return True
 
     def retry(self, campaign: Campaign, logs: Path) -> None:
@@ -142,14 +142,14 @@ class Attempts:
             self._journal.log(f"error: {missing}{stopped}")
             raise LoadstoneError(missing + stopped)
 
-    def _log(self, text: str, seen: Progress) -> None:
+    def _log(self, text: str, state: Progress) -> None:
         self.log(text)
         if text.startswith(WAITING):  # soon outdated, so not in the journal
-            seen.wait = text.removeprefix(WAITING)
-            self.show(seen)
+            state.wait = text.removeprefix(WAITING)
+            self.show(state)
             return
         self._journal.log(text)
-        seen.log_lines.append((datetime.now().astimezone(), text))
+        state.log_lines.append((datetime.now().astimezone(), text))
 
     def _check_budget(self) -> None:
         failed = progress.failed_in_a_row(self._journal.now(), self.root)
@@ -158,9 +158,9 @@ class Attempts:
         lines = [f"  {_run(each.cell(self.root), each.run)}: {_reason(record)}" for each, record in failed]
         shown = "\n".join(lines[-self.limits["give_up_after"] :])
         text = (
-            f"{len(failed)} runs failed one after another, so the sweep stops here (sweep.give_up_after):\n{shown}\n"
-            f"Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and goes on, "
-            f"`snakemake --cores all report` reports the results so far"
+            f"{len(failed)} consecutive runs failed, so the sweep stops here (sweep.give_up_after):\n{shown}\n"
+            "Collected results are kept. Fix the cause; then `snakemake --cores all` retries these runs and continues, "
+            "and `snakemake --cores all report` reports the results so far"
         )
         self._journal.log(f"error: {text}")
         raise GivenUpError(text)
@@ -183,9 +183,9 @@ def missing_text(campaign: Campaign, only: plan.Selection = plan.ALL) -> str:
     return (
         f"{campaign}: {len(missing_runs)} of {plan.planned_runs(listing)} planned runs have no result:\n"
         + "\n".join(lines)
-        + "\nCollected results are kept. `snakemake --cores all` retries these runs, `snakemake --cores all report` "
-        "reports the results so far;\neach failed try is recorded next to the results (<run>.failure.<n>.json). To "
-        f"give the rest up: {campaign.give_up_command}"
+        + "\nCollected results are kept. `snakemake --cores all` retries these runs; `snakemake --cores all report` "
+        "reports the results so far.\nEach failed attempt is recorded next to the results (<run>.failure.<n>.json). To "
+        f"give up the rest: {campaign.give_up_command}"
     )
 
 

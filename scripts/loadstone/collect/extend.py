@@ -123,10 +123,10 @@ def plan(
     differences = list(dict.fromkeys(_differences(config, listing, held, tools)))
     if differences and config["sweep"].get("extend") != ANYWAY:
         raise LoadstoneError(
-            f"{campaign} was measured in another way:\n"
+            f"{campaign} was measured differently:\n"
             + "".join(f"  {text}\n" for text in differences)
-            + "Put that back, measure a new campaign (`open`), or set `extend: anyway` in sweep: then verdicts across "
-            "the parts carry a caveat"
+            + "Undo these changes, measure a new campaign (`open`), or set `extend: anyway` in sweep: verdicts "
+            "across the parts then have a caveat"
         )
     first = next(iter(held.values()))
     positions = _positions(config["sweep"], held, needed, first)

@@ -32,7 +32,7 @@ from loadstone.config import target as declared_target
 from loadstone.config.connection import Connection
 from loadstone.config.target import drawn_values, recorded_script, script_changes
 from loadstone.errors import LoadstoneError
-from loadstone.process import Minder, Sending, check
+from loadstone.process import Sending, Supervisor, check
 
 # For a program to start, and to write its results.
 _PATIENCE_S = 60
@@ -82,7 +82,7 @@ def collect_run(
     with (
         _target_held(target, purpose, log, while_waiting) as held,
         exclusive(purpose, log, while_waiting=while_waiting) as lock,
-        Minder(keep_open=[lock, *held]) as minder,
+        Supervisor(keep_open=[lock, *held]) as supervisor,
     ):
         if run in archive.scan_cell(cell).collected():  # in whatever format
             log(f"run {run} of {cell} is already collected")
@@ -90,13 +90,13 @@ def collect_run(
         _check_open(cell, run, host)
         staging = Staging(cell, run)
         if staging.is_sealed():
-            log(f"run {run} of {cell} was collected by a job that died while finishing; completing it")
+            log(f"run {run} of {cell} was collected by a job that was killed while finishing; completing it")
         else:
             on_phase("target")
             try:
                 staging.prepare()
                 _set_aside(logs)
-                job = Job(cell, run, planned, target, minder, logs, log, on_phase, connection, draws, script or {})
+                job = Job(cell, run, planned, target, supervisor, logs, log, on_phase, connection, draws, script or {})
                 _attack(job, staging)
             except BaseException as error:
                 staging.discard()
@@ -110,16 +110,16 @@ def collect_run(
 def _target_held(
     target: Mapping[str, Any], purpose: str, log: Log, while_waiting: Callable[[], None]
 ) -> Iterator[list[int]]:
-    """While nobody else changes the target; yields descriptors of locks, to be passed on to what sends requests.
+    """Keep others from changing the target; yields descriptors of locks, to be passed on to the load generator.
 
-    Entered before the machine's lock, which who holds the target may still need.
+    Entered before taking the machine's lock, which the holder of the target may still need.
     """
     if target["kind"] == "external" and not declared_target.has_commands(target):
         with exclusive(purpose, log, PREPARED_LOCK, does=MEASURES, while_waiting=while_waiting) as held:
             yield [held]
         return
     if target["kind"] != "local":
-        session.join(while_waiting)
+        session.wait_until_held(while_waiting)
     yield []
 
 
@@ -259,7 +259,7 @@ def _check_open(cell: Cell, run: int, host: str) -> None:
     """Only planned runs of open campaigns of this host are collected, whatever was requested by name."""
     planned = metadata.read_cell(cell)
     if cell.campaign.host != host:
-        raise LoadstoneError(f"{cell} is of the host {cell.campaign.host!r}; this one is {host!r}")
+        raise LoadstoneError(f"{cell} belongs to the host {cell.campaign.host!r}; this one is {host!r}")
     if not cell.campaign.is_open:
         raise LoadstoneError(f"{cell.campaign} is closed; no more of its runs are collected")
     if not 1 <= run <= min(planned.runs or 0, len(planned.positions)):
@@ -272,8 +272,8 @@ def _check_plan(cell: Cell, planned: Metadata, target: Mapping[str, Any]) -> Non
     if planned.generator == "vegeta" and planned.program is None:
         raise LoadstoneError(
             f"{cell} was opened by an earlier Loadstone, which sent its runs by `vegeta attack`; this one sends by "
-            "`paced`, which finds a fast target faster, so they would not be comparable. Finish it with that version, "
-            f"or give the campaign up ({cell.campaign.give_up_command}) and open a new one"
+            "`paced`, which measures lower latencies of a fast target, so the runs would not be comparable. Finish it "
+            f"with that version, or give the campaign up ({cell.campaign.give_up_command}) and open a new one"
         )
     declared_target.check_declared([cell], target)
 
@@ -284,7 +284,7 @@ def _check_script(cell: Cell, planned: Metadata, script: Mapping[str, Any]) -> N
     if planned.generator == "k6" and (phrases := script_changes(planned.script, now)):
         raise LoadstoneError(
             f"{cell}: sweep.script has changed since the campaign was opened ({'; '.join(phrases)}), so "
-            "its runs would not be comparable. Put that back, or give the campaign up "
+            "its runs would not be comparable. Undo these changes, or give the campaign up "
             f"({cell.campaign.give_up_command}) and open a new one"
         )
 

@@ -55,7 +55,7 @@ class Sampler:
         # After this time, a generator on a clock only waits for responses, which is not the cost of the load. Artillery
         # takes seconds before it begins.
         timed = job.planned.load_model == "open" and job.planned.generator != "artillery"
-        self._sends_s = duration_s if timed else math.inf
+        self._load_s = duration_s if timed else math.inf
         self._file = file
         self._log = job.log
         self._is_new = is_new
@@ -78,7 +78,7 @@ class Sampler:
         measured = [target.sample]
         if generator:
             measured += [ProcessTree(GENERATOR, generator).sample, Machine(GENERATOR).sample]
-        thread = threading.Thread(target=self._work, args=(measured,), name="sampling", daemon=True)
+        thread = threading.Thread(target=self._sample_until_end, args=(measured,), name="sampling", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
@@ -116,25 +116,25 @@ class Sampler:
                 return None
         return finished
 
-    def _work(self, measured: list[Callable[[], list[ResourceSample]]]) -> None:
+    def _sample_until_end(self, measured: list[Callable[[], list[ResourceSample]]]) -> None:
         """Take samples at regular intervals, and once more at the end if half an interval has passed."""
         try:
             with self._file.open("x", newline="", encoding="utf-8", errors="backslashreplace") as file:
                 csv.writer(file).writerow([*RESOURCE_COLUMNS, ASKED_AT])
                 started_s = last_s = time.monotonic()
-                self._take(measured, file)
-                end_s = started_s + self._sends_s + self.every_s / 2
+                self._sample_round(measured, file)
+                end_s = started_s + self._load_s + self.every_s / 2
                 while not self._ended.wait(self.every_s - (time.monotonic() - started_s) % self.every_s):
                     last_s = time.monotonic()
                     if last_s > end_s:
                         return
-                    self._take(measured, file)
+                    self._sample_round(measured, file)
                 if last_s + self.every_s / 2 <= time.monotonic() <= end_s:
-                    self._take(measured, file)
+                    self._sample_round(measured, file)
         except OSError as error:
             self._note(f"no samples of CPU and memory: {self._file} can't be written: {error.strerror}")
 
-    def _take(self, measured: list[Callable[[], list[ResourceSample]]], file: Any) -> None:
+    def _sample_round(self, measured: list[Callable[[], list[ResourceSample]]], file: Any) -> None:
         """One round, whose rows share `asked_at`."""
         asked_at = datetime.now(UTC)
         samples: list[ResourceSample] = []
@@ -191,7 +191,7 @@ class ProcessTree:
         Empty at the first call, and when all processes have ended. CPU that a child used between the last call and its
         end is not counted.
         """
-        self._list()
+        self._update_processes()
         cpu_s: dict[psutil.Process, float] = {}
         memory = 0
         measured_s = time.monotonic()
@@ -208,7 +208,7 @@ class ProcessTree:
         cpu_millicores = 1000 * used_s / (measured_s - since_s)
         return [ResourceSample(datetime.now(UTC), "process", self._name, cpu_millicores, memory / _MIB)]
 
-    def _list(self) -> None:
+    def _update_processes(self) -> None:
         now_s = time.monotonic()
         if now_s - self._listed_s < _LIST_EVERY_S:
             return

@@ -89,7 +89,7 @@ def open_sweep(
     """
     if (still_open := resumable(config)) is not None:
         n_missing = len(missing(archive.scan_campaign(still_open)))
-        log(f"{still_open} is still open with {n_missing} runs missing; `snakemake --cores all` goes on with it")
+        log(f"{still_open} is still open with {n_missing} runs missing; `snakemake --cores all` continues it")
         return still_open
     sweep, root = config["sweep"], Path(config["archive"])
     timestamp = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -161,7 +161,7 @@ def resumable(config: Mapping[str, Any]) -> Campaign | None:
             f"the campaign {campaign} is still open ({n_missing} runs missing) and was opened from another "
             "declaration:\n"
             + "".join(f"  {phrase}\n" for phrase in phrases)
-            + f"Finish it with the former configuration, or give it up: {campaign.give_up_command}"
+            + f"Finish it with the previous configuration, or give it up: {campaign.give_up_command}"
         )
     return campaign
 
@@ -196,7 +196,7 @@ def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, 
                 folder.mkdir(parents=True)
                 write_new(folder / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())
     except OSError as error:
-        raise LoadstoneError(f"{campaign.path} cannot be made: {error.strerror}; try again") from None
+        raise LoadstoneError(f"{campaign.path} cannot be created: {error.strerror}; try again") from None
 
 
 def _metadata(

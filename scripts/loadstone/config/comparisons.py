@@ -16,10 +16,10 @@ from loadstone.errors import LoadstoneError
 # What a comparison may pool if it declares it by name -> the note on its page.
 ALLOWANCES = {
     "hosts": "runs of several hosts are pooled",
-    "load_models": "open, closed and serial load stand side by side; no figure is of two of them",
+    "load_models": "open, closed and serial load are shown side by side; no figure combines two of them",
     "protocols": "runs of several protocols (HTTP/1.1, HTTP/2) are compared, and pooled where they are of one variant",
-    "generators": "several load generators stand side by side, whose latencies do not mean the same; no figure is of "
-    "two of them",
+    "generators": "several load generators, whose latencies have different meanings, are shown side by side; no figure "
+    "combines two of them",
     "evidence": "the mean of a run without a summary is that of its requests, pooled with the summaries' means",
 }
 

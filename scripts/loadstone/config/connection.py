@@ -135,7 +135,7 @@ def faults(where: str, declared: Mapping[str, Any], generator: str) -> Iterator[
 
 
 def strangers(where: str, declared: Mapping[str, Any], allowed: Collection[str]) -> Iterator[str]:
-    """The hosts of a variant that nobody allowed to attack, so that a typo never loads somebody else's server."""
+    """The hosts of a variant that may not be attacked, so that a typo never attacks somebody else's server."""
     hosts = {"url": host_port(declared["url"])[0]}
     if "resolve" in declared:
         hosts["resolve"] = address(declared["resolve"])[0]

@@ -114,7 +114,7 @@ def faults(sweep: Mapping[str, Any]) -> list[str]:
         stages = planned(sweep, load)
         short = [stage for stage in stages if stage.sends and stage.duration_s < 1]
         if generator == "k6" and short:
-            found.append(f"generator: k6 sends for at least a second, the stage {short[0].name} is shorter")
+            found.append(f"generator: k6 needs stages of at least a second, but {short[0].name} is shorter")
         measured = next(stage for stage in stages if stage.measured)
         found += _sharing_faults(sweep, load, measured.requests or 0)
         if measured.rate is not None and (measured.rate + (measured.to or 0)) / 2 * measured.duration_s < 1:
@@ -135,9 +135,9 @@ def _sharing_faults(sweep: Mapping[str, Any], load: float, requests: int) -> Ite
 
 # Keys that only one generator has.
 _OF_ONE = {
-    "generators": ("vegeta", "share the load of vegeta"),
-    "connections": ("vegeta", "are those of vegeta"),
-    "script": ("k6", "is one of k6"),
+    "generators": ("vegeta", "is only for vegeta"),
+    "connections": ("vegeta", "is only for vegeta"),
+    "script": ("k6", "is only for k6"),
 }
 
 
@@ -145,11 +145,11 @@ def _misplaced(sweep: Mapping[str, Any], generator: str) -> list[tuple[str, str]
     """Keys that are missing, or that can't be combined with another."""
     found = []
     if ("users" in sweep) == ("rates" in sweep):
-        found.append(("rates", "either rates (requests per second) or users (who wait for answers) are needed"))
+        found.append(("rates", "either rates (requests per second) or users (who wait for responses) are needed"))
     if "users" in sweep and generator != "k6":
-        found.append(("users", f"{generator} knows no users who wait; generator: k6 does"))
+        found.append(("users", f"{generator} does not support closed load; use generator: k6"))
     if "iterations" in sweep and "users" not in sweep:
-        found.append(("iterations", "are those of users, and none are given"))
+        found.append(("iterations", "needs users (closed load)"))
     found += [
         (key, f"{why}; the generator is {generator}")
         for key, (whose, why) in _OF_ONE.items()
@@ -157,8 +157,12 @@ def _misplaced(sweep: Mapping[str, Any], generator: str) -> list[tuple[str, str]
     ]
     if "shape" in sweep:
         if generator == "serial" or "users" in sweep:
-            found.append(("shape", "needs requests sent on a clock (generator: vegeta, k6 or artillery, and rates)"))
-        found += [(key, "the stages of sweep.shape say it") for key in ("duration", "warmup") if key in sweep]
+            found.append(("shape", "needs open load (rates, and generator: vegeta, k6 or artillery)"))
+        found += [
+            (key, "conflicts with sweep.shape, whose stages define it")
+            for key in ("duration", "warmup")
+            if key in sweep
+        ]
     elif "duration" not in sweep and "iterations" not in sweep:
         found.append(("duration", "is required"))
     return found

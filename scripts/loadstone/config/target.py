@@ -150,7 +150,7 @@ def _declaration_faults(cells: Iterable[Cell], target: Mapping[str, Any]) -> Ite
                 f"{campaign}: the target variant {variant!r} has changed since the campaign was opened, so its runs "
                 "would not be comparable:\n"
                 + "".join(f"  {phrase}\n" for phrase in phrases)
-                + f"Put that back, or {_other_remedy(campaign)} and open a new one"
+                + f"Undo these changes, or {_other_remedy(campaign)} and open a new one"
             )
 
 
@@ -245,7 +245,7 @@ def plan_changes(was: Mapping[tuple[str, str], Any], now: Mapping[tuple[str, str
     phrases = []
     for kind, position in (("rates", 0), ("variants", 1)):
         before, after = ({key[position] for key in plan} for plan in (was, now))
-        phrases += [f"sweep.{kind}: {name} was not there" for name in sorted(after - before)]
+        phrases += [f"sweep.{kind}: {name} is new" for name in sorted(after - before)]
         phrases += [f"sweep.{kind}: {name} is gone" for name in sorted(before - after)]
     for key in sorted(was.keys() & now.keys())[:1]:
         for name, path in _PLAN.items():

@@ -119,7 +119,7 @@ _EXPECTED = {
     "maximum": "at most {}",
     "exclusiveMinimum": "more than {}",
     "minItems": "at least {} of them",
-    "minLength": "a text that is not empty",
+    "minLength": "a non-empty text",
     "maxLength": "at most {} characters",
     "minProperties": "at least {} keys",
     "uniqueItems": "each only once",

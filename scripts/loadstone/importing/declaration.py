@@ -25,7 +25,7 @@ _GROUP = re.compile(r"\{(\w+)\}")
 
 
 class Refusal(Exception):  # noqa: N818 - it becomes one line of a LoadstoneError
-    """Why a file is not imported, and what to do; it becomes a line behind the file's name."""
+    """Why a file is not imported, and what to do; it becomes a line after the file's name."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ _FENCE = re.compile(rb"(?m)^[ \t]*(?:```|~~~)")
 
 
 def detect(path: Path) -> str | None:
-    """The name that such a file has in the archive behind its run, `MARKDOWN`, or None. Raises OSError."""
+    """The name that such a file has in the archive after the run's number, `MARKDOWN`, or None. Raises OSError."""
     name = path.name.removesuffix(".zst").lower()
     if name.endswith(_MARKDOWN_NAMES):
         return MARKDOWN
@@ -124,15 +124,15 @@ def detect(path: Path) -> str | None:
 
 ROWS = "summary.csv"  # each row of such a table is a run; only where the entry says so
 _SHOWN, _LONGEST = 5, 300  # texts that are shown, and characters of each
-_NO_NAME = re.compile(r"\W")
+_NON_WORD = re.compile(r"\W")
 
 
 @dataclass(frozen=True)
 class Source:
     """One result to import: the file at `path`, or one block of it.
 
-    `format` is its name in the archive behind the run. `groups` are what `match` found in its path, or in the headings
-    above a block, which look like ``Title > Section #2`` with the block's number under its heading.
+    `format` is its name in the archive, after the run's number. `groups` are what `match` found in its path, or in the
+    headings above a block, which look like ``Title > Section #2`` with the block's number under its heading.
     """
 
     entry: Entry
@@ -146,7 +146,7 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """What its name ends with behind the format."""
+        """What follows the format in its name."""
         return ".zst" if self.block is None and self.path.name.endswith(".zst") else ""
 
 
@@ -176,7 +176,7 @@ def find(entries: list[Entry]) -> Found:
     taken: set[tuple[Path, int]] = set()
     for entry in entries:
         before = len(found.sources), len(found.refusals)
-        passed: list[str] = []
+        rejected: list[str] = []
         for pattern in entry.files:
             for path in _matching(entry, pattern, found.refusals):
                 for source in _sources(entry, path, documents, found.refusals):
@@ -185,23 +185,25 @@ def find(entries: list[Entry]) -> Found:
                         if source.block is not None and path in documents:
                             taken.add((path, source.block.start))
                     else:
-                        passed.append(source)
+                        rejected.append(source)
         if (len(found.sources), len(found.refusals)) == before:
-            what = f"match matches none of {len(passed)}" if passed else "none of them holds a result of that format"
-            what += f" (it is applied to {_some(passed)})" if passed else ""
+            what = (
+                f"match matches none of {len(rejected)}" if rejected else "none of them holds a result of that format"
+            )
+            what += f" (it is applied to {_examples(rejected)})" if rejected else ""
             found.refusals.append(refusal(entry, ", ".join(entry.files), f"{what}; nothing would be imported"))
     for path, blocks in documents.items():
         left = [block for block in blocks if (path, block.start) not in taken]
         if left:
             lines = ", ".join(str(block.line) for block in left)
-            subjects = _some(dict.fromkeys(map(_subject, left)))
+            subjects = _examples(dict.fromkeys(map(_subject, left)))
             found.left.append(
                 f"{_shown(path)}: no entry matches the results at line {lines}; match is applied to {subjects}"
             )
     return found
 
 
-def _some(subjects: Iterable[str]) -> str:
+def _examples(subjects: Iterable[str]) -> str:
     """The first of the texts that `match` is applied to, quoted."""
     listed = list(subjects)
     more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
@@ -256,12 +258,12 @@ def _sources(
 
 
 def _rows(entry: Entry, path: Path, in_markdown: bool) -> Iterator[Source | str]:
-    """Every row of a table that `match` accepts; columns that are no figures are groups too."""
+    """Every row of a table that `match` accepts; columns that are not figures are groups too."""
     content = read_bytes(path, problems := Problems())
     if content is None or problems.texts():
         raise Refusal("; ".join(problems.texts()))
     for block in (markdown if in_markdown else summary_table).rows(content):
-        columns = {_NO_NAME.sub("_", name): text for name, text in block.labels.items()}
+        columns = {_NON_WORD.sub("_", name): text for name, text in block.labels.items()}
         words = ", ".join(f"{name}={text}" for name, text in block.labels.items())
         subject = f"{' > '.join(block.headings) or path} #{block.number}: {words}"
         groups = _groups(entry, subject)

@@ -141,7 +141,7 @@ def _place(source: Source, root: Path) -> _Placed:
     _check_facts(facts)
     if tool := FORMATS[source.format].generator:
         if facts.setdefault("generator", tool) != tool:
-            raise Refusal(f"the generator is {facts['generator']!r}, but the file is one of {tool}")
+            raise Refusal(f"the generator is {facts['generator']!r}, but the file was written by {tool}")
     elif source.format == "summary.json" or source.format.startswith("results."):
         facts.setdefault("generator", "vegeta")
     return _Placed(source, cell, _run(value("run") or "1"), facts, source.entry.expand_labels(source.groups))
@@ -155,7 +155,7 @@ def _name(key: str, text: str) -> str:
     elif "/" in text or text in (".", ".."):
         why = "leads to another folder"
     elif text[0] in "._":
-        why = "begins with a dot or an underscore; such folders are no part of an archive"
+        why = "begins with a dot or an underscore; such folders are not part of an archive"
     elif not text.isprintable():
         why = "holds characters that can't be printed"
     elif len(text.encode("utf-8", "surrogateescape")) > _LONGEST_NAME_BYTES:
@@ -430,7 +430,7 @@ def _file(cell: Cell, placed: _Placed) -> PlannedFile:
     if is_there and (path.is_symlink() or _sha256(path) != digest):
         raise Refusal(
             f"{path} exists with different content. An import never replaces a result: give this file another run, or "
-            "remove that one if it is of no use"
+            "remove that one if you do not need it"
         )
     return PlannedFile(placed.name, source, digest, is_there)
 

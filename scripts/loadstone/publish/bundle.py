@@ -93,7 +93,7 @@ def select(
     unknown += [f"comparison {name}" for name in ids or () if name not in comparisons]
     if unknown:
         raise LoadstoneError(
-            f"bundle in the configuration names what the archive does not hold: {', '.join(unknown)}; a "
+            f"`bundle` in the configuration lists what the archive does not contain: {', '.join(unknown)}; a "
             "campaign is named app/host/timestamp, like its folders"
         )
     chosen = {by_name[name] for name in names or ()} | {each for name in ids or () for each in comparisons[name]}

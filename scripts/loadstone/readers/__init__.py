@@ -51,7 +51,7 @@ MODULES = (
     summary_table,
     resources,
 )
-# By the name behind the run (`archive.RawFile.format`).
+# By the name after the run's number (`archive.RawFile.format`).
 FORMATS: dict[str, Format] = {name: known for module in MODULES for name, known in module.FORMATS.items()}
 FORMATS |= {name.replace("results", "warmups"): FORMATS[name] for name in FORMATS if name.startswith("results.")}
 RANKS = {name: rank for rank, name in enumerate(FORMATS)}

@@ -58,7 +58,7 @@ class Problems:
             self.damaged = f"it is not a valid {what}"
 
     def texts(self) -> list[str]:
-        """One sentence part per problem, to stand behind the file's name; empty when all was read."""
+        """One phrase per problem, to follow the file's name; empty when everything was read."""
         found = []
         if self.truncated:
             found.append(f"is truncated: {self.truncated}")
@@ -142,10 +142,10 @@ class Bin:
 class Block:
     """One result within a document, or one row of a table: what becomes the file of a run.
 
-    `kind` is the name of such a file behind its run (``vegeta.txt``); `headings` are those above it, the highest first.
-    `number` counts the blocks of this kind under these headings from 1, so the three name a block. `text` is the
-    document's bytes from `start` on, in line `line` (from 1). A row has the table's line(s) of names in `head`, and in
-    `labels` its texts in the columns that are no figures, by their names.
+    `kind` is the name of such a file after the run's number (``vegeta.txt``); `headings` are those above it, the
+    highest first. `number` counts the blocks of this kind under these headings from 1, so the three name a block.
+    `text` is the document's bytes from `start` on, in line `line` (from 1). A row has the table's line(s) of names in
+    `head`, and in `labels` its texts in the columns that are not figures, by their names.
     """
 
     kind: str
@@ -165,7 +165,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Sample:
-    """CPU and memory of one thing at one moment: the columns of table ``resources`` behind its key, and a note's label.
+    """CPU and memory of one thing at one moment: the columns of table ``resources`` after its key, and a note's label.
 
     Times are in UTC; `asked_at` is when a round of samples was asked for. What is not known is None.
     """
@@ -193,7 +193,7 @@ class Phase:
 class Report:
     """What one file of a tool reports about a run, without single requests.
 
-    `summary` has columns of table ``summaries`` behind its key; what the tool does not report is absent.
+    `summary` has columns of table ``summaries`` after its key; what the tool does not report is absent.
     `facts` is what else the tables and checks need, by name: ``load_model``, ``started_at`` (ISO 8601 with offset),
     ``duration_s``, ``users``, ``clock_resolution_ns``, ``across_phases`` (see `artillery.report`).
     """

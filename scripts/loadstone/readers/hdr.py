@@ -79,7 +79,7 @@ def _header(line: str) -> tuple[str, str | None] | None:
 def _table(
     lines: list[str], start: int, separator: str | None, unit_ns: int, problems: Problems
 ) -> tuple[list[Line], dict[str, str]]:
-    """The lines behind the header, and the footer's figures by name. Text after them is ignored."""
+    """The lines after the header, and the footer's figures by name. Text after them is ignored."""
     table: list[Line] = []
     footer: dict[str, str] = {}
     for line, content in enumerate(lines[start:], start + 1):

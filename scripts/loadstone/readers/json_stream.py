@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import ijson
 
 from loadstone.readers.base import Problems
-from loadstone.readers.stream import explain, open_bytes
+from loadstone.readers.stream import note_read_error, open_bytes
 
 
 class Refusal(Exception):  # noqa: N818 - it becomes a problem of the file
@@ -95,7 +95,7 @@ def read_document(
             for _ in document.events:  # what follows is for the parser to refuse
                 pass
     except OSError as error:
-        explain(error, problems)
+        note_read_error(error, problems)
     except ijson.JSONError:
         if document is None or not document.has_ended:
             problems.damaged = "it is not valid JSON"

@@ -260,7 +260,7 @@ def csv_report(path: Path, problems: Problems) -> Report | None:
 
 
 def _records(path: Path, problems: Problems) -> Iterator[tuple[int, list[str], dict[str, int]]]:
-    """Every record behind the header with its line and where each tag stands."""
+    """Every record after the header with its line and the position of each tag."""
     records = csv_records(text_lines(path, problems, "backslashreplace"), problems)
     _, header = next(records, (0, [""]))
     header[0] = header[0].removeprefix("\ufeff")

@@ -2,7 +2,7 @@
 
 Two layouts are read: that of k6 before 1.0 (and ``--summary-mode=legacy``), one list of metrics below the checks by
 group, and that since 1.0, in which titles (``TOTAL RESULTS``, ``SCENARIO: x``, ``GROUP: y``) part several lists.
-A figure's section is then such a title with the groups behind it (``SCENARIO: x::y``); of the whole run it is empty.
+A figure's section is then such a title followed by the groups (``SCENARIO: x::y``); of the whole run it is empty.
 """
 
 import re
@@ -266,7 +266,7 @@ def _read_metric(found: _Text, line: str) -> bool:
         name = f"{found.metric.partition('{')[0]}{{{name[2:-2]}}}"
     else:
         found.metric = name
-    # Before 1.0 all metrics are of the whole run, also behind a group's checks.
+    # Before 1.0 all metrics are of the whole run, also after a group's checks.
     section = found.section() if found.sectioned else ""
     for statistic, text in figures:
         found.add(section, name, statistic, text)
@@ -280,7 +280,7 @@ def _read_metric(found: _Text, line: str) -> bool:
 
 
 def _figures(rest: str) -> list[tuple[str, str]]:
-    """What stands behind a metric's colon: each statistic with its text; nothing when it is in no known form."""
+    """What follows a metric's colon: each statistic with its text; nothing when its form is unknown."""
     rest = rest.strip()
     if _TREND.fullmatch(rest):
         return [(part[1], part[2]) for part in _TREND_PART.finditer(rest)]

@@ -20,7 +20,7 @@ _LARGEST_BYTES = 4 << 20
 # Inline markup does not matter.
 _MARKDOWN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
 
-# By the name that such a file has in the archive behind its run.
+# By the name that such a file has in the archive, after the run's number.
 _PATTERNS = {
     "vegeta.txt": [re.compile(rb"(?m)^[ \t]*Requests[ \t]+\[total")],
     "resource-summary.txt": [re.compile(rb"(?m)^[ \t]*Namespace[ \t,]+CPU_min\b")],

@@ -5,7 +5,7 @@ asked_at may say when a round of samples was asked for by the clock of the one w
 of a moment before, by the cluster's clock.
 
 ``resource-usage.log`` has a header and a line per sample: local time, namespace, and the sums over its pods of CPU
-(millicores) and memory (MiB). Some of its rows also have the largest pod's CPU behind the sum, and memory likewise: six
+(millicores) and memory (MiB). Some of its rows also have the largest pod's CPU after the sum, and memory likewise: six
 fields, whatever the header says. A time has no zone there; it has to be declared. The table that the script
 prints (``resource-summary.txt``) has least, most and mean of each. Its ``TOTAL`` is the sum of each column: of the
 means before they were rounded.

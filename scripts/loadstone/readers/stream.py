@@ -30,8 +30,8 @@ def open_bytes(path: Path) -> RawIOBase:
 class _Decompressed(RawIOBase):
     """The content of a file of zstd frames, up to the last byte that can be decompressed; only then an OSError.
 
-    Arrow's stream raises at a frame without its end, a wrong checksum and foreign bytes, and goes on behind a frame.
-    (python-zstandard's takes a file that was cut off for a whole one.)
+    Arrow's stream raises at a frame without its end, a wrong checksum and foreign bytes, and continues after a frame.
+    (python-zstandard's accepts a truncated file as complete.)
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,14 +54,14 @@ class _Decompressed(RawIOBase):
             count = int(self._stream.readinto(buffer))
         except OSError as error:
             self._error = error
-            count = self._salvage(buffer)
+            count = self._read_remaining(buffer)
             if count == 0:
                 raise
         self._delivered += count
         return count
 
-    def _salvage(self, buffer: Any) -> int:
-        """What a failed read had decompressed before it failed; Arrow does not say, so read again byte by byte."""
+    def _read_remaining(self, buffer: Any) -> int:
+        """What a failed read decompressed before it failed; Arrow does not report it, so read again byte by byte."""
         self._file.close()
         self._file, self._stream = self._open()
         skipped = 0
@@ -90,10 +90,10 @@ def read_lines(path: Path, problems: Problems) -> Iterator[tuple[bytearray, int]
                 return
             yield from whole_lines(stream.readinto, problems)
     except OSError as error:
-        explain(error, problems)
+        note_read_error(error, problems)
 
 
-def explain(error: OSError, problems: Problems) -> None:
+def note_read_error(error: OSError, problems: Problems) -> None:
     """Say in `problems` what an error of `open_bytes` or of reading from it means."""
     if error.errno:
         problems.damaged = f"it cannot be read: {error.strerror}"
@@ -127,7 +127,7 @@ def whole_lines(read_into: ReadInto, problems: Problems) -> Iterator[tuple[bytea
 
 
 def text_lines(path: Path, problems: Problems, errors: str = "replace") -> Iterator[str]:
-    """The lines of a file as text, each with its line feed; `errors`: how bytes that are no UTF-8 are decoded."""
+    """The lines of a file as text, each with its line feed; `errors`: how bytes that are not UTF-8 are decoded."""
     for buffer, end in read_lines(path, problems):
         for line in buffer[: end - 1].decode("utf-8", errors).split("\n"):
             yield line + "\n"
@@ -136,7 +136,7 @@ def text_lines(path: Path, problems: Problems, errors: str = "replace") -> Itera
 def matched_lines(
     path: Path, problems: Problems, patterns: Mapping[str, re.Pattern[str]], header: str
 ) -> Iterator[re.Match[str] | None]:
-    """Every line behind the header as its pattern matches it; None for one that it does not match, which is corrupt.
+    """Every line after the header as its pattern matches it; None for one that it does not match, which is corrupt.
 
     `patterns` has the pattern of lines by the file's first line, which `header` describes. Blank lines are skipped.
     """
@@ -184,7 +184,7 @@ def read_bytes(path: Path, problems: Problems, largest_bytes: int = LARGEST_BYTE
             while len(content) <= largest_bytes and (chunk := stream.read(_CHUNK_BYTES)):
                 content += chunk
     except OSError as error:
-        explain(error, problems)
+        note_read_error(error, problems)
     if not content:
         problems.truncated = problems.truncated or ("" if problems.damaged else "it is empty")
         return None

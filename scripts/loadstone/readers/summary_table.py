@@ -2,10 +2,10 @@
 
 Comma-separated values or a Markdown table. A column is known by its name, whatever its case: ``min``, ``mean`` or
 ``avg``, ``median``, ``med`` or ``p50``, ``p90``, ``p(90)`` or ``90p``, ``max``, ``std``, ``count`` or ``requests``; a
-unit may stand behind it (``p99 (ms)``, ``p99_ms``). Of two columns of one name the last is meant. All other columns
+unit may follow it (``p99 (ms)``, ``p99_ms``). Of two columns with the same name the last is used. All other columns
 say which run a row is. Text before the header is not part of the table.
 
-In the archive a run is its row behind the line of names (``<run>.summary.csv``), bytes unchanged; see `rows`.
+In the archive a run is its row after the header line (``<run>.summary.csv``), bytes unchanged; see `rows`.
 """
 
 import csv
@@ -103,7 +103,7 @@ def _is_rule(line: str) -> bool:
 
 
 def parse(text: str, problems: Problems, unit: str | None = None) -> Report | None:
-    """The one row of a text. `unit` is that of latencies which have none, neither behind them nor in their column.
+    """The one row of a text. `unit` is that of latencies which have none, neither after the number nor in their column.
 
     A figure that can't be parsed makes the row corrupt, and is absent. None when there is no row, more than one,
     or a latency without a unit.

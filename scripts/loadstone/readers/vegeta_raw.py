@@ -22,7 +22,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loadstone.process import Minder, Program
+from loadstone.process import Program, Supervisor
 from loadstone.readers.base import (
     ANSWERED_SCHEMA,
     BODY,
@@ -34,7 +34,7 @@ from loadstone.readers.base import (
     batch_of,
     batches,
 )
-from loadstone.readers.stream import csv_records, explain, open_bytes, read_lines, text_lines, whole_lines
+from loadstone.readers.stream import csv_records, note_read_error, open_bytes, read_lines, text_lines, whole_lines
 
 _FAILED = 400  # the codes that say who failed
 
@@ -177,7 +177,7 @@ def _csv_row(record: list[str]) -> tuple[Any, ...] | None:
         return None
     sent_at_ns, error = int(record[_SENT_AT]), record[_ERROR]
     seq, latency_ns, code, bytes_out, bytes_in = map(int, numbers)
-    if sent_at_ns > LAST_NS or code >= 1 << 31 or not _is_text(error):
+    if sent_at_ns > LAST_NS or code >= 1 << 31 or not _is_utf8(error):
         return None
     answered = _answered_in_record(record) if code >= _FAILED else None
     return seq, sent_at_ns, latency_ns, code, error, bytes_out, bytes_in, answered
@@ -188,7 +188,7 @@ def _answered_in_record(record: list[str]) -> str | None:
     return answered_by(_decoded(body.encode(errors=_BYTES)), _decoded(headers.encode(errors=_BYTES), full=True))
 
 
-def _is_text(text: str) -> bool:
+def _is_utf8(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -210,15 +210,15 @@ def read_gob(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
 
     A consumer that stops early ends the program too.
     """
-    with tempfile.TemporaryDirectory() as folder, Minder() as minder:
+    with tempfile.TemporaryDirectory() as folder, Supervisor() as supervisor:
         readable, writable = os.pipe()
-        fed = Problems()
-        feeder = threading.Thread(target=_feed, args=(path, writable, fed), daemon=True)
+        feed_problems = Problems()
+        feeder = threading.Thread(target=_feed, args=(path, writable, feed_problems), daemon=True)
         with os.fdopen(readable, "rb") as content:  # closing it ends the feeder, also when there is no program
             feeder.start()
             command = ["vegeta", "encode", "--to", "json"]
             log = Path(folder) / "log"
-            program = Program(command, minder, log, stdin=content, stdout=PIPE, most_bytes=MOST_BYTES)
+            program = Program(command, supervisor, log, stdin=content, stdout=PIPE, most_bytes=MOST_BYTES)
         try:
             decoded = whole_lines(lambda buffer: os.readv(program.stdout.fileno(), [buffer]), problems)
             yield from parse_json(decoded, problems)
@@ -228,10 +228,10 @@ def read_gob(path: Path, problems: Problems) -> Iterator[pa.RecordBatch]:
                 ran_out = lacked_memory(printed.readline(1000))
             if code and ran_out:
                 problems.damaged = f"it takes more than {MOST_BYTES / (1 << 30):g} GiB of memory to decode"
-            elif fed.texts():  # what is wrong with the compressed bytes comes first: the rest follows from it
-                problems.truncated, problems.damaged = fed.truncated, fed.damaged
+            elif feed_problems.texts():  # what is wrong with the compressed bytes comes first: the rest follows from it
+                problems.truncated, problems.damaged = feed_problems.truncated, feed_problems.damaged
             else:
-                _judge(code, program.tail(1), problems)
+                _explain_exit(code, program.tail(1), problems)
         finally:
             program.stop(grace_s=0)
             program.stdout.close()
@@ -243,7 +243,7 @@ def lacked_memory(first_line: bytes) -> bool:
     return b"memory" in first_line or first_line.startswith(b"SIGSEGV")
 
 
-def _judge(code: int, printed: str, problems: Problems) -> None:
+def _explain_exit(code: int, printed: str, problems: Problems) -> None:
     """What vegeta's exit code and last line say of the file."""
     if "unexpected EOF" in printed:
         problems.truncated = "it ends in the middle of a record"
@@ -264,7 +264,7 @@ def _feed(path: Path, writable: int, problems: Problems) -> None:
         except BrokenPipeError:
             pass
         except OSError as error:
-            explain(error, problems)
+            note_read_error(error, problems)
     if not copied_bytes and not problems.texts():
         problems.truncated = "it is empty"
 

@@ -44,25 +44,25 @@ from loadstone.report.numbers import (
     rate_name,
     span,
 )
-from loadstone.report.output import about_site, as_json, ends_with, write_text
-from loadstone.report.queries import Questions, Row, asking, in_order
+from loadstone.report.output import as_json, ends_with, site_context, write_text
+from loadstone.report.queries import Queries, Row, in_order, querying
 from loadstone.report.run_findings import RunFindings
 from loadstone.report.site_layout import slug
 from loadstone.tables import layout
 from loadstone.text import at, rate_text
 
 ERRORS = {
-    "http_503_by_proxy": "HTTP 503 by a proxy",
-    "http_503_by_service": "HTTP 503 by the service",
+    "http_503_by_proxy": "HTTP 503 from a proxy",
+    "http_503_by_service": "HTTP 503 from the service",
     "http_503": "HTTP 503, sender unknown",
-    "http_5xx_by_proxy": "HTTP 5xx other than 503 by a proxy",
-    "http_5xx_by_service": "HTTP 5xx other than 503 by the service",
+    "http_5xx_by_proxy": "HTTP 5xx other than 503 from a proxy",
+    "http_5xx_by_service": "HTTP 5xx other than 503 from the service",
     "http_5xx": "HTTP 5xx other than 503, sender unknown",
-    "http_4xx_by_proxy": "HTTP 4xx by a proxy",
+    "http_4xx_by_proxy": "HTTP 4xx from a proxy",
     "http_4xx": "HTTP 4xx",
     "http_other": "Other HTTP codes",
     "grpc": "gRPC status other than OK",
-    "timeout": "No answer in time",
+    "timeout": "Timeout",
     "refused": "Connection refused",
     "reset": "Connection reset or closed",
     "dns": "Name not resolved",
@@ -111,63 +111,63 @@ class CampaignPage(ChartedPage):
 
 
 def gather(
-    questions: Questions, campaign: Campaign, variants: Variants, confidence: float, entry: Mapping[str, Any]
+    queries: Queries, campaign: Campaign, variants: Variants, confidence: float, entry: Mapping[str, Any]
 ) -> CampaignPage:
-    """Ask for everything but what is loaded per rate. `questions` must be about this campaign alone.
+    """Ask for everything but what is loaded per rate. `queries` must be about this campaign alone.
 
     `confidence` is that of all intervals; `entry` is what the catalogue says of the campaign.
     """
-    cells = numbers.rounded_to_steps(questions.rows("page_cells", with_excluded=False))
-    all_cells = numbers.rounded_to_steps(questions.rows("page_cells", with_excluded=True))
+    cells = numbers.rounded_to_steps(queries.rows("page_cells", with_excluded=False))
+    all_cells = numbers.rounded_to_steps(queries.rows("page_cells", with_excluded=True))
     if not any(cell["n_excluded"] for cell in all_cells):
         all_cells = []
-    overview = next(iter(questions.rows("page_campaigns")), {})
-    reported = reported_section.gather(questions)
+    overview = next(iter(queries.rows("page_campaigns")), {})
+    reported = reported_section.gather(queries)
     unit = page_unit([cell["p50_ns"] for cell in cells or all_cells] or [row["p50_ns"] for row in reported.rows])
     described = measurement.describe(campaign, variants)
     planned = plan.variants_of_cells((cell.folder, cell.rate, cell.metadata) for cell in described)
     styles = distinct(variants.styles(campaign.app, overview.get("variants", ()), planned))
     labels = {style.name: style.label for style in styles}
-    runs = in_order(questions.rows("page_runs"), labels)
-    resources = resources_section.gather(questions)
-    findings = run_findings.gather(questions)
+    runs = in_order(queries.rows("page_runs"), labels)
+    resources = resources_section.gather(queries)
+    findings = run_findings.gather(queries)
     records = {
         (cell.rate, cell.folder, number): record for cell in described for number, record in cell.records.items()
     }
     recorded = [record for cell in described for record in cell.records.values()]
     open_load = not runs or any(run["load_model"] == "open" for run in runs)
-    suggestions = in_order(questions.rows("page_suggestions", shown=SHOWN), labels)
-    failures = in_order(questions.rows("page_failures", shown=SHOWN), labels)
+    suggestions = in_order(queries.rows("page_suggestions", shown=SHOWN), labels)
+    failures = in_order(queries.rows("page_failures", shown=SHOWN), labels)
     return CampaignPage(
         unit=unit,
         styles=styles,
         rates=overview.get("rates", []),
         runs=runs,
         reported=reported,
-        concluded=conclusions.gather(questions, confidence),
-        distributions=questions.distributions(),
+        concluded=conclusions.gather(queries, confidence),
+        distributions=queries.distributions(),
         campaign=campaign,
         overview=overview,
         cells=cells,
-        errors=questions.rows("page_errors", with_excluded=False),
+        errors=queries.rows("page_errors", with_excluded=False),
         all_cells=all_cells,
-        all_errors=questions.rows("page_errors", with_excluded=True) if all_cells else [],
+        all_errors=queries.rows("page_errors", with_excluded=True) if all_cells else [],
         resources=resources,
         run_findings=findings,
         described=described,
         sections={
-            "codes": questions.rows_of_requests("page_codes"),  # other than 200 that count as success
-            "missing": in_order(questions.rows("page_missing"), labels),
-            "problems": in_order(questions.rows("page_problems", shown=SHOWN), labels),
+            "codes": queries.rows_of_requests("page_codes"),  # other than 200 that count as success
+            "missing": in_order(queries.rows("page_missing"), labels),
+            "problems": in_order(queries.rows("page_problems", shown=SHOWN), labels),
             "failures": sorted(map(_failure, failures), key=lambda row: bool(row["collected"])),
-            "streams": questions.rows("page_streams"),
+            "streams": queries.rows("page_streams"),
             **annotations_context(campaign, runs, suggestions, variants, entry),
-            **measurement.context(questions, described, labels, open_load=open_load),
+            **measurement.context(queries, described, labels, open_load=open_load),
             **resources_section.context(resources, labels),
-            **incidents.context(questions, recorded, labels, len(runs)),
-            **incidents.causes_context(questions, labels),
+            **incidents.context(queries, recorded, labels, len(runs)),
+            **incidents.causes_context(queries, labels),
             **run_findings.context(findings, labels, unit, records),
-            **run_findings.generators_context(questions),
+            **run_findings.generators_context(queries),
         },
     )
 
@@ -273,10 +273,10 @@ def runs_used(page: CampaignPage) -> str:
     valid = len(page.runs) - len(page.excluded) - reported
     excluded = f"{len(page.excluded):,} excluded"
     if reported:
-        excluded += f"; {reported:,} with the load generator's report alone, which is in no other figure"
+        excluded += f"; {reported:,} with only the load generator's report, which no other figure includes"
     if page.runs and reported == len(page.runs):
         return (
-            f"{counted(reported, 'run')}, each with the load generator's report alone: shown as reported, and never "
+            f"{counted(reported, 'run')}, each with only the load generator's report: shown as reported, and never "
             "pooled."
         )
     planned = page.overview.get("planned")
@@ -451,10 +451,10 @@ def build_campaign(
     folder = reports / "campaigns" / name
     part = site_layout.Part(reports, f"campaigns/{name}").begin()
     confidence = float(options.get("confidence", 0.95))
-    with asking(tables, [campaign]) as questions:
-        page = gather(questions, campaign, variants, confidence, entry or {})
+    with querying(tables, [campaign]) as queries:
+        page = gather(queries, campaign, variants, confidence, entry or {})
         settings = series_data.settings(variants, layout.text(campaign.app), confidence)
-        scope = scope_of_campaign(questions.connection, campaign, tables, settings)
+        scope = scope_of_campaign(queries.connection, campaign, tables, settings)
         series = series_data.write(reports, f"campaigns/{name}", scope, variants, unit=page.unit, step=page.step)
         written = {file.name for file in series}
         read = _files_by_rate(tables, campaign)
@@ -464,13 +464,13 @@ def build_campaign(
             stated = [*runs, *page.run_findings.at(rate)]
             made_of = f"// {rate_data.identity(read.get(rate, ()), stated, page.unit, page.styles)}\n"
             if not ends_with(target, made_of):
-                content = rate_data.gather(questions, rate, page.unit, page.run_findings, page.styles)
+                content = rate_data.gather(queries, rate, page.unit, page.run_findings, page.styles)
                 write_text(target, f"loadstone.receive({as_json(rate_name(rate))},{as_json(content)});\n{made_of}")
             written.add(target.name)
-        inputs = reproducibility.inputs(questions, tables, [campaign])
+        inputs = reproducibility.inputs(queries, tables, [campaign])
     site_layout.remove_others(folder, written)
     path = reports / "campaigns" / f"{name}.html"
-    content = {**context(page, name), **about_site(options, tables)}
+    content = {**context(page, name), **site_context(options, tables)}
     content |= figures.link_preview(path, {**content, "lead": content["in_brief"]})
     title = f"{layout.text(str(campaign))}: load-test results"
     about = reproducibility.About(title, "Latency and errors of a sweep.", [campaign], options)

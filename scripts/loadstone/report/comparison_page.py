@@ -42,8 +42,8 @@ from loadstone.report.numbers import (
     significant,
     span,
 )
-from loadstone.report.output import about_site
-from loadstone.report.queries import Questions, Row, asking, in_order, run_key
+from loadstone.report.output import site_context
+from loadstone.report.queries import Queries, Row, in_order, querying, run_key
 from loadstone.report.site_layout import slug
 from loadstone.text import listed, load_unit, rate_text
 
@@ -58,8 +58,8 @@ SPREADS = {
 }
 ERRORS = {
     "503": "HTTP status code 503",
-    "0": "No complete answer (code 0)",
-    "other": "Other codes than 200, 503 and 0",
+    "0": "No complete response (code 0)",
+    "other": "Codes other than 200, 503 and 0",
 }
 
 
@@ -84,22 +84,22 @@ class ComparisonPage(ChartedPage):
 
 
 def gather(
-    questions: Questions,
+    queries: Queries,
     comparison: Comparison,
     campaigns: Sequence[Campaign],
     variants: Variants,
     confidence: float,
 ) -> ComparisonPage:
-    """Ask for everything. `questions` must be about these campaigns, those of the comparison that the archive holds.
+    """Ask for everything. `queries` must be about these campaigns, those of the comparison that the archive holds.
 
     `confidence` is that of all intervals.
     """
-    selection = select(comparison, questions.connection)
+    selection = select(comparison, queries.connection)
     valid = [] if selection.refusals else selection.valid
     naming = _Naming(valid)
-    rows = numbers.rounded_to_steps(map(naming.named, questions.of_scope("comparisons", comparison.id)))
+    rows = numbers.rounded_to_steps(map(naming.named, queries.of_scope("comparisons", comparison.id)))
     counts = among(valid)
-    reported = reported_section.gather(questions, counts, naming.named)
+    reported = reported_section.gather(queries, counts, naming.named)
     present = {run["variant"] for run in valid}
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     all_declared = variants.declared.get(comparison.app, {}).keys() >= present
@@ -114,20 +114,20 @@ def gather(
         rates=sorted({row["rate"] for row in rows}),
         runs=selection.valid,
         reported=reported,
-        concluded=conclusions.gather(questions, confidence, comparison.id, naming.name, labels),
-        distributions=questions.distributions(comparison.id, counts=counts, named=naming.named),
+        concluded=conclusions.gather(queries, confidence, comparison.id, naming.name, labels),
+        distributions=queries.distributions(comparison.id, counts=counts, named=naming.named),
         comparison=comparison,
         campaigns=campaigns,
         selection=selection,
         rows=rows,
         sections={
-            **resources_section.per_run(questions, lambda run: use_shown and counts(run), SHOWN),
+            **resources_section.per_run(queries, lambda run: use_shown and counts(run), SHOWN),
             "fits": fits_context(
-                list(fit_all(comparison, valid, questions.connection, confidence)),
+                list(fit_all(comparison, valid, queries.connection, confidence)),
                 naming.of_variant,
                 load_unit(run["load_model"] for run in selection.valid),
             ),
-            "meanings": reported_section.meanings(questions, valid),
+            "meanings": reported_section.meanings(queries, valid),
         },
     )
 
@@ -480,18 +480,18 @@ def build_comparison(
     part = site_layout.Part(reports, f"comparisons/{comparison.id}").begin()
     confidence = float(options.get("confidence", 0.95))
     folder = f"comparisons/{comparison.id}"
-    with asking(tables, list(campaigns)) as questions:
-        page = gather(questions, comparison, campaigns, variants, confidence)
+    with querying(tables, list(campaigns)) as queries:
+        page = gather(queries, comparison, campaigns, variants, confidence)
         settings = series_data.settings(variants, comparison.app, confidence)
-        scope = scope_of_comparison(questions.connection, comparison, campaigns, tables, settings)
-        inputs = reproducibility.inputs(questions, tables, campaigns, among(page.runs))
+        scope = scope_of_comparison(queries.connection, comparison, campaigns, tables, settings)
+        inputs = reproducibility.inputs(queries, tables, campaigns, among(page.runs))
     refusals = page.selection.refusals
     series = series_data.write(reports, folder, scope, variants, unit=page.unit, step=page.step, refusals=refusals)
     site_layout.remove_others(reports / folder, {file.name for file in series})
     path = reports / f"{folder}.html"
     cells = [listing.cell for campaign in campaigns for listing in scan_campaign(campaign).cells]
     described = [metadata.read(cell.path / METADATA) for cell in cells]
-    content = {**context(page), **about_site(options, tables)}
+    content = {**context(page), **site_context(options, tables)}
     content |= figures.link_preview(path, content)
     about = reproducibility.About(comparison.title, "A comparison of load-test results.", campaigns, options)
     evidence = reproducibility.Evidence(inputs, reproducibility.tables_of(tables, campaigns, comparison), described)

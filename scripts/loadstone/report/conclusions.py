@@ -17,7 +17,7 @@ from loadstone.percentiles import ERRORS, STATISTICS, label
 from loadstone.readers import load_generators
 from loadstone.report import findings, verdicts
 from loadstone.report.numbers import SHOWN, Unit, counted, interval, latency_text, rate_name, share, significant
-from loadstone.report.queries import Questions, Row
+from loadstone.report.queries import Queries, Row
 from loadstone.text import at, load_unit, rate_text
 
 _EFFECTS = {"ratio": "Ratio", "shift": "Shift"}
@@ -66,18 +66,18 @@ class Notice:
 
 
 def gather(
-    questions: Questions,
+    queries: Queries,
     confidence: float,
     comparison: str | None = None,
     name: Callable[[Row], str] = lambda row: row["variant"],
     labels: Mapping[str, str] | None = None,
 ) -> Conclusions:
-    """Query what is concluded from a comparison or, without one, from the campaign that `questions` are about.
+    """Query what is concluded from a comparison or, without one, from the campaign that `queries` are about.
 
     `name` gives the page's name of the series of a row's variant. Where that is not the variant's own, `labels` are
     what texts call variants, by their canonical names.
     """
-    found = {table: questions.of_scope(table, comparison) for table in _TABLES}
+    found = {table: queries.of_scope(table, comparison) for table in _TABLES}
     found["effects"] = with_caveats(found["effects"], found["claims"])
     found["layers"] = with_caveats(found["layers"], found["claims"], "below")
     rows = {table: [_named(row, columns, name) for row in found[table]] for table, columns in _TABLES.items()}

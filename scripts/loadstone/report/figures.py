@@ -28,7 +28,7 @@ from loadstone.report.output import template_text, visible, write_bytes
 from loadstone.report.queries import Row
 from loadstone.text import at, load_unit
 
-_MADE_HERE = "Made by Loadstone"
+_SITE_MARKER = "Made by Loadstone"
 _JSON = re.compile(r'<script type="application/json" id="(page-data|chart-specs)">(.*?)</script>', re.DOTALL)
 _RECEIVED = re.compile(r"loadstone\.receive\((.*)\);\n", re.DOTALL)
 
@@ -94,7 +94,7 @@ def read(path: Path) -> Page | None:
     """The page in a file; None if it has no charts. Raises LoadstoneError for an incomplete page."""
     try:
         text = path.read_text("utf-8")
-        if _MADE_HERE not in text or not text.rstrip().endswith("</html>"):
+        if _SITE_MARKER not in text or not text.rstrip().endswith("</html>"):
             raise ValueError("it is not a complete page of this site")
         found = {name: json.loads(data) for name, data in _JSON.findall(text)}
     except (OSError, ValueError) as error:
@@ -136,7 +136,7 @@ def all_figures(page: Page, loads: Sequence[str] | None) -> Iterator[Figure]:
     shown = [data["rate"]] if loads is None else [load for load in loads if load in data["rates"]]
     known = [load for load in shown if load]
     if "history" in page.charts:
-        yield from _through_time(page, known)
+        yield from _over_campaigns(page, known)
     elif page.charts:
         yield from _across_load(page)
         for load in known:
@@ -166,14 +166,14 @@ def _across_load(page: Page) -> Iterator[Figure]:
         yield Figure(f"errors-{name}", "errors", page.rows(columns))
     yield Figure("percentiles", "percentiles", page.rows(charts["percentiles"]))
     for number, fit in enumerate(charts.get("fit", ())):
-        rows = _of_kinds(line=page.rows(fit["line"]), run=page.rows(fit["runs"]))
+        rows = _with_kinds(line=page.rows(fit["line"]), run=page.rows(fit["runs"]))
         yield Figure(f"fit-{number + 1}", f"fit-{number}", rows)
     for part, columns in charts.get("usage", {}).items():
         for what in ("cpu", "memory"):
             yield Figure(f"{what}-{file_name(part)}", f"use-{what}", page.rows(columns, what))
 
 
-def _of_kinds(**parts: list[Row]) -> list[Row]:
+def _with_kinds(**parts: list[Row]) -> list[Row]:
     """The rows of several data sets in one, each with its `kind`."""
     return [row | {"kind": kind} for kind, rows in parts.items() for row in rows]
 
@@ -190,11 +190,11 @@ def _at_load(page: Page, load: str) -> Iterator[Figure]:
             yield Figure(f"time-{load}-{what}-{file_name(part)}", f"use-time-{what}", page.rows(columns, what))
 
 
-def _through_time(page: Page, loads: Sequence[str]) -> Iterator[Figure]:
+def _over_campaigns(page: Page, loads: Sequence[str]) -> Iterator[Figure]:
     """The charts of a variant through time: on each host, at each of the loads."""
     for host, load, name in product(page.data["choices"]["host"], loads, page.data["statistics"]):
         found = page.charts["history"].get(host, {}).get(load, {}).get(name, {})
-        rows = _of_kinds(change=page.rows(found.get("changes")), point=page.rows(found.get("points")))
+        rows = _with_kinds(change=page.rows(found.get("changes")), point=page.rows(found.get("points")))
         yield Figure(f"{file_name(host)}-{load}-{name}", "history-share" if name == ERRORS else "history", rows)
 
 
@@ -208,11 +208,11 @@ def file_name(part: str) -> str:
 
 _WIDTH, _HEIGHT, _MARGIN = 595.0, 842.0, 42.0  # A4 in points
 _INNER = _WIDTH - 2 * _MARGIN
-_LETTER = 0.47  # mean width of a letter, in font sizes
-_ROWS, _COLUMNS = 12, 7  # of the matrix
+_LETTER_WIDTH = 0.47  # mean width of a letter, in font sizes
+_MAX_ROWS, _MAX_COLUMNS = 12, 7  # of the matrix
 _NAME_WIDTH, _ROW_HEIGHT, _SIZE = 120.0, 24.0, 8.5
 _INK, _SOFT = "#000000", "#545b63"
-_HIGHEST = 240.0  # of a chart
+_MAX_CHART_HEIGHT = 240.0  # of a chart
 
 
 def build_summary(page_file: Path, path: Path, font: str = FONT) -> Path:
@@ -230,54 +230,54 @@ def build_summary(page_file: Path, path: Path, font: str = FONT) -> Path:
 
 def _sheet(page: Page, font: str) -> str:
     """The sheet as SVG, in points."""
-    said = page.data["sheet"]
+    content = page.data["sheet"]
     lines, y = [], _MARGIN
     for name, size, colour in (("title", 16, _INK), ("brief", 8.5, _SOFT), ("headline", 11.5, _INK)):
-        wrapped, y = _lines(said[name], y, size, colour)
+        wrapped, y = _wrapped_lines(content[name], y, size, colour)
         lines += wrapped
     matrix = _matrix(page, y + 2)
     y = matrix["end"]
     drawings = []
-    for figure in _figures(page):
-        drawing, end = _figure(page, figure, y + 4, font)
+    for figure in _sheet_figures(page):
+        drawing, end = _draw_on_sheet(page, figure, y + 4, font)
         drawings.append((y + 4, drawing))
         y = end
-    texts = [said["runs"], *said["caveats"]]
+    texts = [content["runs"], *content["caveats"]]
     for place, text in enumerate(texts):
-        wrapped, end = _lines(text, y, 8.5, _INK)
+        wrapped, end = _wrapped_lines(text, y, 8.5, _INK)
         if end > _HEIGHT - _MARGIN - 24 and place:
-            lines += _lines(f"and {len(texts) - place} more on the page", y, 8.5, _SOFT)[0]
+            lines += _wrapped_lines(f"and {len(texts) - place} more on the page", y, 8.5, _SOFT)[0]
             break
         lines, y = lines + wrapped, end
-    lines += _lines(said["made_by"], _HEIGHT - _MARGIN, 7.5, _SOFT)[0]
+    lines += _wrapped_lines(content["made_by"], _HEIGHT - _MARGIN, 7.5, _SOFT)[0]
     about = {"width": _WIDTH, "height": _HEIGHT, "margin": _MARGIN, "font": font}
     return template_text("summary.svg", about | {"lines": lines, "matrix": matrix, "drawings": drawings})
 
 
-def _lines(text: str, y: float, size: float, colour: str) -> tuple[list[tuple[str, float, float, str]], float]:
+def _wrapped_lines(text: str, y: float, size: float, colour: str) -> tuple[list[tuple[str, float, float, str]], float]:
     """Wrapped text from `y` on downwards (each line with its y, size and colour), and where it ends."""
-    lines = textwrap.wrap(text, int(_INNER / (size * _LETTER)))
+    lines = textwrap.wrap(text, int(_INNER / (size * _LETTER_WIDTH)))
     found = [(line, y + size * 1.25 * number, size, colour) for number, line in enumerate(lines, 1)]
     return found, y + size * (1.25 * len(lines) + 0.45) if lines else y
 
 
 def _matrix(page: Page, y: float) -> dict[str, Any]:
     """The verdicts on the statistic that the page shows first; of many loads those of both ends and between."""
-    said = page.data["sheet"]["matrix"]
-    cells = page.data["matrix"].get(said.get("shown", ""), [])
+    content = page.data["sheet"]["matrix"]
+    cells = page.data["matrix"].get(content.get("shown", ""), [])
     if not cells:
         return {"end": y}
-    places = _spread(len(said["rates"]), _COLUMNS)
-    letters = int(_NAME_WIDTH / (_SIZE * _LETTER))
+    places = _evenly_spaced(len(content["rates"]), _MAX_COLUMNS)
+    letters = int(_NAME_WIDTH / (_SIZE * _LETTER_WIDTH))
     rows = [
         (textwrap.wrap(name, letters, max_lines=2, placeholder="…"), [row[at] or ("", "–", "", 0) for at in places])
-        for name, row in list(zip(said["variants"], cells, strict=True))[:_ROWS]
+        for name, row in list(zip(content["variants"], cells, strict=True))[:_MAX_ROWS]
     ]
     return {
         "y": y,
         "end": y + 28 + _ROW_HEIGHT * len(rows),
-        "caption": said["caption"],
-        "rates": [said["rates"][place] for place in places],
+        "caption": content["caption"],
+        "rates": [content["rates"][place] for place in places],
         "rows": rows,
         "size": _SIZE,
         "name_width": _NAME_WIDTH,
@@ -286,14 +286,14 @@ def _matrix(page: Page, y: float) -> dict[str, Any]:
     }
 
 
-def _spread(number: int, most: int) -> list[int]:
+def _evenly_spaced(number: int, most: int) -> list[int]:
     """At most so many places of a list, evenly spread, with both ends."""
     if number <= most:
         return list(range(number))
     return sorted({round(step * (number - 1) / (most - 1)) for step in range(most)})
 
 
-def _figures(page: Page) -> Iterator[Figure]:
+def _sheet_figures(page: Page) -> Iterator[Figure]:
     """Latency across load and the differences from the baseline, of the statistic that the page shows first."""
     statistic = page.data["statistic"]
     figure = page.data["figures"][statistic]
@@ -302,11 +302,11 @@ def _figures(page: Page) -> Iterator[Figure]:
     yield from [found[name] for name in wanted if name in found][:2]
 
 
-def _figure(page: Page, figure: Figure, y: float, font: str) -> tuple[str, float]:
+def _draw_on_sheet(page: Page, figure: Figure, y: float, font: str) -> tuple[str, float]:
     """A chart over the sheet's width, and where it ends."""
     wanted = Settings(_INNER, _INNER * 0.36, font, 8, ("svg",), None)
     svg, height = figure_drawing.part_of_sheet(figure, page.specs, page.data["variants"], wanted)
-    if height > _HIGHEST:  # too many rows for a sheet: the matrix has them
+    if height > _MAX_CHART_HEIGHT:  # too many rows for a sheet: the matrix has them
         return "", y
     return svg, y + height + 4
 
@@ -315,9 +315,9 @@ def _figure(page: Page, figure: Figure, y: float, font: str) -> tuple[str, float
 
 
 _CARD_WIDTH, _CARD_HEIGHT, _EDGE = 1200, 630, 60  # CSS pixels: what other sites show of a link
-_MOST_LINES, _MOST_ROWS, _ROW = 3, 4, 48  # of the headline; of the plot, and their height
+_MAX_LINES, _MAX_PLOT_ROWS, _ROW = 3, 4, 48  # of the headline; of the plot, and their height
 _PLOT_AT, _WORDS_AT = 430, 790
-_LARGE_LETTER = 0.43  # of the headline, in font sizes
+_LARGE_LETTER_WIDTH = 0.43  # of the headline, in font sizes
 _PLOT_SCALE = 2  # of the plots of `findings`
 
 
@@ -331,21 +331,21 @@ def link_preview(page_file: Path, context: Mapping[str, Any]) -> dict[str, Any]:
     text = visible(headline.sentence if headline else context["lead"])
     has_picture = figure_drawing.register_font()
     if has_picture:
-        write_bytes(picture, figure_drawing.png(_card({**context, "text": text}), f"{_MADE_HERE} {__version__}"))
+        write_bytes(picture, figure_drawing.png(_card({**context, "text": text}), f"{_SITE_MARKER} {__version__}"))
     else:
         picture.unlink(missing_ok=True)
     about = {"title": context["title"], "text": text, "image": picture.name if has_picture else None}
     return {"preview": about | {"width": _CARD_WIDTH, "height": _CARD_HEIGHT}}
 
 
-def _card(said: Mapping[str, Any]) -> str:
+def _card(content: Mapping[str, Any]) -> str:
     """The picture as SVG: the site, the page, the headline, and the variants' differences as far as there is room."""
     inner = _CARD_WIDTH - 2 * _EDGE
-    plots = said["plots"][:_MOST_ROWS]
+    plots = content["plots"][:_MAX_PLOT_ROWS]
     rows = [
         {name: None if row[name] is None else _PLOT_AT + _PLOT_SCALE * row[name] for name in ("at", "from", "to")}
         | {
-            "variant": _cut(row["finding"].variant, _PLOT_AT - _EDGE, 28),
+            "variant": _truncated(row["finding"].variant, _PLOT_AT - _EDGE, 28),
             "colour": on_light(row["style"].colour),
             "verdict": row["finding"].verdict,
             "change": " ".join(filter(None, row["finding"].change)),
@@ -353,12 +353,12 @@ def _card(said: Mapping[str, Any]) -> str:
         for row in plots
     ]
     about = {
-        "site": _cut(said["site_title"], inner, 28),
-        "title": _cut(said["title"], inner, 38),
+        "site": _truncated(content["site_title"], inner, 28),
+        "title": _truncated(content["title"], inner, 38),
         "lines": textwrap.wrap(
-            said["text"], int(inner / (52 * _LARGE_LETTER)), max_lines=_MOST_LINES, placeholder=" …"
+            content["text"], int(inner / (52 * _LARGE_LETTER_WIDTH)), max_lines=_MAX_LINES, placeholder=" …"
         ),
-        "about": _cut(_about(plots), inner, 24) if plots else "",
+        "about": _truncated(_card_caption(plots), inner, 24) if plots else "",
         "rows": rows,
         "middle": _PLOT_AT + 80 * _PLOT_SCALE,
         "words_at": _WORDS_AT,
@@ -367,7 +367,7 @@ def _card(said: Mapping[str, Any]) -> str:
     return template_text("preview.svg", about | sizes)
 
 
-def _about(plots: Sequence[Mapping[str, Any]]) -> str:
+def _card_caption(plots: Sequence[Mapping[str, Any]]) -> str:
     """What the rows of a card show."""
     findings = [row["finding"] for row in plots]
     row, baselines = findings[0].row, list(dict.fromkeys(visible(each.baseline) for each in findings))
@@ -376,8 +376,8 @@ def _about(plots: Sequence[Mapping[str, Any]]) -> str:
     return f"{label(row['statistic'])} relative to {', '.join(baselines)} {where}{intervals}"
 
 
-def _cut(text: str, width: float, size: float) -> str:
+def _truncated(text: str, width: float, size: float) -> str:
     """As much of a text as fits into a line."""
-    most = int(width / (size * _LETTER))
+    most = int(width / (size * _LETTER_WIDTH))
     text = visible(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""What was found, first: each variant's difference from the baseline at a load, its interval and its verdict.
+"""Findings: each variant's difference from the baseline at a load, its interval and its verdict.
 
 In: rows of `effects` and `knees` of one scope (a campaign or a comparison). Out: a `Finding` per row, the sentence and
 the small plot that lists of campaigns show, and the matrix of verdicts at the top of a page.
@@ -28,12 +28,15 @@ from loadstone.text import at, load_unit, rate_text
 
 # Verdict -> its mark, of the shapes that charts use too.
 SYMBOLS = {SLOWER: "▲", FASTER: "▼", MORE: "▲", FEWER: "▼", EQUIVALENT: "■", INCONCLUSIVE: "○"}
-_LEADING = ("p50", *(name for name in LATENCIES if name != "p50"))  # a headline is about the first with figures
-_CERTAIN = (SLOWER, FASTER)
+_HEADLINE_STATISTICS = (
+    "p50",
+    *(name for name in LATENCIES if name != "p50"),
+)  # a headline is about the first with figures
+_DIFFERENT = (SLOWER, FASTER)
 _REQUESTS = ("requests", "requests and reports")  # evidence other than reports of tools
-_PLOT = 160  # width of a small plot, in pixels
-_LEAST_SPAN = math.log(1.1)  # half of a small plot's axis, at least
-_DUMBBELLS = 12  # rows of a dumbbell plot, at most
+_PLOT_WIDTH = 160  # width of a small plot, in pixels
+_MIN_HALF_SPAN = math.log(1.1)  # half of a small plot's axis, at least
+_MAX_DUMBBELLS = 12  # rows of a dumbbell plot, at most
 
 
 @dataclass(frozen=True)
@@ -95,13 +98,13 @@ class Finding:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Of the ratio's interval."""
+        """The bounds of the ratio's interval."""
         low, high = self.row["ratio_low"], self.row["ratio_high"]
         return None if low is None or high is None else (low, high)
 
     @property
     def change(self) -> tuple[str, str]:
-        """How large it is, and its interval (empty without one): ``+25 %`` and ``[+20, +31]``."""
+        """The difference and its interval (empty without one): ``+25 %`` and ``[+20, +31]``."""
         if not self.is_of_failures:
             return change_text(self.ratio, self.bounds)
         low, high = self.row["shift_low"], self.row["shift_high"]
@@ -116,18 +119,18 @@ class Finding:
         where = self.at([self.row["rate"]])
         before = self._latency(self.row["baseline_value"])
         change, bounds = self.change
-        if self.verdict in _CERTAIN and self._is_shift_unsure:  # verdicts are those of ratios
+        if self.verdict in _DIFFERENT and self._is_shift_unsure:  # verdicts are those of ratios
             return f"{self.variant} is {self.verdict} than {self.baseline} {where}: {what} {change} {bounds}."
         if self.verdict == SLOWER and self.shift is not None:
-            return f"{self.variant} adds {self._size()} to the {what} of {self.baseline}, {before}, {where}."
+            return f"{self.variant} adds {self._shift_text()} to the {what} of {self.baseline}, {before}, {where}."
         if self.verdict == FASTER and self.shift is not None:
-            return f"{self.variant} is {self._size()} faster than {self.baseline} ({what} {before}) {where}."
+            return f"{self.variant} is {self._shift_text()} faster than {self.baseline} ({what} {before}) {where}."
         if self.verdict == EQUIVALENT:
             within = f"within {share(self.row['margin'])}"
             return f"{self.variant} is equivalent to {self.baseline} {where}: {what} {change} {bounds}, {within}."
         size = f"{change} {bounds}".strip() if self.ratio is not None else "unknown"
         relative = f"{self.variant} relative to {self.baseline} {where}: {what} {size}"
-        return f"{relative}{self._runs()}: inconclusive."
+        return f"{relative}{self._one_run_text()}: inconclusive."
 
     @property
     def is_certain(self) -> bool:
@@ -142,7 +145,7 @@ class Finding:
         if self.is_of_failures:
             more = f"{self.verdict.capitalize()} requests fail with {self.variant} than with {self.baseline}"
             return f"{more} {where}: {change}"
-        if self.verdict in _CERTAIN and self.shift and not self._is_shift_unsure:
+        if self.verdict in _DIFFERENT and self.shift and not self._is_shift_unsure:
             what, size = label(self.row["statistic"]).lower(), self._latency(abs(self.shift))
             does = f"adds {size} to the {what}" if self.verdict == SLOWER else f"lowers the {what} by {size}"
             return f"{self.variant} {does} {where}"
@@ -159,7 +162,7 @@ class Finding:
 
     @property
     def _is_shift_unsure(self) -> bool:
-        """Whether the interval of the absolute difference includes none."""
+        """Whether the interval of the absolute difference includes zero."""
         low, high = self.row["shift_low"], self.row["shift_high"]
         return low is not None and high is not None and bool(low <= 0 <= high)
 
@@ -167,7 +170,7 @@ class Finding:
         unit = sentence_unit(latency_ns)
         return f"{latency_text(latency_ns, unit, self.resolution_ns)} {unit.symbol}"
 
-    def _size(self) -> str:
+    def _shift_text(self) -> str:
         """The absolute difference with its interval."""
         unit = sentence_unit(self.shift or 0.0)
         ends = [self.row[name] for name in ("shift_low", "shift_high")]
@@ -177,8 +180,8 @@ class Finding:
         low, high = sorted(-end for end in ends) if self.verdict == FASTER else ends
         return f"{text} {interval(low, high, lambda end: latency_text(end, unit, self.resolution_ns))}"
 
-    def _runs(self) -> str:
-        """How many runs it rests on where that is the reason."""
+    def _one_run_text(self) -> str:
+        """``, one run each`` where that is why it is inconclusive."""
         codes = {each.code for each in reasons.of_row(self.row)}
         return ", one run each" if reasons.ONE_RUN in codes and self.row["n_runs"] == 1 else ""
 
@@ -213,7 +216,9 @@ def at_one_load(
     """
     known = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
     known = [row for row in known if row["statistic"] != ERRORS and row["variant"] in labels]
-    statistic = statistic or next((name for name in _LEADING if any(row["statistic"] == name for row in known)), None)
+    statistic = statistic or next(
+        (name for name in _HEADLINE_STATISTICS if any(row["statistic"] == name for row in known)), None
+    )
     found = findings((row for row in known if row["statistic"] == statistic), labels, resolution_ns)
     if not found:
         return []
@@ -231,7 +236,7 @@ def headline(found: Sequence[Finding]) -> Finding | None:
 
     def weight(finding: Finding) -> tuple[bool, bool, float]:
         size = abs(math.log(finding.ratio)) if finding.ratio else 0.0
-        return finding.verdict in _CERTAIN, finding.verdict == EQUIVALENT, size
+        return finding.verdict in _DIFFERENT, finding.verdict == EQUIVALENT, size
 
     return max(found, key=weight, default=None)
 
@@ -259,12 +264,12 @@ def titles(
 def plots(found: Sequence[Finding], styles: Sequence[Style]) -> list[dict[str, Any]]:
     """Rows of a small plot: each variant's ratio and interval on one logarithmic axis, the baseline in its middle.
 
-    Positions are in pixels of a drawing as wide as `_PLOT`; None without a ratio.
+    Positions are in pixels of a drawing as wide as `_PLOT_WIDTH`; None without a ratio.
     """
     ends = [end for each in found for end in (each.ratio, *(each.bounds or ())) if end and math.isfinite(end)]
-    span = max([_LEAST_SPAN, *(abs(math.log(end)) for end in ends)])
+    span = max([_MIN_HALF_SPAN, *(abs(math.log(end)) for end in ends)])
     places = {style.label: place for place, style in enumerate(styles)}
-    width = _PLOT
+    width = _PLOT_WIDTH
 
     def pixel(ratio: float) -> float:
         bounded = math.log(ratio) if ratio > 0 else -span
@@ -286,14 +291,14 @@ def plots(found: Sequence[Finding], styles: Sequence[Style]) -> list[dict[str, A
 def dumbbells(rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, str]) -> list[Finding]:
     """Differences to show as two dots each: those of latencies if none of them has an interval or a verdict, else none.
 
-    That is so with one run each, or with figures as reported by the tool alone. Of more than `_DUMBBELLS` variants and
-    loads, only those at the headline's load.
+    That is so with one run each, or with figures as reported by the tool alone. Of more than `_MAX_DUMBBELLS` variants
+    and loads, only those at the headline's load.
     """
     known = [each for each in findings(rows, labels).values() if not each.is_of_failures and each.ratio is not None]
     if any(each.bounds or each.verdict != INCONCLUSIVE for each in known):
         return []
     known = [each for each in known if not each.is_lower_bound]
-    if max(Counter(each.row["statistic"] for each in known).values(), default=0) <= _DUMBBELLS:
+    if max(Counter(each.row["statistic"] for each in known).values(), default=0) <= _MAX_DUMBBELLS:
         return known
     at = {each.row["rate"] for each in at_one_load(rows, knees, labels)}
     return [each for each in known if each.row["rate"] in at]
@@ -318,14 +323,14 @@ def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
     statistics = [name for name in percentiles.STATISTICS if any(each == name for _, each, _ in found)]
     statistics = [name for name in statistics if name != ERRORS or failed]
     cells = {
-        statistic: [[_cell(found.get((variant, statistic, rate))) for rate in rates] for variant in variants]
+        statistic: [[_matrix_cell(found.get((variant, statistic, rate))) for rate in rates] for variant in variants]
         for statistic in statistics
     }
     return {
         "rates": [rate_text(rate) for rate in rates],
         "variants": variants,
         "baselines": list(dict.fromkeys(each.baseline for each in found.values())),
-        "shown": next((name for name in _LEADING if name in statistics), statistics[0]),
+        "shown": next((name for name in _HEADLINE_STATISTICS if name in statistics), statistics[0]),
         "cells": cells,
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
         "caveats": any(each.has_caveats for each in found.values()),
@@ -333,7 +338,7 @@ def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
     }
 
 
-def _cell(found: Finding | None) -> list[Any] | None:
+def _matrix_cell(found: Finding | None) -> list[Any] | None:
     """Verdict, size, interval, and a mark that the key below the matrix explains."""
     if found is None:
         return None

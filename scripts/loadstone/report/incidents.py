@@ -7,7 +7,7 @@ from typing import Any
 from loadstone.analysis.error_causes import BY_NAME
 from loadstone.archive.run_records import RunRecord
 from loadstone.report.numbers import SHOWN, counted
-from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.queries import Queries, Row, in_order
 from loadstone.tables.exclusion import DOUBTFUL
 from loadstone.text import rate_text
 
@@ -22,17 +22,15 @@ WORDS = DOUBTFUL | {"warning": "warnings", "added": "pods created"}
 _NOT_INCIDENTS = {"unknown": "not known", "more": "more than was recorded"}
 
 
-def context(
-    questions: Questions, recorded: Sequence[RunRecord], labels: Mapping[str, str], n_runs: int
-) -> dict[str, Any]:
+def context(queries: Queries, recorded: Sequence[RunRecord], labels: Mapping[str, str], n_runs: int) -> dict[str, Any]:
     """The variables of ``incidents.html``, and a notice for the top of the page.
 
     `recorded` are the records of all runs, `labels` those of variants, in the order of charts and tables; `n_runs` is
     the number of runs with a result.
     """
     doubtful = list(DOUBTFUL)
-    rows = questions.rows("page_incidents", doubtful=doubtful, shown=SHOWN, each=_EACH)
-    kinds = questions.rows("page_incident_kinds", doubtful=doubtful, shown=SHOWN)
+    rows = queries.rows("page_incidents", doubtful=doubtful, shown=SHOWN, each=_EACH)
+    kinds = queries.rows("page_incident_kinds", doubtful=doubtful, shown=SHOWN)
     first = rows[0] if rows else {"n_runs": 0, "n_doubtful": 0, "n_doubtful_valid": 0}
     in_cluster = [record for record in recorded if record.in_cluster]
     n_runs_of = {kind["kind"]: kind["n_runs"] for kind in kinds}
@@ -116,16 +114,16 @@ def _notice(doubtful: int, counting: int, n_runs: int) -> str:
 SIDES = {
     "client": "the load generator",
     "server": "the target",
-    "proxy": "a proxy before the service",
+    "proxy": "a proxy in front of the service",
     "unknown": "unknown",
 }
 _VARIANTS_SHOWN = 6
 _TEXTS_SHOWN = 20
 
 
-def causes_context(questions: Questions, labels: Mapping[str, str]) -> dict[str, Any]:
+def causes_context(queries: Queries, labels: Mapping[str, str]) -> dict[str, Any]:
     """The variables of ``causes.html``."""
-    rows = questions.rows("page_error_causes")
+    rows = queries.rows("page_error_causes")
     found = []
     for (stream, cause), group in groupby(rows, key=lambda row: (row["stream"], row["cause"])):
         found.append(_cause(stream, cause, list(group), labels))

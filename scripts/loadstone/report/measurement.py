@@ -19,7 +19,7 @@ from loadstone.config import redact
 from loadstone.config.variants import Variants
 from loadstone.report.conclusions import Notice
 from loadstone.report.numbers import counted, duration, joined, minute, span
-from loadstone.report.queries import Questions, Row
+from loadstone.report.queries import Queries, Row
 from loadstone.tables.layout import text
 from loadstone.text import at, load_unit
 
@@ -65,10 +65,10 @@ def _records(listing: CellListing) -> dict[int, RunRecord]:
 
 
 def context(
-    questions: Questions, cells: Sequence[Described], labels: Mapping[str, str], *, open_load: bool
+    queries: Queries, cells: Sequence[Described], labels: Mapping[str, str], *, open_load: bool
 ) -> dict[str, Any]:
     """The variables of ``measured.html``; `open_load` is False if there are runs and none has open load."""
-    fidelity = questions.rows("page_fidelity")
+    fidelity = queries.rows("page_fidelity")
     recorded = [record for cell in cells for record in cell.records.values()]
     facts = [*_generator(cells, recorded), *_machine(recorded), *_sequence(cells, recorded)]
     variants = list(_requests(cells, labels))
@@ -148,7 +148,7 @@ def _sequence(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iter
     }
     yield "Order", joined(words.get(str(kind), str(kind)) for kind in sorted(map(str, kinds)))
     timeouts = (cell.metadata.timeout for cell in cells)
-    yield "Time limit of a request", joined(timeout and duration(parse_duration(timeout)) for timeout in timeouts)
+    yield "Request timeout", joined(timeout and duration(parse_duration(timeout)) for timeout in timeouts)
 
 
 def _requests(cells: Sequence[Described], labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -273,8 +273,8 @@ def _changed_bodies(cells: Sequence[Described], labels: Mapping[str, str]) -> It
             places.append(f"{_place(cell, labels)} ({len(bodies)} different bodies{size})")
     if places:
         yield Notice(
-            f"The answer's body changed between runs in {counted(len(places), 'cell')}",
-            "The answer's body changed between runs of a cell, so they may not have measured the same work: "
+            f"The response body changed between runs in {counted(len(places), 'cell')}",
+            "The response body changed between runs of a cell, so they may not have measured the same work: "
             f"{_listed(places)}.",
         )
 

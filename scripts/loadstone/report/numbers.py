@@ -263,8 +263,8 @@ def indistinguishable(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple
 SHOWN = 200  # problems and excluded runs listed one by one; beyond that their number is given
 
 LOAD_MODELS = {
-    "open": "open: requests sent on a clock",
-    "closed": "closed: each user waits for the answer",
+    "open": "open: requests sent on a schedule",
+    "closed": "closed: each user waits for each response",
     "serial": "serial: one request after another",
 }
 

@@ -28,7 +28,7 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 _CONTROLS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 _IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)(\\u(?:00(?:0[0-8be-f]|1[0-9a-f]|7f)|061c|200[ef]|202[a-e]|206[6-9])|\\[bf])")
 _SHORT = {"\\b": "\\u0008", "\\f": "\\u000c"}
-# Numbers stay with their units and intervals in one piece at the end of a line, outside of markup, scripts and code.
+# No line breaks between a number and its unit or within an interval, except in markup, scripts and code.
 _UNITS = "%|[nµm]?s|min|h|pp|(?:% |percentage )?points|requests?/s|users?|millicores|[KMG]iB|[kMG]?B|CPUs?"
 _BREAKS = re.compile(
     r"<(?:script|style|pre|code|title)\b.*?</(?:script|style|pre|code|title)>|<[^>]*>"
@@ -53,7 +53,7 @@ _CODE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()  # the options o
 
 
 class _Compiled(jinja2.FileSystemBytecodeCache):
-    """Compiled templates, kept with compiled modules: to compile them takes longer than to fill them in."""
+    """Compiled templates, kept with compiled modules: compiling takes longer than rendering."""
 
     def get_cache_key(self, name: str, filename: str | None = None) -> str:  # noqa: ARG002
         return super().get_cache_key(f"{name} {jinja2.__version__} {_CODE}")  # the same wherever the checkout is
@@ -112,7 +112,7 @@ _ENVIRONMENT.globals.update(
 )
 
 
-def about_site(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
+def site_context(options: Mapping[str, Any], tables: Path) -> dict[str, str]:
     """The variables of all pages; `options` is the configuration's ``report``, `tables` the folder of the tables.
 
     `database` is part of a command to be pasted: a plain path below the project's folder is shown as it is. Other paths

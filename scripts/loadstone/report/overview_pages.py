@@ -18,8 +18,8 @@ from loadstone.config.comparisons import Comparison
 from loadstone.config.variants import Variants
 from loadstone.report import figures, findings, progress_page, reproducibility, series_data, site_layout
 from loadstone.report.numbers import counted, minute, rate_name
-from loadstone.report.output import about_site, partials, run_map, template_text, write_page
-from loadstone.report.queries import Questions, Row, asking, in_order
+from loadstone.report.output import partials, run_map, site_context, template_text, write_page
+from loadstone.report.queries import Queries, Row, in_order, querying
 from loadstone.report.start_page import (
     OLDER,
     Key,
@@ -51,21 +51,19 @@ STATES = {
         "Valid, a tag suggested",
         "has a valid result, and a tag is suggested for it or its cell",
     ),
-    "excluded": ("◇", "Excluded", "has a result that is in no statistic"),
-    "failed": ("✕", "Failed", "was tried and gave no result"),
-    "missing": ("□", "Missing", "was planned and never tried"),
+    "excluded": ("◇", "Excluded", "has a result that no statistic includes"),
+    "failed": ("✕", "Failed", "was attempted without a result"),
+    "missing": ("□", "Missing", "was planned but never attempted"),
 }
 _WITH_PROBLEMS = ("suggested", "excluded", "failed", "missing")
 
 
-def quality_context(
-    questions: Questions, entries: Sequence[Mapping[str, Any]], outside: Sequence[str]
-) -> dict[str, Any]:
+def quality_context(queries: Queries, entries: Sequence[Mapping[str, Any]], outside: Sequence[str]) -> dict[str, Any]:
     """The variables of ``quality.html``; `entries` are those of `entries`."""
-    exclusions = by_campaign(questions.rows("page_exclusions", shown=EXAMPLES))
-    problems = by_campaign(questions.rows("page_problems", shown=SHOWN))
-    missing = by_campaign(questions.rows("page_missing"))
-    suggested = by_campaign(questions.rows("page_suggestions", shown=SHOWN))
+    exclusions = by_campaign(queries.rows("page_exclusions", shown=EXAMPLES))
+    problems = by_campaign(queries.rows("page_problems", shown=SHOWN))
+    missing = by_campaign(queries.rows("page_missing"))
+    suggested = by_campaign(queries.rows("page_suggestions", shown=SHOWN))
     total = sum((entry["counts"] for entry in entries), Counter[str]())
     is_drawn = total.total() <= _MOST_MARKS
     campaigns = [
@@ -186,12 +184,12 @@ def build_index(
     of these campaigns have no page. `purposes` are the catalogue's, by campaign; `outside` names what belongs to no
     campaign of the archive or of the catalogue.
     """
-    about, part = about_site(options, tables), site_layout.Part(reports, "index").begin()
-    with asking(tables, list(campaigns)) as questions:
-        tables_of = concluded(questions)
-        entries = campaign_entries(questions, campaigns, variants, purposes or {}, tables_of)
-        quality = quality_context(questions, entries, outside)
-        shown = cards(questions, entries)
+    about, part = site_context(options, tables), site_layout.Part(reports, "index").begin()
+    with querying(tables, list(campaigns)) as queries:
+        tables_of = concluded(queries)
+        entries = campaign_entries(queries, campaigns, variants, purposes or {}, tables_of)
+        quality = quality_context(queries, entries, outside)
+        shown = cards(queries, entries)
     listed = comparison_entries(comparisons, campaigns, variants, tables_of)
     is_open = any(campaign.is_open for campaign in campaigns) and progress_page.is_of_a_sweep(reports)
     shared = {

@@ -13,8 +13,8 @@ from loadstone.archive.progress import (
     Journal,
     Progress,
     Run,
+    current_progress,
     duration_text,
-    look,
     until_text,
 )
 from loadstone.archive.run_records import Failure
@@ -33,7 +33,7 @@ _ASSETS = ("site.css", "theme.js", "progress.js")
 _SHOWN = 30  # failures, the last ones
 _LINES = 12  # of the log
 _MOST_MARKS = 4000  # runs beyond which cells hold numbers instead of one mark per run
-_SLACK_S = 120.0  # the delay that is allowed on a busy machine before the page says that the sweep is dead
+_SLACK_S = 120.0  # the delay that is allowed on a busy machine before the page says that the sweep has stopped
 
 # State of a run -> its mark and its name. The marks differ in shape, not in colour alone.
 STATES = {"collected": "■", "failed": "✕", "now": "◉", "to come": "□"}
@@ -79,7 +79,7 @@ class ProgressPage:
             write_page(self.path, NAME, self._context(progress, ended))
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not cost a run
             self._broken = True
-            self._log(f"{self.path} cannot be written ({error}); the sweep goes on without it")
+            self._log(f"{self.path} cannot be written ({error}); the sweep continues without it")
 
     def _context(self, progress: Progress, ended: str | None) -> dict[str, Any]:
         now = datetime.now().astimezone()
@@ -171,17 +171,17 @@ def is_of_a_sweep(reports: Path) -> bool:
         return False
 
 
-def write_placeholder(reports: Path, about_site: Mapping[str, Any]) -> None:
+def write_placeholder(reports: Path, site_context: Mapping[str, Any]) -> None:
     """Write a page that says that there was no sweep, unless there was one: all other pages link to it."""
     if not is_of_a_sweep(reports) and not (reports / NAME).is_dir():
-        write_page(reports / NAME, _NONE, {**about_site, "no_sweep": _NO_SWEEP})
+        write_page(reports / NAME, _NONE, {**site_context, "no_sweep": _NO_SWEEP})
 
 
 def begun(journal: Journal, page: ProgressPage, root: Path) -> None:
     """Show the first campaign of a command that has begun to collect."""
     command = journal.now()
     if command is not None and (first := _campaign(command, root)) is not None:
-        page.show(look(first, journal))
+        page.show(current_progress(first, journal))
 
 
 def ended(journal: Journal, page: ProgressPage, how: str = "") -> None:
@@ -191,7 +191,7 @@ def ended(journal: Journal, page: ProgressPage, how: str = "") -> None:
         return
     how = how or f"the command was killed after {command.last or command.began:%H:%M:%S on %d %B %Y}"
     if command.root is not None and command.reports is not None and (last := _campaign(command, command.root)):
-        page.at(command.reports).show(look(last, journal), how)
+        page.at(command.reports).show(current_progress(last, journal), how)
     journal.end(how)
 
 

@@ -1,4 +1,4 @@
-"""The report's questions to the tables: each is one file under ``sql/page_*.sql``, its values bound as parameters."""
+"""The report's queries to the tables: each is one file under ``sql/page_*.sql``, its values bound as parameters."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,7 +42,7 @@ class Distributions:
         return sorted({row["rate"] for row in self.curves})
 
 
-class Questions:
+class Queries:
     """Queries over an open `connection` to the tables of some campaigns."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, requests_files: Sequence[str] = ()) -> None:
@@ -105,11 +105,11 @@ def in_order(rows: Iterable[Row], variants: Iterable[str]) -> list[Row]:
 
 
 @contextmanager
-def asking(tables: Path, campaigns: list[Campaign] | None) -> Iterator[Questions]:
-    """Questions about these campaigns alone (None: about all in the tables); the connection is closed at the end."""
+def querying(tables: Path, campaigns: list[Campaign] | None) -> Iterator[Queries]:
+    """Queries about these campaigns alone (None: about all in the tables); the connection is closed at the end."""
     connection = connect(tables, campaigns)
     try:
         connection.execute(sql.load("selected_runs"))
-        yield Questions(connection, table_files(tables, "requests", campaigns))
+        yield Queries(connection, table_files(tables, "requests", campaigns))
     finally:
         connection.close()

@@ -20,7 +20,7 @@ from loadstone import sql
 from loadstone.archive import Campaign
 from loadstone.errors import LoadstoneError
 from loadstone.report import site_layout
-from loadstone.report.output import about_site, as_json, asset, write_page, write_text
+from loadstone.report.output import as_json, asset, site_context, write_page, write_text
 from loadstone.report.series_data import packed
 from loadstone.tables import layout
 from loadstone.tables.database import add_view, open_memory
@@ -241,7 +241,7 @@ def build_query_page(
             "parts": parts,
         },
     }
-    write_page(path, "ask.html", context | about_site(options, tables))
+    write_page(path, "ask.html", context | site_context(options, tables))
     part.finish([path, *own, *loaded, *([licenses(reports)] if parts else [])])
     return path
 

@@ -15,7 +15,7 @@ from loadstone.config.variants import Style
 from loadstone.percentiles import PERCENTILES, label
 from loadstone.report import chart_rows, numbers, resources_section, run_findings
 from loadstone.report.numbers import Unit
-from loadstone.report.queries import Questions, Row
+from loadstone.report.queries import Queries, Row
 from loadstone.report.run_findings import RunFindings
 
 TIME_BINS = 60
@@ -56,18 +56,16 @@ def identity(files: Iterable[Path], runs: Iterable[Row], unit: Unit, styles: Seq
     return hashlib.sha256(repr(made_of).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
-def gather(
-    questions: Questions, rate: float, unit: Unit, findings: RunFindings, styles: Sequence[Style]
-) -> dict[str, Any]:
+def gather(queries: Queries, rate: float, unit: Unit, findings: RunFindings, styles: Sequence[Style]) -> dict[str, Any]:
     """The content of one rate's data file; latencies in `unit`, times in seconds. `styles` are the page's variants."""
     over_time, runs = [], []
-    if questions.read_requests(rate):
-        over_time = questions.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN)
-        runs = _runs(questions, rate, unit, run_findings.of_rate(findings, rate, unit))
+    if queries.read_requests(rate):
+        over_time = queries.rows("page_over_time", bins=TIME_BINS, per_bin=REQUESTS_PER_BIN)
+        runs = _runs(queries, rate, unit, run_findings.of_rate(findings, rate, unit))
     return {
         "charts": {
             "time": chart_rows.latency_over_time(over_time, styles, unit),
-            "usage": chart_rows.resource_usage(resources_section.over_time(questions, rate), styles, "time"),
+            "usage": chart_rows.resource_usage(resources_section.over_time(queries, rate), styles, "time"),
         },
         "shares": SHARES,
         "figures": _FIGURES,
@@ -77,11 +75,11 @@ def gather(
 
 
 def _runs(
-    questions: Questions, rate: float, unit: Unit, known: Mapping[tuple[str, str, int], Mapping[str, Any]]
+    queries: Queries, rate: float, unit: Unit, known: Mapping[tuple[str, str, int], Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
     shares = list(PERCENTILES.values())
-    for row in questions.rows("page_run_numbers", rate=rate, shares=SHARES, percentiles=shares):
+    for row in queries.rows("page_run_numbers", rate=rate, shares=SHARES, percentiles=shares):
         values = {name: row.get(f"{name}_ns") for name in _FIGURES}
         values |= dict(zip(PERCENTILES, row["percentiles_ns"], strict=True))
         found[_key(row)] = {
@@ -96,17 +94,17 @@ def _runs(
             **known.get(_key(row), {}),
             "cdf": [unit.of(latency) for latency in row["latencies_ns"]],
         }
-    for row in questions.rows("page_run_points", points=POINTS):
+    for row in queries.rows("page_run_points", points=POINTS):
         found[_key(row)]["points"] = {
             "seq": _sequence(row["seqs"]),
             "latency": [unit.of(latency) for latency in row["latencies_ns"]],
             "failed": row["failed_seqs"],
         }
-    for row in questions.rows("page_run_bins", points=POINTS, bins=SEQUENCE_BINS):
+    for row in queries.rows("page_run_bins", points=POINTS, bins=SEQUENCE_BINS):
         latencies = [unit.of(row[f"{name}_ns"]) for name in ("min", "p50", "p99", "max")]
         latencies[2] = latencies[2] if _supported("p99", row["n_requests"]) else None
         found[_key(row)]["bins"].append([row["first_seq"], row["last_seq"], row["n_failed"], *latencies])
-    for row in questions.rows("page_run_histogram", rate=rate, bins=HISTOGRAM_BINS):
+    for row in queries.rows("page_run_histogram", rate=rate, bins=HISTOGRAM_BINS):
         found[_key(row)]["histogram"] = {
             "edges": [unit.of(row[name]) for name in ("low_ns", "p99_ns", "high_ns")],
             "beyond": row["n_beyond"],

@@ -13,7 +13,7 @@ from loadstone import stats
 from loadstone.percentiles import LATENCIES
 from loadstone.readers import load_generators
 from loadstone.report.numbers import COARSE_NS, Unit, counted, duration, in_steps, joined, resolution_text
-from loadstone.report.queries import Questions, Row, run_key
+from loadstone.report.queries import Queries, Row, run_key
 from loadstone.text import rate_text
 
 _BOUNDS = 400  # points shown of a histogram
@@ -56,17 +56,17 @@ class Reported:
 
 
 def gather(
-    questions: Questions, takes: Callable[[Row], bool] = lambda _: True, named: Callable[[Row], Row] = lambda row: row
+    queries: Queries, takes: Callable[[Row], bool] = lambda _: True, named: Callable[[Row], Row] = lambda row: row
 ) -> Reported:
     """Query everything; `takes` says whether a run is of the page, `named` gives a row the name of its series."""
-    runs = [named(row) for row in questions.rows("page_reported") if takes(row)]
+    runs = [named(row) for row in queries.rows("page_reported") if takes(row)]
     rows = [row for row in runs if row["shown"]]
     raw: dict[tuple[Any, ...], list[Row]] = {}
     if any(row["evidence"] == "raw" for row in rows):
-        for row in questions.rows_of_requests("page_reported_raw", coarse_ns=COARSE_NS):
+        for row in queries.rows_of_requests("page_reported_raw", coarse_ns=COARSE_NS):
             raw.setdefault(run_key(row), []).append(row)
     histograms = any(row["evidence"] == "histogram" for row in rows)
-    bounds = questions.rows("page_histograms", shown=_BOUNDS) if histograms else []
+    bounds = queries.rows("page_histograms", shown=_BOUNDS) if histograms else []
     wanted = {run_key(row) for row in rows}
     n_runs = Counter((row["rate"], row["variant"]) for row in runs)
     return Reported(rows, raw, [row for row in bounds if run_key(row) in wanted], n_runs)
@@ -213,12 +213,12 @@ def histogram_rows(reported: Reported, unit: Unit) -> list[Row]:
 # --- what the latencies of a tool mean --------------------------------------------------------------------------------
 
 
-def meanings(questions: Questions, runs: Sequence[Row]) -> list[Row]:
+def meanings(queries: Queries, runs: Sequence[Row]) -> list[Row]:
     """The table of tools on a comparison across tools; empty where all latencies mean the same."""
     tools = sorted({str(run["generator"]) for run in runs})
     if len(set(map(load_generators.meaning, tools))) < 2:
         return []
-    known = {row["generator"]: _meaning(row) for row in questions.rows("table_rows", name="generators")}
+    known = {row["generator"]: _meaning(row) for row in queries.rows("table_rows", name="generators")}
     return [
         known.get(tool, {})
         | {

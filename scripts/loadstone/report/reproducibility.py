@@ -21,7 +21,7 @@ from loadstone.config.comparisons import Comparison
 from loadstone.readers import load_generators
 from loadstone.report.numbers import counted, joined
 from loadstone.report.output import write_page, write_text
-from loadstone.report.queries import Questions, Row
+from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import CHECKSUMS_SUFFIX, CRATE, MADE_HERE, content_type
 from loadstone.tables import database, layout, schema
 
@@ -54,14 +54,14 @@ class Evidence:
 
 
 def inputs(
-    questions: Questions,
+    queries: Queries,
     tables: Path,
     campaigns: Sequence[Campaign],
     takes: Callable[[Row], bool] = lambda _: True,
 ) -> list[tuple[str, str]]:
     """The raw results behind a page; `takes` selects the page's runs. Needs a view of table ``facts``."""
-    database.add_view(questions.connection, tables, "facts", campaigns)
-    rows = filter(takes, questions.rows("page_inputs"))
+    database.add_view(queries.connection, tables, "facts", campaigns)
+    rows = filter(takes, queries.rows("page_inputs"))
     return list(dict.fromkeys((row["results_sha256"], row["source"]) for row in rows))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone.report.numbers import counted, rounded, significant
-from loadstone.report.queries import Questions, Row
+from loadstone.report.queries import Queries, Row
 from loadstone.text import rate_text
 
 # A load generator that used this share of its CPUs or more: latencies may include waiting for it.
@@ -19,9 +19,9 @@ _DIGITS = 5  # more than samples are accurate to
 _NOTED = {"cpu_millicores": "millicores", "memory_mib": "MiB", "cpu_percent": "% of the CPU"}
 
 
-def gather(questions: Questions) -> list[Row]:
+def gather(queries: Queries) -> list[Row]:
     """Resource usage per rate, variant and part; empty where no valid run has samples."""
-    return questions.rows("page_resources", nearly=NEARLY)
+    return queries.rows("page_resources", nearly=NEARLY)
 
 
 def context(rows: Sequence[Row], labels: Mapping[str, str]) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def chart_rows(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def over_time(questions: Questions, rate: float) -> list[Row]:
+def over_time(queries: Queries, rate: float) -> list[Row]:
     """The same over time at one rate."""
     return [
         {
@@ -65,15 +65,15 @@ def over_time(questions: Questions, rate: float) -> list[Row]:
             "runs": row["n_runs"],
         }
         | {name: rounded(row[name], _DIGITS) for name in ("cpu", "cpu_std", "memory", "memory_std")}
-        for row in questions.rows("page_resources_over_time", rate=rate, bins=TIME_BINS)
+        for row in queries.rows("page_resources_over_time", rate=rate, bins=TIME_BINS)
     ]
 
 
-def per_run(questions: Questions, takes: Callable[[Row], bool], shown: int) -> dict[str, Any]:
+def per_run(queries: Queries, takes: Callable[[Row], bool], shown: int) -> dict[str, Any]:
     """CPU and memory per run; no runs are listed when there are more than `shown`."""
     runs: dict[tuple[Any, ...], dict[str, Any]] = {}
     parts: dict[str, None] = {}
-    for row in questions.rows("page_run_use"):
+    for row in queries.rows("page_run_use"):
         if takes(row):
             key = tuple(row[name] for name in ("rate", "variant", "host", "timestamp", "variant_dir", "run"))
             runs.setdefault(key, row | {"parts": {}})["parts"][row["part"]] = row
@@ -86,7 +86,7 @@ def per_run(questions: Questions, takes: Callable[[Row], bool], shown: int) -> d
         "run_use_labels": sorted({name for run in listed for name in dict(run["labels"] or {})}),
         "noted": [
             row | {"unit": _NOTED.get(row["metric"], row["metric"])}
-            for row in questions.rows("page_noted_figures", shown=shown)
+            for row in queries.rows("page_noted_figures", shown=shown)
             if takes(row)
         ],
     }

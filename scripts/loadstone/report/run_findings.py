@@ -11,7 +11,7 @@ from loadstone.archive.run_records import RunRecord
 from loadstone.percentiles import PERCENTILES
 from loadstone.report import numbers
 from loadstone.report.numbers import SHOWN, Unit, counted, duration, joined, rate_name, significant
-from loadstone.report.queries import Questions, Row, in_order
+from loadstone.report.queries import Queries, Row, in_order
 from loadstone.stats import estimable, run_shape
 
 _Run = tuple[str, str, int]  # variant, folder and number, at one rate
@@ -31,9 +31,9 @@ class RunFindings:
         return [row for row in (*self.shapes, *self.sending) if row["rate"] == rate]
 
 
-def gather(questions: Questions) -> RunFindings:
-    """Query the findings on the campaigns of `questions`."""
-    return RunFindings(questions.rows("page_run_shapes"), questions.rows("page_sending"))
+def gather(queries: Queries) -> RunFindings:
+    """Query the findings on the campaigns of `queries`."""
+    return RunFindings(queries.rows("page_run_shapes"), queries.rows("page_sending"))
 
 
 def of_rate(findings: RunFindings, rate: float, unit: Unit) -> dict[_Run, dict[str, Any]]:
@@ -57,10 +57,10 @@ def context(
     `records` are by rate, folder and run.
     """
     judged = [row for row in findings.shapes if row["shape"] != run_shape.TOO_FEW]
-    listed = in_order(_listed(findings, unit, records), list(labels))
+    listed = in_order(_found_runs(findings, unit, records), list(labels))
     return {
         "run_shapes": judged,
-        "shape_counts": _counts(judged, len(findings.shapes)),
+        "shape_counts": _shape_counts(judged, len(findings.shapes)),
         "found_runs": listed[:SHOWN],
         "n_found_runs": len(listed),
         "unsettled": Counter(
@@ -71,16 +71,16 @@ def context(
     }
 
 
-def _listed(findings: RunFindings, unit: Unit, records: Mapping[_Recorded, RunRecord]) -> Iterator[Row]:
+def _found_runs(findings: RunFindings, unit: Unit, records: Mapping[_Recorded, RunRecord]) -> Iterator[Row]:
     """Runs that are not flat, or were sent late: a row each, with `texts` and the `address` that shows it."""
     late = {(row["rate"], *_key(row)): row for row in findings.sending if row["limited"]}
-    numbers = Counter((row["rate"], row["variant"], row["run"]) for row in findings.shapes)
+    folders = Counter((row["rate"], row["variant"], row["run"]) for row in findings.shapes)
     for row in findings.shapes:
         limited = late.get((row["rate"], *_key(row)))
         is_flat = row["shape"] in (run_shape.FLAT, run_shape.TOO_FEW)
         if is_flat and limited is None:
             continue
-        is_one = numbers[row["rate"], row["variant"], row["run"]] == 1
+        is_one = folders[row["rate"], row["variant"], row["run"]] == 1
         yield row | {
             "texts": [
                 *([] if is_flat else [shape_text(row, unit)]),
@@ -96,7 +96,7 @@ def _listed(findings: RunFindings, unit: Unit, records: Mapping[_Recorded, RunRe
         }
 
 
-def _counts(judged: Sequence[Row], n_runs: int) -> str:
+def _shape_counts(judged: Sequence[Row], n_runs: int) -> str:
     kinds = Counter(row["shape"] for row in judged)
     shapes = ", ".join(f"{number:,} {shape}" for shape, number in kinds.most_common())
     few = f" {counted(n_runs - len(judged), 'run')} had too few requests for a shape." if n_runs > len(judged) else ""
@@ -143,7 +143,7 @@ def late_text(row: Row, unit: Unit) -> str:
 
 
 def busy_text(record: RunRecord) -> Iterator[str]:
-    """That the load average was above the number of CPUs, if recorded: it may be the reason."""
+    """Says that the load average was above the number of CPUs, if recorded, which may explain late requests."""
     if record.cpus and record.load_1min is not None and record.load_1min > record.cpus:
         cpus = counted(int(record.cpus), "CPU")
         yield f"the machine was busy: a load average of {record.load_1min:.1f} with {cpus}, right after the run"
@@ -162,7 +162,7 @@ def _shape_text(name: str, row: Row, unit: Unit) -> str:
 
 
 def _warming_up(row: Row, _: Unit) -> str:
-    text = f"its slow start lengthens the mean by {_percent(row['warmup_share'])}"
+    text = f"its slow start raises the mean by {_percent(row['warmup_share'])}"
     if row["warmup_requests"] is None:
         return f"{text}; it does not end in the first half"
     after = f" ({duration(row['warmup_s'])})" if row["warmup_s"] is not None else ""
@@ -210,9 +210,9 @@ _EVIDENCE: dict[str, Callable[[Row, Unit], str]] = {
 # --- several load generators ------------------------------------------------------------------------------------------
 
 
-def generators_context(questions: Questions) -> dict[str, Any]:
+def generators_context(queries: Queries) -> dict[str, Any]:
     """The variables of ``senders.html``."""
-    rows = questions.rows("page_senders")
+    rows = queries.rows("page_senders")
     processes = [row["place"] for row in rows if (row["place"] or "").startswith("process ")]
     return {
         "senders": rows[:SHOWN],

@@ -39,7 +39,7 @@ _OF_PAIRS = (
     reasons.ONLY_FAILURES,
     reasons.ZERO_LATENCY,
 )
-_ONLY_REPORTS = "only the load generator's report is known, which has no replicates"
+_ONLY_REPORTS = "only the load generator's report is available, which has no replicates"
 
 
 def page_data(sources: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -265,14 +265,14 @@ def _is_figure(file: Path) -> bool:
 
 def is_of_site(file: Path) -> bool:
     """Whether a file was written for a site."""
-    return file.suffix in _MADE_HERE and _MADE_HERE[file.suffix] in file.read_text("utf-8", "replace")
+    return file.suffix in _SITE_MARKER and _SITE_MARKER[file.suffix] in file.read_text("utf-8", "replace")
 
 
 _DRAWN = (".pdf", ".svg")
 _STAMP = ".snakemake_timestamp"  # Snakemake's, in every folder that a rule makes
 
 # Text that every file of a site holds, by its suffix.
-_MADE_HERE = {
+_SITE_MARKER = {
     ".html": "Made by Loadstone",
     ".js": "loadstone.receive(",
     ".json": "Made by Loadstone",

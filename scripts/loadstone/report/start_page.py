@@ -20,7 +20,7 @@ from loadstone.report import conclusions, findings
 from loadstone.report.findings import Finding
 from loadstone.report.numbers import LOAD_MODELS, change_text, counted, distinct, minute, moment
 from loadstone.report.output import write_text
-from loadstone.report.queries import Questions, Row
+from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import INDEX, slug
 from loadstone.tables.layout import campaign_key
 from loadstone.text import load_unit, rate_text
@@ -47,15 +47,15 @@ def by_campaign(rows: Sequence[Row]) -> defaultdict[Key, list[Row]]:
 
 
 def campaign_entries(
-    questions: Questions,
+    queries: Queries,
     campaigns: Sequence[Campaign],
     variants: Variants,
     purposes: Mapping[Key, str],
     tables: Tables,
 ) -> list[Entry]:
     """Every campaign, newest first: what it found, its runs by state, variants and loads, the address of its page."""
-    held = {key_of(row): row for row in questions.rows("page_campaigns")}
-    cells = by_campaign(questions.rows("page_quality"))
+    held = {key_of(row): row for row in queries.rows("page_campaigns")}
+    cells = by_campaign(queries.rows("page_quality"))
     newest_first = sorted(campaigns, key=lambda campaign: (campaign.instant, campaign), reverse=True)
     entries = [_entry(campaign, held, cells, variants, purposes) for campaign in newest_first]
     return [entry | _found(tables.get(entry["key"], {}), entry["styles"], _resolution(entry)) for entry in entries]
@@ -112,11 +112,11 @@ def _state(campaign: Campaign) -> str:
     return "complete"
 
 
-def concluded(questions: Questions) -> Tables:
+def concluded(queries: Queries) -> Tables:
     """The rows of the tables of conclusions by what they are about; of `effects` those of median and mean."""
     found: dict[Key | str, dict[str, list[Row]]] = {}
     for table, query in _CONCLUDED.items():
-        for row in questions.rows(query, **({"name": table} if query == "table_rows" else {})):
+        for row in queries.rows(query, **({"name": table} if query == "table_rows" else {})):
             about = row["comparison"] or (row["app"], row["host"], row["timestamps"][0])
             found.setdefault(about, {}).setdefault(table, []).append(row)
     return found
@@ -162,14 +162,14 @@ CARDS = 24  # apps and hosts that the start page shows, those with the newest ca
 OLDER = 400  # campaigns that its search finds; the list of campaigns finds all
 
 
-def cards(questions: Questions, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def cards(queries: Queries, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Per app and host, newest first: the newest complete campaign, what changed, and what is in progress."""
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry["key"][:2], []).append(entry)
     shown = [(_newest_complete(group), group) for group in list(groups.values())[:CARDS]]
     keys = [list(entry["key"]) for entry, _ in shown]
-    changes = by_campaign(questions.rows("page_changes", campaigns=keys, statistic="p50"))
+    changes = by_campaign(queries.rows("page_changes", campaigns=keys, statistic="p50"))
     return [
         {
             "entry": entry,

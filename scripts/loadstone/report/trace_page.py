@@ -9,8 +9,8 @@ from typing import Any
 from loadstone.archive.trace_dumps import Dump
 from loadstone.report import charts
 from loadstone.report.numbers import significant
-from loadstone.report.output import about_site, write_page
-from loadstone.report.queries import Row, asking
+from loadstone.report.output import site_context, write_page
+from loadstone.report.queries import Row, querying
 from loadstone.report.site_layout import Part
 from loadstone.tables.layout import text
 
@@ -34,15 +34,15 @@ class Kind:
 def build_trace_page(dump: Dump, tables: Path, reports: Path, options: Mapping[str, Any]) -> Path:
     """Write the page of one dump from the tables; returns its path. `options` is the configuration's ``report``."""
     source, part = text(dump.source), Part(reports, f"traces/{dump.slug}").begin()
-    with asking(tables, None) as questions:
-        rows = questions.rows("page_traces", dump=source)
-        calls = questions.rows("page_trace_calls", dump=source)
-        problems = questions.rows("page_trace_problems", dump=source, shown=PROBLEMS)
-        overview = questions.rows("page_trace_overview", dump=source)[0]
+    with querying(tables, None) as queries:
+        rows = queries.rows("page_traces", dump=source)
+        calls = queries.rows("page_trace_calls", dump=source)
+        problems = queries.rows("page_trace_problems", dump=source, shown=PROBLEMS)
+        overview = queries.rows("page_trace_overview", dump=source)[0]
     path = reports / "traces" / f"{dump.slug}.html"
     kinds = _kinds(rows, calls)
     context = {
-        **about_site(options, tables),
+        **site_context(options, tables),
         "title": f"Traces of {source}",
         "heading": f"Traces of {source}",
         "dump": dump,

@@ -13,8 +13,8 @@ from loadstone.config.variants import PALETTE, Style, Variants, look
 from loadstone.percentiles import ERRORS, STATISTICS, label, title
 from loadstone.report import chart_rows, charts, numbers, site_layout
 from loadstone.report.numbers import SHOWN, Unit, counted, moment, page_unit, rate_name, significant, span
-from loadstone.report.output import about_site, write_page
-from loadstone.report.queries import Questions, Row
+from loadstone.report.output import site_context, write_page
+from loadstone.report.queries import Queries, Row
 from loadstone.report.site_layout import slug, variant_slug
 from loadstone.stats.history import LEAST_TO_ESTIMATE
 from loadstone.tables import database
@@ -279,13 +279,13 @@ def build_variants(
     """
     with database.open_memory() as connection:
         database.add_view(connection, tables, "history", None)
-        rows = Questions(connection).rows("page_history")
+        rows = Queries(connection).rows("page_history")
     linked = {}
     for campaign in campaigns:
         key = text(campaign.app), text(campaign.host), text(campaign.timestamp)
         linked[key] = f"campaigns/{slug(campaign)}.html"
     part = site_layout.Part(reports, "variants").begin()
-    about, pages = about_site(options, tables), histories(rows, names, linked)
+    about, pages = site_context(options, tables), histories(rows, names, linked)
     for page in pages:
         content = context(page, variants)
         write_page(reports / "variants" / f"{page.slug}.html", "variant.html", {**content, **about})

@@ -3,7 +3,7 @@
 Method: a bootstrap at two levels. A replicate draws runs with replacement and, within each drawn run, blocks of
 consecutive requests with replacement (requests that follow each other resemble each other, so they are never drawn one
 by one); Davison & Hinkley 1997, *Bootstrap Methods and their Application*, section 3.8, and Künsch 1989 for blocks,
-whose length follows from the data (`block_length`).
+whose length is estimated from the data (`block_length`).
 
 With three to ten runs the percentiles of such replicates are far too narrow, and their variance includes the variance
 within runs twice, since drawn runs differ by it already (Davison & Hinkley, ibid.). Therefore replicates only give the
@@ -27,11 +27,11 @@ Interval = tuple[float, float]
 Floats = NDArray[np.float64]
 
 _REPLICATES = 400
-_MOST_BLOCKS = 50  # per run: more only take more time
+_MAX_BLOCKS = 50  # per run: more only take more time
 _CENSORED_SHARE = 0.01  # of replicates; so few are set to the last latency that is known
-_LEAST_SHARE = 1 / 4  # the least total variance, as a share of that within runs
+_MIN_SHARE = 1 / 4  # the least total variance, as a share of that within runs
 _BEYOND = 10  # requests needed beyond a percentile
-_ALIKE = 1.01  # rates within this ratio are equal
+_EQUAL_RATES = 1.01  # rates within this ratio are equal
 _FEWEST_VALUES = 10  # needed to estimate their dependence
 
 
@@ -111,7 +111,7 @@ def standard_error(draws: Floats, within: Floats, n_runs: int) -> float:
         return float("nan")
     noise = float(np.var(within, ddof=1))
     between = (float(np.var(draws, ddof=1)) - noise) * n_runs / (n_runs - 1)
-    return float(np.sqrt(max(between, noise * _LEAST_SHARE)))
+    return float(np.sqrt(max(between, noise * _MIN_SHARE)))
 
 
 def at_least(statistic: str) -> str:
@@ -181,11 +181,13 @@ def replicate(
     of_latency = {name: value for name, value in quantiles.items() if not censored[name]}
     if not censored[MEAN]:
         of_latency[MEAN] = float(pooled.mean())
-    undivided = _Blocks(runs, 1, None)
-    values = of_latency | {name: float(found[0]) for name, found in undivided.rates(np.ones((1, len(runs), 1))).items()}
+    whole_runs = _Blocks(runs, 1, None)
+    values = of_latency | {
+        name: float(found[0]) for name, found in whole_runs.rates(np.ones((1, len(runs), 1))).items()
+    }
     first_ns = float(pooled[timed_out].min()) if timed_out.any() else float("inf")
     last_ns = float(pooled.max(initial=0, where=pooled < first_ns))  # that is known
-    blocks = _Blocks(runs, _number_of_blocks(runs), _edges(pooled, last_ns) if wanted else None)
+    blocks = _Blocks(runs, _number_of_blocks(runs), _bin_edges(pooled, last_ns) if wanted else None)
     times = np.random.default_rng(runs_seed).multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=_REPLICATES)
     generator = np.random.default_rng(blocks_seed)
     once = np.ones((_REPLICATES, len(runs)), dtype=np.int64)
@@ -205,11 +207,11 @@ def replicate(
         n_requests=int(pooled.size),
         n_timeouts=int(timed_out.sum()),
         offered=blocks.offered(),
-        limit_ns=_limit(runs, first_ns),
+        limit_ns=_latency_limit_ns(runs, first_ns),
     )
 
 
-def _limit(runs: Sequence[Sample], first_ns: float) -> float | None:
+def _latency_limit_ns(runs: Sequence[Sample], first_ns: float) -> float | None:
     """The latency from which on none is known: `first_ns`, that of the first timeout, or the declared limit."""
     declared = min((run.limit_ns for run in runs if run.limit_ns is not None), default=float("inf"))
     known = max(int(run.latencies_ns.max(initial=0, where=~run.censored)) for run in runs)
@@ -240,10 +242,10 @@ def _number_of_blocks(runs: Sequence[Sample]) -> int:
             length = max(length, block_length(run.failed.astype(np.float64)))
         numbers.append(run.latencies_ns.size / length)
     fewest = min(run.latencies_ns.size for run in runs)
-    return max(1, min(int(np.median(numbers)), fewest, _MOST_BLOCKS))
+    return max(1, min(int(np.median(numbers)), fewest, _MAX_BLOCKS))
 
 
-def _edges(pooled: NDArray[np.int64], last_ns: float) -> Floats:
+def _bin_edges(pooled: NDArray[np.int64], last_ns: float) -> Floats:
     """Bin edges at quantiles of all requests, finer in the tail, and at `last_ns`, the last latency that is known.
 
     The first bin starts below the least value.
@@ -284,7 +286,7 @@ class _Blocks:
     def offered(self) -> float | None:
         """Requests sent per second, if that differs by at most one per cent between runs."""
         rates = self.rates_sent
-        if rates is None or rates.max() > _ALIKE * rates.min():
+        if rates is None or rates.max() > _EQUAL_RATES * rates.min():
             return None
         return float(rates.mean())
 
@@ -306,14 +308,13 @@ class _Blocks:
     def rates(self, weights: NDArray[np.floating]) -> dict[str, Floats]:
         """Means over runs of the error fraction and of requests completed per second, as far as they are known."""
         requests, _, known, failed, completed = np.einsum("rnb,snb->srn", weights, self.sums, optimize=True)
-        times = requests > 0
         runs_drawn = weights.sum(axis=2) / self.number
         found = {}
         if np.all(self.sums[2].sum(axis=1) > 0):
             share = np.divide(failed, known, out=np.zeros_like(failed), where=known > 0)
             found[ERRORS] = (runs_drawn * share).sum(axis=1) / (runs_drawn * (known > 0)).sum(axis=1)
         if self.rates_sent is not None:
-            share = np.divide(completed, requests, out=np.zeros_like(completed), where=times)
+            share = np.divide(completed, requests, out=np.zeros_like(completed), where=requests > 0)
             found[THROUGHPUT] = (runs_drawn * share * self.rates_sent).sum(axis=1) / runs_drawn.sum(axis=1)
         return found
 
@@ -331,7 +332,7 @@ def _quantiles(cumulated: NDArray[np.float32], edges: Floats, probability: float
 
 
 def block_length(values: NDArray[np.float64]) -> float:
-    """The block length for which a block bootstrap of the mean errs least, in values; 1 for fewer than ten of them.
+    """The block length that minimises the error of a block bootstrap of the mean; 1 for fewer than ten values.
 
     Politis & White 2004, *Automatic Block-Length Selection for the Dependent Bootstrap*, Econometric Reviews 23(1),
     section 3, as corrected by Patton, Politis & White 2009, ibid. 28(4): of the circular block bootstrap. The same as
@@ -342,10 +343,10 @@ def block_length(values: NDArray[np.float64]) -> float:
         return 1.0
     centred = values - values.mean()
     longest = np.ceil(min(3 * np.sqrt(n), n / 3))
-    run = max(5, int(np.log10(n)))
-    most = min(int(np.ceil(np.sqrt(n))) + run, n - 2)
+    insignificant = max(5, int(np.log10(n)))  # lags in a row
+    most = min(int(np.ceil(np.sqrt(n))) + insignificant, n - 2)
     covariances = _covariances(centred, most)
-    window = 2 * max(_last_significant(centred, covariances * n, run), 1)
+    window = 2 * max(_last_significant(centred, covariances * n, insignificant), 1)
     window = min(window, most)
     lags = np.arange(1, window + 1)
     taper = np.where(lags <= window / 2, 1, 2 * (1 - lags / window))  # the flat-top lag window
@@ -366,15 +367,15 @@ def _covariances(centred: NDArray[np.float64], most: int) -> NDArray[np.float64]
     return found
 
 
-def _last_significant(centred: NDArray[np.float64], products: NDArray[np.float64], run: int) -> int:
-    """The lag after which `run` autocorrelations in a row are insignificant; the last lag if there is none."""
+def _last_significant(centred: NDArray[np.float64], products: NDArray[np.float64], number: int) -> int:
+    """The lag after which `number` autocorrelations in a row are insignificant; the last lag if there is none."""
     n, most = len(centred), len(products) - 1
     squares = np.cumsum(centred**2)
     lags = np.arange(most + 1)
     ahead, behind = squares[-1] - squares[lags], squares[n - lags - 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         small = np.abs(products) / np.sqrt(ahead * behind) < 2 * np.sqrt(np.log10(n) / n)
-    for lag in range(run, most + 1):
-        if small[lag - run : lag].all():
-            return lag - run
+    for lag in range(number, most + 1):
+        if small[lag - number : lag].all():
+            return lag - number
     return most

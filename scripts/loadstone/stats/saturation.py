@@ -208,7 +208,7 @@ def at_share(knee: Knee, share: float, rates: Sequence[float], values: Sequence[
         return AtShare(None, None, f"no saturation point: {knee.problem or 'its interval is open'}")
     load, least, most = share * knee.rate, share * knee.low, share * knee.high
     if not rates or least < rates[0] or most > rates[-1]:
-        measured = f"measured rates are {rates[0]:g} to {rates[-1]:g}" if rates else "no rate has this figure"
+        measured = f"measured rates are {rates[0]:g} to {rates[-1]:g}" if rates else "no measured rate has this figure"
         return AtShare(
             load,
             None,

@@ -85,7 +85,7 @@ def against_rows(report: Report, rows: Tally, file_format: Format, resolution_ns
         reported = summary.get(name)
         step_ns = max(resolution_ns or 0, _last_digit_ns(report, reported) if printed and reported is not None else 0)
         if reported is not None and abs(reported - computed) > max(rounding * computed, step_ns):
-            yield f"says that the {_name(name)} is {_ms(reported)}, by the results it is {_ms(computed)}"
+            yield f"says that the {_name(name)} is {_ms(reported)}; by the results it is {_ms(computed)}"
     for name, share in _PERCENTILES.items():
         reported, (near, low, high) = summary.get(name), rows.around(share)
         slack = max(
@@ -93,7 +93,7 @@ def against_rows(report: Report, rows: Tally, file_format: Format, resolution_ns
         )
         if reported is not None and not low - slack <= reported <= high + slack:
             about = _ms(float(f"{near:.2g}"))
-            yield f"says that the {_name(name)} is {_ms(reported)}, by the results it is about {about}"
+            yield f"says that the {_name(name)} is {_ms(reported)}; by the results it is about {about}"
     yield from _codes(summary, rows)
 
 
@@ -111,10 +111,10 @@ def _codes(summary: Mapping[str, Any], rows: Tally) -> Iterator[str]:
     found = {str(code): count for code, count in rows.codes.items() if code is not None}
     for code in sorted(codes.keys() | found.keys()):
         if (reported := codes.get(code, 0)) != (computed := found.get(code, 0)):
-            yield f"counts {reported} responses of code {code}, the results hold {computed}"
+            yield f"counts {reported} responses of code {code}; the results contain {computed}"
     good = sum(count for code, count in rows.codes.items() if code is not None and 200 <= code < 400)
     if success is not None and abs(success - good / rows.count) > _SHARE:
-        yield f"says that {success:.2%} succeeded, by the results {good / rows.count:.2%}"
+        yield f"says that {success:.2%} succeeded; by the results {good / rows.count:.2%}"
 
 
 # --- what was declared ------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def lasted(described: Metadata, said_s: float) -> Iterator[str]:
         return
     interval_s = 1 / described.rate if described.rate else 0.0
     if abs(said_s + interval_s - described.duration_s) > max(_SLACK * described.duration_s, interval_s):
-        yield f"says that the attack took {said_s:g} s, the metadata say {described.duration_s:g} s"
+        yield f"says that the attack took {said_s:g} s; by the metadata, {described.duration_s:g} s"
 
 
 def expected_by(described: Metadata, said_s: float) -> int | None:
@@ -144,7 +144,7 @@ def of_phase(described: Metadata, report: Report, measured: str | None, certain:
         rates = phase.rate, phase.rate * _requests_per_user(report)
         if not any(abs(rate - described.rate) <= TOLERANCE * described.rate for rate in rates):
             came = f"says that {phase.rate:g} users arrived per second in {phase.name!r}"
-            yield f"{came}, the metadata say that the rate is {described.rate:g}"
+            yield f"{came}; by the metadata, the rate is {described.rate:g}"
     expected = described.expected_requests
     if report.facts.get("across_phases", "0") == "0" or expected is None:  # else its requests are simply counted
         return

@@ -68,7 +68,7 @@ def convert_campaign(
     """
     listing = scan_campaign(campaign)
     for name, why in extension.problems(campaign):
-        listing.add_problem(campaign.path / name, f"{why}: of which part further runs are is not known")
+        listing.add_problem(campaign.path / name, f"{why}, so the part of further runs is unknown")
     before = load_records(tables, campaign)
     records: dict[_Key, CellRecord] = {}
     work: _Work = []
@@ -297,7 +297,7 @@ class _CellReader(Reading):
                     continue
                 name, digest = line
                 if (source := self.record.sources.get(name)) is None or source.sha256 is None:
-                    self.problem(file.run, file.name, f"names {layout.text(name)}, which is not there")
+                    self.problem(file.run, file.name, f"names {layout.text(name)}, which is missing")
                 elif source.sha256 != digest:
                     text = f"has changed since it was collected (its checksum differs from {file.name})"
                     self.problem(file.run, name, text, fault=True)

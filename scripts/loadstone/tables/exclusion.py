@@ -63,7 +63,7 @@ def judge(
         reasons.append(f"there are runs of {ways} under this rate and variant, which are never pooled")
     if len(protocols) > 1:
         ways = " and ".join(sorted(protocols))
-        reasons.append(f"runs of this rate and variant were sent by {ways}, which are never pooled")
+        reasons.append(f"runs of this rate and variant were sent over {ways}, which are never pooled")
     unfit = bool(reasons)
     matching = [tag for tag in tags if matches(tag, fact)]
     reasons += [
@@ -134,7 +134,7 @@ def target_problem(incidents: Sequence[Incident]) -> str | None:
 def unknown(incidents: Sequence[Incident]) -> list[str]:
     """Texts about incidents that could not be determined."""
     texts = [incident.text for incident in incidents if incident.kind == "unknown"]
-    return [text or "it is not known what happened" for text in texts]
+    return [text or "it is unknown what happened" for text in texts]
 
 
 def _named(incidents: Sequence[Incident]) -> str:

@@ -182,7 +182,7 @@ class _RunReader:
         try:
             return pa.RecordBatch.from_pylist(rows, schema.TABLES[table])
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
-            self._problem(file.name, "holds a figure that no table can hold", fault=not self.main_rows)
+            self._problem(file.name, "holds a figure that is too large for its column", fault=not self.main_rows)
             return None
 
     def _read_samples(self, output: CellTables) -> None:
@@ -207,7 +207,7 @@ class _RunReader:
         counts = {name: report.summary.get("requests") for name, report in self._main_reports().items()}
         known = [(name, count) for name, count in counts.items() if count is not None]
         if self.main_rows:
-            known.insert(0, ("the results hold", self.main_rows))
+            known.insert(0, ("the results contain", self.main_rows))
         for name, count in known[1:]:
             if count != known[0][1]:
                 yield name, f"counts {count} requests, {known[0][0]} {known[0][1]}"
@@ -352,18 +352,18 @@ class _RunReader:
         foreign = [tool for tool in tools.values() if tool]
         if "generator" in inferred and foreign and not any(file.format.startswith("results.") for file in self.files):
             generator = foreign[0]
-            inferred["generator"] = f"no metadata name the load generator; the files are of {generator}"
+            inferred["generator"] = f"the metadata names no load generator; the files are of {generator}"
         for name, tool in tools.items():
             if tool not in (None, generator):
                 self._problem(name, f"is a file of {tool}, but the run is of {generator}", fault=True)
         named = facts.get("load_model")
         if "load_model" in inferred and generator != described.generator:
             load_model = named or load_generators.only_load_model(generator)
-            why = "the tool says so" if named else "the tool supports no other" if load_model else "it is not known"
-            inferred["load_model"] = f"no metadata name a load model; {why}"
+            why = "the tool says so" if named else "the tool supports no other" if load_model else "it is unknown"
+            inferred["load_model"] = f"the metadata names no load model; {why}"
         elif named and named != load_model:
             name = next(name for name, report in self._main_reports().items() if "load_model" in report.facts)
-            self._problem(name, f"says that the load is {named}, the metadata that it is {load_model}", fault=True)
+            self._problem(name, f"says that the load is {named}; by the metadata, it is {load_model}", fault=True)
         return generator, load_model, inferred
 
     def _users(self, facts: Mapping[str, str], load_model: str | None) -> int | None:

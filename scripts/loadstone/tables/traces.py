@@ -117,11 +117,11 @@ class _Reading:
             }
 
     def problems(self) -> list[str]:
-        """Sentence parts to stand behind the dump's name."""
+        """Phrases to follow the dump's name."""
         counts = {
-            "traces twice; the first of each counts": self._repeated,
+            "traces appear twice; the first of each is used": self._repeated,
             "traces without a span": self._empty,
-            "spans that no parent connects to their trace's root; they are in no share": self._detached,
+            "spans that no parent connects to their trace's root; no share includes them": self._detached,
             "spans outside their parent's time (clocks that differ, or work not waited for)": self._outside,
         }
         return [*self._problems.texts(), *(f"holds {count} {what}" for what, count in counts.items() if count)]

@@ -29,7 +29,7 @@ _LOCK = Path(".snakemake/loadstone.archive.locks")
 _READ_ONLY = {"plan", "rights"}  # targets that change nothing here
 _ATTACKING = {"all", "attacks"}
 _SUMMARISED = {"all", "report", "tables"}
-_SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was asked to end (SIGTERM)"}
+_SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was terminated (SIGTERM)"}
 
 
 def may_attack(targets: Set[str]) -> bool:
@@ -42,26 +42,26 @@ def check_folder() -> None:
     for folder in (Path(), _LOCK.parent, _LOCK.parent / "metadata"):
         if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
             raise LoadstoneError(
-                f"you may not write in {folder.resolve()}, where somebody else works: use a checkout of your own; "
+                f"you may not write in {folder.resolve()}, which belongs to another user: use a checkout of your own; "
                 "`archive` in its configuration may be an archive that others write"
             )
 
 
 def is_cluster_to_put_back(declared: Declarations) -> bool:
-    """Whether an earlier command left a cluster changed, and no run of this command puts it back."""
+    """Whether an earlier command left a cluster changed, and no run of this command restores it."""
     kind = _keeper_kind(declared.config)
     return bool(kind) and not any(declared.snapshot.missing.values()) and _has_records(kind)
 
 
 def _keeper_kind(config: Mapping[str, Any]) -> str:
-    """The kind of a target that a keeper puts back; empty for all others."""
+    """The kind of a target that a keeper restores; empty for all others."""
     target = config.get("target", {})
     kind: str = target.get("kind", "")
     return kind if kind == "kubernetes" or (kind == "external" and declared_target.has_commands(target)) else ""
 
 
 def _has_records(kind: str) -> bool:
-    """Whether an earlier command of this folder left anything to put back."""
+    """Whether an earlier command of this folder left anything to restore."""
     if kind == "kubernetes":
         return session.has_records()
     try:
@@ -161,7 +161,7 @@ class Command:
             progress_page.begun(journal, self._page, snapshot.archive)
 
     def _open_session(self) -> None:
-        """Start a keeper for the cluster when this command may attack it or has to put it back.
+        """Start a keeper for the cluster when this command may attack it or has to restore it.
 
         Variants whose declaration has changed since they were planned are refused before the cluster is taken.
         """
@@ -192,7 +192,7 @@ class Command:
             raise LoadstoneError(outcome)
 
     def _refuse(self, text: str) -> None:
-        """End before the first job, after the cluster has been put back."""
+        """End before the first job, after the cluster has been restored."""
         try:
             self._close_session()
         except LoadstoneError as error:

@@ -11,7 +11,7 @@ They are used where Snakemake's own means are not enough:
   git has other mtimes;
 - the inventory: the removal of a campaign must be noticed without Snakemake's records of inputs and parameters;
 - parts of the site with missing files: `loadstone.report.site_layout`;
-- a cluster to put back: a command without a job would not even call ``onstart``.
+- a cluster to restore: a command without a job would not even call ``onstart``.
 
 Everything else (statistics, database, pages) is left to Snakemake: mtimes, the set of inputs, parameters. Versions of
 tables, pages and assets are parameters.

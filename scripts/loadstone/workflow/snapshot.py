@@ -24,7 +24,7 @@ from loadstone.report.site_layout import slug
 from loadstone.tables import VERSION, layout
 from loadstone.workflow.markers import Requested, last_marker, next_marker, up_to_date_or_next
 
-MARKERS = Path("results/.collected")  # of runs, of completed campaigns, and of clusters that were put back
+MARKERS = Path("results/.collected")  # of runs, of completed campaigns, and of clusters that were restored
 _COMPLETE = "complete."
 
 Key = tuple[str, str, str]  # encoded app, host and timestamp, as in wildcards
@@ -130,7 +130,7 @@ class Snapshot:
         return last_marker(self._folder(key), _COMPLETE)
 
     def put_back_marker(self) -> str:
-        """The marker that requests to put back a cluster that was left changed."""
+        """The marker that requests to restore a cluster that was left changed."""
         return next_marker(self._markers, "put_back.")
 
     def _folder(self, key: Key) -> Path:

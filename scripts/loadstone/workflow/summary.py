@@ -14,7 +14,7 @@ from loadstone.config.variants import Variants
 from loadstone.errors import printable
 from loadstone.report import findings
 from loadstone.report.numbers import Row, distinct, interval, latency_text, page_unit
-from loadstone.report.queries import asking
+from loadstone.report.queries import querying
 from loadstone.text import load_unit, rate_text
 from loadstone.workflow.job import hide_pandas
 
@@ -29,10 +29,10 @@ def show(config: Mapping[str, Any], variants: Variants) -> None:
     if found is None:
         return
     hide_pandas()
-    with asking(Path(config["tables"]), [found]) as questions:
-        effects, knees = (questions.of_scope(table, None) for table in ("effects", "knees"))
-        cells = questions.rows("page_cells", with_excluded=False)
-        models = [model for row in questions.rows("page_campaigns") for model in row["load_models"]]
+    with querying(Path(config["tables"]), [found]) as queries:
+        effects, knees = (queries.of_scope(table, None) for table in ("effects", "knees"))
+        cells = queries.rows("page_cells", with_excluded=False)
+        models = [model for row in queries.rows("page_campaigns") for model in row["load_models"]]
     if not cells:
         return
     styles = distinct(variants.styles(found.app, dict.fromkeys(cell["variant"] for cell in cells)))

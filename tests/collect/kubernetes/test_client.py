@@ -165,8 +165,8 @@ def test_calls_outlast_a_restart_of_the_server(plane, space, tmp_path: Path, mon
     for asker in askers:
         asker.join()
     assert errors == []
-    assert any("does not answer, trying again: GET /api/v1/namespaces/" in line for line in said)
-    assert any("answers again" in line for line in said)
+    assert any("does not respond, trying again: GET /api/v1/namespaces/" in line for line in said)
+    assert any("responds again" in line for line in said)
 
 
 def test_a_server_that_stays_away_is_given_up_after_the_patience(plane, space) -> None:
@@ -193,9 +193,9 @@ def test_an_outage_is_said_once_however_many_calls_it_meets(plane, space) -> Non
         for copy in (cluster, cluster.with_patience(0.2), cluster):
             with pytest.raises(ClusterError):
                 copy.version()
-    assert len(said) == 1 and "does not answer" in said[0]
+    assert len(said) == 1 and "does not respond" in said[0]
     assert cluster.with_patience(60).version()
-    assert "answers again" in said[-1]
+    assert "responds again" in said[-1]
 
 
 def test_a_server_that_takes_calls_but_does_not_answer_is_given_up_too(plane, space) -> None:
@@ -273,8 +273,8 @@ def test_an_address_that_never_answered_is_given_up_sooner(plane, monkeypatch) -
     declared = Declared.of({"kind": "kubernetes"}, "here", only_cluster=True)
     mine = keeper.Keeper(declared, threading.Event(), lambda _: None, lambda _: None)
     with plane.api_killed(), pytest.raises(ClusterError, match="tried for 1 s"):
-        mine.reach()
-    mine.reach()
+        mine.check_reachable()
+    mine.check_reachable()
 
 
 def test_whether_there_is_a_namespace(plane, space, tmp_path: Path, monkeypatch) -> None:

@@ -133,7 +133,7 @@ def test_a_pod_that_still_goes_is_lost_once(namespace) -> None:
     slow.scale("web", 0)
     wait_until(lambda: "deletionTimestamp" in slow.pods("web")[0]["metadata"], "its end")
     (found,) = watched.incidents()
-    assert (found["kind"], found["text"]) == ("vanished", "is being deleted, and no other took its place")
+    assert (found["kind"], found["text"]) == ("vanished", "is being deleted and was not replaced")
     watched.begin()
     assert watched.incidents() == []
 
@@ -187,12 +187,12 @@ def test_a_pod_that_cannot_be_scheduled_is_a_real_warning(space) -> None:
 
 def test_a_cluster_that_cannot_be_asked_is_no_error(plane, monkeypatch: pytest.MonkeyPatch) -> None:
     impatient = Watched(Cluster(patience_s=0), ["default"])
-    assert impatient.incidents()[0]["text"].endswith("nobody looked before the attack")
+    assert impatient.incidents()[0]["text"].endswith("the state before the attack was not recorded")
     impatient.begin()
     with plane.api_killed():
         (found,) = impatient.incidents()
     assert found["kind"] == "unknown"
-    assert "it is not known what happened during the attack: GET /api/v1/namespaces/default/pods" in found["text"]
+    assert "events during the attack are unknown: GET /api/v1/namespaces/default/pods" in found["text"]
     wait_until(lambda: impatient.incidents() == [], "the API server")
 
 

@@ -229,7 +229,7 @@ def test_results_come_in_parts_and_are_held_against_their_checksum(
             return answer if path == "status" else answer[:-1] + bytes([answer[-1] ^ 1])
 
         monkeypatch.setattr(it.fleet, "_ask", damaged)
-        with pytest.raises(RunFailedError, match="were damaged on their way"):
+        with pytest.raises(RunFailedError, match="were damaged in transit"):
             it.fleet._fetch(it.fleet._pods[0])
 
 

@@ -16,8 +16,8 @@ from loadstone.collect.targets.base import UnsampledError
 from loadstone.collect.targets.kubernetes.client import parse_quantity
 from loadstone.collect.targets.kubernetes.monitoring import PodMetrics
 
-ABSENT = "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are not known"
-AWAY = "the metrics API does not answer, so CPU and memory of pods are not known (status 503)"
+ABSENT = "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are unknown"
+AWAY = "the metrics API does not respond, so CPU and memory of pods are unknown (status 503)"
 
 
 def _at(second: int, *usages: tuple[str, str]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_metrics_that_die_during_the_attack_and_come_back(metrics) -> None:
 
 def test_an_api_server_that_hangs_keeps_nobody_waiting(metrics) -> None:
     asked = PodMetrics(None, [f"namespace-{number}" for number in range(1000)])
-    with metrics.api_frozen(), pytest.raises(UnsampledError, match=r"does not answer.*\(status 0\)"):
+    with metrics.api_frozen(), pytest.raises(UnsampledError, match=r"does not respond.*\(status 0\)"):
         asked.sample()
 
 
@@ -99,7 +99,7 @@ def test_one_namespace_that_may_not_be_read_hides_no_other(metrics, namespace, t
     asked = PodMetrics(None, [other.name, mine.name])
     for second in (0, 15):
         metrics.metrics_file.write_text(json.dumps({f"{mine.name}/a": _at(second, ("1m", "1Mi"))}))
-        with pytest.raises(UnsampledError, match=f"the pods in {other.name} are not known: .*forbidden") as caught:
+        with pytest.raises(UnsampledError, match=f"the pods in {other.name} are unknown: .*forbidden") as caught:
             asked.sample()
     assert _values(list(caught.value.samples)) == [(f"{mine.name}/a", 15, 1.0, 1.0)]
 

@@ -38,4 +38,4 @@ def test_an_endpoint_that_somebody_else_made_is_named(plane, namespace) -> None:
         ports=[{"port": 8080}],
     )
     (what,) = not_ready(cluster, wanted, services=True)
-    assert f"the Service {space.name}/web also leads to 10.1.2.3" in what
+    assert f"the Service {space.name}/web also routes to 10.1.2.3" in what

@@ -35,7 +35,7 @@ def test_a_namespace_that_does_not_exist_is_no_list_of_rights(
     with pytest.raises(LoadstoneError) as caught:
         check(Cluster(), wanted)
     assert "list pods in the namespace nobody-s" in str(caught.value)
-    assert "you may not know either whether there is a namespace nobody-s" in str(caught.value)
+    assert "you may not see whether the namespace nobody-s exists" in str(caught.value)
     assert there.name not in str(caught.value)
 
     rules = [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]

@@ -48,12 +48,14 @@ def test_alarm_is_raised_only_when_something_is_left() -> None:
 
 def test_what_is_left_on_another_server_is_named_and_no_alarm_of_this_one() -> None:
     here, there = "https://here:6443", "https://there:6443"
-    session.say(session.State("one", session.WAITING, "", here))
+    session.write_state(session.State("one", session.WAITING, "", here))
     session.record_path(there).write_text('{"server": "https://there:6443"}')
     assert session.has_records() and session.has_records(there) and not session.has_records(here)
-    assert [text.partition(":6443")[0] for text in session.others(here)] == ["this folder also changed https://there"]
-    assert session.others(there) == []
-    assert "Nothing in the cluster has to be put back" in session.outcome_text(-9)
+    assert [text.partition(":6443")[0] for text in session.other_records(here)] == [
+        "this folder also changed https://there"
+    ]
+    assert session.other_records(there) == []
+    assert "Nothing in the cluster has to be restored" in session.outcome_text(-9)
     session.record_path(here).write_text("half a rec")
     assert "needs your attention" in session.outcome_text(-9)
-    assert "this folder also changed here-6443:" in session.others(there)[0], "as its name tells"
+    assert "this folder also changed here-6443:" in session.other_records(there)[0], "as its name tells"

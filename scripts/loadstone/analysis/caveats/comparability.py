@@ -51,22 +51,22 @@ _ONE_CAMPAIGN = "measure all variants again in one campaign"
 
 @caveat(
     "Different hosts",
-    "serious where the runs of a variant and its baseline are from several hosts: the machine may make the difference; "
-    "limits where loads or ways of measuring differ in it",
+    "serious where the runs of a variant and its baseline are from several hosts: the difference may come from the "
+    "machine; limits where hosts differ only between loads or ways of measuring",
     "measure all variants on one host",
 )
 def hosts(evidence: Evidence) -> Iterator[Occurrence]:
     runs = Counter(run["host"] for run in evidence.runs)
     if len(runs) > 1:
-        text = f"The runs are from {len(runs)} hosts ({_run_counts(runs)}): the machine may make the difference."
+        text = f"The runs are from {len(runs)} hosts ({_run_counts(runs)}): the difference may come from the machine."
         found = _mixed(evidence, lambda runs: len({run["host"] for run in runs}) > 1)
         yield _different(evidence, text, found, len(runs), "hosts")
 
 
 @caveat(
     "Different numbers of replicas",
-    "serious where a variant and its baseline had different numbers of replicas; limits where loads or ways of "
-    "measuring had",
+    "serious where a variant and its baseline had different numbers of replicas; limits where the numbers differ only "
+    "between loads or ways of measuring",
     "give all variants the same number of replicas",
 )
 def replicas(evidence: Evidence) -> Iterator[Occurrence]:
@@ -81,8 +81,8 @@ def replicas(evidence: Evidence) -> Iterator[Occurrence]:
 @caveat(
     "Sent in different ways",
     "serious where the requests of a variant and its baseline were sent by different programs, or with different "
-    "numbers of load generators or connections, which changes the latency of a fast target; limits where those of "
-    "loads or ways of measuring were",
+    "numbers of load generators or connections, which changes the latency of a fast target; limits where they "
+    "differ only between loads or ways of measuring",
     "measure all variants with the same number of load generators and connections, by one version of Loadstone",
 )
 def sent_by(evidence: Evidence) -> Iterator[Occurrence]:
@@ -158,7 +158,7 @@ def ways(evidence: Evidence) -> Iterator[Occurrence]:
         if len(runs) > 1:
             rest = "no figure combines two of them"
             if len(evidence.scope.ways) == 1:
-                rest = "their latencies mean the same"
+                rest = "their latencies have the same meaning"
             text = f"The runs are of {len(runs)} {what} ({_run_counts(runs)}); {rest}."
             yield Occurrence(NOTE, text, len(runs), len(runs), what)
 
@@ -183,7 +183,7 @@ def far_apart(evidence: Evidence) -> Iterator[Occurrence]:
     if (span := last - first) > limit:
         text = (
             f"The runs are of {counted(len(dated), 'campaign')} from {first_name} to {last_name}, {span.days} days "
-            "apart: other changes in that time may make the difference."
+            "apart: the difference may come from other changes in that time."
         )
         at = {(host, timestamp): instant for instant, timestamp, host in dated}
         cells = evidence.cells(_mixed(evidence, lambda runs: _span(runs, at) > limit))
@@ -207,7 +207,7 @@ def other_campaigns(evidence: Evidence) -> Iterator[Occurrence]:
         if others:
             text = (
                 f"{quoted(variant)} and {quoted(evidence.scope.baseline or '')} are from different campaigns "
-                f"{evidence.at(each.rate for each in others)}: what changed between these may make the difference."
+                f"{evidence.at(each.rate for each in others)}: the difference may come from what changed between them."
             )
             yield Occurrence(LIMITS, text, **evidence.in_cells(others))
 
@@ -410,7 +410,7 @@ def different_parts(evidence: Evidence) -> Iterator[Occurrence]:
 @caveat(
     "Outlying runs",
     "limits where a valid run is suggested as an outlier; of two runs, where they are that far apart",
-    "look at it in the run inspector: tag it where something went wrong, else measure more runs",
+    "inspect the run: tag it if something went wrong, otherwise measure more runs",
 )
 def outlying_runs(evidence: Evidence) -> Iterator[Occurrence]:
     found = [

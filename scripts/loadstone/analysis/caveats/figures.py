@@ -58,7 +58,7 @@ def coarse_clock(evidence: Evidence) -> Iterator[Occurrence]:
 @caveat(
     "Latencies of 0",
     "serious where a median is 0 by a clock finer than 0.1 ms: it was not measured",
-    "look at what wrote the results, and tag such runs as INVALID",
+    "check the program that wrote the results, and tag such runs as INVALID",
 )
 def zeros(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if figure(each, "p50")[0] == 0 and each.resolution_ns < COARSE_NS]
@@ -133,7 +133,7 @@ def unsupported(evidence: Evidence) -> Iterator[Occurrence]:
 
 @caveat(
     "Requests that timed out",
-    "limits where a figure falls among requests that timed out: what is shown is a lower limit",
+    "limits where a figure falls among requests that timed out: what is shown is a lower bound",
     "lower the rate, or raise the timeout",
 )
 def timeouts(evidence: Evidence) -> Iterator[Occurrence]:
@@ -141,10 +141,10 @@ def timeouts(evidence: Evidence) -> Iterator[Occurrence]:
     if found:
         number = sum(each.replicates.n_timeouts for each in found)
         names = [name for name in LATENCIES if any(name in _censored(each) for each in found)]
-        are = "is" if len(names) == 1 else "are"
+        are = "is a lower bound" if len(names) == 1 else "are lower bounds"
         text = (
-            f"{counted(number, 'request')} of {evidence.where(found)} timed out: there, "
-            f"{listed(label(name).lower() for name in names)} {are} at least what is shown."
+            f"{counted(number, 'request')} of {evidence.where(found)} timed out, so "
+            f"{listed(label(name).lower() for name in names)} {are}."
         )
         yield Occurrence(LIMITS, text, statistic=common(names), **evidence.in_cells(found))
 
@@ -180,7 +180,7 @@ def failures(evidence: Evidence) -> Iterator[Occurrence]:
                 f"Up to {100 * max(share for _, share in found):.3g} % of the requests of {evidence.where(cells)} "
                 "failed: latencies there include failures"
             )
-            text += ", and those that fail at once seem fast." if weight == SERIOUS else "."
+            text += ", and requests that fail at once seem fast." if weight == SERIOUS else "."
             yield Occurrence(weight, text, **evidence.in_cells(cells))
 
 
@@ -219,8 +219,8 @@ def beyond_knee(evidence: Evidence) -> Iterator[Occurrence]:
 
 
 @caveat(
-    "Reports of tools alone",
-    "limits where only what a tool reported of a run is left: single requests and percentiles over several runs are "
+    "Only reports by tools",
+    "limits where only a tool's report of a run is available: single requests and percentiles over several runs are "
     "unknown",
     "keep the raw results of every run",
 )
@@ -228,7 +228,7 @@ def reports_only(evidence: Evidence) -> Iterator[Occurrence]:
     found = [each for each in evidence.series if each.evidence == "reports"]
     if found:
         text = (
-            f"Only what the tool reported is known of {evidence.where(found)}: there are no single requests, and "
+            f"Only the tool's reports are available for {evidence.where(found)}: there are no single requests, and "
             "percentiles of several runs can't be combined."
         )
         yield Occurrence(LIMITS, text, **evidence.in_cells(found))

@@ -117,7 +117,7 @@ def unfinished(evidence: Evidence) -> Iterator[Occurrence]:
     "Excluded runs",
     f"limits where more than {EXCLUDED_SHARE:.0%} of all runs are excluded; serious where the share differs by more "
     f"than {EXCLUDED_SHARE:.0%} between variants, whose valid runs were then selected differently",
-    "look at why they were excluded, remove the cause and measure them again",
+    "find out why they were excluded, remove the cause and measure them again",
 )
 def excluded(evidence: Evidence) -> Iterator[Occurrence]:
     out = Counter(run["variant"] for run in evidence.scope.excluded)
@@ -157,7 +157,7 @@ def _unequally_excluded(evidence: Evidence) -> list[Row] | None:
     "Fixed or unknown order",
     "limits where variants were measured in a fixed or unrecorded order: a drift of the machine then looks like a "
     "difference between variants",
-    "sweep with the order blocks, in which every variant has its run in every block",
+    "sweep with order: blocks, in which every variant has its run in every block",
 )
 def fixed_order(evidence: Evidence) -> Iterator[Occurrence]:
     runs = evidence.runs
@@ -179,7 +179,7 @@ def fixed_order(evidence: Evidence) -> Iterator[Occurrence]:
     "Variants measured in groups",
     "note where the runs of a variant follow one another within each block (order: grouped): a drift within a block "
     "then widens the intervals of differences",
-    "sweep with the order blocks where switching between variants is cheap",
+    "sweep with order: blocks where switching between variants is cheap",
 )
 def grouped_order(evidence: Evidence) -> Iterator[Occurrence]:
     runs = evidence.runs
@@ -245,7 +245,7 @@ def unsettled(evidence: Evidence) -> Iterator[Occurrence]:
     shapes = listed([f"{number:,} {name}" for name, number in Counter(run["shape"] for run in runs).most_common()])
     text = (
         f"{len(runs):,} of {counted(n_of, 'run')} {'does' if len(runs) == 1 else 'do'} not reach a steady state "
-        f"({shapes}; {evidence.where([each for each, _ in found])}), so a mean over them is not that of one."
+        f"({shapes}; {evidence.where([each for each, _ in found])}), so their mean is not that of a steady state."
     )
     yield Occurrence(_weight(found, n_of), text, **evidence.in_runs(found, n_of))
 

@@ -41,8 +41,8 @@ class Artillery(base.LoadGenerator):
         config.write_text(json.dumps(self._config(attack, [*names, *self._job.draws])))
         command = ["artillery", "run", "--quiet", f"--output={report}", str(config)]
         variables = base.environment(*_OPTIONS, ARTILLERY_DISABLE_TELEMETRY="true", LOADSTONE="/dev/stdin")
-        with base.given(json.dumps(self._given(list(names.values()))).encode()) as stdin:
-            return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
+        with base.as_stdin(json.dumps(self._given(list(names.values()))).encode()) as stdin:
+            return Program(command, self._job.supervisor, self._job.attack_log, stdin=stdin, environment=variables)
 
     def _given(self, values: list[str]) -> dict[str, Any]:
         request = self._job.planned.request

@@ -65,7 +65,7 @@ def environment(*unset: str, **variables: str) -> dict[str, str | None]:
     return {**dict.fromkeys([*removed, *_PROXIES]), "NO_PROXY": "*", "no_proxy": "*", **variables}
 
 
-def given(content: bytes) -> IO[bytes]:
+def as_stdin(content: bytes) -> IO[bytes]:
     """A program's standard input, as a file without a name, because requests may hold credentials."""
     # In memory where the system has that, for it may hold a private key. The caller closes it.
     in_memory = hasattr(os, "memfd_create")

@@ -27,7 +27,7 @@ from loadstone.collect.targets.base import Job, RunFailedError
 from loadstone.config.connection import HTTP1, HTTP2, Connection, address, host_port
 from loadstone.config.target import recordable, variant_identity
 from loadstone.errors import LoadstoneError
-from loadstone.process import Minder, Program, run
+from loadstone.process import Program, Supervisor, run
 
 _SCRIPT = Path(__file__).with_name("k6.js")
 _INPUT = "/dev/stdin"  # may be read several times: it is a file
@@ -60,17 +60,17 @@ class K6(base.LoadGenerator):
             command.append(f"--summary-export={self._summary}")
         command.append(self._script.get("file", str(_SCRIPT)))
         request = self._job.planned.request | {"header": base.headers(self._job)}
-        request["url"], hosts = _addressed(request["url"], self._job.connection)
+        request["url"], hosts = _url_and_hosts(request["url"], self._job.connection)
         connected = hosts | _tls(self._job.connection)
         requests = {stage.name: stage.requests for stage in attack.stages if stage.requests is not None}
-        given = _given(request, self._job.timeout_s, self._job.draws, requests)
-        variables = _environment(self._script, _INPUT) | self._trust()
-        with base.given(json.dumps(given | self._options(attack) | connected).encode()) as stdin:
-            return Program(command, self._job.minder, self._job.attack_log, stdin=stdin, environment=variables)
+        given = _script_input(request, self._job.timeout_s, self._job.draws, requests)
+        variables = _environment(self._script, _INPUT) | self._tls_variables()
+        with base.as_stdin(json.dumps(given | self._options(attack) | connected).encode()) as stdin:
+            return Program(command, self._job.supervisor, self._job.attack_log, stdin=stdin, environment=variables)
 
     def _options(self, attack: Attack) -> dict[str, Any]:
         scenarios = {
-            stage.name: _scenario(stage, self._job.timeout_s) | {"startTime": _time(attack.start_s(stage))}
+            stage.name: _scenario(stage, self._job.timeout_s) | {"startTime": _microseconds(attack.start_s(stage))}
             for stage in attack.stages
             if stage.sends
         }
@@ -83,7 +83,7 @@ class K6(base.LoadGenerator):
             found["systemTags"] = _TAGS
         return found
 
-    def _trust(self) -> dict[str, str | None]:
+    def _tls_variables(self) -> dict[str, str | None]:
         """Variables by which Go trusts only the declared authority, and uses the declared protocol."""
         found: dict[str, str | None] = {}
         if self._job.connection.ca:
@@ -121,7 +121,7 @@ def _tls(connection: Connection) -> dict[str, Any]:
     return found
 
 
-def _addressed(url: str, connection: Connection) -> tuple[str, dict[str, Any]]:
+def _url_and_hosts(url: str, connection: Connection) -> tuple[str, dict[str, Any]]:
     """The URL as k6 gets it, and k6's option ``hosts``.
 
     k6 verifies the host of the URL, so a declared server name takes its place; ``hosts`` says where that is, as an IP
@@ -149,11 +149,15 @@ def _protocols(raw: Path) -> set[str]:
 
 def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:
     """One stage as a scenario of k6. Requests under way at its end have as much time as any other."""
-    common: dict[str, Any] = {"gracefulStop": _time(timeout_s + 1)}
+    common: dict[str, Any] = {"gracefulStop": _microseconds(timeout_s + 1)}
     if stage.users is not None:
         if stage.iterations is None:
-            return common | {"executor": "constant-vus", "vus": stage.users, "duration": _time(stage.duration_s)}
-        iterations = {"iterations": stage.iterations, "maxDuration": _time(stage.duration_s)}
+            return common | {
+                "executor": "constant-vus",
+                "vus": stage.users,
+                "duration": _microseconds(stage.duration_s),
+            }
+        iterations = {"iterations": stage.iterations, "maxDuration": _microseconds(stage.duration_s)}
         return common | {"executor": "per-vu-iterations", "vus": stage.users} | iterations
     rate, to = (Fraction(value or 0.0).limit_denominator(1_000_000) for value in (stage.rate, stage.to))
     highest = float(max(rate, to))
@@ -165,15 +169,19 @@ def _scenario(stage: Stage, timeout_s: float) -> dict[str, Any]:
         "maxVUs": max(ready, min(_MOST_VUS, ceil(highest * timeout_s))),
     }
     if rate == to:
-        constant = {"executor": "constant-arrival-rate", "rate": int(rate * unit), "duration": _time(stage.duration_s)}
+        constant = {
+            "executor": "constant-arrival-rate",
+            "rate": int(rate * unit),
+            "duration": _microseconds(stage.duration_s),
+        }
         return common | constant
-    targets = [{"target": int(to * unit), "duration": _time(stage.duration_s)}]
+    targets = [{"target": int(to * unit), "duration": _microseconds(stage.duration_s)}]
     if to:  # the last request would be sent only by chance; the script limits their number
-        targets.append({"target": int(to * unit), "duration": _time(2 / float(to))})
+        targets.append({"target": int(to * unit), "duration": _microseconds(2 / float(to))})
     return common | {"executor": "ramping-arrival-rate", "startRate": int(rate * unit), "stages": targets}
 
 
-def _time(seconds: float) -> str:
+def _microseconds(seconds: float) -> str:
     return f"{round(seconds * 1e6)}us"
 
 
@@ -184,7 +192,7 @@ def _environment(script: Mapping[str, Any], given: str) -> dict[str, str | None]
     return {**base.environment("K6_", **script.get("environment", {})), **offline, "LOADSTONE": given}
 
 
-def _given(
+def _script_input(
     request: Mapping[str, Any], timeout_s: float, draws: Mapping[str, Any], requests: Mapping[str, int]
 ) -> dict[str, Any]:
     """The script's input: request, values of drawn headers, and how many requests each scenario may send."""
@@ -219,13 +227,13 @@ def script_files(config: Mapping[str, Any]) -> list[str]:
         raise LoadstoneError(f"the configuration declares no target variant {variant!r}")
     request = recordable(variant_identity(config["target"], variant))["request"]  # with marks for credentials
     path = Path(script["file"]).resolve()
-    with tempfile.TemporaryDirectory() as folder, Minder() as minder:
+    with tempfile.TemporaryDirectory() as folder, Supervisor() as supervisor:
         work = Path(folder).resolve()
         given, packed = work / "request.json", work / "packed.tar"
-        given.write_text(json.dumps(_given(request, 1.0, {}, {})))
+        given.write_text(json.dumps(_script_input(request, 1.0, {}, {})))
         command = ["k6", "archive", "--quiet", "--no-color", "--address=", "--include-system-env-vars"]
         command += [f"--archive-out={packed}", str(path)]
-        run(command, minder, work / "log", environment=_environment(script, str(given)))
+        run(command, supervisor, work / "log", environment=_environment(script, str(given)))
         with tarfile.open(packed) as archive:
             entries = [entry.name for entry in archive if entry.isfile() and entry.name.startswith(_PACKED)]
     names = [Path("/", name.removeprefix(_PACKED)) for name in entries]

@@ -60,7 +60,7 @@ def places(generators: int) -> list[dict[str, Any]]:
         return [{"not_pinned": "this system can't pin processes"}] * generators
     others = sorted(os.sched_getaffinity(0))[1:]
     if not others:
-        return [{"not_pinned": "the only processor is left for the target too"}]
+        return [{"not_pinned": "the only processor is shared with the target"}]
     return [{"processor": processor} for processor in others[-generators:]]
 
 
@@ -107,7 +107,7 @@ class LocalFleet:
                 command = ["paced", "-agree", f"-timeout={job.timeout}", *files.arguments]
                 log = job.logs / f"attack-{number}.log"
                 program = Program(
-                    command, job.minder, log, stdin=PIPE, stdout=PIPE, environment=base.environment(), core=core
+                    command, job.supervisor, log, stdin=PIPE, stdout=PIPE, environment=base.environment(), core=core
                 )
                 self._programs.append(program)
                 self._send(number, content)

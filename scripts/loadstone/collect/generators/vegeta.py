@@ -109,8 +109,8 @@ class Serial(Vegeta):
 
 
 def _program(job: Job, command: list[str], given: dict[str, Any]) -> Program:
-    with base.given(json.dumps(given).encode() + b"\n") as stdin:
-        return Program(command, job.minder, job.attack_log, stdin=stdin, environment=base.environment())
+    with base.as_stdin(json.dumps(given).encode() + b"\n") as stdin:
+        return Program(command, job.supervisor, job.attack_log, stdin=stdin, environment=base.environment())
 
 
 def _target(job: Job) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _target(job: Job) -> dict[str, Any]:
 
 def encode(sources: Sequence[Path], destination: Path, job: Job) -> None:
     """Binary results -> JSON lines, zstd compressed with a checksum."""
-    program = Program(["vegeta", "encode", "-to=json", *map(str, sources)], job.minder, job.attack_log, stdout=PIPE)
+    program = Program(["vegeta", "encode", "-to=json", *map(str, sources)], job.supervisor, job.attack_log, stdout=PIPE)
     base.compress_output(program, destination)
     check(program, program.wait())
 
@@ -130,7 +130,7 @@ def encode(sources: Sequence[Path], destination: Path, job: Job) -> None:
 def summarise(sources: Sequence[Path], destination: Path, job: Job) -> dict[str, Any]:
     """Write vegeta's own report of binary results as indented JSON. Returns it decoded."""
     command = ["vegeta", "report", "-type=json", f"-output={destination}", *map(str, sources)]
-    run(command, job.minder, job.attack_log)
+    run(command, job.supervisor, job.attack_log)
     report: dict[str, Any] = json.loads(destination.read_bytes())
     destination.write_text(json.dumps(report, indent=2) + "\n")
     return report

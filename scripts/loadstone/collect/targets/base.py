@@ -15,7 +15,7 @@ from loadstone.archive import Cell
 from loadstone.archive.metadata import Metadata, parse_duration
 from loadstone.config.connection import Connection
 from loadstone.errors import LoadstoneError
-from loadstone.process import Minder
+from loadstone.process import Supervisor
 
 Log = Callable[[str], None]
 
@@ -49,7 +49,7 @@ class Job:
     run: int
     planned: Metadata
     target: Mapping[str, Any]
-    minder: Minder
+    supervisor: Supervisor
     logs: Path
     log: Log
     on_phase: OnPhase = ignore
@@ -97,7 +97,7 @@ class Target(Protocol):
         """For the run's record, from before the first request: its response, images, pods."""
 
     def check_alive(self) -> None:
-        """Raise RunFailedError when it can't respond any more. Called often during the attack: it must be cheap."""
+        """Raise RunFailedError when it can no longer respond. Called often during the attack: it must be cheap."""
 
     def watch(self) -> None:
         """The attack begins: events from now on are `incidents`."""

@@ -42,9 +42,9 @@ _REMEDIES = {
     "doesn't match": "tls.server_name names another host to verify",
     "CERTIFICATE_VERIFY_FAILED": "tls.ca of the variant names the authority that signed the certificate, and "
     "tls.insecure: true accepts any",
-    "CERTIFICATE_REQUIRED": "the server wants a client certificate: tls.cert and tls.key of the variant",
-    "EOF occurred": "the server may want a client certificate: tls.cert and tls.key of the variant",
-    "HANDSHAKE_FAILURE": "the server may want a client certificate: tls.cert and tls.key of the variant",
+    "CERTIFICATE_REQUIRED": "the server requires a client certificate: tls.cert and tls.key of the variant",
+    "EOF occurred": "the server may require a client certificate: tls.cert and tls.key of the variant",
+    "HANDSHAKE_FAILURE": "the server may require a client certificate: tls.cert and tls.key of the variant",
 }
 
 
@@ -98,7 +98,7 @@ def identify(
             "negotiated": dict(response.negotiated),
         }
         if faults := [*_faults(seen, response.body, expect, connection)]:
-            raise RunFailedError(f"{request.url} is not the expected server, nothing was sent: " + "; ".join(faults))
+            raise RunFailedError(f"{request.url} is not the expected server, so no load was sent: " + "; ".join(faults))
     return seen
 
 

@@ -55,7 +55,7 @@ def running(job: Job) -> Iterator[LocalTarget]:
             process = job.target["processes"][name]
             _require_free(name, process["port"])
             programs[name] = Program(
-                process["command"], job.minder, job.logs / f"{name}.log", environment=process.get("environment")
+                process["command"], job.supervisor, job.logs / f"{name}.log", environment=process.get("environment")
             )
             _wait_ready(name, process["ready"], connection, programs, limit)
         identity = identify(job.planned.request, declared["expect"], job.timeout_s, job.connection)

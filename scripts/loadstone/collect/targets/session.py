@@ -5,9 +5,9 @@ the target back whatever happened to the workflow. It holds a lock while it live
 cluster with the time until which the session certainly has it. Jobs change nothing in a cluster without `fence`, and
 ask the keeper of an external target for the variant that they measure (`switch`).
 
-The target is put back after the last try: each campaign's rule `complete` runs before everything that only reads
-results, and notes for the keeper that the campaign's tries are over, also when it fails. The command waits for the
-keeper at its end. A refused command still puts back what an earlier one left. `plan` and `rights` hold nothing, so they
+The target is restored after the last attempt: each campaign's rule `complete` runs before everything that only reads
+results, and tells the keeper that the campaign's attempts are over, also when it fails. The command waits for the
+keeper at its end. A refused command still restores what an earlier one left. `plan` and `rights` hold nothing, so they
 may run during a sweep.
 """
 
@@ -34,7 +34,7 @@ from loadstone.process import Detached
 # Relative to the workflow's folder: one workflow at a time works there.
 _FOLDER = Path("results/.cluster")
 _STATE = _FOLDER / ".session.json"
-_FINISHED = _FOLDER / ".finished"  # campaigns whose tries are over
+_FINISHED = _FOLDER / ".finished"  # campaigns whose attempts are over
 _LOGGED = _FOLDER / ".logged"  # texts of `is_new`
 _REQUEST = _FOLDER / ".request.json"  # of `switch`
 KEEPER_LOCK = _FOLDER / ".keeper.lock"
@@ -46,14 +46,14 @@ _POLL_S = 0.2
 # Exit codes of a keeper.
 PUT_BACK, LEFT_SOME, NOT_PUT_BACK, REFUSED, TAKEN_OVER = 0, 3, 4, 5, 6
 _KEEPERS = {kind: f"loadstone.collect.targets.{kind}.keeper" for kind in ("kubernetes", "external")}
-_MAY_BE_LEFT = "the next sweep, or `snakemake --cores 1 restore`, puts it back"
+_MAY_BE_LEFT = "the next sweep, or `snakemake --cores 1 restore`, restores it"
 _SEE = "see above, and logs/cluster.log"
 _OUTCOMES = {
     PUT_BACK: "",
     LEFT_SOME: f"the cluster needs your attention: what others changed meanwhile was left as it is ({_SEE})",
     NOT_PUT_BACK: f"the cluster needs your attention: it is not as it was; {_MAY_BE_LEFT} ({_SEE})",
     REFUSED: f"the cluster could not be used, and nothing of it was changed ({_SEE})",
-    TAKEN_OVER: f"another sweep has taken the cluster over; it puts back what this one changed ({_SEE})",
+    TAKEN_OVER: f"another sweep has taken the cluster over; it restores what this one changed ({_SEE})",
 }
 
 WAITING, HELD, LOST, FAILED, DONE = "waiting", "held", "lost", "failed", "done"
@@ -81,58 +81,66 @@ def clock() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def say(state: State) -> None:
+def write_state(state: State) -> None:
     """Write the keeper's state."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
     replace(_STATE, json.dumps(asdict(state)).encode())
 
 
 def start(target: Mapping[str, Any], host: str, needed: Iterable[str], campaigns: Iterable[str], log: Log) -> Detached:
-    """Start a keeper that prepares the cluster for measuring the variants `needed`; without any it only puts it back.
+    """Start a keeper that prepares the cluster for measuring the variants `needed`; without any it only restores it.
 
-    It holds the cluster until the tries of all `campaigns` are over, or the command is. Waits while the keeper of an
-    earlier command is still putting the cluster back.
+    It holds the cluster until the attempts of all `campaigns` are over, or the command ends. Waits while the keeper of
+    an earlier command is still restoring the cluster.
     """
-    own = str(uuid.uuid4())
+    session_id = str(uuid.uuid4())
     _FOLDER.mkdir(parents=True, exist_ok=True)
-    with exclusive("a sweep", log, path=KEEPER_LOCK, does=f"is still putting its {_noun(target['kind'])} back") as held:
+    with exclusive(
+        "a sweep", log, path=KEEPER_LOCK, does=f"is still restoring its {_target_noun(target['kind'])}"
+    ) as held:
         _REQUEST.unlink(missing_ok=True)
         _FINISHED.unlink(missing_ok=True)
         _LOGGED.unlink(missing_ok=True)
-        order = {"id": own, "target": target, "host": host, "needed": sorted(needed), "campaigns": sorted(campaigns)}
+        order = {
+            "id": session_id,
+            "target": target,
+            "host": host,
+            "needed": sorted(needed),
+            "campaigns": sorted(campaigns),
+        }
         keeper = Detached(_KEEPERS[target["kind"]], order | {"lock": held}, keep_open=[held])
-    os.environ[_ID] = own
-    say(State(own, WAITING))
+    os.environ[_ID] = session_id
+    write_state(State(session_id, WAITING))
     keeper.begin()
     return keeper
 
 
 def campaign_finished(campaign: str) -> None:
-    """Note after the last try of a campaign, whatever its result, that it does not need the cluster any more."""
-    if own := os.environ.get(_ID):
-        _append(_FINISHED, f"{own} {campaign}")  # if this fails, the cluster is held until the command ends
+    """Record after the last attempt of a campaign, whatever its result, that it no longer needs the cluster."""
+    if session_id := os.environ.get(_ID):
+        _append(_FINISHED, f"{session_id} {campaign}")  # if this fails, the cluster is held until the command ends
 
 
-def is_released(own: str, campaigns: Iterable[str]) -> bool:
-    """Whether the tries of all these campaigns are over in the session `own`."""
-    return {f"{own} {campaign}" for campaign in campaigns} <= _lines(_FINISHED)
+def is_released(session_id: str, campaigns: Iterable[str]) -> bool:
+    """Whether the attempts of all these campaigns are over in this session."""
+    return {f"{session_id} {campaign}" for campaign in campaigns} <= _lines(_FINISHED)
 
 
-def _noun(kind: str) -> str:
+def _target_noun(kind: str) -> str:
     return "cluster" if kind == "kubernetes" else "target"
 
 
 def outcome_text(code: int, kind: str = "kubernetes") -> str:
     """The meaning of a keeper's exit code as text; empty when the target is as it was."""
     if code in _OUTCOMES:
-        return _OUTCOMES[code].replace("cluster", _noun(kind))
+        return _OUTCOMES[code].replace("cluster", _target_noun(kind))
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "failed unexpectedly"
-    what, state = _noun(kind), _state()
+    what, state = _target_noun(kind), _state()
     left = kind == "external" or has_records(state.server if state else "")
     return (
         f"the process that keeps the {what} {how}: see logs/{what}.log. "
         + (f"The {what} needs your attention: " if left else "")
-        + (_MAY_BE_LEFT if left else f"Nothing in the {what} has to be put back")
+        + (_MAY_BE_LEFT if left else f"Nothing in the {what} has to be restored")
     )
 
 
@@ -160,15 +168,15 @@ def _append(file: Path, line: str) -> None:
 
 
 def has_records(server: str = "") -> bool:
-    """Whether an earlier session of this folder left anything to put back: on one server, or on any."""
+    """Whether an earlier session of this folder left anything to restore: on one server, or on any."""
     return record_path(server).exists() if server else any(_record_paths())
 
 
-def others(server: str) -> list[str]:
-    """A text for each other server on which an earlier session of this folder left anything to put back."""
+def other_records(server: str) -> list[str]:
+    """A text for each other server on which an earlier session of this folder left anything to restore."""
     return [
         f"this folder also changed {_server_of(path)}: `snakemake --cores 1 restore` with the context and namespace of "
-        "that sweep puts it back"
+        "that sweep restores it"
         for path in sorted(_record_paths())
         if path != record_path(server)
     ]
@@ -199,8 +207,8 @@ def record_path(server: str) -> Path:
     return _FOLDER / f"cluster-{safe[:100]}.{os.getuid()}.json"
 
 
-def join(while_waiting: Callable[[], None] = lambda: None) -> State:
-    """Wait until the keeper has the cluster, or has put it back. Raises LoadstoneError when it can't."""
+def wait_until_held(while_waiting: Callable[[], None] = lambda: None) -> State:
+    """Wait until the keeper has the cluster, or has restored it. Raises LoadstoneError when it can't."""
     while (state := check()).name == WAITING:
         while_waiting()
         time.sleep(_POLL_S)
@@ -221,18 +229,19 @@ def switch(variant: str, while_waiting: Callable[[], None] = lambda: None) -> st
 
     Raises LoadstoneError when the session is over, or something could not be cleaned up.
     """
-    own = str(uuid.uuid4())
-    replace(_REQUEST, json.dumps({"id": own, "session": os.environ.get(_ID), "variant": variant}).encode())
-    while (state := check()).answered != own:
+    request_id = str(uuid.uuid4())
+    replace(_REQUEST, json.dumps({"id": request_id, "session": os.environ.get(_ID), "variant": variant}).encode())
+    while (state := check()).answered != request_id:
         while_waiting()
         time.sleep(_POLL_S)
     return state.refusal
 
 
 def fence(limit_s: float) -> State:
-    """Return only while this session certainly has the cluster: its Lease is renewed, and nobody else had it since.
+    """Return only while this session certainly has the cluster: its Lease was renewed and not taken by anybody else.
 
-    Waits up to `limit_s`, because the API server may be away. Raises LoadstoneError when it is not certain by then.
+    Waits up to `limit_s`, because the API server may be unavailable. Raises LoadstoneError when it is not certain
+    by then.
     """
     given_up = time.monotonic() + limit_s
     while True:
@@ -252,7 +261,7 @@ def check() -> State:
         raise LoadstoneError(state.text)
     if state.name != DONE and not is_held(KEEPER_LOCK):
         raise LoadstoneError(
-            "the process that keeps the target has ended. Start again: the target is put back first, and results "
+            "the process that keeps the target has ended. Start again: the target is restored first, and results "
             "are kept"
         )
     return state

@@ -22,7 +22,7 @@ from loadstone.publish.site.destinations import Destination, Write
 
 # The last publication: it keeps its objects here, so that the next one fetches none.
 _PUBLISHED = "refs/loadstone/published"
-_NOBODY = b"Loadstone <loadstone@localhost>"
+_DEFAULT_COMMITTER = b"Loadstone <loadstone@localhost>"
 _NO_JEKYLL = ".nojekyll"  # without it GitHub omits files whose names begin with _
 
 
@@ -91,7 +91,7 @@ class Branch(Destination):
                 yield os.fsdecode(path).removeprefix(self._prefix), (blob.decode(), int(size))
 
     def begin(self) -> None:
-        """There is no lock; the remote refuses the push when somebody else was faster."""
+        """There is no lock; the remote rejects the push if somebody else has pushed first."""
 
     def read(self, name: str) -> bytes | None:
         if name in self._written:
@@ -137,7 +137,7 @@ class Branch(Destination):
 
     def _write_import(self, stream: IO[bytes], ref: str, message: str) -> None:
         """The input of git-fast-import. Copies come first: they are of the branch as it is there."""
-        committer = _NOBODY
+        committer = _DEFAULT_COMMITTER
         with suppress(LoadstoneError):  # nobody has set a name
             committer = self._git("var", "GIT_COMMITTER_IDENT").rpartition(b">")[0] + b">"
         stream.write(b"commit %s\ncommitter %s now\n" % (ref.encode(), committer))

@@ -124,7 +124,7 @@ window.loadstone.figures = function figures(page, reader) {
     failed: { uses: ["axes", "hide", "of"], rows: () => shares(source().charts.failed), columns: SHARES, extra: endsIn("%"), summary: lines("share", percent), empty: "No request failed at any load." },
     errors: { uses: ["axes", "hide", "of"], rows: ({ class: name }) => shares(source().charts.errors[name]), columns: SHARES, extra: endsIn("%"), summary: lines("share", percent), empty: "None of the shown variants had errors of this class." },
     reported: {
-      uses: ["stat", "axes", "hide"], rows: () => known(rowsOf(page.charts.reported, state().stat)), summary: lines("value", latency), empty: "No report of a run has this statistic.",
+      uses: ["stat", "axes", "hide"], rows: () => known(rowsOf(page.charts.reported, state().stat)), summary: lines("value", latency), empty: "No report has this statistic.",
       columns: [VARIANT, LOAD, ["run", "Run", count], ["value", LATENCY, latencyText], ["evidence", "From"]],
     },
     percentiles: {

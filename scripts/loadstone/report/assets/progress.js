@@ -8,7 +8,7 @@
     const stale = Date.now() >= Number(notice.dataset.due);
     notice.hidden = !stale;
     document.querySelectorAll("[data-alive]").forEach((part) => { part.hidden = stale; });
-    document.title = stale ? `Dead? ${title}` : title;
+    document.title = stale ? `Stopped? ${title}` : title;
   }
 
   checkAge();

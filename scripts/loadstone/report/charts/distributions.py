@@ -1,4 +1,4 @@
-"""Charts over all requests of a variant at a load: latency against time and load, and the whole distribution."""
+"""Charts over all requests of a variant at a load: latency against time and load, and percentile curves."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -118,13 +118,13 @@ def _time(field: str) -> alt.X:
     )
 
 
-def percentiles_of_variants(styles: Sequence[Style], unit: str) -> alt.LayerChart:
+def percentile_curves(styles: Sequence[Style], unit: str) -> alt.LayerChart:
     """Latency by percentile at one load: a line per variant over all its requests, and behind it a faint line per run.
 
     On the axis, each further nine has the same width. Rows: variant, label, share (%), value, text, requests, runs; in
     `RUNS` the same of single runs: variant, series, share, value, run.
     """
-    nines = _nines("Requests that took at most so long", _NINES, "format({}, '.6~r') + ' %'", grid=True)
+    nines = _percentile_axis("Requests that took at most this long", _NINES, "format({}, '.6~r') + ' %'", grid=True)
     latency = latency_y(unit)
     pooled = alt.Chart(ROWS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
     single = alt.Chart(RUNS).transform_calculate(beyond=_BEYOND).encode(x=nines, y=latency, color=colour(styles))
@@ -148,12 +148,12 @@ def percentiles_of_variants(styles: Sequence[Style], unit: str) -> alt.LayerChar
     )
 
 
-def percentile_curves(styles: Sequence[Style], unit: str) -> alt.LayerChart:
+def reported_percentile_curves(styles: Sequence[Style], unit: str) -> alt.LayerChart:
     """Latency by percentile, a line per run. On the axis of percentiles, each further nine has the same width.
 
     Rows: variant, label, series (one run), beyond (1 / the share of requests that took longer), share (%), value.
     """
-    nines = _nines("Percentile", [1, *_NINES], "'p' + format({}, '.6~r')")
+    nines = _percentile_axis("Percentile", [1, *_NINES], "'p' + format({}, '.6~r')")
     base = alt.Chart(ROWS).encode(x=nines, color=colour(styles), detail="series:N")
     latency = latency_y(unit)
     tooltip = tooltips(
@@ -172,7 +172,7 @@ def percentile_curves(styles: Sequence[Style], unit: str) -> alt.LayerChart:
     )
 
 
-def _nines(title: str, values: list[int], label: str, **axis: Any) -> alt.X:
+def _percentile_axis(title: str, values: list[int], label: str, **axis: Any) -> alt.X:
     """The axis of percentiles; the percentile is put into the expression `label`."""
     return alt.X(
         "beyond:Q",

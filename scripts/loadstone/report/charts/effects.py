@@ -57,7 +57,7 @@ def ratio_to_baseline(styles: Sequence[Style], load: Load) -> alt.LayerChart:
 
 def shift_to_baseline(styles: Sequence[Style], load: Load, unit: str) -> alt.LayerChart:
     """The same of shifts, in the page's unit."""
-    x = _added(f"Latency added to the baseline's ({unit})")
+    x = _added(f"Latency minus the baseline's ({unit})")
     return _to_baseline(styles, load, x, 0.0, params=_AROUND_ZERO)
 
 

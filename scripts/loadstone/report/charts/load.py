@@ -106,7 +106,7 @@ def _across_load(
         y="latency",
         data=ROWS,
     )
-    # One interval of a few scattered runs can be a thousand times as high as every value, and would flatten them all.
+    # The interval of a few scattered runs can reach a thousand times every value, which would flatten the whole chart.
     values = "extent(pluck(data('rows'), 'value'))"
     lowest, highest = (f"{values}[0] > 0 ? {values}[0] / {FAR} : {values}[1] / 1000", f"{FAR} * {values}[1]")
     return chart.transform_calculate(

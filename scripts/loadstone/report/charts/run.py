@@ -68,7 +68,7 @@ def run_distribution(unit: str) -> alt.LayerChart:
     """
     latency = alt.X("latency:Q", title=f"Latency ({unit})", axis=alt.Axis(format=",.4~r"))
     base = alt.Chart(ROWS).encode(x=latency)
-    share = alt.Y("share:Q", title="Requests at most that slow (%)", scale=alt.Scale(domain=[0, 100]))
+    share = alt.Y("share:Q", title="Requests that took at most this long (%)", scale=alt.Scale(domain=[0, 100]))
     tooltip = tooltips(share=("Share of requests (%)", ".4~r"), latency=f"Latency at most ({unit})")
     line = base.mark_line(stroke="var(--run)", strokeWidth=2).encode(y=share)
     points = base.mark_point(filled=True, fill="var(--run)", size=16, opacity=0.9).encode(y=share, tooltip=tooltip)

@@ -34,7 +34,7 @@ from loadstone.collect.targets import session
 from loadstone.collect.targets.base import Log
 from loadstone.collect.targets.session import State
 from loadstone.errors import LoadstoneError, printable
-from loadstone.process import Minder, Program, check
+from loadstone.process import Program, Supervisor, check
 
 _POLL_S = 0.1
 _JOB_S = 30.0  # for a job to notice that the session is over
@@ -80,7 +80,7 @@ class Prepared:
             sync(self.path.parent)
         except OSError as error:
             raise LoadstoneError(
-                f"{self.path} can't be written, which says what is to be cleaned up: {error.strerror}"
+                f"{self.path}, the record of what has to be cleaned up, can't be written: {error.strerror}"
             ) from None
 
     def remove(self) -> None:
@@ -109,7 +109,8 @@ def find(folder: Path | None = None) -> Iterator[Prepared]:
             continue
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise LoadstoneError(
-                f"{path} says what is to be cleaned up, but can't be read ({error}); clean up by hand, then delete it"
+                f"{path}, the record of what has to be cleaned up, can't be read ({error}); clean up by hand, then "
+                "delete it"
             ) from None
     own = None if folder is None else str(folder.resolve())
     return iter(sorted((each for each in found if own in (None, each.folder)), key=lambda each: each.since))
@@ -159,7 +160,7 @@ class Keeper:
             self._log(f"cleaning up although {error}")
 
     def _say(self, refusal: str = "") -> None:
-        session.say(State(self.id, session.HELD, answered=self._answered, refusal=refusal))
+        session.write_state(State(self.id, session.HELD, answered=self._answered, refusal=refusal))
 
     def _switch(self, variant: str) -> str:
         """Prepare a variant, unless it is; returns why that failed."""
@@ -208,10 +209,10 @@ class Keeper:
         output = _OUTPUTS / f"{encode(of.variant)}.{doing.replace(' ', '-')}.{number}.log"
         output.unlink(missing_ok=True)
         environment = {"LOADSTONE_VARIANT": of.variant}
-        with Minder(self._keep_open) as minder:
+        with Supervisor(self._keep_open) as supervisor:
             try:
                 running = Program(
-                    [program, *arguments], minder, output, environment=environment, folder=Path(of.folder)
+                    [program, *arguments], supervisor, output, environment=environment, folder=Path(of.folder)
                 )
             except OSError as error:
                 raise LoadstoneError(f"{program} can't be started in {of.folder}: {error.strerror}") from None
@@ -245,7 +246,7 @@ def restore(log: Log) -> None:
                 if not folder.is_dir():
                     raise LoadstoneError(f"its folder is gone; clean up by hand, then delete {left.path}")
                 if is_held(folder / session.KEEPER_LOCK):
-                    log(f"the {left} is used by a sweep that is under way")
+                    log(f"the {left} is used by a sweep that is still running")
                     continue
                 stack.enter_context(exclusive("restore", log, PREPARED_LOCK, does=MEASURES))
                 lock = folder / session.KEEPER_LOCK
@@ -294,7 +295,7 @@ def main() -> int:
             keeper = Keeper(order["id"], order["target"], ended, log, [order["lock"], held])
             keeper.keep(order["campaigns"])
         over = session.LOST if order["campaigns"] else session.DONE
-        session.say(State(order["id"], over, "the sweep is over"))
+        session.write_state(State(order["id"], over, "the sweep is over"))
         return session.PUT_BACK
     except LoadstoneError as error:
         log(f"error: {error}")
@@ -302,7 +303,7 @@ def main() -> int:
     except Exception:  # noqa: BLE001 - into the log, whatever it is
         text = "the target can't be prepared: see above"
         log(traceback.format_exc())
-    session.say(State(order["id"], session.FAILED, text))
+    session.write_state(State(order["id"], session.FAILED, text))
     return session.NOT_PUT_BACK if has_records() else session.REFUSED
 
 

@@ -55,9 +55,9 @@ class PrometheusSampler:
             response = ask(Request("GET", url, self._headers), _PATIENCE_S, self._connection)
             content = json.loads(response.body)
             if content["status"] != "success":
-                raise UnsampledError(f"{where}: Prometheus refuses the query: {content.get('error')}")
+                raise UnsampledError(f"{where}: Prometheus rejects the query: {content.get('error')}")
             if content["data"]["resultType"] not in ("vector", "scalar"):
-                raise UnsampledError(f"{where}: the query gives no instant vector")
+                raise UnsampledError(f"{where}: the query does not return an instant vector")
             series = content["data"]["result"]
             for each in series if content["data"]["resultType"] == "vector" else [{"metric": {}, "value": series}]:
                 at, text = each["value"]

@@ -1,1 +1,1 @@
-"""The Kubernetes target: deployments of a real cluster, scaled for one run, and always put back."""
+"""The Kubernetes target: deployments of a real cluster, scaled for one run, and always restored."""

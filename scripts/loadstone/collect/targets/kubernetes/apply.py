@@ -110,7 +110,7 @@ def write(writer: Writer, record: Record, wanted: Wanted, *, down_first: bool) -
 
 
 def _write(writer: Writer, changed: Changed, fields: Fields, wanted: Wanted) -> Outcome:
-    """Give those fields of an object their wanted values that nobody else has changed."""
+    """Set the fields of an object that nobody else has changed to their wanted values."""
     if not fields:
         return Outcome()
     given_up = time.monotonic() + writer.cluster.patience_s

@@ -1,4 +1,4 @@
-"""Changes of an object, and how they are put back. Nothing here talks to a cluster.
+"""Changes of an object, and how they are undone. Nothing here talks to a cluster.
 
 A change is a set of fields, each with its value before the sweep and the values that the sweep sets. A field with one
 of these values may be set again. A field with any other value was changed by somebody else, and is left.
@@ -195,7 +195,7 @@ def rewritten(
 ) -> tuple[Object, list[Field], list[Field]]:
     """(the object with the wanted values, the fields that this changed, those left because others changed them).
 
-    When values are put back, the sweep's own elements of a list that is left are put back too: then it is in both.
+    When values are restored, the sweep's own elements of a list that is left are restored too: then it is in both.
     """
     found, written, left = copy.deepcopy(current), [], []
     for each in fields:

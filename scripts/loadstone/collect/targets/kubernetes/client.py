@@ -217,7 +217,7 @@ class Cluster:
             now = time.monotonic()
             if answer.status == HTTPStatus.OK:
                 if self._outage.over():
-                    self._log(f"the API server {self.host} answers again")
+                    self._log(f"the API server {self.host} responds again")
                 return answer.content
             text = f"{method} {path} on {self.host}: {answer.reason}"
             if answer.status not in _REFUSED:
@@ -234,7 +234,7 @@ class Cluster:
                     continue
             if (left_s := deadline - now) <= 0:
                 raise ClusterError(f"{text} (tried for {self.patience_s:.0f} s)", answer.status)
-            self._outage.say(self.host, f"the API server does not answer, trying again: {text}")
+            self._outage.say(self.host, f"the API server does not respond, trying again: {text}")
             time.sleep(min(max(pause_s, answer.retry_after_s), left_s))
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
@@ -320,7 +320,7 @@ def _decode(status: int, headers: Mapping[str, str], content: bytes) -> _Answer:
         return _Answer(status, {}, str(reason or f"status {status}"), float(after) if after.isdigit() else 0.0)
     if isinstance(decoded, dict):
         return _Answer(HTTPStatus.OK, decoded)
-    return _Answer(0, {}, "an answer that is not of a Kubernetes API server")
+    return _Answer(0, {}, "a response that is not from a Kubernetes API server")
 
 
 def _error(text: str, status: int) -> ClusterError:

@@ -9,7 +9,7 @@ agreed start is sent to each pod by its own clock. A pod without requests for a 
 
 Logs and `exec` are no way to fetch results: logs are rotated at 10 MiB, and `exec` cannot resume. A pod with a wrong
 clock still starts on time; the offset of its clock is recorded, and `sent_at` stays as the pod wrote it. The record
-names the pods' namespace before there are any, and their label is its id. Putting the cluster back deletes by that
+names the pods' namespace before there are any, and their label is its id. Restoring the cluster deletes by that
 label, so a killed job needs no clean-up of its own, and the next run begins with the same.
 
 Certificates and private keys reach the pods as a Secret, never in the plan: the API server's connections to pods are
@@ -250,7 +250,7 @@ class PodFleet:
     def _status(self, pod: Pod) -> Object:
         found = json.loads(self._ask(pod, "GET", "status"))
         if not isinstance(found, dict) or not isinstance(found.get("now"), int):
-            self._fail(pod, "its answer is not that of a generator")
+            self._fail(pod, "its response is not that of a load generator")
         return dict(found)
 
     def _ask(
@@ -294,7 +294,7 @@ class PodFleet:
                     file.write(part)
                     digest.update(part)
             if digest.hexdigest() != files[name]["sha256"]:
-                self._fail(pod, f"its {name} requests were damaged on their way")
+                self._fail(pod, f"its {name} requests were damaged in transit")
             with gzip.open(packed) as source, destination.open("wb") as output:
                 shutil.copyfileobj(source, output, 1 << 20)
             packed.unlink()

@@ -1,7 +1,7 @@
-"""Keeps a cluster for one command: acquires it, holds it, puts it back. A process of its own, started by `session`.
+"""Keeps a cluster for one command: acquires it, holds it, restores it. A process of its own, started by `session`.
 
 Reads its order from the first line of standard input. The end of that input means that the workflow is over, however
-it ended; then, as after SIGTERM, the cluster is put back.
+it ended; then, as after SIGTERM, the cluster is restored.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from loadstone.errors import LoadstoneError
 
 _POLL_S = 0.3
 _FIRST_S = 15.0  # until the API server has answered once
-_JOB_S = 30.0  # for a job to notice that the session is over
+_JOB_TIMEOUT_S = 30.0  # for a job to notice that the session is over
 
 
 class Keeper:
@@ -52,16 +52,16 @@ class Keeper:
         self.holder = f"{user()}@{socket.gethostname()} {self.id}"
         self.code = PUT_BACK
 
-    def reach(self) -> None:
+    def check_reachable(self) -> None:
         """Raise ClusterError when the API server does not answer soon: its address may be wrong."""
         self.cluster.with_patience(min(_FIRST_S, self.declared.patience_s)).version()
 
     def keep(self, needed: list[str], campaigns: Iterable[str] = ()) -> int:
         """Hold the cluster for measuring the variants `needed` until `ended`, or `campaigns` are over; an exit code."""
         self._say(session.WAITING)
-        for text in session.others(self.cluster.host):
+        for text in session.other_records(self.cluster.host):
             self.log(text)
-        self.reach()
+        self.check_reachable()
         if needed:
             rights.check(self.cluster, self.declared)
         with self._leased() as lease:
@@ -69,7 +69,7 @@ class Keeper:
                 return PUT_BACK
             writer = Writer(self.cluster, lambda: _renewed(lease))
             while (left := self.records.find()) is not None:
-                self.log(f"putting {self.cluster.host} back after the sweep of {left.holder} (since {left.since})")
+                self.log(f"restoring {self.cluster.host} after the sweep of {left.holder} (since {left.since})")
                 self._put_back(writer, left)
             if needed and not self.ended.is_set():
                 self._hold(lease, writer, needed, list(campaigns))
@@ -95,15 +95,15 @@ class Keeper:
             self.records.write(surveyed)
             record = surveyed
             apply.write(writer, record, apply.idle, down_first=True)
-            self.log(f"acquired {self.cluster.host}: {_counted(record)} will be put back at the end")
-            self._until_end(lease, record, campaigns)
+            self.log(f"acquired {self.cluster.host}: {_object_counts(record)} will be restored at the end")
+            self._hold_until_end(lease, record, campaigns)
         finally:
             self._finish(lease, writer, record)
 
     def _say(self, name: str, text: str = "", **held: Any) -> None:
         self.say(State(self.id, name, text, self.cluster.host, **held))
 
-    def _until_end(self, lease: Lease, record: Record, campaigns: list[str]) -> None:
+    def _hold_until_end(self, lease: Lease, record: Record, campaigns: list[str]) -> None:
         said_until = 0.0
         while not (self.ended.wait(_POLL_S) or lease.lost.is_set() or session.is_released(self.id, campaigns)):
             if (held_until := lease.held_until()) != said_until:
@@ -111,7 +111,7 @@ class Keeper:
                 said_until = held_until
 
     def _finish(self, lease: Lease, writer: Writer, record: Record) -> None:
-        """Put the cluster back, unless another sweep has taken it over, which puts it back first."""
+        """Restore the cluster, unless another sweep has taken it over, which restores it first."""
         if lease.lost.is_set():
             self._say(session.LOST, f"{self.cluster.host} was taken over by {lease.holder()}")
             self.code = TAKEN_OVER
@@ -122,9 +122,9 @@ class Keeper:
             try:
                 # A job of this session may still be at work for a moment.
                 path, does = session.JOB_LOCK.resolve(), "is still at work in the cluster"
-                stack.enter_context(exclusive("putting the cluster back", self.log, path, _JOB_S, does=does))
+                stack.enter_context(exclusive("restoring the cluster", self.log, path, _JOB_TIMEOUT_S, does=does))
             except (OSError, LoadstoneError) as error:
-                self.log(f"putting back although {error}")
+                self.log(f"restoring the cluster although {error}")
             self._put_back(writer, record)
 
     def _put_back(self, writer: Writer, record: Record) -> None:
@@ -138,17 +138,17 @@ class Keeper:
         refused += remove_claims(writer, record, self.declared.namespace)
         if refused:
             raise LoadstoneError(
-                f"not everything could be put back on {self.cluster.host}; what was refused is still recorded:\n  "
+                f"not everything could be restored on {self.cluster.host}; what was refused is still recorded:\n  "
                 + "\n  ".join(refused)
             )
         self.records.clear(record)
         if outcome.left:
-            self.log("not put back, because somebody else has changed it meanwhile:\n  " + "\n  ".join(outcome.left))
+            self.log("not restored, because somebody else has changed it meanwhile:\n  " + "\n  ".join(outcome.left))
             self.code = LEFT_SOME
         if not record.objects:
             return
         how = "as it was, except for what others have changed" if outcome.left else "as it was"
-        self.log(f"{self.cluster.host} is {how}: {_counted(record)}, {outcome.written} fields put back")
+        self.log(f"{self.cluster.host} is {how}: {_object_counts(record)}, {outcome.written} fields restored")
 
     @contextlib.contextmanager
     def _leased(self) -> Iterator[Lease | None]:
@@ -161,7 +161,7 @@ class Keeper:
         with lease.renewing():
             try:
                 yield lease
-            except ClusterError:  # something may have to be put back: the next sweep waits until the Lease expires
+            except ClusterError:  # something may have to be restored: the next sweep waits until the Lease expires
                 raise
             except BaseException:
                 lease.release()
@@ -177,22 +177,22 @@ def _renewed(lease: Lease) -> None:
 
 
 def restore(config: Mapping[str, Any], log: Log) -> None:
-    """Put a cluster back after a session that could not; waits, logging for whom, while another one holds it.
+    """Restore a cluster after a session that could not; waits while another one holds it, and logs which.
 
     Raises LoadstoneError when something is left as others have changed it, or is refused.
     """
     declared = Declared.of(declared_target(config), config["host"], only_cluster=True)
     keeper = Keeper(declared, threading.Event(), log, lambda _: None)
-    keeper.reach()
+    keeper.check_reachable()
     if keeper.records.find() is None:
-        for text in session.others(keeper.cluster.host):
+        for text in session.other_records(keeper.cluster.host):
             log(text)
-        log(f"there is nothing to put back on {keeper.cluster.host}")
+        log(f"there is nothing to restore on {keeper.cluster.host}")
     elif keeper.keep([]) != PUT_BACK:
-        raise LoadstoneError("not everything could be put back: see above")
+        raise LoadstoneError("not everything could be restored: see above")
 
 
-def _counted(record: Record) -> str:
+def _object_counts(record: Record) -> str:
     kinds = Counter(each.kind.name for each in record.objects)
     return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
 
@@ -204,8 +204,8 @@ def main() -> int:
 
     def say(state: State) -> None:
         try:
-            session.say(state)
-        except OSError as error:  # jobs stop without a state; putting back must go on
+            session.write_state(state)
+        except OSError as error:  # jobs stop without a state; restoring must continue
             log(f"the state of the session can't be written: {error}")
 
     server = ""
@@ -221,7 +221,7 @@ def main() -> int:
     say(State(order["id"], session.FAILED, "the cluster can't be used: see above", server))
     if not session.has_records(server):
         return REFUSED
-    log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, puts it back")
+    log("the cluster may not be as it was: the next sweep, or `snakemake --cores 1 restore`, restores it")
     return NOT_PUT_BACK
 
 

@@ -6,7 +6,7 @@ somebody else was faster. Unlike in client-go, time without the API server does 
 
 Sweeps whose Leases are in the same namespace wait for each other. Sweeps with different `target.namespace` would not.
 So each sweep leaves a claim, a Lease object that is never renewed, in every namespace where it scales deployments.
-The claim is part of the record and is removed when the cluster is put back, so an existing claim belongs to a sweep
+The claim is part of the record and is removed when the cluster is restored, so an existing claim belongs to a sweep
 that is running or was killed. A claim is recorded before it is created, and nobody waits for its removal: only the
 Lease in that sweep's own namespace shows whether the sweep is alive, and others may have no right to read it.
 """
@@ -296,7 +296,7 @@ def foreign_claim(cluster: Cluster, namespace: str, lease_namespace: str) -> str
         f"deployments of the namespace {namespace} are scaled by the sweep of {who} (since "
         f"{(metadata.get('annotations') or {}).get('loadstone/since', '?')}), whose Lease is in the namespace {other} "
         f"instead of {lease_namespace}: give both the same target.namespace, so that they wait for each other. If that "
-        f"sweep was killed, put back what it changed: `snakemake --cores 1 restore` with `namespace: {other}`"
+        f"sweep was killed, restore what it changed: `snakemake --cores 1 restore` with `namespace: {other}`"
     )
 
 

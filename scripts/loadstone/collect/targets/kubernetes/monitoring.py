@@ -97,10 +97,10 @@ def _sum(containers: Iterable[Mapping[str, Any]], resource: str) -> Decimal | No
 def _problem(namespace: str, error: ClusterError) -> str:
     """The problem as text, which is the same for the same reason."""
     if error.status == HTTPStatus.NOT_FOUND:
-        return "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are not known"
+        return "the cluster has no metrics API (metrics.k8s.io), so CPU and memory of its pods are unknown"
     if error.status == HTTPStatus.FORBIDDEN:
-        return f"CPU and memory of the pods in {namespace} are not known: {error}"
-    return f"the metrics API does not answer, so CPU and memory of pods are not known (status {error.status})"
+        return f"CPU and memory of the pods in {namespace} are unknown: {error}"
+    return f"the metrics API does not respond, so CPU and memory of pods are unknown (status {error.status})"
 
 
 # --- incidents -------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class Watched:
         self._cluster = cluster
         self._namespaces = tuple(dict.fromkeys(namespaces))
         self._before: _Snapshot | None = None
-        self._problem = "nobody looked before the attack"
+        self._problem = "the state before the attack was not recorded"
 
     def begin(self) -> None:
         """Remember what is there now. When that fails, `incidents` says so."""
@@ -136,7 +136,7 @@ class Watched:
         after = self._snapshot() if self._before is not None else None
         names = ", ".join(self._namespaces)
         if self._before is None or after is None:
-            return [_incident("unknown", names, f"it is not known what happened during the attack: {self._problem}")]
+            return [_incident("unknown", names, f"events during the attack are unknown: {self._problem}")]
         found = [*_pod_incidents(self._before, after), *_event_incidents(self._before.events, after.events)]
         if len(found) > MOST:
             found = [*found[:MOST], _incident("more", names, f"{len(found) - MOST} more")]
@@ -186,7 +186,7 @@ def _lost_pod(before: Object, now: Object | None, eviction: str | None, new: dic
             del new[uid]
             return _incident("replaced", _name(before), f"was replaced by {_name(pod)}", reason=reason)
     text = "is being deleted" if now is not None else "is gone"
-    return _incident("vanished", _name(before), f"{text}, and no other took its place", reason=reason)
+    return _incident("vanished", _name(before), f"{text} and was not replaced", reason=reason)
 
 
 def _container_incidents(before: Object, now: Object) -> Iterator[Incident]:

@@ -44,7 +44,7 @@ def explain(config: Mapping[str, Any], log: Log) -> None:
             log(f"`snakemake --cores 1 open` would refuse the present configuration:\n{error}")
     cluster, declared, found = check(config, variants, log)
     record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
-    for line in session.others(cluster.host):
+    for line in session.other_records(cluster.host):
         log(line)
     for namespace in declared.scaled_namespaces:
         if line := lease.foreign_claim(cluster, namespace, declared.namespace):
@@ -79,14 +79,14 @@ def _missing_runs(root: Path, host: str) -> list[plan.MissingRun]:
 
 
 def _not_put_back(cluster: Cluster, declared: Declared, record: Record) -> list[str]:
-    """The sweep that has changed the cluster, and what will be put back; other changes can't be planned until then."""
+    """The sweep that has changed the cluster, and what will be restored; other changes can't be planned until then."""
     held = cluster.get(LEASE, declared.namespace, lease.NAME)
     holds = (held or {}).get("spec", {}).get("holderIdentity") == record.holder
     lines = [
-        f"this cluster is not as it was: it is changed by the sweep of {record.holder}, since {record.since}, "
-        + ("which holds it or was killed a moment ago" if holds else "which was killed"),
-        "the changes of another sweep can only be listed once the cluster is put back: at the end of that sweep,",
-        "before the next one, or by `snakemake --cores 1 restore`. To be put back:",
+        f"this cluster has been changed by the sweep of {record.holder} since {record.since}, "
+        + ("which is running or was killed a moment ago" if holds else "which was killed"),
+        "the changes of another sweep can only be listed once the cluster is restored: at the end of that sweep,",
+        "before the next one, or by `snakemake --cores 1 restore`. To be restored:",
     ]
     for changed in record.objects:
         held = cluster.get(changed.kind, changed.namespace, changed.name)
@@ -96,7 +96,7 @@ def _not_put_back(cluster: Cluster, declared: Declared, record: Record) -> list[
 
 
 def _changes(found: Survey, variants: Iterable[str]) -> list[str]:
-    lines = ["for the whole sweep, until it is put back:"]
+    lines = ["for the whole sweep, until the cluster is restored:"]
     for changed in reversed(found.objects):
         for each in changed.fields:
             lines += [f"  {changed}: {what}" for what in each.texts(each.before, each.wanted(None))]

@@ -89,7 +89,7 @@ def _service_problems(cluster: Cluster, namespace: str, pods: list[Object], want
         if without_pods := [each for each in endpoints if not (each.get("targetRef") or {}).get("uid")]:
             addresses = [address for each in without_pods for address in each.get("addresses") or ["nowhere"]]
             where = ", ".join(addresses[:_SHOWN])
-            found.append(f"the Service {namespace}/{name} also leads to {where}: an EndpointSlice without pods")
+            found.append(f"the Service {namespace}/{name} also routes to {where}: an EndpointSlice without pods")
         elif reachable != expected or not all(map(_serves, endpoints)):
             what = f"{len(reachable)} ready endpoints of {len(endpoints)} for {len(expected)} ready pods"
             found.append(f"the Service {namespace}/{name} has {what}")

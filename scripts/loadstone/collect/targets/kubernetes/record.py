@@ -1,7 +1,7 @@
 """The record of what a session changes in a cluster, written before the first change: in the cluster and on disk.
 
 The ConfigMap serves the next command from any machine; the file helps when somebody has deleted the ConfigMap. A file
-whose id the ConfigMap lists as restored is ignored, so that nothing is put back twice.
+whose id the ConfigMap lists as restored is ignored, so that nothing is restored twice.
 """
 
 import json
@@ -40,7 +40,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Record:
-    """Everything that one session changes, in the order in which it is put back."""
+    """Everything that one session changes, in the order in which it is restored."""
 
     id: str
     holder: str
@@ -71,8 +71,8 @@ class Record:
             return cls(**{**content, "objects": objects, "claims": tuple(content.get("claims", ()))})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise LoadstoneError(
-                f"{where} says what is to be put back, but can't be read ({type(error).__name__}: {error}); "
-                "put the cluster back by hand, then delete the record"
+                f"{where}, the record of what has to be restored, can't be read ({type(error).__name__}: {error}); "
+                "restore the cluster by hand, then delete the record"
             ) from None
 
 
@@ -85,7 +85,7 @@ class Records:
         self.file = file
 
     def find(self) -> Record | None:
-        """The record of what is still to be put back; None when the cluster is as it was.
+        """The record of what is still to be restored; None when the cluster is as it was.
 
         Raises LoadstoneError when the file is from a sweep whose Lease is in another namespace: it may be running.
         """
@@ -104,7 +104,7 @@ class Records:
         if record.namespace not in ("", self._namespace):
             raise LoadstoneError(
                 f"an earlier sweep of this folder (since {record.since}) changed {record.server} under the Lease in "
-                f"the namespace {record.namespace}, not {self._namespace}: put that back first, by "
+                f"the namespace {record.namespace}, not {self._namespace}: restore that first, by "
                 f"`snakemake --cores 1 restore` with `namespace: {record.namespace}` in target"
             )
         return record
@@ -123,7 +123,7 @@ class Records:
         self._update(lambda data: data | {_KEY: text})
 
     def clear(self, record: Record) -> None:
-        """Remove this record, which has been put back; a record with another id stays."""
+        """Remove this record, which has been restored; a record with another id stays."""
 
         def cleared(data: dict[str, str]) -> dict[str, str]:
             known = [*data.get(_RESTORED, "").split(), record.id]

@@ -78,7 +78,7 @@ def check(cluster: Cluster, declared: Declared) -> None:
     lines = [f"there is no namespace {namespace}" for namespace, found in exists.items() if found is False]
     lines += [str(right) for right in missing if exists.get(right.namespace) is not False]
     lines += [
-        f"(you may not know either whether there is a namespace {namespace}: is its name right?)"
+        f"(you may not see whether the namespace {namespace} exists either: check its name)"
         for namespace, found in exists.items()
         if found is None
     ]

@@ -48,7 +48,7 @@ def running(job: Job) -> Iterator[KubernetesTarget]:
 
     Needs a session (`session.start`). Raises RunFailedError when the variant is not ready in time.
     """
-    session.join()
+    session.wait_until_held()
     declared = Declared.of(job.target, job.cell.campaign.host)
     variant = declared.variants[job.cell.variant_dir]
     cluster = Cluster(declared.context, patience_s=declared.patience_s, log=job.log)
@@ -82,7 +82,7 @@ def _own_record(cluster: Cluster, declared: Declared) -> Record:
     """The record of this session. Raises LoadstoneError when the cluster has the record of another one."""
     state = session.fence(declared.patience_s)
     if state.server != cluster.host:
-        raise LoadstoneError(f"the kubeconfig now leads to {cluster.host}, but the sweep holds {state.server}")
+        raise LoadstoneError(f"the kubeconfig now points to {cluster.host}, but the sweep holds {state.server}")
     record = Records(cluster, declared.namespace, session.record_path(cluster.host)).find()
     if record is None or record.id != state.record:
         raise LoadstoneError(f"the record in {cluster.host} is of another sweep; start again")

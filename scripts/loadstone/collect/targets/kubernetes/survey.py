@@ -28,7 +28,7 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True)
 class Survey:
-    """What a session will change, in the order in which it is put back: deployments first, Flux last."""
+    """What a session will change, in the order in which it is restored: deployments first, Flux last."""
 
     objects: tuple[Changed, ...]
     notes: tuple[str, ...]
@@ -95,7 +95,7 @@ class _Surveyor:
         patched = self.patched.setdefault(key, {})
         try:
             if variant.name in patched:
-                raise LoadstoneError("it is declared twice for one deployment; join the two into one")
+                raise LoadstoneError("it is declared twice for one deployment; merge the two")
             if variant.name not in self.replicas.get(key, {}):
                 raise LoadstoneError("that is not a deployment of the variant")
             before = self.used[key]
