@@ -172,7 +172,7 @@ def test_the_forest_of_failures_is_the_table_of_effects(wide_site, watched):
         told = connection.execute(
             "SELECT rate, variant, 100 * shift, 100 * shift_low, 100 * shift_high, verdict FROM read_parquet(?) "
             "WHERE statistic = 'error_fraction' ORDER BY ALL",
-            [str(wide_site.tables / "effects/app=demo/*/*/*.parquet")],
+            [str(wide_site.tables / "effects/app_dir=demo/*/*/*.parquet")],
         ).fetchall()
     names = ("load", "variant", "value", "low", "high", "verdict")
     assert len(drawn) == len(told) == 27 * 4

@@ -150,7 +150,7 @@ def test_tables_that_do_not_come_from_its_raw_results_are_named(machines, tmp_pa
     finally:
         table.write_bytes(kept)
     said = one.run("verify", "--config", f"verify={forged}", expect=1)
-    assert "tables/cells/app=tools/host=here/" in said and "differs" in said and "Traceback" not in said
+    assert "tables/cells/app_dir=tools/host_dir=here/" in said and "differs" in said and "Traceback" not in said
 
 
 def _bundle_as_it_is(machine: Machine, path: Path) -> None:
