@@ -50,8 +50,8 @@ duckdb.sql("SELECT DISTINCT app, host, timestamp FROM read_parquet('results/tabl
 print(pd.read_parquet("results/tables/runs")[["app", "host", "timestamp", "variant", "rate", "run"]])
 ```
 
-The folders `app_dir=`, `host_dir=` and `timestamp_dir=` become three more columns. A condition on them skips the files of
-other campaigns; use them for nothing else, since readers guess their types: DuckDB takes `timestamp_dir` for a time
+The folders `app_dir=`, `host_dir=` and `timestamp_dir=` become three more columns. A condition on them skips the files
+of other campaigns; use them for nothing else, since readers guess their types: DuckDB takes `timestamp_dir` for a time
 without its zone. `hive_partitioning = false` (DuckDB) and `partitioning=None` (pandas, pyarrow) leave them out.
 
 ## Key columns

@@ -28,7 +28,7 @@ def made(tmp_path_factory):
 
 def table(made, name, kind):
     """The rows of a table that the page of a kind is about."""
-    files = made[0] / "tables" / name / ("layers.parquet" if kind == "comparison" else "app=demo/*/*/*.parquet")
+    files = made[0] / "tables" / name / ("layers.parquet" if kind == "comparison" else "app_dir=demo/*/*/*.parquet")
     with duckdb.connect() as connection:
         found = connection.execute("FROM read_parquet(?, hive_partitioning = false)", [str(files)])
         names = [column[0] for column in found.description]
