@@ -32,7 +32,7 @@ sys.modules.setdefault("pandas", None)
 
 REQUESTED = Path(".snakemake/loadstone.plan.json")
 KEY = "{app}/{host}/{timestamp}"
-PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
+PART = "app_dir={app}/host_dir={host}/timestamp_dir={timestamp}/part.parquet"
 HISTORY = "<tables>/history/part.parquet"
 
 

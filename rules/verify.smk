@@ -16,6 +16,7 @@ rule verify:
     params:
         folders=FOLDERS,
         bundle=config["verify"],
+        limit=config["verify_limit"],
         snakefile=str(Path(workflow.basedir, "Snakefile")),
     script:
         "../scripts/verify.py"

@@ -150,6 +150,7 @@ def test_campaigns_sort_by_instant_not_by_text(tmp_path: Path) -> None:
     times = ["2025-01-02T11:48-05:00", "2024-04-17T23:03:57-04:00", "2024-04-18T02:00:00+00:00", "no time"]
     for time in times:
         (tmp_path / "app" / "host" / time).mkdir(parents=True)
+    write_cell(tmp_path, {}, app="app", host="host", at="no time")
     (tmp_path / "app" / "_graphs" / "x").mkdir(parents=True)
     found = [campaign.timestamp for campaign in archive.campaigns(tmp_path)]
     assert found == ["no time", "2024-04-18T02:00:00+00:00", "2024-04-17T23:03:57-04:00", "2025-01-02T11:48-05:00"]

@@ -188,7 +188,7 @@ def _pretend(folder: Path, checkout: Path) -> None:
         listing = snapshot.listings[key]
         path.write_text(tables_fingerprint(folder / "tables", listing))
     later = [
-        folder / f"tables/{table}/app={app}/host={host}/timestamp={timestamp}/part.parquet"
+        folder / f"tables/{table}/app_dir={app}/host_dir={host}/timestamp_dir={timestamp}/part.parquet"
         for app, host, timestamp in keys
         for table in schema.ANALYSED
     ]

@@ -38,6 +38,22 @@ Units are in the names: `_ns` nanoseconds, `_s` seconds, `_mib` MiB, `_millicore
 and fractions go from 0 to 1. Times are UTC. Null means that a value is unknown or has no meaning. An interval has the
 configured confidence. A column that starts with `ok_` covers requests with code 200 only.
 
+## Reading the files without the database
+
+DuckDB, pandas and pyarrow read the files of a table without any option, and get the columns of its view:
+
+```python
+import duckdb
+import pandas as pd
+
+duckdb.sql("SELECT DISTINCT app, host, timestamp FROM read_parquet('results/tables/runs/**/*.parquet')").show()
+print(pd.read_parquet("results/tables/runs")[["app", "host", "timestamp", "variant", "rate", "run"]])
+```
+
+The folders `app_dir=`, `host_dir=` and `timestamp_dir=` become three more columns. A condition on them skips the files
+of other campaigns; use them for nothing else, since readers guess their types: DuckDB takes `timestamp_dir` for a time
+without its zone. `hive_partitioning = false` (DuckDB) and `partitioning=None` (pandas, pyarrow) leave them out.
+
 ## Key columns
 
 Tables begin with the key of a run (`app`, `host`, `timestamp`, `variant`, `rate`, `run`), of a cell (without `run`)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from loadstone.archive import LINKS, allow_links
 from loadstone.errors import LoadstoneError
 from support import foreign, rawfiles
 
@@ -294,3 +295,20 @@ def test_runs_and_users_are_written_in_plain_digits(one):
     assert "not a positive number" in line
     (line,) = one(run="٣")
     assert "not a whole number" in line
+
+
+def test_links_that_lead_out_of_an_imported_folder_are_named_and_not_followed(imports, entry, monkeypatch):
+    monkeypatch.setenv(LINKS, "[]")
+    for name in ("outside/private.txt", "outside/more/secret.txt", "old/a.txt", "old/kept/b.txt"):
+        imports.write(name)
+    Path("old/linked").symlink_to(imports.folder / "outside")
+    Path("old/c.txt").symlink_to("../outside/private.txt")
+    Path("old/d.txt").symlink_to("kept/b.txt")
+    imports.declare(entry(files="old/**/*.txt", match="(?P<n>[a-z]+)[.]txt", variant="{n}"))
+    refused = [line.removeprefix("config/imports.yaml, entry 1: ") for line in imports.refused()]
+    assert [line.partition(": is a link that leads out of old and")[0] for line in refused] == [
+        "old/c.txt",
+        "old/linked",
+    ]
+    allow_links(["outside"])
+    assert {run.cell.variant_dir for run in imports.plan().runs()} == {"a", "b", "c", "d", "private", "secret"}

@@ -28,7 +28,7 @@ def made(tmp_path_factory):
 
 def table(made, name, kind):
     """The rows of a table that the page of a kind is about."""
-    files = made[0] / "tables" / name / ("layers.parquet" if kind == "comparison" else "app=demo/*/*/*.parquet")
+    files = made[0] / "tables" / name / ("layers.parquet" if kind == "comparison" else "app_dir=demo/*/*/*.parquet")
     with duckdb.connect() as connection:
         found = connection.execute("FROM read_parquet(?, hive_partitioning = false)", [str(files)])
         names = [column[0] for column in found.description]
@@ -172,7 +172,7 @@ def test_the_forest_of_failures_is_the_table_of_effects(wide_site, watched):
         told = connection.execute(
             "SELECT rate, variant, 100 * shift, 100 * shift_low, 100 * shift_high, verdict FROM read_parquet(?) "
             "WHERE statistic = 'error_fraction' ORDER BY ALL",
-            [str(wide_site.tables / "effects/app=demo/*/*/*.parquet")],
+            [str(wide_site.tables / "effects/app_dir=demo/*/*/*.parquet")],
         ).fetchall()
     names = ("load", "variant", "value", "low", "high", "verdict")
     assert len(drawn) == len(told) == 27 * 4

@@ -74,7 +74,7 @@ def write_run(cell: Path, run: int, size: int = 300) -> None:
 
 def write_tables(tables: Path, *names: str, says: str = "rows") -> None:
     for name in names:
-        path = tables / "runs" / f"app=demo/host=here/timestamp={name}/part.parquet"
+        path = tables / "runs" / f"app_dir=demo/host_dir=here/timestamp_dir={name}/part.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(says)
 

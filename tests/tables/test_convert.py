@@ -214,7 +214,7 @@ def test_a_link_among_the_tables_is_not_followed_out_of_them(project, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (project.tables / "requests").mkdir(parents=True)
-    (project.tables / "requests/app=demo").symlink_to(outside)
+    (project.tables / "requests/app_dir=demo").symlink_to(outside)
     with pytest.raises(LoadstoneError, match="leads out of"):
         project.convert()
     assert [path for path in outside.rglob("*") if path.is_file()] == []

@@ -3,12 +3,15 @@
 import shutil
 
 import duckdb
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from loadstone import archive
 from loadstone.errors import LoadstoneError
 from loadstone.readers.load_generators import GENERATORS
-from loadstone.tables import database, layout
+from loadstone.tables import database, layout, traces
 from loadstone.tables.schema import TABLES, VIEWS
+from pyarrow import dataset
 from support import rawfiles
 from support.rawfiles import lines, write_cell
 
@@ -90,7 +93,7 @@ def test_tables_outside_of_the_project(project, two_apps, tmp_path, monkeypatch)
 
 def test_a_query_for_one_campaign_opens_no_other_file(project, two_apps, tmp_path, monkeypatch):
     database.build_database(project.tables, tmp_path / "loadstone.duckdb", tmp_path)
-    for path in (project.tables / "requests/app=two").rglob("*.parquet"):
+    for path in (project.tables / "requests/app_dir=two").rglob("*.parquet"):
         path.write_bytes(b"no parquet")
     monkeypatch.chdir(tmp_path)
     with duckdb.connect("loadstone.duckdb", read_only=True) as connection:
@@ -112,10 +115,10 @@ def test_campaigns_that_are_gone_are_pruned(project, two_apps, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "keep").touch()
-    (project.tables / "requests/app=two/host=here/timestamp=linked").symlink_to(outside)
+    (project.tables / "requests/app_dir=two/host_dir=here/timestamp_dir=linked").symlink_to(outside)
     database.prune(project.tables, two_apps[:1])
     left = {path.relative_to(project.tables).parts[1] for path in project.tables.rglob("*.parquet")}
-    assert left == {"app=one"}
+    assert left == {"app_dir=one"}
     assert len(list((project.tables / ".manifest").rglob("*.json"))) == 1
     assert (outside / "keep").exists()
     assert project.row("SELECT count(*) n FROM requests") == {"n": 100}
@@ -148,3 +151,41 @@ def test_a_damaged_table_is_named_with_what_to_do_and_its_removal_heals_it(proje
         file.unlink()
         project.make()
         assert file.read_bytes() == whole
+
+
+ZONES = ("2026-01-01T12:00:00+01:00", "2026-01-01T12:00:00-04:00")  # two moments that differ only in their zones
+KEYS = [("2024", "007", timestamp) for timestamp in ZONES]
+
+
+@pytest.mark.parametrize("table", ["runs", "requests"])
+def test_plain_readers_get_the_key_as_text(project, table, tmp_path, monkeypatch):
+    """Without an option, as people read Parquet: DuckDB would guess types for Hive partitions, pandas would refuse."""
+    monkeypatch.chdir(tmp_path)
+    for timestamp in ZONES:
+        write_cell(project.archive, {"1.results.json.zst": RUN}, app="2024", host="007", at=timestamp)
+    project.make()
+    folder = f"tables/{table}"
+    by_duckdb = duckdb.sql(
+        f"SELECT DISTINCT app, host, timestamp FROM read_parquet('{folder}/**/*.parquet') ORDER BY ALL"
+    )
+    by_pandas = pd.read_parquet(folder)[["app", "host", "timestamp"]].drop_duplicates()
+    by_pyarrow = pq.read_table(folder, columns=["app", "host", "timestamp"]).to_pylist()
+    by_dataset = dataset.dataset(folder, partitioning="hive").to_table().to_pylist()
+    assert by_duckdb.fetchall() == KEYS
+    assert sorted(by_pandas.itertuples(index=False, name=None)) == KEYS
+    for found in (by_pyarrow, by_dataset):
+        assert sorted({(row["app"], row["host"], row["timestamp"]) for row in found}) == KEYS
+
+
+def test_the_folders_of_older_versions_are_removed(project, two_apps):
+    for folder in list(project.tables.glob("*/app_dir=*/host_dir=*/timestamp_dir=*")):
+        former = folder.parents[2].joinpath(*(part.replace("_dir=", "=") for part in folder.parts[-3:]))
+        shutil.copytree(folder, former)
+    dumped = project.tables / "spans/app=one/host=here/timestamp=__HIVE_DEFAULT_PARTITION__/traces-1~1.parquet"
+    dumped.parent.mkdir(parents=True)
+    dumped.touch()
+    assert project.row("SELECT count(*) n FROM requests") == {"n": 200}
+    database.prune(project.tables, two_apps)
+    traces.prune_dumps(project.tables, [])
+    assert list(project.tables.glob("*/app=*/**/*.parquet")) == []
+    assert project.row("SELECT count(*) n FROM requests") == {"n": 200}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from loadstone.analysis.campaign import analyse_campaign
-from loadstone.archive import Campaign, campaigns, outside
+from loadstone.archive import LINKS, Campaign, allow_links, campaigns, outside
 from loadstone.tables.exclusion import matches
 from support import rawfiles
 from support.rawfiles import TIMESTAMP, lines, write_cell
@@ -144,11 +144,14 @@ def test_a_run_that_is_a_link_to_its_sibling_does_not_count(project):
     assert project.row("SELECT n_runs, n_excluded FROM cells") == {"n_runs": 1, "n_excluded": 1}
 
 
-def test_an_archive_of_links_is_read_like_any_other(project, tmp_path):
-    """git-annex keeps every file elsewhere and links to it."""
+def test_an_archive_of_links_is_read_like_any_other(project, tmp_path, monkeypatch):
+    """git-annex keeps every file elsewhere and links to it: in the archive's folder, or in one that is allowed."""
+    monkeypatch.setenv(LINKS, "[]")
+    allow_links([str(tmp_path / "objects")])
+    (tmp_path / "objects").mkdir()
     cell = write_cell(project.archive, {"1.results.json.zst": RUN, "2.results.json.zst": SLOW})
     for file in cell.path.glob("*.zst"):
-        kept = tmp_path / f"kept {file.name}"
+        kept = tmp_path / "objects" / file.name
         file.rename(kept)
         file.symlink_to(kept)
     analyse(project)

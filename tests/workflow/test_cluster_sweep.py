@@ -75,7 +75,7 @@ def test_a_sweep_that_fails_gives_the_cluster_back_before_tables_of_others_are_m
     script.write_text(WAITS_FOR_THE_END + script.read_text())
     output = checkout.run("--cores", "all", "--keep-going", expect=1)
     assert "1 of 1 planned runs have no result" in output
-    assert list((checkout.path / "results/tables").rglob("runs/app=shop/**/part.parquet")), output
+    assert list((checkout.path / "results/tables").rglob("runs/app_dir=shop/**/part.parquet")), output
     assert shop.state() == before and record_of(shop) is None
 
 

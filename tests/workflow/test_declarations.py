@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import PROJECT
-from loadstone.archive import COMPLETION
+from loadstone.archive import COMPLETION, LINKS
 from loadstone.errors import LoadstoneError
 from loadstone.workflow.declarations import Declarations
 from loadstone.workflow.snapshot import Key, key_of
@@ -72,3 +72,13 @@ def test_only_pages_that_are_drawn_are_drawn_again(declared: Declarations) -> No
     page = declared.pages_with_charts[0]
     Path("reports/figures", page).mkdir(parents=True)
     assert declared.pages_drawn == [page]
+
+
+def test_links_may_lead_to_declared_folders(declared: Declarations, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(LINKS, "[]")
+    write_cell(tmp_path / "disk", {}, app="far", at=DAYS[0])
+    (tmp_path / "archive/far").symlink_to(tmp_path / "disk/far")
+    far = ("far", "here", DAYS[0])
+    assert far not in Declarations(declared.config).snapshot.listings
+    assert far in Declarations({**declared.config, "archive_links": ["disk"]}).snapshot.listings
+    assert far not in Declarations(declared.config).snapshot.listings

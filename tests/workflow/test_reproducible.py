@@ -141,16 +141,16 @@ def test_tables_that_do_not_come_from_its_raw_results_are_named(machines, tmp_pa
     one, other = machines
     one.run("bundle")
     forged = other.path / "results/bundle.zip"
-    (table,) = (other.path / "results/tables/cells").glob("app=tools/*/*/part.parquet")
+    (table,) = (other.path / "results/tables/cells").glob("app_dir=tools/*/*/part.parquet")
     kept = table.read_bytes()
     try:
-        (replacement, *_) = (other.path / "results/tables/cells").glob("app=demo/*/*/part.parquet")
+        (replacement, *_) = (other.path / "results/tables/cells").glob("app_dir=demo/*/*/part.parquet")
         table.write_bytes(replacement.read_bytes())
         _bundle_as_it_is(other, forged)
     finally:
         table.write_bytes(kept)
     said = one.run("verify", "--config", f"verify={forged}", expect=1)
-    assert "tables/cells/app=tools/host=here/" in said and "differs" in said and "Traceback" not in said
+    assert "tables/cells/app_dir=tools/host_dir=here/" in said and "differs" in said and "Traceback" not in said
 
 
 def _bundle_as_it_is(machine: Machine, path: Path) -> None:

@@ -7,9 +7,11 @@ Layout: ``<root>/<app>/<host>/<timestamp>/<rate>/<variant_dir>/`` with ``metadat
 """
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count, groupby
@@ -18,6 +20,10 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 CampaignKey = tuple[str, str, str]  # app, host and timestamp
+
+# Environment variable, so that the processes of jobs inherit it: the folders outside archives that links may lead to.
+LINKS = "LOADSTONE_ARCHIVE_LINKS"
+LEADS_OUT = "is a link that leads out of the archive and was not followed; `archive_links` can allow the place"
 
 METADATA = "metadata.json"
 COMPLETION = "completion_time.txt"
@@ -164,20 +170,26 @@ class RawFile:
 
 @dataclass
 class CellListing:
-    """The files of one cell as `scan_campaign` found them. `strays` are names of no known form."""
+    """The files of one cell as `scan_campaign` found them. `strays` are names of no known form.
+
+    `unread` are files of runs that are links out of the archive: the runs were collected, but nothing opens the files.
+    """
 
     cell: Cell
     files: list[RawFile] = field(default_factory=list)
+    unread: list[RawFile] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
     metadata: tuple[int, int] | None = None  # size and mtime_ns of metadata.json
 
     def runs(self) -> list[int]:
         """Numbers of the runs that left any file of their own, ascending."""
-        return sorted({file.run for file in self.files if file.kind in {"results", "summary", "warmups", "resources"}})
+        kinds = {"results", "summary", "warmups", "resources"}
+        return sorted({file.run for file in (*self.files, *self.unread) if file.kind in kinds})
 
     def collected(self) -> set[int]:
         """Numbers of the runs with main results, in whatever format; a tool's own summary is not enough."""
-        return {file.run for file in self.files if file.kind == "results" and file.stream == MAIN_STREAM}
+        files = (*self.files, *self.unread)
+        return {file.run for file in files if file.kind == "results" and file.stream == MAIN_STREAM}
 
     def failures(self) -> dict[int, list[RawFile]]:
         """Run -> the records of its failed attempts, oldest first."""
@@ -205,6 +217,7 @@ class CampaignListing:
         digest = hashlib.sha256(repr(state).encode())
         for listing in self.cells:
             entries = [(file.name, file.size, file.mtime_ns) for file in listing.files]
+            entries += [(file.name, -1, -1) for file in listing.unread]
             state = (listing.cell.rate, listing.cell.variant_dir, listing.metadata, entries, listing.strays)
             digest.update(repr(state).encode("utf-8", "surrogateescape"))
         return digest.hexdigest()[:32]
@@ -261,10 +274,31 @@ def campaigns(root: Path) -> Iterator[Campaign]:
 
     Raises OSError when the archive's own folder can't be read.
     """
-    for app in _folders(root):
-        for host in _readable_folders(root / app):
-            found = [Campaign(root, app, host, timestamp) for timestamp in _readable_folders(root / app / host)]
+    for app in _folders(root, root):
+        for host in _readable_folders(root / app, root):
+            names = _readable_folders(root / app / host, root)
+            found = [campaign for name in names if _is_campaign(campaign := Campaign(root, app, host, name))]
             yield from sorted(found, key=lambda campaign: (campaign.instant, campaign.timestamp))
+
+
+def _is_campaign(folder: Campaign) -> bool:
+    """Whether the folder's name is a timestamp, or metadata were found in it."""
+    if parse_timestamp(folder.timestamp) is not None:
+        return True
+    rates = [folder.path / name for name in _readable_folders(folder.path, folder.root) if parse_rate(name) is not None]
+    cells = (rate / name for rate in rates for name in _readable_folders(rate, folder.root))
+    return any(_exists(cell / METADATA) and not leads_out(cell / METADATA, folder.root) for cell in cells)
+
+
+def allow_links(folders: Iterable[str]) -> None:
+    """Let links of archives lead to these folders too, in this process and in those that it starts."""
+    os.environ[LINKS] = json.dumps([os.path.realpath(Path(folder).expanduser()) for folder in folders])
+
+
+def leads_out(path: str | Path, root: Path) -> bool:
+    """Whether a path in the archive `root` leads, by a link, neither to a place in it nor to one of `allow_links`."""
+    place = Path(os.path.realpath(path))
+    return not any(map(place.is_relative_to, (os.path.realpath(root), *json.loads(os.environ.get(LINKS, "[]")))))
 
 
 def outside(root: Path) -> Iterator[tuple[str, str]]:
@@ -274,16 +308,23 @@ def outside(root: Path) -> Iterator[tuple[str, str]]:
         below = []
         for folder in folders:
             try:
-                entries = _visible(folder)
+                entries, links = _visible(folder, root)
             except OSError as error:
                 yield _relative(folder, root), f"cannot be read: {error.strerror}"
                 continue
+            yield from ((_relative(link, root), LEADS_OUT) for link in links)
             for entry in entries:
                 if _is_dir(entry):
                     below.append(Path(entry.path))
                 else:
                     yield _relative(entry.path, root), f"is not {kind} folder"
         folders = below
+    for folder in folders:
+        if not _is_campaign(Campaign(root, *folder.relative_to(root).parts)):
+            yield (
+                _relative(folder, root),
+                "is no campaign: its name is no timestamp and no metadata.json was found in it",
+            )
 
 
 def scan_campaign(campaign: Campaign) -> CampaignListing:
@@ -292,10 +333,13 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
 
     def entries(folder: Path) -> list[os.DirEntry[str]]:
         try:
-            return _visible(folder)
+            found, links = _visible(folder, campaign.root)
         except OSError as error:
             listing.add_problem(folder, f"cannot be read: {error.strerror}")
             return []
+        for link in links:
+            listing.add_problem(link, LEADS_OUT)
+        return found
 
     for rate in entries(campaign.path):
         if rate.name == ABANDONED or COMPLETIONS.fullmatch(rate.name):
@@ -311,9 +355,7 @@ def scan_campaign(campaign: Campaign) -> CampaignListing:
                 listing.add_problem(variant.path, "is not a variant's folder")
                 continue
             cell = CellListing(Cell(campaign, rate.name, variant.name))
-            for entry in entries(Path(variant.path)):
-                _add_file(cell, entry, listing)
-            cell.files.sort()
+            _add_files(cell, listing)
             listing.cells.append(cell)
     listing.cells.sort(key=lambda cell: (float(cell.cell.rate), cell.cell.variant_dir))
     return listing
@@ -331,14 +373,24 @@ def _add_extension(entry: os.DirEntry[str], listing: CampaignListing) -> None:
 def scan_cell(cell: Cell) -> CellListing:
     """List one cell, as `scan_campaign` does; empty when its folder can't be read."""
     listing = CellListing(cell)
-    try:
-        entries = _visible(cell.path)
-    except OSError:
-        return listing
-    for entry in entries:
-        _add_file(listing, entry, CampaignListing(cell.campaign))
-    listing.files.sort()
+    _add_files(listing, CampaignListing(cell.campaign))
     return listing
+
+
+def _add_files(cell: CellListing, listing: CampaignListing) -> None:
+    try:
+        entries, links = _visible(cell.cell.path, listing.campaign.root)
+    except OSError as error:
+        listing.add_problem(cell.cell.path, f"cannot be read: {error.strerror}")
+        return
+    for entry in entries:
+        _add_file(cell, entry, listing)
+    for link in links:
+        if (file := parse_name(Path(link).name)) is None or Path(link).parent != cell.cell.path:
+            listing.add_problem(link, LEADS_OUT)
+        else:
+            cell.unread.append(file)
+    cell.files.sort()
 
 
 def _add_file(cell: CellListing, entry: os.DirEntry[str], listing: CampaignListing) -> None:
@@ -379,22 +431,32 @@ def _exists(path: Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises PermissionError in a folder that may not be entered
 
 
-def _folders(path: Path) -> list[str]:
-    return [entry.name for entry in _visible(path) if _is_dir(entry)]
+def _folders(path: Path, root: Path) -> list[str]:
+    return [entry.name for entry in _visible(path, root)[0] if _is_dir(entry)]
 
 
-def _readable_folders(path: Path) -> list[str]:
+def _readable_folders(path: Path, root: Path) -> list[str]:
     try:
-        return _folders(path)
+        return _folders(path, root)
     except OSError:
         return []
 
 
-def _visible(path: Path) -> list[os.DirEntry[str]]:
+def _visible(path: Path, root: Path) -> tuple[list[os.DirEntry[str]], list[str]]:
+    """What a folder of the archive holds, and its links that lead out; also those in its folders that begin with _."""
+    found, links = [], []
     with os.scandir(path) as entries:
-        return sorted(
-            (entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name
-        )
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.startswith("."):
+                continue
+            if entry.is_symlink() and leads_out(entry.path, root):
+                links.append(entry.path)
+            elif not entry.name.startswith("_"):
+                found.append(entry)
+            elif entry.is_dir(follow_symlinks=False):
+                with suppress(OSError):
+                    links += _visible(Path(entry.path), root)[1]
+    return found, links
 
 
 def _is_dir(entry: os.DirEntry[str]) -> bool:

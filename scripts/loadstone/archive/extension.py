@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from loadstone.archive import COMPLETIONS, EXTENSION, METADATA, Campaign, Cell, parse_rate
+from loadstone.archive import COMPLETIONS, EXTENSION, METADATA, Campaign, Cell, leads_out, parse_rate
 from loadstone.archive.durable import open_raw
 
 _VARIANT = re.compile(r"[^/\0._][^/\0]*")
@@ -70,10 +70,12 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(campaign: Campaign) -> list[Extension]:
-    """The extensions of a campaign in their order; one that can't be read is missing."""
+    """The extensions of a campaign in their order; one that can't be read, or leads out of the archive, is missing."""
     found = []
     for name in _names(campaign):
         path = campaign.path / name
+        if path.is_symlink() and leads_out(path, campaign.root):
+            continue
         try:
             status = path.stat()
             found.append(_read(path, status.st_size, status.st_mtime_ns))

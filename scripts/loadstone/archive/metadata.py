@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from loadstone.archive import METADATA, Cell, extension, parse_timestamp, stages
+from loadstone.archive import LEADS_OUT, METADATA, Cell, extension, leads_out, parse_timestamp, stages
 from loadstone.archive.stages import Stage, planned_requests
 
 VERSION = "5"
@@ -32,6 +32,7 @@ _LONGEST_S = 1e9
 _LARGEST_SEED = 2**32
 _LARGEST_BYTES = 16 << 20  # a damaged file of another kind must not fill the memory
 MOST_RUNS = 100_000
+_DEPTH = 6  # of the file in an archive
 
 # The first and the last campaign whose collector made no warm-up and still wrote that it had.
 _NO_WARMUP = (
@@ -161,7 +162,12 @@ def parse_duration(text: object) -> float | None:
 
 
 def load(path: Path) -> Any:
-    """The decoded ``metadata.json``. Raises OSError (without errno when it is not a file to read) and ValueError."""
+    """The decoded ``metadata.json`` of a cell.
+
+    Raises ValueError, and OSError: without errno when it is not a file to read, or leads out of the archive.
+    """
+    if path.is_symlink() and leads_out(path, [*path.parents][:_DEPTH][-1]):
+        raise OSError(LEADS_OUT)
     if path.exists() and not path.is_file():  # a named pipe would block for ever
         raise OSError("is not a file")
     with path.open("rb") as file:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import Campaign, CampaignKey, encode
+from loadstone.archive import Campaign, CampaignKey, encode, leads_out
 
 FOLDER = "_trace_dumps"
 _NAME = re.compile(r"traces-([0-9]{1,15})\.json(?:\.zst)?")
@@ -91,7 +91,7 @@ def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Campaign
     """All dumps of an archive: in its own folder, an app's, a host's or a campaign's.
 
     `owned` gives the campaigns of dumps outside a campaign's folder; campaigns that the archive does not hold are
-    ignored. A folder that can't be listed holds none.
+    ignored. A folder that can't be listed holds none, and a link out of the archive is none.
     """
     places, present = {root}, set()
     for campaign in campaigns:
@@ -100,7 +100,7 @@ def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Campaign
     found = []
     for place in sorted(places):
         levels = place.relative_to(root).parts
-        for name, status in _entries(place / FOLDER):
+        for name, status in _entries(place / FOLDER, root):
             owner = levels + ("",) * (3 - len(levels))
             given = owned.get(name)
             if given in present and all(level in ("", known) for level, known in zip(owner, given, strict=True)):
@@ -110,10 +110,12 @@ def find(root: Path, campaigns: Iterable[Campaign], owned: Mapping[str, Campaign
     return found
 
 
-def _entries(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+def _entries(folder: Path, root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    if leads_out(folder, root):
+        return
     try:
         with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if is_dump(entry.name))
+            names = sorted(entry.name for entry in entries if is_dump(entry.name) and not leads_out(entry.path, root))
     except OSError:
         return
     for name in names:

@@ -210,5 +210,7 @@ def _other_machine(listing: CampaignListing) -> Iterator[str]:
 def _write_cells(campaign: Campaign) -> None:
     """Write the folders of the newest extension's new cells, each in one step."""
     for cell, content in unwritten(campaign):
+        if archive.leads_out(cell.path, campaign.root):
+            raise LoadstoneError(f"{cell.path.parent} {archive.LEADS_OUT}; {cell} was not written")
         with new_folder(cell.path) as staged:
             write_new(staged / archive.METADATA, (json.dumps(content, indent=2) + "\n").encode())

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import __version__, archive
-from loadstone.archive import Campaign, CampaignListing, Cell, extension, metadata
+from loadstone.archive import LEADS_OUT, Campaign, CampaignListing, Cell, extension, leads_out, metadata
 from loadstone.archive.durable import new_folder, write_new
 from loadstone.archive.plan import missing, order
 from loadstone.archive.stages import number_text
@@ -189,6 +189,8 @@ def content_of(cell: Cell) -> Any:
 
 def _write_plan(campaign: Campaign, cells: Mapping[tuple[float, str], dict[str, Any]]) -> None:
     """Write all folders and files in one step, by renaming a temporary folder: an incomplete plan is never seen."""
+    if leads_out(campaign.path, campaign.root):
+        raise LoadstoneError(f"{campaign.path.parent} or a folder above it {LEADS_OUT}; no sweep was opened")
     try:
         with new_folder(campaign.path) as staged:
             for (rate, variant), content in cells.items():

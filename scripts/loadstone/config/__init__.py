@@ -74,6 +74,11 @@ def share(declared: str | float) -> float:
     return float(declared.removesuffix("%")) / 100 if isinstance(declared, str) else float(declared)
 
 
+def size_bytes(declared: str) -> int:
+    """A declared size, ``500MB``, ``100GB`` or ``1TB``, in bytes."""
+    return int(declared[:-2]) * {"MB": 10**6, "GB": 10**9, "TB": 10**12}[declared[-2:]]
+
+
 def lag_limit(config: Mapping[str, Any]) -> dict[str, float]:
     """The send lag from which a run is limited by its generator: fields of `LagLimit`."""
     declared = config["analysis"]["lag_limit"]

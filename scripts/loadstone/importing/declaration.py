@@ -8,10 +8,11 @@ import glob
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from loadstone.archive import parse_name
+from loadstone.archive import leads_out, parse_name
 from loadstone.archive.durable import open_raw
 from loadstone.config.yaml_files import read_yaml, validate
 from loadstone.errors import LoadstoneError
@@ -220,7 +221,16 @@ def _matching(entry: Entry, pattern: str, refusals: list[str]) -> Iterator[Path]
         paths = [Path(name) for name in names if not Path(name).is_dir()]
         if not paths:
             refusals.append(refusal(entry, pattern, "no file matches this pattern"))
-        yield from paths
+        folder = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts))
+        links = set()
+        for path in paths:
+            if leads_out(path, folder):
+                below = (each for each in reversed((path, *path.parents)) if each.is_relative_to(folder))
+                links.add(next(each for each in below if leads_out(each, folder)))
+            else:
+                yield path
+        why = f"is a link that leads out of {folder} and was not followed; `archive_links` can allow the place"
+        refusals += [refusal(entry, link, why) for link in sorted(links)]
     else:
         yield Path(pattern)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone import __version__
-from loadstone.archive import Campaign, encode
+from loadstone.archive import LEADS_OUT, Campaign, encode
 from loadstone.archive.durable import open_raw, sha256_of, sync
 from loadstone.archive.trace_dumps import Dump
 from loadstone.config import SETTINGS
@@ -104,7 +104,10 @@ def select(
 def gather(
     selection: BundleSelection, archive: Path, tables: Path, reports: Path, settings: Mapping[str, Any]
 ) -> list[Member]:
-    """All files of a bundle, sorted by name. `settings`: what tables depend on besides `CONFIGURATION`."""
+    """All files of a bundle, sorted by name. `settings`: what tables depend on besides `CONFIGURATION`.
+
+    Raises LoadstoneError when a link in the archive that leads out of it would be missing.
+    """
     found = [*_raw(selection, archive), *_tables(selection, tables), *_site(selection, reports)]
     for name in CONFIGURATION:
         path = Path("config") / name
@@ -138,11 +141,17 @@ def as_json(content: Any) -> bytes:
 def _raw(selection: BundleSelection, archive: Path) -> Iterator[Member]:
     campaigns = set(map(str, selection.campaigns))
     sources = {dump.source for dump in selection.dumps}
-    for path in verify.files(archive):
-        campaign = "/".join(path.split("/")[:3])
-        if selection.everything or path in sources or campaign in campaigns:
-            # Every part can be decoded (`archive.decode`), so no two names are the same.
-            yield Member(ARCHIVE + "/".join(map(encode, path.split("/"))), archive / path)
+    links: list[str] = []
+    found = [*verify.files(archive, links), *links]
+    chosen = [
+        path for path in found if selection.everything or path in sources or "/".join(path.split("/")[:3]) in campaigns
+    ]
+    if missing := sorted(set(chosen) & set(links)):
+        shown = "".join(f"\n  {layout.text(path)} {LEADS_OUT}" for path in missing)
+        raise LoadstoneError(f"the archive can't be bundled, since what these lead to would be missing:{shown}")
+    for path in chosen:
+        # Every part can be decoded (`archive.decode`), so no two names are the same.
+        yield Member(ARCHIVE + "/".join(map(encode, path.split("/"))), archive / path)
 
 
 def _tables(selection: BundleSelection, tables: Path) -> Iterator[Member]:

@@ -13,11 +13,14 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, chain
 from pathlib import Path
 
 import msgspec
+import zstandard
 
 from loadstone.archive import decode
 from loadstone.archive.durable import sha256_of
@@ -53,6 +56,8 @@ _SHOWN = 20
 _LONGEST_NAME = 300
 _LONGEST_TEXT = 4000
 _DATA = f"{FOLDER}{DATA}"
+_HEADER_BYTES = 18  # the longest of a zstd frame
+_PIECE_BYTES = 1 << 20
 
 Log = Callable[[str], None]
 
@@ -83,6 +88,50 @@ def check(path: Path) -> VerifiedBundle:
         size = sum(info.file_size for info in infos.values())
     data = {name.removeprefix(DATA): digest for name, digest in sums.items() if name.startswith(DATA)}
     return VerifiedBundle(path, data, size, provenance)
+
+
+def check_expansion(checked: VerifiedBundle, limit: int) -> None:
+    """Raise LoadstoneError when the raw results of a bundle are larger than `limit` bytes, decompressed.
+
+    First by the sizes that they declare, then by decompressing them piece by piece; nothing is written.
+    """
+    with _opened(checked.path) as bundle:
+        infos = [bundle.getinfo(_DATA + name) for name in checked.sums if name.startswith(ARCHIVE)]
+        for sizes in (map(partial(_declared, bundle), infos), chain.from_iterable(map(partial(_sizes, bundle), infos))):
+            if any(total > limit for total in accumulate(sizes)):
+                raise LoadstoneError(
+                    f"{checked.path} was not unpacked: decompressed, its raw results are larger than {limit:,} bytes. "
+                    "If you know who made it, allow more: --config verify_limit=1TB"
+                )
+
+
+def _is_compressed(info: zipfile.ZipInfo) -> bool:
+    """By the name that the member has when it is unpacked."""
+    return decode(info.filename).endswith(".zst")
+
+
+def _declared(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
+    """The size of a member's content, decompressed, as its first zstd frame declares it; its own size if none does."""
+    with bundle.open(info) as source:
+        try:
+            size = zstandard.frame_content_size(source.read(_HEADER_BYTES)) if _is_compressed(info) else -1
+        except zstandard.ZstdError:
+            size = -1
+    return max(size, info.file_size)
+
+
+def _sizes(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[int]:
+    """The sizes of the pieces of a member's content, decompressed, up to where it is damaged."""
+    if not _is_compressed(info):
+        yield info.file_size
+        return
+    with (
+        bundle.open(info) as source,
+        zstandard.ZstdDecompressor().stream_reader(source, read_across_frames=True) as content,
+        suppress(zstandard.ZstdError),
+    ):
+        while piece := content.read(_PIECE_BYTES):
+            yield len(piece)
 
 
 def unpack(checked: VerifiedBundle, folder: Path) -> None:
@@ -202,16 +251,18 @@ def _sha256(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
         return ""
 
 
-def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log) -> None:
+def verify_bundle(path: Path, tables: Path, command: Sequence[str], log: Log, limit: int) -> None:
     """Check everything of a bundle that can be checked here, in a folder below `tables` that is removed afterwards.
 
-    `command` builds the tables of a folder with a ``config/config.yaml`` when that folder is its last argument.
+    `command` builds the tables of a folder with a ``config/config.yaml`` when that folder is its last argument. `limit`
+    is how large its raw results may be, decompressed, in bytes.
 
     Raises LoadstoneError when the bundle is damaged, altered or hostile, or its tables do not follow from its raw
     results. Tables built by other versions of programs look like altered ones; the log says so.
     """
     checked = check(path)
     log(f"{path}: {counted(len(checked.sums), 'file')}, {megabytes(checked.size)}, all match the manifest")
+    check_expansion(checked, limit)
     prepare_folder(tables, tables)
     with tempfile.TemporaryDirectory(dir=tables, prefix=".verified-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)

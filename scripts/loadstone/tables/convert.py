@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.archive import (
+    LEADS_OUT,
     METADATA,
     Campaign,
     CampaignListing,
@@ -26,7 +27,6 @@ from loadstone.archive import (
     run_records,
     scan_campaign,
 )
-from loadstone.archive.durable import open_raw
 from loadstone.archive.stages import load_text
 from loadstone.archive.staging import read_checksums
 from loadstone.errors import LoadstoneError
@@ -225,11 +225,12 @@ class _CellReader(Reading):
         self._read_metadata()
         self._check_sums()
         self._check_parts()
+        for file in self.listing.unread:
+            self.problem(file.run, file.name, LEADS_OUT, fault=file.kind == "results")
         with cell_tables(tables, self) as output:
-            runs = set(self.listing.runs())
-            for run, files in groupby(self.listing.files, key=lambda file: file.run):
-                if run in runs:
-                    read_run(self, run, list(files), output)
+            files = {run: list(found) for run, found in groupby(self.listing.files, key=lambda file: file.run)}
+            for run in self.listing.runs():
+                read_run(self, run, files.get(run, []), output)
         self._plan()
         self._read_failures()
         return self.record
@@ -251,14 +252,7 @@ class _CellReader(Reading):
     # --- metadata and checksums ---------------------------------------------------------------------------------------
 
     def _read_metadata(self) -> None:
-        path = self.cell.path / METADATA
-        try:
-            open_raw(path).close()
-            self.metadata = metadata.extended(self.cell, metadata.read(path))
-        except FileNotFoundError:
-            self.metadata = metadata.nothing("metadata.json is missing")
-        except OSError as error:
-            self.metadata = metadata.nothing(f"metadata.json cannot be read: {error.strerror or error}")
+        self.metadata = metadata.read_cell(self.cell)
         for problem in self.metadata.problems:
             # "metadata.json: <key> ..." is one value that was not understood; all others mean that nothing was read.
             known = problem.startswith(f"{METADATA}: ")

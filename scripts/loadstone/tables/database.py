@@ -15,7 +15,6 @@ from loadstone.readers import load_generators
 from loadstone.tables import layout
 from loadstone.tables.schema import COMPARED, PLAIN, SCHEMAS, SCOPED, TABLES, VIEWS
 
-_PARTITIONS = "app=*/host=*/timestamp=*"
 _FILES = "*.parquet"
 _OF_DUMPS = "traces-*~*.parquet"
 
@@ -140,9 +139,10 @@ def prune(tables: Path, campaigns: Sequence[Campaign]) -> None:
             record.unlink()
         folder.rmdir()
     partitions = {layout.partition(tables, "runs", campaign).parts[-3:] for campaign in campaigns}
-    for folder in tables.glob(f"*/{_PARTITIONS}"):
-        if folder.parts[-3:] not in partitions:
-            _remove_partition(folder)
+    for pattern in (layout.PARTITIONS, layout.FORMER_PARTITIONS):
+        for folder in tables.glob(f"*/{pattern}"):
+            if folder.parts[-3:] not in partitions:
+                _remove_partition(folder)
 
 
 def _remove_partition(folder: Path) -> None:
@@ -172,7 +172,7 @@ def table_files(tables: Path, table: str, campaigns: Sequence[Campaign] | None) 
     found = [(tables / table, _FILES)] if table in (*PLAIN, *SCOPED) else []
     if table not in PLAIN:
         if campaigns is None:
-            found.append((tables / table, f"{_PARTITIONS}/{_FILES}"))
+            found.append((tables / table, f"{layout.PARTITIONS}/{_FILES}"))
         else:
             found += [(layout.partition(tables, table, campaign), _FILES) for campaign in campaigns]
     return [f"{layout.pattern(folder)}/{files}" for folder, files in found if any(folder.glob(files))]

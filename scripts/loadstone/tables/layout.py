@@ -1,6 +1,8 @@
 """Paths of derived files: the only module that builds a path below the tables' folder, or writes one.
 
-``<tables>/<table>/app=<app>/host=<host>/timestamp=<timestamp>/<file>.parquet``, every part percent-encoded.
+``<tables>/<table>/app_dir=<app>/host_dir=<host>/timestamp_dir=<timestamp>/<file>.parquet``, every part
+percent-encoded. The folders name no column of the tables: a reader that detects Hive partitions takes the key from the
+files, where DuckDB would guess a type for it (and drop the zone of `timestamp`) and pandas would not read it at all.
 """
 
 import hashlib
@@ -24,6 +26,8 @@ from loadstone.tables.schema import OF_CELLS, OF_DUMPS, OF_LISTINGS, SCHEMAS
 PART = "part.parquet"
 MANIFESTS = ".manifest"
 ANSWERS = ".answers"
+PARTITIONS = "app_dir=*/host_dir=*/timestamp_dir=*"
+FORMER_PARTITIONS = "app=*/host=*/timestamp=*"  # until version 14 of the tables
 _LONGEST_NAME = 200
 _UNKNOWN = "__HIVE_DEFAULT_PARTITION__"  # how partitioned tables write NULL
 
@@ -40,7 +44,7 @@ def campaign_key(campaign: Campaign) -> dict[str, str]:
 
 def partition(tables: Path, table: str, of: Campaign | Dump) -> Path:
     """The folder of one table's files of a campaign or a dump; parts of a dump's campaign that are unknown are NULL."""
-    named = {"app": of.app, "host": of.host, "timestamp": of.timestamp}
+    named = {"app_dir": of.app, "host_dir": of.host, "timestamp_dir": of.timestamp}
     parts = (f"{name}={encode(text(value)) or _UNKNOWN}" for name, value in named.items())
     return tables.joinpath(table, *parts)
 

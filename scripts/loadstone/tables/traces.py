@@ -47,8 +47,9 @@ def prune_dumps(tables: Path, dumps: list[Dump]) -> None:
     """Remove the rows of dumps that are no longer in the archive, or belong to another campaign now."""
     for table in schema.OF_DUMPS:
         expected = {layout.dump_file(tables, table, dump) for dump in dumps}
-        for path in set((tables / table).glob("app=*/host=*/timestamp=*/traces-*~*.parquet")) - expected:
-            path.unlink()
+        for pattern in (layout.PARTITIONS, layout.FORMER_PARTITIONS):
+            for path in set((tables / table).glob(f"{pattern}/traces-*~*.parquet")) - expected:
+                path.unlink()
 
 
 def _key(dump: Dump) -> dict[str, Any]:

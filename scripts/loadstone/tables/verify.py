@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from loadstone.archive import Campaign, decode, encode
+from loadstone.archive import LEADS_OUT, Campaign, decode, encode, leads_out
 from loadstone.archive.durable import replace
 from loadstone.archive.staging import read_checksums
 from loadstone.errors import LoadstoneError
@@ -83,6 +83,8 @@ def verify_archive(root: Path, tables: Path, log: Log) -> None:
 def verify(root: Path, tables: Path, log: Log) -> Findings:
     """Hash every file of the archive and compare; what has no record yet gets one below `tables`.
 
+    A link that leads out of the archive is unreadable.
+
     Raises LoadstoneError when the archive can't be listed or `tables` can't be written. Files and folders whose names
     begin with a dot are no part of the archive.
     """
@@ -124,18 +126,23 @@ def _continued(progress: Path) -> tuple[Findings, list[str]]:
 # --- the archive's files ----------------------------------------------------------------------------------------------
 
 
-def _grouped(root: Path) -> dict[Group, dict[str, Path]]:
-    """Every regular file, by campaign and then by its path within the archive."""
-    groups: dict[Group, dict[str, Path]] = {}
-    for path in files(root):
+def _grouped(root: Path) -> dict[Group, dict[str, Path | None]]:
+    """Every file, by campaign and then by its path within the archive; None for a link that leads out of it."""
+    groups: dict[Group, dict[str, Path | None]] = {}
+    links: list[str] = []
+    found: dict[str, Path | None] = {path: root / path for path in files(root, links)}
+    for path, file in (found | dict.fromkeys(links)).items():
         parts = PurePosixPath(path).parts
         is_campaigns = len(parts) > 3 and not any(part.startswith("_") for part in parts[:3])
-        groups.setdefault(parts[:3] if is_campaigns else (), {})[path] = root / path
+        groups.setdefault(parts[:3] if is_campaigns else (), {})[path] = file
     return groups
 
 
-def files(root: Path) -> Iterator[str]:
-    """Every file of an archive by its path within it; links are followed, every folder is entered once."""
+def files(root: Path, links: list[str]) -> Iterator[str]:
+    """Every file of an archive by its path within it; every folder is entered once.
+
+    Links are followed, except for those that lead out of the archive: they are added to `links`.
+    """
     refused: list[OSError] = []
     seen: set[Path] = set()
     for path, folders, names in os.walk(root, onerror=refused.append, followlinks=True):
@@ -144,8 +151,11 @@ def files(root: Path) -> Iterator[str]:
             folders.clear()
             continue
         seen.add(folder.resolve())
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from ((folder / name).relative_to(root).as_posix() for name in sorted(names) if not name.startswith("."))
+        visible = {name: folder / name for name in sorted((*folders, *names)) if not name.startswith(".")}
+        out = {name for name, file in visible.items() if file.is_symlink() and leads_out(file, root)}
+        links += [visible[name].relative_to(root).as_posix() for name in out]
+        folders[:] = sorted(visible.keys() & set(folders) - out)
+        yield from (visible[name].relative_to(root).as_posix() for name in sorted(visible.keys() & set(names) - out))
     for error in refused:
         if Path(error.filename) == root:
             raise LoadstoneError(f"the archive {root} cannot be listed: {error.strerror}")
@@ -190,7 +200,7 @@ class _Verifier:
     """Adds what it finds in one campaign to `found`."""
 
     def __init__(
-        self, root: Path, tables: Path, group: Group, files: Mapping[str, Path], *, found: Findings, log: Log
+        self, root: Path, tables: Path, group: Group, files: Mapping[str, Path | None], *, found: Findings, log: Log
     ) -> None:
         self.found, self.log = found, log
         self.root, self.tables, self.group, self.files = root, tables, group, files
@@ -215,7 +225,7 @@ class _Verifier:
 
     def verify(self) -> None:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            now = dict(zip(self.files, pool.map(sha256_or_none, self.files.values()), strict=True))
+            now = dict(zip(self.files, pool.map(_sha256, self.files.values()), strict=True))
         recorded = self._recorded_at_collection()
         for path in sorted({*now, *self.known, *recorded}):
             self._judge(path, now.get(path), recorded.get(path))
@@ -229,7 +239,9 @@ class _Verifier:
     def _judge(self, path: str, now: str | None, recorded: tuple[str, str] | None) -> None:
         known, shown = self.known.get(path), text(path)
         if now is None:
-            if os.path.lexists(self.root / path):
+            if path in self.files and self.files[path] is None:
+                self._add("unreadable", f"{shown} {LEADS_OUT}")
+            elif os.path.lexists(self.root / path):
                 self._add("unreadable", shown)
             elif not self._is_being_collected(path):
                 self._add("vanished", shown)
@@ -252,7 +264,7 @@ class _Verifier:
         """Path -> (hash, name of the checksum file) for all files that a ``<run>.sha256`` names."""
         sums: dict[str, tuple[str, str]] = {}
         for path, file in self.files.items():
-            if not _SUMS.fullmatch(file.name):
+            if file is None or not _SUMS.fullmatch(file.name):
                 continue
             try:
                 found = [line for line in read_checksums(file) if line is not None]
@@ -271,6 +283,10 @@ class _Verifier:
 
     def _size(self, path: str) -> int:
         try:
-            return self.files[path].stat().st_size
+            return (self.root / path).stat().st_size
         except OSError:
             return 0
+
+
+def _sha256(file: Path | None) -> str | None:
+    return sha256_or_none(file) if file else None

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from loadstone.archive import LEADS_OUT
 from loadstone.errors import LoadstoneError
 from loadstone.publish import s3
 from loadstone.publish.bucket import names
@@ -219,3 +220,20 @@ def test_nothing_is_brought_into_a_run_that_is_being_collected(archive, elsewher
     (elsewhere / PLAIN / ".1.part").mkdir(parents=True)
     assert "is being collected here" in pulled(elsewhere, bucket)
     assert not list((elsewhere / PLAIN).glob("1.*"))
+
+
+def test_links_that_lead_out_are_neither_pushed_nor_written_through(archive, elsewhere, bucket, tmp_path) -> None:
+    outside = tmp_path / "outside"
+    shutil.copytree(archive / PLAIN, outside)
+    before = contents(outside)
+    (archive / PLAIN).with_name("linked").symlink_to(outside)
+    (archive / PLAIN / "7.results.json.zst").symlink_to(outside / "1.results.json.zst")
+    text = refused(push, archive, bucket)
+    for name in (f"{PLAIN.removesuffix('plain')}linked", f"{PLAIN}/7.results.json.zst"):
+        assert f"{name} {LEADS_OUT}" in text
+    assert not [name for name in bucket.objects() if "linked" in name or "/7." in name]
+    assert f"archive/{PLAIN}/1.results.json.zst" in bucket.objects()
+    (elsewhere / "demo").mkdir(parents=True)
+    (elsewhere / "demo/here").symlink_to(outside)
+    assert f"or a folder of it {LEADS_OUT}" in refused(pull, elsewhere, bucket)
+    assert contents(outside) == before

@@ -158,10 +158,10 @@ def test_of_tables_what_changed_is_replaced_and_what_is_gone_is_removed(archive,
     (tables / ".manifest/x.parquet").write_text("of this machine")
     pushed(archive, bucket)
     write_tables(tables, MORNING, says="others")
-    (tables / f"runs/app=demo/host=here/timestamp={EVENING}/part.parquet").unlink()
+    (tables / f"runs/app_dir=demo/host_dir=here/timestamp_dir={EVENING}/part.parquet").unlink()
     assert "1 file (" in pushed(archive, bucket)
     there = {name: text for name, text in bucket.objects().items() if name.startswith("tables/")}
-    assert there == {f"tables/runs/app=demo/host=here/timestamp={MORNING}/part.parquet": b"others"}
+    assert there == {f"tables/runs/app_dir=demo/host_dir=here/timestamp_dir={MORNING}/part.parquet": b"others"}
     assert "nothing was transferred" in pushed(archive, bucket, tables=False)
     write_tables(elsewhere.parent / "tables", "2020")
     (elsewhere / "demo").mkdir(parents=True)

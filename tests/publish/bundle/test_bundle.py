@@ -8,11 +8,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from loadstone.errors import LoadstoneError
 from loadstone.publish import bundle_check
 from loadstone.publish.bundle import Member, as_json, write
+from support import rawfiles
 
 PROVENANCE = {"format": 1, "tables": 1, "software": {"loadstone": "0"}, "settings": {}, "whole": True}
 RAW = "archive/app/host/2026-11-21T12:00:00+00:00/100/plain"
@@ -289,6 +291,40 @@ def test_what_is_no_bundle_says_so(tmp_path) -> None:
 def test_tables_that_were_not_checked_are_not_called_sound(bundle, tmp_path) -> None:
     """Whoever forges tables may also say that another version of DuckDB made them."""
     said: list[str] = []
-    bundle_check.verify_bundle(bundle, tmp_path / "tables", [sys.executable, "-c", ""], said.append)
+    bundle_check.verify_bundle(bundle, tmp_path / "tables", [sys.executable, "-c", ""], said.append, 10**9)
     assert any(line.startswith("not checked: 1 of 1 table files, since they were made with") for line in said)
     assert said[-1].endswith("but whether its tables come from its raw results was not checked")
+
+
+@pytest.mark.parametrize("name", ["2.results.json.zst", "2.results.json%2Ezst"])  # unpacked, both have the same name
+@pytest.mark.parametrize("declares", [True, False])
+def test_requests_that_expand_beyond_the_limit_are_refused(tmp_path, name, declares) -> None:
+    """Valid requests of 1.3 GB in a bundle of 60 kB: refused before anything is unpacked, in little memory."""
+    requests = rawfiles.lines([2_000_000] * 100_000)
+    frame = zstandard.ZstdCompressor(3, write_content_size=declares).compress(requests)
+    bomb = written(tmp_path / "bomb.zip", members(**{f"{RAW}/{name}": frame * 50}))
+    larger, smaller = 51 * len(requests), 49 * len(requests)
+    script = (
+        "import resource, sys; from pathlib import Path; from loadstone.publish.bundle_check import verify_bundle;"
+        "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30));"
+        "verify_bundle(Path(sys.argv[1]), Path(sys.argv[2]), [sys.executable, '-c', ''], print, int(sys.argv[3]))"
+    )
+
+    def verified(limit: int) -> str:
+        command = [sys.executable, "-c", script, bomb, tmp_path / "tables", str(limit)]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+    for limit in (smaller, len(requests) // 2):
+        assert f"its raw results are larger than {limit:,} bytes" in verified(limit)
+        assert not (tmp_path / "tables").exists()
+    assert "larger than" not in verified(larger)
+
+
+def test_what_is_declared_is_refused_before_it_is_decompressed(tmp_path) -> None:
+    """A frame that says that it holds a terabyte, and nothing else."""
+    header = b"\x28\xb5\x2f\xfd\xe0" + (10**12).to_bytes(8, "little")
+    path = written(tmp_path / "b.zip", members(**{f"{RAW}/2.results.json.zst": header}))
+    checked = bundle_check.check(path)
+    with pytest.raises(LoadstoneError, match="verify_limit"):
+        bundle_check.check_expansion(checked, 10**11)
+    bundle_check.check_expansion(checked, 10**13)

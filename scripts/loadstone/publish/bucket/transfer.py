@@ -21,7 +21,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
-from loadstone.archive import encode, locks
+from loadstone.archive import LEADS_OUT, encode, leads_out, locks
 from loadstone.archive.durable import give_name, replace, sha256_of, sync
 from loadstone.errors import LoadstoneError
 from loadstone.publish import s3
@@ -93,8 +93,10 @@ def preview(command: str, archive: Path, tables: Path, declared: Mapping[str, An
 
 
 def _push(transfer: "_Transfer", declared: Mapping[str, Any] | None) -> None:
-    found = list(verify.files(transfer.archive)) if transfer.archive.is_dir() else []
+    links: list[str] = []
+    found = list(verify.files(transfer.archive, links)) if transfer.archive.is_dir() else []
     here = list(filter(names.belongs, found))
+    transfer.problems += [f"{text(path)} {LEADS_OUT}" for path in links]
     if others := len(found) - len(here):
         transfer.notices.append(
             f"{counted(others, 'file')} in the archive's folder belong to no campaign and are not pushed"
@@ -387,6 +389,10 @@ class _CampaignPull(_Campaign):
         planned = (f"{cell}/" for cell in self._incomplete if f"{cell}/".startswith(f"{unit.folder}/"))
         if unit.stage == PLAN and not self._is_closed and any(planned):
             return  # the missing run would be collected again
+        for path in unit.paths:
+            if leads_out(self._at(path), self._transfer.archive):
+                self._skip(unit, f"{text(path)} was not pulled: it or a folder of it {LEADS_OUT}")
+                return
         missing = [path for path in unit.paths if not os.path.lexists(self._at(path))]
         for path in unit.paths:
             if path not in missing and not self._is_same(path):
