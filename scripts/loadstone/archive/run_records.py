@@ -248,21 +248,29 @@ def _line(text: str) -> str:
 
 
 def record_failure(
-    cell: Cell, run: int, error: str, evidence: Sequence[str], *, about: Mapping[str, Any], logs: Path
+    cell: Cell,
+    run: int,
+    error: str,
+    evidence: Sequence[str],
+    *,
+    about: Mapping[str, Any],
+    logs: Path,
+    clean: Callable[[str], str] = str,
 ) -> Path:
-    """Write the next failure record of a run; returns its path.
+    """Write the next failure record of a run, with its texts as `clean` returns them; returns its path.
 
     `about` has more facts about the attempt (``started``, ``phase``); the last lines of every log in the folder `logs`
     are kept. Raises LoadstoneError when the archive can't be written.
     """
+    error = clean(error)
     found = sorted(logs.glob("*.log"))[:_MOST_LOGS]
     content = {
         "run": run,
         **about,
         "failed": datetime.now().astimezone().isoformat(),
         "error": error,
-        "evidence": list(evidence),
-        "logs": {log.name: tail(log, _LOG_LINES) for log in found},
+        "evidence": list(map(clean, evidence)),
+        "logs": {log.name: clean(tail(log, _LOG_LINES)) for log in found},
         "loadstone": __version__,
         "system": platform.platform(),
         "python": platform.python_version(),

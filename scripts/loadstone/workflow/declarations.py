@@ -11,7 +11,7 @@ from typing import Any
 
 from loadstone import config as configuration
 from loadstone.archive import CampaignListing, plan, trace_dumps
-from loadstone.config import catalogue, comparisons
+from loadstone.config import catalogue, comparisons, redact
 from loadstone.config.variants import Variants, natural
 from loadstone.errors import LoadstoneError
 from loadstone.report.site_layout import variant_slug
@@ -33,6 +33,7 @@ class Declarations:
 
     def __init__(self, config: Mapping[str, Any], requested: Requested | None = None) -> None:
         self.config = configuration.check(config)
+        redact.configure(self.config["redact"])
         self.variants = configuration.load_variants()
         self.comparisons = {comparison.id: comparison for comparison in comparisons.load()}
         self._catalogue = catalogue.load_catalogue()

@@ -21,6 +21,7 @@ from typing import Any
 
 from loadstone.archive import Campaign, decode
 from loadstone.archive.trace_dumps import Dump
+from loadstone.config import redact
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import LastingStream, end_with_parents, exit_on_sigterm
 
@@ -110,6 +111,7 @@ def job(log_file: str) -> Iterator[Log]:
     with path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
 
         def log(text: str) -> None:
+            text = redact.text(text)
             file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
             print(printable(text), file=sys.stderr, flush=True)
 
