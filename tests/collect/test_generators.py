@@ -305,7 +305,7 @@ def test_parameters_of_urls_in_a_scripts_points_are_not_archived(bench, tmp_path
     it = bench("k6", rates=None, users=[1], iterations=5, duration=None, script=script)
     it.collect()
     assert {seen["path"].partition("&")[2] for seen in it.recorded()} == {"token=opensesame&sort=up"}
-    urls = [point["data"]["tags"]["url"].partition("?")[2] for point in points(it)]
+    urls = [point["tags"]["url"].partition("?")[2] for point in points(it)]
     assert urls == [f"page={number}&token=redacted&sort=up" for number in range(5)]
     files = [each for each in (tmp_path / "archive").rglob("*") if each.is_file()]
     contents = [zstandard.open(each).read() if each.suffix == ".zst" else each.read_bytes() for each in files]

@@ -21,6 +21,12 @@ _SECRETS = (
 )
 
 
+def _send_secrets(handler: BaseHTTPRequestHandler, options: argparse.Namespace) -> None:
+    for name, value in _SECRETS if options.secrets else ():
+        handler.send_header(name, value)
+        print(f"{handler.path} {name} {value}", flush=True)
+
+
 def arguments() -> argparse.Namespace:
     """Of the command line."""
     parser = argparse.ArgumentParser()
@@ -78,9 +84,7 @@ def main() -> None:
                 self.send_header("Location", "/elsewhere")
             self.send_header("Content-Length", str(len(body)))
             self.send_header("X-Name", "wrong" if options.wrong else "right")
-            for name, value in _SECRETS if options.secrets else ():
-                self.send_header(name, value)
-                print(f"{self.path} {name} {value}", flush=True)
+            _send_secrets(self, options)
             self.end_headers()
             for letter in body if options.drip and self.path != "/ready" else []:
                 time.sleep(0.5)

@@ -89,6 +89,7 @@ class RunRecord:
     description: str | None = None
     senders: tuple[Sender, ...] = ()
     protocol: str | None = None  # ``http1``, ``http2`` or ``h2c``; several joined by " and "
+    redacted: tuple[tuple[str, int], ...] = ()  # names of headers and of parameters of URLs, how many values of each
     tls: str | None = None  # version, cipher and the server certificate's SHA-256
 
 
@@ -122,9 +123,17 @@ def parse(content: Any) -> RunRecord:
         generator_cpus=_number(content, "sampling", "generator_cpus", most=_MOST) or None,
         description=_any_text(_at(content, "description")),
         senders=tuple(_senders(_at(content, "generators"))),
+        redacted=removed(_at(content, "redacted")),
         protocol=_negotiated(content, _protocol),
         tls=_negotiated(content, _tls),
     )
+
+
+def removed(content: Any) -> tuple[tuple[str, int], ...]:
+    """Names and numbers of values that were removed, from a record or metadata; what is neither is ignored."""
+    parts = [_at(content, part) for part in ("headers", "query")]
+    pairs = (pair for part in parts if isinstance(part, dict) for pair in part.items())
+    return tuple((_encodable(name), count) for name, count in pairs if _is_integer(count) and 0 < count < _MOST)
 
 
 def _negotiated(content: Any, part: Callable[[Any], str | None]) -> str | None:

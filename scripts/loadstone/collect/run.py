@@ -167,7 +167,7 @@ def _attack(job: Job, staging: Staging) -> None:
     record["sampling"] = sampler.record()
     record |= {"ended": _now(), "loadstone": __version__, "machine": _machine()}
     files[".run.json"] = staging.path / "record"
-    files[".run.json"].write_text(json.dumps(record, indent=2) + "\n")
+    files[".run.json"].write_text(json.dumps(redact.texts(record), indent=2) + "\n")
     staging.seal(files)
 
 

@@ -211,13 +211,13 @@ def marked_text(content: str) -> str:
     return names().text(content, by=lambda name, value: mark(name, value).replace(" ", "-"))
 
 
-def marked_texts(content: Any) -> Any:
-    """The same for all texts in plain values."""
+def texts(content: Any, change: Callable[[str], str] = text) -> Any:
+    """Plain values with each text in them changed, by default as `text` does."""
     if isinstance(content, str):
-        return marked_text(content)
+        return change(content)
     if isinstance(content, dict):
-        return {key: marked_texts(value) for key, value in content.items()}
-    return [marked_texts(each) for each in content] if isinstance(content, list) else content
+        return {key: texts(value, change) for key, value in content.items()}
+    return [texts(each, change) for each in content] if isinstance(content, list) else content
 
 
 @lru_cache(maxsize=1000)

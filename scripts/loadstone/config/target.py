@@ -195,7 +195,7 @@ def recordable(identity: Mapping[str, Any]) -> dict[str, Any]:
     found = {**identity, "request": request | {"url": redact.marked_text(request["url"])}}
     for part in ("commands", "prepare", "cleanup"):
         if part in found:
-            found[part] = redact.marked_texts(found[part])
+            found[part] = redact.texts(found[part], redact.marked_text)
     expected = found.get("expect", {}).get("headers", {})
     if kept := {name: value for name, value in expected.items() if redact.names().has_header(name)}:
         found["expect"] = found["expect"] | {"headers": expected | redact.marked(kept)}

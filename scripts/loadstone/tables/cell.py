@@ -157,7 +157,7 @@ class Reading:
 
     def problem(self, run: int | None, name: str, problem: str, *, fault: bool = False) -> None:
         """`name` is the file it is about, if any; `fault`: it makes the data unfit."""
-        self.record.problems.append(Problem(run, self.source(name), problem, fault))
+        self.record.problems.append(Problem(run, self.source(name), redact.text(problem), fault))
 
     def sha256(self, file: RawFile | None) -> str | None:
         source = self.record.sources.get(file.name) if file else None
