@@ -40,6 +40,7 @@ _SECRET = re.compile(
 _MARK = "redacted"
 _MARKED = re.compile(rf"{_MARK}[ -][0-9a-f]{{16}}")
 _VARIABLE = "LOADSTONE_REDACT"  # environment variable with the names for all processes of a command, as JSON
+_MOST_NAMES = 1000  # of metadata, which somebody else may have written
 _ROUNDS = 100_000  # so that a short password can't be guessed from its mark
 
 
@@ -172,22 +173,19 @@ def _names(fields: str) -> Names:
 
 
 @contextmanager
-def using(recorded: object) -> Iterator[None]:
-    """The names that metadata record (`Names.fields`), instead of this process's; earlier versions had none."""
-    before = os.environ.get(_VARIABLE)
-    found = recorded if isinstance(recorded, dict) else {}
-    listed = {part: found.get(part) for part in ("headers", "query")}
-    kept = {
-        part: [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-        for part, value in listed.items()
-    }
-    os.environ[_VARIABLE] = json.dumps(kept)
+def using(recorded: object, *, own: bool = False) -> Iterator[None]:
+    """The names that metadata record (`Names.fields`), none of earlier versions; with `own` this process's too."""
+    before, found = os.environ.get(_VARIABLE), names().fields() if own else {"headers": [], "query": []}
+    for part in found:
+        listed = recorded.get(part) if isinstance(recorded, dict) else None
+        if isinstance(listed, list):
+            found[part] += [name for name in listed[:_MOST_NAMES] if isinstance(name, str)]
+    os.environ[_VARIABLE] = json.dumps(found)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[_VARIABLE]
-        else:
+        os.environ.pop(_VARIABLE)
+        if before is not None:
             os.environ[_VARIABLE] = before
 
 

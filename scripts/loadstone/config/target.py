@@ -129,7 +129,8 @@ def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str)
     if planned.target.get("identity") in digests:
         return []
     recorded = {**planned.target, "request": planned.request}
-    return identity_changes(recorded, now) or ["something that its metadata does not record"]
+    with redact.using(planned.target.get("redact"), own=True):
+        return identity_changes(recorded, now) or ["something that its metadata does not record"]
 
 
 def check_declared(cells: Iterable[Cell], target: Mapping[str, Any]) -> None:
@@ -192,7 +193,7 @@ _PLAN = {
 def recordable(identity: Mapping[str, Any]) -> dict[str, Any]:
     """A variant's identity as it is recorded: with marks in place of credentials in headers, environments and URLs."""
     request = identity["request"] | {"header": redact.marked(identity["request"]["header"])}
-    found = {**identity, "request": request | {"url": redact.marked_text(request["url"])}}
+    found = {**identity, "request": request | {"url": redact.marked_text(request.get("url", ""))}}
     for part in ("commands", "prepare", "cleanup"):
         if part in found:
             found[part] = redact.texts(found[part], redact.marked_text)
