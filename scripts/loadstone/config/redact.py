@@ -215,7 +215,7 @@ def texts(content: Any, change: Callable[[str], str] = text) -> Any:
         return change(content)
     if isinstance(content, dict):
         return {key: texts(value, change) for key, value in content.items()}
-    return [texts(each, change) for each in content] if isinstance(content, list) else content
+    return type(content)(texts(each, change) for each in content) if isinstance(content, (list, tuple)) else content
 
 
 @lru_cache(maxsize=1000)
