@@ -106,7 +106,7 @@ func (r *Redactor) text(text string) string {
 
 // parameters returns the text without the values of parameters, and the names of those that had one.
 func (r *Redactor) parameters(text string) (string, []string) {
-	if r.parameter == nil || !strings.Contains(text, "=") {
+	if r.parameter == nil || !strings.Contains(text, "=") || !strings.ContainsAny(text, "?&#;") {
 		return text, nil
 	}
 	var names []string
