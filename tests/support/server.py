@@ -24,7 +24,7 @@ _SECRETS = (
 def _send_secrets(handler: BaseHTTPRequestHandler, options: argparse.Namespace) -> None:
     for name, value in _SECRETS if options.secrets else ():
         handler.send_header(name, value)
-        print(f"{handler.path} {name} {value}", flush=True)
+        print(f"GET {handler.path} {value.partition('/page')[2]}", flush=True)
 
 
 def arguments() -> argparse.Namespace:
