@@ -20,7 +20,7 @@ rule open:
     conda:
         "../envs/collect.yaml"
     params:
-        config=config,
+        config=DECLARED.whole_config,
     script:
         "../scripts/open_sweep.py"
 
@@ -33,7 +33,7 @@ rule extend:
     conda:
         "../envs/collect.yaml"
     params:
-        config=config,
+        config=DECLARED.whole_config,
         preview=preview_of("extend"),
     script:
         "../scripts/extend.py"
@@ -101,7 +101,7 @@ rule plan:
     conda:
         "../envs/collect.yaml"
     params:
-        config=config,
+        config=DECLARED.whole_config,
     script:
         "../scripts/plan.py"
 
@@ -114,7 +114,7 @@ rule rights:
     conda:
         "../envs/collect.yaml"
     params:
-        config=config,
+        config=DECLARED.whole_config,
     script:
         "../scripts/rights.py"
 
@@ -127,7 +127,7 @@ rule restore:
     conda:
         "../envs/collect.yaml"
     params:
-        config=config,
+        config=DECLARED.whole_config,
     script:
         "../scripts/restore.py"
 

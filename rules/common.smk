@@ -50,7 +50,7 @@ def load(config):
 
 DECLARED = load(config)
 SNAPSHOT = DECLARED.snapshot
-config = DECLARED.config
+config = DECLARED.without_credentials
 FOLDERS = {name: config[name] for name in ("archive", "tables", "reports")}
 CAMPAIGNS = [list(key) for key in SNAPSHOT.listings]
 DUMPS = {dump.slug: dump for dump in SNAPSHOT.dumps.values()}
@@ -126,7 +126,9 @@ def preview_of(target):
 
     def preview(wildcards):
         if workflow.dryrun:
-            transfers.show_preview(target, set(workflow.dag_settings.targets), config, logger.info, logger.error)
+            transfers.show_preview(
+                target, set(workflow.dag_settings.targets), DECLARED.config, logger.info, logger.error
+            )
 
     return preview
 

@@ -23,6 +23,7 @@ rule convert:
     params:
         folders=FOLDERS,
         variants=DECLARED.variants.names(),
+        redact=config["redact"],
     script:
         "../scripts/convert.py"
 
@@ -40,5 +41,6 @@ rule trace:
     params:
         folders=FOLDERS,
         dump=dump_fields,
+        redact=config["redact"],
     script:
         "../scripts/traces.py"

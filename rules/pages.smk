@@ -24,6 +24,7 @@ rule campaign_page:
         folders=FOLDERS,
         variants=appearance_of_page,
         options=DECLARED.page_options,
+        redact=config["redact"],
         version=loadstone.__version__,
     script:
         "../scripts/campaign_page.py"
@@ -49,6 +50,7 @@ rule comparison_page:
         campaigns=campaigns_compared,
         variants=appearance_of_comparison,
         options=DECLARED.page_options,
+        redact=config["redact"],
         version=loadstone.__version__,
     script:
         "../scripts/comparison_page.py"

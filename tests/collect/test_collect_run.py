@@ -6,13 +6,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import zstandard
 from loadstone import archive
 from loadstone.archive import metadata, plan
+from loadstone.archive.run_records import record_failure
 from loadstone.collect import collect_run
+from loadstone.collect.targets.base import RunFailedError
+from loadstone.config import redact
 from loadstone.errors import LoadstoneError
 from support.bench import Bench
 
@@ -185,6 +189,78 @@ def test_a_credential_is_sent_and_stands_nowhere(bench) -> None:
     it.target["variants"]["only"]["headers"] = {"Authorization": "Bearer other"}
     with pytest.raises(LoadstoneError, match=r"(?s)has changed since.*  request.header.Authorization has changed\n"):
         it.collect(2)
+
+
+SECRET = "opensesame"
+
+
+def all_bytes(folder: Path) -> dict[Path, bytes]:
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return {file: zstandard.open(file).read() if file.suffix == ".zst" else file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize("changes", [{}, {"generators": 2}, {"generator": "serial"}])
+def test_cookies_of_responses_and_parameters_of_urls_are_not_archived(bench, changes: dict[str, Any]) -> None:
+    # The last request gets no response: its error quotes the URL.
+    slow = [] if changes.get("generator") == "serial" else ["--slow-after", "56"]
+    it = bench("--secrets", "--record", *slow, query=f"?page=7&access_token={SECRET}&sort=up", **changes)
+    it.collect()
+    contents = all_bytes(it.folder / "archive") | all_bytes(it.folder / "logs")
+    assert {file.name for file in contents} >= {"metadata.json", "1.results.json.zst", "1.run.json", "server.log"}
+    assert [file.name for file, content in contents.items() if SECRET.encode() in content] == []
+    assert {seen["path"] for seen in it.recorded()} == {f"/page?page=7&access_token={SECRET}&sort=up"}
+    lines = it.lines("1.results.json.zst")
+    assert {line["url"].partition("?")[2] for line in lines} == {"page=7&access_token=redacted&sort=up"}
+    answered = [line for line in lines if line["code"]]
+    assert {line["bytes_in"] for line in answered} == {len(b"the page")} and len(answered) > 40
+    for line in answered:
+        assert line["headers"]["Set-Cookie"] == ["redacted", "redacted"]
+        assert line["headers"]["X-Next"] == ["/page?n=2&token=redacted"] and line["headers"]["X-Name"] == ["right"]
+    failed = [line for line in lines if not line["code"]]
+    assert bool(failed) == bool(slow) and all("access_token=redacted" in line["error"] for line in failed)
+    n_lines, n_answered = len(lines), len(answered)
+    for line in it.lines("1.warmups.json.zst"):
+        n_lines, n_answered = n_lines + 1, n_answered + bool(line["code"])
+    record = json.loads((it.cell.path / "1.run.json").read_text())
+    assert record["redacted"] == {
+        "headers": {"Set-Cookie": 2 * n_answered},
+        "query": {"access_token": n_lines + len(failed), "token": n_answered},
+    }
+    declared = json.loads((it.cell.path / "metadata.json").read_text())["target"]
+    assert declared["redacted"] == {"query": {"access_token": 1}}
+    assert "Set-Cookie" in declared["redact"]["headers"] and "access_token" in declared["redact"]["query"]
+
+
+def test_a_failure_shows_no_parameter_of_a_url(bench) -> None:
+    it = bench("--wrong", "--secrets", query=f"?key={SECRET}")
+    with pytest.raises(RunFailedError, match="is not the expected server") as failed:
+        it.collect()
+    record = record_failure(
+        it.cell, 1, str(failed.value), [str(failed.value)], about={}, logs=it.folder / "logs", clean=redact.text
+    )
+    assert "key=redacted" in record.read_text() and "server.log" in record.read_text()
+    assert [file.name for file, content in all_bytes(it.folder / "archive").items() if SECRET.encode() in content] == []
+
+
+def test_another_token_is_another_request(bench) -> None:
+    it = bench(query=f"?token={SECRET}")
+    it.collect()
+    it.target["variants"]["only"]["url"] = it.target["variants"]["only"]["url"].replace(SECRET, "shut")
+    with pytest.raises(LoadstoneError, match=r"(?s)has changed since.*  request.url has changed\n") as refused:
+        it.collect(2)
+    assert SECRET not in str(refused.value) and "shut" not in str(refused.value)
+
+
+def test_a_campaign_goes_on_after_redact_was_changed(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    it = bench(query=f"?token={SECRET}&user=ada")
+    it.collect()
+    with monkeypatch.context() as changed:
+        changed.setenv("LOADSTONE_REDACT", json.dumps({"headers": ["X-Name"], "query": ["token", "user"]}))
+        it.collect(2)
+    (url,) = {line["url"] for line in it.lines("2.results.json.zst")}
+    assert url.endswith("?token=redacted&user=redacted")
+    assert {line["headers"]["X-Name"][0] for line in it.lines("2.results.json.zst")} == {"redacted"}
+    assert json.loads((it.cell.path / "2.run.json").read_text())["identity"]["headers"] == {"x-name": "(redacted)"}
 
 
 def test_a_collected_run_is_left_alone(bench) -> None:

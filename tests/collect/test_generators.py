@@ -288,6 +288,35 @@ def test_a_script_of_ones_own(bench, tmp_path: Path) -> None:
         it.collect(2)
 
 
+VISIT = """
+import http from 'k6/http';
+const { request } = JSON.parse(open(__ENV.LOADSTONE));
+const key = 'https://127.0.0.1/?api_key=opensesame';
+export default function () {
+  http.get(`${request.url}?page=${__ITER}&token=${__ENV.PASSWORD}&sort=up`);
+}
+"""
+
+
+def test_parameters_of_urls_in_a_scripts_points_are_not_archived(bench, tmp_path: Path) -> None:
+    file = tmp_path / "script.js"
+    file.write_text(VISIT)
+    script = {"file": str(file), "environment": {"PASSWORD": "opensesame", "PEER": "http://peer/?sig=opensesame"}}
+    it = bench("k6", rates=None, users=[1], iterations=5, duration=None, script=script)
+    it.collect()
+    assert {seen["path"].partition("&")[2] for seen in it.recorded()} == {"token=opensesame&sort=up"}
+    urls = [point["tags"]["url"].partition("?")[2] for point in points(it)]
+    assert urls == [f"page={number}&token=redacted&sort=up" for number in range(5)]
+    files = [each for each in (tmp_path / "archive").rglob("*") if each.is_file()]
+    contents = [zstandard.open(each).read() if each.suffix == ".zst" else each.read_bytes() for each in files]
+    assert len(files) > 4 and not any(b"opensesame" in content for content in contents)
+    record = json.loads((it.cell.path / "1.run.json").read_text())
+    assert record["redacted"]["query"]["token"] >= 10  # in the tags name and url of each point
+    file.write_text(VISIT.replace("opensesame", "opensesame "))
+    with pytest.raises(LoadstoneError, match=r"the content of sweep.script.file"):
+        it.collect(2)
+
+
 def test_what_a_script_imports_and_opens_belongs_to_it(bench, tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "main").mkdir()

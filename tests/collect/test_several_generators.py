@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -18,6 +19,7 @@ import pytest
 from loadstone.archive import metadata
 from loadstone.collect.generators import several
 from loadstone.collect.targets.base import RunFailedError
+from loadstone.collect.targets.kubernetes.generator_pods import Pod, PodFleet
 from loadstone.config import load_shapes
 from support.bench import Bench
 from support.checkout import PROJECT
@@ -295,3 +297,14 @@ def test_a_collecting_process_that_is_killed_leaves_no_generator(tmp_path: Path)
     while of_it():  # for ever, if one were left
         time.sleep(0.05)
     assert not list(tmp_path.rglob("1.results.json.zst"))
+
+
+def test_pods_of_an_image_that_does_not_redact_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, declared = SimpleNamespace(get=lambda *_: None), SimpleNamespace(namespace="load")
+    fleet = PodFleet(cluster, declared, 1.0, "a-record", [{"part": 0, "of": 1, "step": 1}], [])  # type: ignore[arg-type]
+    answer = {"now": 1, "state": "waiting", "negotiated": []}
+    monkeypatch.setattr(PodFleet, "_ask", lambda *_: json.dumps(answer))
+    with pytest.raises(RunFailedError, match="its image is of an earlier version, which does not redact"):
+        fleet._status(Pod(0, "pod", "node"))
+    answer["redacted"] = {}
+    assert fleet._status(Pod(0, "pod", "node")) == answer

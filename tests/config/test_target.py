@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import PROJECT
 from loadstone import archive, config
 from loadstone.archive import metadata
 from loadstone.collect import sweep
@@ -14,6 +15,7 @@ from loadstone.config import target as declared_target
 from loadstone.errors import LoadstoneError
 
 SECRET = "Bearer open-sesame"
+URL = "http://127.0.0.1:9000/page?n=1&token=open-sesame&user=ada"
 
 
 @pytest.fixture
@@ -243,3 +245,77 @@ def test_marks_tell_credentials_apart_and_not_what_they_are() -> None:
 )
 def test_users_in_addresses_are_not_shown(text: str, shown: str) -> None:
     assert redact.text(text) == shown
+
+
+def test_parameters_of_urls_are_marks_and_the_campaign_goes_on_whatever_redact_is_then(declared, monkeypatch) -> None:
+    declared["target"]["variants"]["only"] |= {"url": URL}
+    declared["target"]["processes"]["app"]["command"] += [f"--peer={URL}"]
+    campaign = opened(declared)
+    (file,) = campaign.path.glob("*/*/metadata.json")
+    written = json.loads(file.read_text())
+    assert "open-sesame" not in file.read_text()
+    mark = redact.mark("token", "open-sesame").replace(" ", "-")
+    assert written["req"]["url"] == URL.replace("open-sesame", mark)
+    assert written["target"]["commands"]["app"][-1] == f"--peer={written['req']['url']}"
+    assert written["target"]["redacted"] == {"headers": {"Authorization": 1}, "query": {"token": 1}}
+    monkeypatch.setenv("LOADSTONE_REDACT", json.dumps({"headers": ["X-Case"], "query": ["user"]}))
+    assert opened(declared) == campaign
+    assert declared_target.changes(described(campaign), declared["target"], "only") == []
+    declared["target"]["variants"]["only"]["url"] = URL.replace("open-sesame", "shut-sesame")
+    phrases = declared_target.changes(described(campaign), declared["target"], "only")
+    assert phrases == ["request.url has changed"]
+
+
+def test_a_campaign_opened_before_redact_goes_on_as_it_is(declared, monkeypatch) -> None:
+    declared["target"]["variants"]["only"] |= {"url": URL, "headers": {"Referer": URL}}
+    declared["target"]["variants"]["only"]["expect"]["headers"] = {"Set-Cookie": "sid=1"}
+    with monkeypatch.context() as earlier:
+        earlier.setenv("LOADSTONE_REDACT", json.dumps({"headers": [], "query": []}))
+        campaign = opened(declared)
+    (file,) = campaign.path.glob("*/*/metadata.json")
+    written = json.loads(file.read_text())
+    del written["target"]["redact"], written["target"]["redacted"]
+    assert written["req"]["url"] == URL and written["target"]["expect"]["headers"] == {"Set-Cookie": "sid=1"}
+    file.write_text(json.dumps(written))
+    assert opened(declared) == campaign
+    assert declared_target.changes(described(campaign), declared["target"], "only") == []
+    declared["target"]["variants"]["only"]["url"] = URL.replace("open-sesame", "shut-sesame")
+    with pytest.raises(LoadstoneError, match=r"request.url has changed") as refused:
+        opened(declared)
+    assert "sesame" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("http://h/?a=1&token=open&b=2#x", "http://h/?a=1&token=redacted&b=2#x"),
+        ("http://h/p;jsessionid=open?x=1", "http://h/p;jsessionid=redacted"),
+        ("http://h/#access_token=open&x=1", "http://h/#access_token=redacted&x=1"),
+        ("http://h/?ApiKey=open&API-Key=open", "http://h/?ApiKey=redacted&API-Key=redacted"),
+        ("http://h/?to%6Ben=open&api%5Fkey=open", "http://h/?to%6Ben=redacted&api%5Fkey=redacted"),
+        ("http://h/?token[]=open&token%5B0%5D=open", "http://h/?token[]=redacted&token%5B0%5D=redacted"),
+        ('Get "http://h/?sig=open": EOF', 'Get "http://h/?sig=redacted": EOF'),
+        (r'{"url":"http://h/?a=1\u0026sig=open\u0026b=2"}', r'{"url":"http://h/?a=1\u0026sig=redacted\u0026b=2"}'),
+        (r'{"error":"Get \"http://h/?sig=open\": EOF"}', r'{"error":"Get \"http://h/?sig=redacted\": EOF"}'),
+        ("http://h/?mytoken=1&tokens=2&code=3&q=token", "http://h/?mytoken=1&tokens=2&code=3&q=token"),
+        ("http://h/?token=", "http://h/?token=redacted"),
+    ],
+)
+def test_what_of_a_url_is_redacted(text: str, redacted: str) -> None:
+    assert redact.text(text) == redacted
+    assert redact.names().encoded(text.encode(), redact.Removed()) == redacted.encode()
+    assert redact.text(redact.marked_text(text)) == redacted
+
+
+def test_names_are_added_and_kept() -> None:
+    names = redact.Names.of({"headers": ["x-tenant"], "query": ["customer_id"], "keep": ["KEY", "set_cookie"]})
+    assert names.text("?customer-id=1&key=2&token=3") == "?customer-id=redacted&key=2&token=redacted"
+    assert names.has_header("X-Tenant") and names.has_header("Cookie") and not names.has_header("Set-Cookie")
+    assert redact.Names((), ()).text("?token=1") == "?token=1"
+
+
+def test_the_documents_list_the_names() -> None:
+    text = (PROJECT / "docs/targets.md").read_text()
+    for part, names in (("headers", redact.HEADERS), ("parameters", redact.QUERY)):
+        (row,) = [line for line in text.splitlines() if line.startswith(f"| {part} | ")]
+        assert row == f"| {part} | {', '.join(f'`{name}`' for name in names)} |"

@@ -272,9 +272,21 @@ MUTANTS = (
     ),
     Mutant(
         "credentials stand nowhere",
-        "    return bool(_SECRET.search(name))\n",
+        "    return bool(_SECRET.search(name)) or names().has_header(name)\n",
         "    return False\n",
         ("config/test_target.py", "collect/test_collect_run.py::test_a_credential_is_sent_and_stands_nowhere"),
+    ),
+    Mutant(
+        "parameters of URLs are redacted",
+        "        return self._parameter.sub(change, content)\n",
+        "        return content\n",
+        ("config/test_target.py", "tables/test_failures.py"),
+    ),
+    Mutant(
+        "parameters with credentials are in nothing that Snakemake writes",
+        "        return _inherited, (self._name, len(pieces))\n",
+        "        return dict, (self.data,)\n",
+        ("workflow/test_job.py",),
     ),
     Mutant(
         "equal credentials have equal marks, and marks tell nothing of them",

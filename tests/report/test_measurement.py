@@ -15,13 +15,16 @@ VARIANTS = Variants({"demo": {"plain": {"label": "Direct"}, "istio": {"label": "
 TOOLS = {"loadstone": "0.1.0", "vegeta": "v12.13.0", "envoy": "9e5580933739775e/1.40.0/Clean/RELEASE/BoringSSL"}
 REQUEST = {
     "method": "POST",
-    "url": "http://ada:open-sesame@127.0.0.1:9000/page",
+    "url": "http://ada:open-sesame@127.0.0.1:9000/page?n=1&access_token=open-sesame",
     "header": {"Host": ["shop.example"], "Authorization": ["Bearer open-sesame"], "X-Case": ["a<b>c</b>"]},
     "body": "x" * 1234,
 }
 TARGET = {
     "expect": {"status": 200, "body_contains": "<title>"},
-    "commands": {"app": ["./server", "--upstream", "http://ada:open-sesame@10.0.0.1/", "--name", "a b"]},
+    "commands": {
+        "app": ["./server", "--upstream", "http://ada:open-sesame@10.0.0.1/?sig=open-sesame", "--name", "a b"]
+    },
+    "redacted": {"headers": {"Authorization": 1}, "query": {"access_token": 1}},
 }
 
 
@@ -63,7 +66,8 @@ def project(tmp_path):
 
 def test_generator_machine_request_and_commands_are_named_and_no_credential_is(tmp_path, project):
     files = {"1.results.json.zst": run(), "2.results.json.zst": run(), "1.run.json": record()}
-    files["2.run.json"] = record(machine={"system": "Linux-6", "cpus": 2, "load_1min": 1.25})
+    redacted = {"headers": {"Set-Cookie": 1200, "<b>": "x"}, "query": {"access_token": 99}}
+    files["2.run.json"] = record(machine={"system": "Linux-6", "cpus": 2, "load_1min": 1.25}, redacted=redacted)
     changes = {"tools": TOOLS, "generator": {"name": "vegeta", "version": "v12.13.0"}, "req": REQUEST, "seed": 7}
     changes |= {"target": TARGET, "order": {"kind": "blocks", "positions": [1, 2, 3]}}
     changes["testOptions"] = {"duration": "1s", "rate": "100", "timeout": "1m30s"}
@@ -75,14 +79,16 @@ def test_generator_machine_request_and_commands_are_named_and_no_credential_is(t
         "Programs envoy 1.40.0",
         "Machine Linux-6",
         "CPUs 2",
+        "Redacted Set-Cookie (1,200 values), access_token (100 values), Authorization (1 value)",
         "Load average (1 min) after a run 0.5 to 1.2",
         "Order complete blocks, shuffled with seed 7",
         "Request timeout 90 s",
         "2026-11-21 11:30 UTC to 2026-11-21 11:31 UTC",
-        "POST http://127.0.0.1:9000/page Host: shop.example Authorization: (redacted) X-Case: a<b>c</b>",
+        "POST http://127.0.0.1:9000/page?n=1&access_token=redacted Host: shop.example",
+        "Host: shop.example Authorization: (redacted) X-Case: a<b>c</b>",
         "with a body of 1,234 bytes",
         "Checked before every run: status 200, a body that contains “<title>”.",
-        "./server --upstream http://10.0.0.1/ --name 'a b'",
+        "./server --upstream 'http://10.0.0.1/?sig=redacted' --name 'a b'",
     ):
         assert expected in said, expected
     assert "open-sesame" not in text and "Bearer" not in text

@@ -268,3 +268,9 @@ def test_records_that_say_nothing_are_named(swept) -> None:
     swept.cell("300", "envoy").failure(3, 2).write_text(json.dumps({"error": 1}))
     swept.page().show(swept.under_way())
     assert "see 3.failure.2.json" in swept.file.read_text()
+
+
+def test_credentials_in_urls_of_earlier_failures_are_not_shown(swept) -> None:
+    swept.fail(1, swept.cell("1000", "envoy"), "http://127.0.0.1/?n=1&token=open-sesame does not answer")
+    swept.page().show(swept.under_way())
+    assert "open-sesame" not in swept.file.read_text() and "token=redacted" in swept.file.read_text()

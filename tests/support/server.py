@@ -2,7 +2,8 @@
 
 Writes a line per request to FOLDER/requests and one per start to FOLDER/starts; with `--record`, a request's time of
 arrival (s), method, path, headers, body and its sender's port to FOLDER/recorded, as JSON. Answers /ready,
-everything else with a fixed page, or with `--redirect` /page with a redirect to it. `--slow-after 20` lets all but the
+everything else with a fixed page, or with `--redirect` /page with a redirect to it. With `--secrets` headers and
+its output have cookies and tokens. `--slow-after 20` lets all but the
 first 20 wait for a minute. `--fail-starts 2,3` ends the second and third start at once, before it is ready.
 """
 
@@ -12,6 +13,18 @@ import os
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+_SECRETS = (
+    ("Set-Cookie", "sid=opensesame; Path=/"),
+    ("Set-Cookie", "csrf=opensesame"),
+    ("X-Next", "/page?n=2&token=opensesame"),
+)
+
+
+def _send_secrets(handler: BaseHTTPRequestHandler, options: argparse.Namespace) -> None:
+    for name, value in _SECRETS if options.secrets else ():
+        handler.send_header(name, value)
+        print(f"GET {handler.path} {value.partition('/page')[2]}", flush=True)
 
 
 def arguments() -> argparse.Namespace:
@@ -26,6 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--status", type=int, default=200)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--redirect", action="store_true")
+    parser.add_argument("--secrets", action="store_true")
     parser.add_argument("--token", default="")
     parser.add_argument("--fail-starts", default="")
     parser.add_argument("--slow-after", type=int, default=0)
@@ -70,6 +84,7 @@ def main() -> None:
                 self.send_header("Location", "/elsewhere")
             self.send_header("Content-Length", str(len(body)))
             self.send_header("X-Name", "wrong" if options.wrong else "right")
+            _send_secrets(self, options)
             self.end_headers()
             for letter in body if options.drip and self.path != "/ready" else []:
                 time.sleep(0.5)

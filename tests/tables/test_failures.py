@@ -8,6 +8,11 @@ from support.rawfiles import lines, write_cell
 RUN = rawfiles.compress(lines([2_000_000] * 100))
 
 
+K6 = """{"metrics": {"http_reqs": {"count": 100, "rate": 100},
+ "http_req_duration": {"avg": 2, "min": 1, "med": 2, "max": 3, "p(90)": 3, "p(95)": 3},
+ "NAME": {"avg": 2, "min": 1, "med": 2, "max": 3, "p(90)": 3, "p(95)": 3}}}"""
+
+
 def problems(project) -> list[tuple]:
     return [(row["run"], row["problem"]) for row in project.rows("SELECT run, problem FROM problems ORDER BY run")]
 
@@ -36,6 +41,35 @@ def test_failures_are_a_table_and_in_no_statistic(project):
     assert not run["excluded"] and not any("failed" in text for text in run["problems"])
     assert [run for run, text in problems(project) if "failed" in text] == [3]
     assert dict(problems(project))[3].endswith("/s failed twice and has no result: attack: second")
+
+
+def test_credentials_in_addresses_of_an_older_or_imported_archive_are_in_no_table(project):
+    quoted = 'Get "http://127.0.0.1:1/page?page=7&token=opensesame": context deadline exceeded'
+    slow = lines([2_000_000] * 50) + lines([3_000_000] * 50, code=0, error=quoted)
+    files = {"1.results.json.zst": rawfiles.compress(slow), "2.failure.1.json": failure(quoted, evidence=[quoted])}
+    incident = {"kind": "Pod", "reason": "Unhealthy", "text": quoted, "count": 1}
+    files["1.run.json"] = json.dumps({"incidents": [incident]}).encode()
+    files["1.k6.summary.json"] = K6.replace("NAME", "http_req_duration{url:http://h/?token=opensesame}").encode()
+    cell = write_cell(project.archive, files)
+    before = {file: file.read_bytes() for file in cell.path.iterdir()}
+    project.make()
+    assert {file: file.read_bytes() for file in cell.path.iterdir()} == before
+    hidden = quoted.replace("opensesame", "redacted")
+    errors = project.rows("SELECT error, error_class, count(*) n FROM requests GROUP BY ALL ORDER BY n, error")
+    assert {(row["error"], row["error_class"], row["n"]) for row in errors} == {("", None, 50), (hidden, "timeout", 50)}
+    assert project.row("SELECT error, evidence FROM failures") == {"error": hidden, "evidence": [hidden]}
+    assert project.row("SELECT text FROM incidents") == {"text": hidden}
+    assert any("token=redacted" in row["metric"] for row in project.rows("SELECT metric FROM figures"))
+    for table in [row["name"] for row in project.rows("SHOW TABLES")]:
+        assert "opensesame" not in str(project.rows(f"FROM {table}")), table
+
+
+def test_other_names_in_redact_read_all_again(project, monkeypatch):
+    write_cell(project.archive, {"1.results.json.zst": RUN})
+    project.make()
+    assert project.convert() == []
+    monkeypatch.setenv("LOADSTONE_REDACT", '{"headers": [], "query": ["page"]}')
+    assert project.convert() == ["100/plain"]
 
 
 def test_a_failure_that_is_no_record_is_a_problem(project):

@@ -1,5 +1,9 @@
 """What an entry point shows of an error or an interruption, in its log and on the terminal."""
 
+import copy
+import os
+import pickle
+import random
 import signal
 import subprocess
 import sys
@@ -7,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PROJECT
+from loadstone.workflow.job import Confidential
 
 PROGRAM = """
 import sys, time
@@ -53,3 +58,21 @@ def test_only_what_nobody_foresaw_has_a_traceback(tmp_path: Path, body, shown, h
     error = process.communicate()[1]
     assert process.returncode == 1 and shown in error
     assert ("Traceback" in error) is ("Traceback" in (tmp_path / "job.log").read_text()) is has_traceback
+
+
+def test_a_confidential_parameter_is_pickled_without_its_content_and_leaves_the_environment() -> None:
+    content = {"token": "open-sesame", "body": random.Random(1).randbytes(300_000).hex()}
+    pickled = pickle.dumps(copy.deepcopy(Confidential("TEST", content)), protocol=4)
+    assert b"sesame" not in pickled and len(pickled) < 200
+    program = (
+        "import os, pickle, sys; sys.path.insert(0, sys.argv[1])\n"
+        "found = pickle.loads(bytes.fromhex(sys.argv[2]))\n"
+        "left = [name for name in os.environ if 'LOADSTONE_TEST' in name]\n"
+        "print(type(found).__name__, found['token'], len(found['body']), len(left))"
+    )
+    command = [sys.executable, "-c", program, str(PROJECT / "scripts"), pickled.hex()]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed == "dict open-sesame 600000 0\n"
+    assert repr(Confidential("TEST", content)) == "Confidential(LOADSTONE_TEST)"
+    assert pickle.loads(pickled) == content  # takes the variables out of this process's environment too
+    assert not [name for name in os.environ if name.startswith("LOADSTONE_TEST")]

@@ -37,6 +37,7 @@ func main() {
 	measured := flag.String("measured", "", "the file for requests of the measured stage")
 	others := flag.String("others", "", "the file for requests of all other stages")
 	negotiated := flag.String("negotiated", "", "the file for what TLS negotiated")
+	redacted := flag.String("redacted", "", "the file for what was removed from results")
 	agree := flag.Bool("agree", false, "print \"ready\" after reading the plan, then read the start time")
 	listen := flag.String("listen", "", "address for control over HTTP")
 	folder := flag.String("folder", os.TempDir(), "with -listen: folder for results")
@@ -53,7 +54,7 @@ func main() {
 	case *listen != "":
 		err = serve(*listen, *folder, *tls, *patience, signals)
 	default:
-		err = run(*timeout, *measured, *others, *negotiated, *agree, signals)
+		err = run(*timeout, *measured, *others, *negotiated, *redacted, *agree, signals)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "paced:", err)
@@ -61,7 +62,7 @@ func main() {
 	}
 }
 
-func run(timeout time.Duration, measured, others, negotiated string, agree bool, signals <-chan os.Signal) (err error) {
+func run(timeout time.Duration, measured, others, negotiated, redacted string, agree bool, signals <-chan os.Signal) (err error) {
 	input := json.NewDecoder(os.Stdin)
 	var planned plan
 	if err = input.Decode(&planned); err != nil {
@@ -86,5 +87,5 @@ func run(timeout time.Duration, measured, others, negotiated string, agree bool,
 			return err
 		}
 	}
-	return errors.Join(it.send(timeout, signals), it.log.Write(negotiated))
+	return errors.Join(it.send(timeout, signals), it.log.Write(negotiated), it.hide.Write(redacted))
 }

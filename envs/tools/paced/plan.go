@@ -14,6 +14,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"loadstone/tools/connection"
+	"loadstone/tools/redact"
 )
 
 // most is the limit of the number of generators times connections.
@@ -35,6 +36,7 @@ type plan struct {
 	Step        uint64              `json:"step"`
 	Connections uint64              `json:"connections"`
 	Connection  connection.Settings `json:"connection"`
+	Redact      redact.Settings     `json:"redact"`
 }
 
 // attack is a plan with open files. Each connection of each generator has its own schedule, as if it were a separate
@@ -46,6 +48,7 @@ type attack struct {
 	files   [2]*output // 0: all other stages, 1: the measured stage
 	options []func(*vegeta.Attacker)
 	log     *connection.Log
+	hide    *redact.Redactor
 }
 
 func newAttack(planned plan, measured, others string) (*attack, error) {
@@ -65,7 +68,11 @@ func newAttack(planned plan, measured, others string) (*attack, error) {
 	if err != nil {
 		return nil, err
 	}
-	it := &attack{planned: planned, options: options, log: log}
+	hide, err := redact.New(planned.Redact)
+	if err != nil {
+		return nil, err
+	}
+	it := &attack{planned: planned, options: options, log: log, hide: hide}
 	step := planned.Step
 	if step == 0 {
 		step = of
@@ -136,6 +143,7 @@ func (a *attack) send(timeout time.Duration, stop <-chan os.Signal) error {
 			file, seq := each.clock.place(each.result.Seq)
 			// Set afterwards, because vegeta sends the name of an attack to the target.
 			each.result.Seq, each.result.Attack = seq, a.name(each.clock)
+			a.hide.Result(each.result)
 			if err := a.files[file].encode(each.result); err != nil {
 				return err
 			}

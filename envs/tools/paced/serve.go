@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"loadstone/tools/connection"
+	"loadstone/tools/redact"
 )
 
 // States of a generator with -listen.
@@ -44,6 +45,7 @@ type status struct {
 	Files map[string]held `json:"files,omitempty"`
 
 	Negotiated []connection.Entry `json:"negotiated"`
+	Redacted   *redact.Removed    `json:"redacted"`
 }
 
 // order is the body of POST /plan.
@@ -83,7 +85,7 @@ func serve(address, folder, tls string, patience time.Duration, signals chan os.
 		return errors.New("LOADSTONE_TOKEN is not set")
 	}
 	it := &agent{token: token, folder: folder, tls: tls, stop: make(chan os.Signal, 1), latest: time.Now(), ended: make(chan struct{})}
-	it.status.State = waiting
+	it.status.State, it.status.Redacted = waiting, &redact.Removed{} // says that this version redacts
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -217,6 +219,7 @@ func (a *agent) send() {
 		return
 	}
 	a.status.State, a.status.Files, a.status.Negotiated = done, files, a.attack.log.Entries()
+	a.status.Redacted = &a.attack.hide.Removed
 }
 
 func (a *agent) end(w http.ResponseWriter, _ *http.Request) {

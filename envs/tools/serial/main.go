@@ -22,12 +22,14 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"loadstone/tools/connection"
+	"loadstone/tools/redact"
 )
 
 // request is what is sent each time, and how it is sent.
 type request struct {
 	vegeta.Target
 	Connection connection.Settings `json:"connection"`
+	Redact     redact.Settings     `json:"redact"`
 }
 
 func main() {
@@ -35,15 +37,16 @@ func main() {
 	timeout := flag.Duration("timeout", vegeta.DefaultTimeout, "how long to wait for one response")
 	output := flag.String("output", "stdout", "the file to write")
 	negotiated := flag.String("negotiated", "", "the file for what TLS negotiated")
+	redacted := flag.String("redacted", "", "the file for what was removed from results")
 	flag.Parse()
 
-	if err := run(*requests, *timeout, *output, *negotiated); err != nil {
+	if err := run(*requests, *timeout, *output, *negotiated, *redacted); err != nil {
 		fmt.Fprintln(os.Stderr, "serial:", err)
 		os.Exit(1)
 	}
 }
 
-func run(requests uint64, timeout time.Duration, output, negotiated string) (err error) {
+func run(requests uint64, timeout time.Duration, output, negotiated, redacted string) (err error) {
 	if requests == 0 || flag.NArg() != 0 {
 		return errors.New("usage: serial -requests N [-timeout 30s] [-output FILE] [-negotiated FILE] < target.json")
 	}
@@ -64,6 +67,10 @@ func run(requests uint64, timeout time.Duration, output, negotiated string) (err
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
+	hide, err := redact.New(given.Redact)
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
 	out := os.Stdout
 	if output != "stdout" {
 		if out, err = os.Create(output); err != nil {
@@ -81,7 +88,7 @@ func run(requests uint64, timeout time.Duration, output, negotiated string) (err
 
 	options = append(options, vegeta.Workers(1), vegeta.MaxWorkers(1), vegeta.Timeout(timeout))
 	results := vegeta.NewAttacker(options...).Attack(vegeta.NewStaticTargeter(given.Target), pacer(requests), 0, "")
-	return errors.Join(write(results, vegeta.NewEncoder(buffered), requests), log.Write(negotiated))
+	return errors.Join(write(results, vegeta.NewEncoder(buffered), hide, requests), log.Write(negotiated), hide.Write(redacted))
 }
 
 // pacer never waits, and stops after this number of hits. With one worker, a hit begins when the previous one has ended.
@@ -92,7 +99,7 @@ func (p pacer) Pace(_ time.Duration, hits uint64) (time.Duration, bool) { return
 func (p pacer) Rate(time.Duration) float64 { return 0 }
 
 // write encodes all results. A signal ends it without the request in flight.
-func write(results <-chan *vegeta.Result, encode vegeta.Encoder, requests uint64) error {
+func write(results <-chan *vegeta.Result, encode vegeta.Encoder, hide *redact.Redactor, requests uint64) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 
@@ -107,6 +114,7 @@ func write(results <-chan *vegeta.Result, encode vegeta.Encoder, requests uint64
 				}
 				return nil
 			}
+			hide.Result(result)
 			if err := encode(result); err != nil {
 				return err
 			}

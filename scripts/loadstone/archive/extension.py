@@ -44,7 +44,7 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True):
     """One extension, with the keys of its file; `declaration` is the digest of the sweep that planned it.
 
     `differences` say what was not as in the first part (``sweep.extend: anyway``), `identities` are the variants'
-    digests then.
+    digests then, made with the names in `redact`.
     """
 
     number: int = 0
@@ -53,6 +53,7 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True):
     declaration: str
     tools: dict[str, str] = {}
     identities: dict[str, str] = {}
+    redact: dict[str, list[str]] = {}
     differences: list[str] = []
     cells: list[FurtherRuns]
 

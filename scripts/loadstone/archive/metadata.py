@@ -215,7 +215,8 @@ def extended(cell: Cell, described: Metadata) -> Metadata:
         earlier = [described.part(run) for run in range(1, len(described.positions) - len(further.positions) + 1)]
         described.parts = [*earlier, *[part.number + 1] * len(further.positions)]
         if cell.variant_dir in part.identities:
-            described.target = {**described.target, "identity": part.identities[cell.variant_dir]}
+            identified = {"identity": part.identities[cell.variant_dir], "redact": part.redact}
+            described.target = {**described.target, **identified}
     return described
 
 

@@ -89,6 +89,7 @@ class RunRecord:
     description: str | None = None
     senders: tuple[Sender, ...] = ()
     protocol: str | None = None  # ``http1``, ``http2`` or ``h2c``; several joined by " and "
+    redacted: tuple[tuple[str, int], ...] = ()  # names of headers and of parameters of URLs, how many values of each
     tls: str | None = None  # version, cipher and the server certificate's SHA-256
 
 
@@ -122,9 +123,17 @@ def parse(content: Any) -> RunRecord:
         generator_cpus=_number(content, "sampling", "generator_cpus", most=_MOST) or None,
         description=_any_text(_at(content, "description")),
         senders=tuple(_senders(_at(content, "generators"))),
+        redacted=removed(_at(content, "redacted")),
         protocol=_negotiated(content, _protocol),
         tls=_negotiated(content, _tls),
     )
+
+
+def removed(content: Any) -> tuple[tuple[str, int], ...]:
+    """Names and numbers of values that were removed, from a record or metadata; what is neither is ignored."""
+    parts = [_at(content, part) for part in ("headers", "query")]
+    pairs = (pair for part in parts if isinstance(part, dict) for pair in part.items())
+    return tuple((_encodable(name), count) for name, count in pairs if _is_integer(count) and 0 < count < _MOST)
 
 
 def _negotiated(content: Any, part: Callable[[Any], str | None]) -> str | None:
@@ -248,21 +257,29 @@ def _line(text: str) -> str:
 
 
 def record_failure(
-    cell: Cell, run: int, error: str, evidence: Sequence[str], *, about: Mapping[str, Any], logs: Path
+    cell: Cell,
+    run: int,
+    error: str,
+    evidence: Sequence[str],
+    *,
+    about: Mapping[str, Any],
+    logs: Path,
+    clean: Callable[[str], str] = str,
 ) -> Path:
-    """Write the next failure record of a run; returns its path.
+    """Write the next failure record of a run, with its texts as `clean` returns them; returns its path.
 
     `about` has more facts about the attempt (``started``, ``phase``); the last lines of every log in the folder `logs`
     are kept. Raises LoadstoneError when the archive can't be written.
     """
+    error = clean(error)
     found = sorted(logs.glob("*.log"))[:_MOST_LOGS]
     content = {
         "run": run,
         **about,
         "failed": datetime.now().astimezone().isoformat(),
         "error": error,
-        "evidence": list(evidence),
-        "logs": {log.name: tail(log, _LOG_LINES) for log in found},
+        "evidence": list(map(clean, evidence)),
+        "logs": {log.name: clean(tail(log, _LOG_LINES)) for log in found},
         "loadstone": __version__,
         "system": platform.platform(),
         "python": platform.python_version(),

@@ -22,6 +22,7 @@ from loadstone.archive.stages import load_text
 from loadstone.collect.run import collect_run
 from loadstone.collect.sweep import versions
 from loadstone.collect.targets.base import RunFailedError
+from loadstone.config import redact
 from loadstone.errors import LoadstoneError
 from loadstone.text import times
 
@@ -110,14 +111,16 @@ class Attempts:
         except RunFailedError as error:
             with suppress(LoadstoneError):
                 about["tools"] = versions({"sweep": {"variants": [cell.variant_dir]}, "target": self.target})
-            record = run_records.record_failure(cell, run, str(error), error.evidence, about=about, logs=logs)
+            record = run_records.record_failure(
+                cell, run, str(error), error.evidence, about=about, logs=logs, clean=redact.text
+            )
             state.fail(record)
             log(f"run {run} of {cell} failed ({run_records.PHASES[about['phase']]}): {error}")
             self.show(state)
             self._check_budget()
             return False
         except LoadstoneError as error:
-            self._journal.log(f"error: {error}")
+            self._journal.log(redact.text(f"error: {error}"))
             raise
         state.succeed()
         self.show(state)
@@ -143,6 +146,7 @@ class Attempts:
             raise LoadstoneError(missing + stopped)
 
     def _log(self, text: str, state: Progress) -> None:
+        text = redact.text(text)
         self.log(text)
         if text.startswith(WAITING):  # soon outdated, so not in the journal
             state.wait = text.removeprefix(WAITING)

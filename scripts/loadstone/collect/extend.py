@@ -24,6 +24,7 @@ from loadstone.archive.stages import load_text, number_text
 from loadstone.collect import sweep
 from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import Log
+from loadstone.config import redact
 from loadstone.config.load_shapes import loads
 from loadstone.config.target import changes, identity_digest, plan_changes, script_changes
 from loadstone.errors import LoadstoneError
@@ -140,6 +141,7 @@ def plan(
         loadstone=__version__,
         declaration=sweep.declarations(config)[0],
         identities={variant: identity_digest(config["target"], variant) for variant in config["sweep"]["variants"]},
+        redact=redact.names().fields(),
         differences=differences,
         tools=dict(tools),
         cells=[FurtherRuns(*place, runs - needed[place] + 1, own, new.get(place)) for place, own in positions.items()],

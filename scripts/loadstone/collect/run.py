@@ -28,6 +28,7 @@ from loadstone.collect.sampling import Sampler
 from loadstone.collect.targets import local, session
 from loadstone.collect.targets.base import Job, OnPhase, RunFailedError, Target, Up, ignore
 from loadstone.collect.targets.external import running as external
+from loadstone.config import redact
 from loadstone.config import target as declared_target
 from loadstone.config.connection import Connection
 from loadstone.config.target import drawn_values, recorded_script, script_changes
@@ -97,7 +98,10 @@ def collect_run(
                 staging.prepare()
                 _set_aside(logs)
                 job = Job(cell, run, planned, target, supervisor, logs, log, on_phase, connection, draws, script or {})
-                _attack(job, staging)
+                try:
+                    _attack(job, staging)
+                finally:
+                    _redact_logs(logs)
             except BaseException as error:
                 staging.discard()
                 if isinstance(error, OSError):
@@ -121,6 +125,14 @@ def _target_held(
     if target["kind"] != "local":
         session.wait_until_held(while_waiting)
     yield []
+
+
+def _redact_logs(logs: Path) -> None:
+    """Remove credentials from what the programs of a run printed, which have ended."""
+    for path in logs.glob("*.log"):
+        content = path.read_bytes()
+        if (redacted := redact.names().encoded(content, redact.Removed())) != content:
+            path.write_bytes(redacted)
 
 
 def _set_aside(logs: Path) -> None:
@@ -155,7 +167,7 @@ def _attack(job: Job, staging: Staging) -> None:
     record["sampling"] = sampler.record()
     record |= {"ended": _now(), "loadstone": __version__, "machine": _machine()}
     files[".run.json"] = staging.path / "record"
-    files[".run.json"].write_text(json.dumps(record, indent=2) + "\n")
+    files[".run.json"].write_text(json.dumps(redact.texts(record), indent=2) + "\n")
     staging.seal(files)
 
 

@@ -21,7 +21,7 @@ from loadstone.archive.plan import missing, order
 from loadstone.archive.stages import number_text
 from loadstone.collect.generators import k6
 from loadstone.collect.targets.base import Log
-from loadstone.config import load_shapes
+from loadstone.config import load_shapes, redact
 from loadstone.config.connection import Connection
 from loadstone.config.load_shapes import loads, warmup_rate
 from loadstone.config.target import (
@@ -32,6 +32,7 @@ from loadstone.config.target import (
     plan_changes,
     recordable,
     recorded_script,
+    removed,
     replicas_for,
     variant_identity,
 )
@@ -154,8 +155,12 @@ def resumable(config: Mapping[str, Any]) -> Campaign | None:
     n_missing = len(missing(listing))
     extensions = extension.read(campaign)
     recorded = {metadata.read_cell(cell.cell).target.get("declaration") for cell in listing.cells}
-    recorded = {extensions[-1].declaration} if extensions else recorded
-    if len(recorded) != 1 or not recorded <= set(declarations(config)):
+    named = next((metadata.read_cell(cell.cell).target.get("redact") for cell in listing.cells), None)
+    if extensions:
+        recorded, named = {extensions[-1].declaration}, extensions[-1].redact
+    with redact.using(named):
+        declared = declarations(config)
+    if len(recorded) != 1 or not recorded <= set(declared):
         phrases = _declaration_changes(listing, config) or ["something that its metadata does not record"]
         raise LoadstoneError(
             f"the campaign {campaign} is still open ({n_missing} runs missing) and was opened from another "
@@ -207,7 +212,9 @@ def _metadata(
     """One cell's version 5 metadata: the keys of version 4 in their order, then the others; positions still empty."""
     sweep, declared = config["sweep"], config["target"]["variants"][variant]
     warmup = sweep.get("warmup", {"max_rate": 0})
-    identified = recordable(variant_identity(config["target"], variant))
+    declared_identity = variant_identity(config["target"], variant)
+    identified = recordable(declared_identity)
+    hidden = {"redact": redact.names().fields(), "redacted": removed(declared_identity)}
     return {
         "version": metadata.VERSION,
         "testMode": sweep.get("generator", "vegeta"),
@@ -237,7 +244,7 @@ def _metadata(
         **({"script": common["script"]} if common["script"] else {}),
         "labels": dict(sweep.get("labels", {})),
         "tools": common["tools"],
-        "target": {**common["target"], "identity": identity_digest(config["target"], variant), **identified},
+        "target": {**common["target"], "identity": identity_digest(config["target"], variant), **identified, **hidden},
     }
 
 

@@ -45,6 +45,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     _check_gate(checked["gate"])
     _check_places(checked)
     _check_no_passwords(checked)
+    _check_redact(checked["redact"])
     if "sweep" in checked:
         _check_sweep(checked)
     return checked
@@ -125,6 +126,14 @@ def _check_no_passwords(config: Mapping[str, Any]) -> None:
         address = config.get(name, {}).get(key, "")
         if redact.has_user(address) and not (key == "remote" and address.startswith("ssh://")):
             raise LoadstoneError(f"the configuration: {name}.{key} names a user; put credentials into git or AWS_*")
+
+
+def _check_redact(declared: Mapping[str, Any]) -> None:
+    named = redact.Names.of({**declared, "keep": []})
+    if unknown := [name for name in declared["keep"] if not named.holds(name)]:
+        raise LoadstoneError(
+            f"the configuration: redact.keep: {unknown[0]} is not redacted anyway (docs/targets.md lists the names)"
+        )
 
 
 def _check_sweep(config: Mapping[str, Any]) -> None:

@@ -1,10 +1,36 @@
-"""Removing credentials before anything is recorded or shown: in addresses, headers and environment variables."""
+"""Removing credentials before anything is recorded or shown: in addresses, headers and environment variables.
+
+Headers of responses and parameters of URLs are redacted by name (`Names`): the defaults below, changed by the
+configuration's `redact`. Headers of requests and environment variables are also recognised by parts of their names
+(`is_secret`), because a sweep declares them and may call them anything.
+"""
 
 import hashlib
+import json
+import os
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
+
+# Headers that carry a credential or a session by their specification (RFC 6265, 7615, 9110) or by wide use.
+HEADERS = (
+    "Set-Cookie", "Cookie", "Authorization", "Proxy-Authorization", "Authentication-Info", "Proxy-Authentication-Info",
+    "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Access-Token", "X-Csrf-Token", "X-Xsrf-Token", "X-Session-Id",
+    "X-Session-Token", "X-Amz-Security-Token", "X-Goog-Api-Key", "X-Vault-Token",
+)  # fmt: skip
+# Parameters of OAuth 2 and OpenID Connect, of presigned URLs (S3, Google Cloud Storage, Azure), of API keys, passwords
+# and sessions. Names that are more often something else are left: code, state, user, id, hash, nonce.
+QUERY = (
+    "access_token", "api_key", "apikey", "assertion", "auth", "auth_token", "AWSAccessKeyId", "client_assertion",
+    "client_secret", "credential", "id_token", "jsessionid", "jwt", "key", "pass", "passphrase", "passwd", "password",
+    "pwd", "refresh_token", "secret", "session", "session_id", "sessionid", "sid", "sig", "signature",
+    "subscription-key", "token", "X-Amz-Credential", "X-Amz-Security-Token", "X-Amz-Signature", "X-Goog-Credential",
+    "X-Goog-Signature",
+)  # fmt: skip
 
 _USER = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://)[^\s/?#\"'<>]*@")
 _SECRET = re.compile(
@@ -12,13 +38,160 @@ _SECRET = re.compile(
     r"session[-_]?id|(?:access|account|api|auth|encryption|master|private|session|signing|ssh|subscription)[-_]?key"
 )
 _MARK = "redacted"
-_MARKED = re.compile(rf"{_MARK} [0-9a-f]{{16}}")
+_MARKED = re.compile(rf"{_MARK}[ -][0-9a-f]{{16}}")
+_VARIABLE = "LOADSTONE_REDACT"  # environment variable with the names for all processes of a command, as JSON
+_MOST_NAMES = 1000  # of metadata, which somebody else may have written
 _ROUNDS = 100_000  # so that a short password can't be guessed from its mark
+
+
+def _normal(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Names:
+    """The headers and URL parameters whose values are redacted; upper and lower case, ``-`` and ``_`` are the same."""
+
+    headers: tuple[str, ...] = HEADERS
+    query: tuple[str, ...] = QUERY
+
+    @classmethod
+    def of(cls, declared: Mapping[str, Any]) -> "Names":
+        """The defaults and what `redact` adds, without what it keeps."""
+        kept = set(map(_normal, declared.get("keep", ())))
+        found = ((*own, *declared.get(part, ())) for part, own in (("headers", HEADERS), ("query", QUERY)))
+        return cls(
+            *(tuple({_normal(name): name for name in each if _normal(name) not in kept}.values()) for each in found)
+        )
+
+    def fields(self) -> dict[str, list[str]]:
+        """As metadata record them."""
+        return {"headers": list(self.headers), "query": list(self.query)}
+
+    def settings(self) -> dict[str, Any]:
+        """As `paced` and `serial` read them (envs/tools/redact)."""
+        return {"headers": sorted(self._headers), "pattern": self.pattern}
+
+    def holds(self, name: str) -> bool:
+        return self.has_header(name) or _normal(name) in map(_normal, self.query)
+
+    def has_header(self, name: str) -> bool:
+        return _normal(name) in self._headers
+
+    @cached_property
+    def _headers(self) -> frozenset[str]:
+        return frozenset(map(_normal, self.headers))
+
+    @property
+    def pattern(self) -> str:
+        r"""Group 1 is what precedes the value of a parameter, group 2 its name, group 3 the value; also for Go.
+
+        Letters may be percent-encoded. In JSON, ``&`` may be ``\u0026``, and a quotation mark ends the value.
+        """
+        if not self.query:
+            return "()()()[^\\s\\S]"  # matches nothing
+        names = "|".join("".join(map(_letter, name)) for name in sorted(self.query, key=len, reverse=True))
+        return rf"(?i)((?:[?&#;]|\\u0026)({names})(?:\[[^\]=&\s]*\]|%5B[^=&\s]*%5D)?=)((?:[^&#\s\"\\]|\\[^\"u])*)"
+
+    @cached_property
+    def _parameter(self) -> re.Pattern[str]:
+        return re.compile(self.pattern)
+
+    def text(self, content: str, removed: "Removed | None" = None, by: Callable[[str, str], str] | None = None) -> str:
+        """The text with `by` (name, value) in place of the values of parameters, by default a word."""
+
+        def change(found: re.Match[str]) -> str:
+            if removed is not None and found[3]:
+                removed.query[found[2]] += 1
+            return found[1] + (by(found[2], found[3]) if by else _MARK)
+
+        return self._parameter.sub(change, content)
+
+    def encoded(self, content: bytes, removed: "Removed") -> bytes:
+        """The same for bytes such as lines of JSON: equal strings, which are many, are searched once."""
+        parts, at = [], 0
+        while (equals := content.find(b"=", at)) >= 0:
+            start = max(at, content.rfind(b'"', at, equals) + 1)
+            end = content.find(b'"', equals)
+            end = len(content) if end < 0 else end
+            text, found = self._piece(content[start:end])
+            parts += [content[at:start], text]
+            if found:
+                removed.query.update(found)
+            at = end
+        return b"".join([*parts, content[at:]])
+
+    @cached_property
+    def _piece(self) -> Callable[[bytes], tuple[bytes, Counter[str]]]:
+        parameter = re.compile(self.pattern.encode())
+
+        @lru_cache(maxsize=4096)
+        def redacted(content: bytes) -> tuple[bytes, Counter[str]]:
+            found = Counter(match[2].decode() for match in parameter.finditer(content) if match[3])
+            return parameter.sub(rb"\1" + _MARK.encode(), content), found
+
+        return redacted
+
+
+def _letter(letter: str) -> str:
+    """A pattern of a letter of a name, as it is or percent-encoded."""
+    if letter in "-_":
+        return "(?:[-_]|%2D|%5F)"
+    codes = {f"%{ord(each):02X}" for each in (letter.lower(), letter.upper())}
+    return f"(?:{'|'.join((re.escape(letter), *sorted(codes)))})"
+
+
+@dataclass
+class Removed:
+    """How many values were removed, by the name of their header or parameter."""
+
+    headers: Counter[str] = field(default_factory=Counter)
+    query: Counter[str] = field(default_factory=Counter)
+
+    def fields(self) -> dict[str, dict[str, int]]:
+        """As metadata and records of runs have it; empty when nothing was removed."""
+        return {part: dict(sorted(counts.items())) for part, counts in vars(self).items() if counts}
+
+    def add(self, fields: Mapping[str, Mapping[str, int]]) -> None:
+        self.headers.update(fields.get("headers", {}))
+        self.query.update(fields.get("query", {}))
+
+
+def configure(declared: Mapping[str, Any]) -> None:
+    """Set the names for this process and all that it starts, from the configuration's `redact`."""
+    os.environ[_VARIABLE] = json.dumps(Names.of(declared).fields())
+
+
+def names() -> Names:
+    """The names of this process."""
+    return _names(os.environ.get(_VARIABLE, ""))
+
+
+@lru_cache(maxsize=16)
+def _names(fields: str) -> Names:
+    return Names(**{part: tuple(each) for part, each in json.loads(fields).items()}) if fields else Names()
+
+
+@contextmanager
+def using(recorded: object, *, own: bool = False) -> Iterator[None]:
+    """The names that metadata record (`Names.fields`), none of earlier versions; with `own` this process's too."""
+    before, found = os.environ.get(_VARIABLE), names().fields() if own else {"headers": [], "query": []}
+    for part in found:
+        listed = recorded.get(part) if isinstance(recorded, dict) else None
+        if isinstance(listed, list):
+            found[part] += [name for name in listed[:_MOST_NAMES] if isinstance(name, str)]
+    os.environ[_VARIABLE] = json.dumps(found)
+    try:
+        yield
+    finally:
+        os.environ.pop(_VARIABLE)
+        if before is not None:
+            os.environ[_VARIABLE] = before
 
 
 def is_secret(name: str) -> bool:
     """Whether a header or an environment variable of this name holds a credential."""
-    return bool(_SECRET.search(name))
+    return bool(_SECRET.search(name)) or names().has_header(name)
 
 
 def has_user(url: str) -> bool:
@@ -27,8 +200,22 @@ def has_user(url: str) -> bool:
 
 
 def text(content: str) -> str:
-    """The text without the users and passwords of the addresses in it."""
-    return _USER.sub(r"\1", content)
+    """The text without the users, passwords and credentials in parameters of the addresses in it."""
+    return names().text(_USER.sub(r"\1", content))
+
+
+def marked_text(content: str) -> str:
+    """The text with a mark in place of each credential in a parameter of an address."""
+    return names().text(content, by=lambda name, value: mark(name, value).replace(" ", "-"))
+
+
+def texts(content: Any, change: Callable[[str], str] = text) -> Any:
+    """Plain values with each text in them changed, by default as `text` does."""
+    if isinstance(content, str):
+        return change(content)
+    if isinstance(content, dict):
+        return {key: texts(value, change) for key, value in content.items()}
+    return type(content)(texts(each, change) for each in content) if isinstance(content, (list, tuple)) else content
 
 
 @lru_cache(maxsize=1000)
@@ -47,7 +234,7 @@ def marked(values: Mapping[str, Any]) -> dict[str, Any]:
     """
 
     def change(name: str, value: str) -> str:
-        return mark(name, value) if is_secret(name) or has_user(value) else value
+        return mark(name, value) if is_secret(name) or has_user(value) else marked_text(value)
 
     return _changed(values, change)
 

@@ -124,11 +124,13 @@ def identity_digest(target: Mapping[str, Any], variant: str) -> str:
 def changes(planned: metadata.Metadata, target: Mapping[str, Any], variant: str) -> list[str]:
     """Changes since the campaign was opened, one phrase each; empty when its runs are comparable."""
     now = variant_identity(target, variant)
-    # Older versions recorded credentials as they are, and the digest of that.
-    if planned.target.get("identity") in (identity_digest(target, variant), digest(now)):
+    with redact.using(planned.target.get("redact")):
+        digests = identity_digest(target, variant), digest(now)  # older versions recorded credentials as they are
+    if planned.target.get("identity") in digests:
         return []
     recorded = {**planned.target, "request": planned.request}
-    return identity_changes(recorded, now) or ["something that its metadata does not record"]
+    with redact.using(planned.target.get("redact"), own=True):
+        return identity_changes(recorded, now) or ["something that its metadata does not record"]
 
 
 def check_declared(cells: Iterable[Cell], target: Mapping[str, Any]) -> None:
@@ -189,15 +191,31 @@ _PLAN = {
 
 
 def recordable(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """A variant's identity as it is recorded: with marks in place of credentials in headers and environments."""
+    """A variant's identity as it is recorded: with marks in place of credentials in headers, environments and URLs."""
     request = identity["request"] | {"header": redact.marked(identity["request"]["header"])}
-    found = {**identity, "request": request}
+    found = {**identity, "request": request | {"url": redact.marked_text(request.get("url", ""))}}
+    for part in ("commands", "prepare", "cleanup"):
+        if part in found:
+            found[part] = redact.texts(found[part], redact.marked_text)
+    expected = found.get("expect", {}).get("headers", {})
+    if kept := {name: value for name, value in expected.items() if redact.names().has_header(name)}:
+        found["expect"] = found["expect"] | {"headers": expected | redact.marked(kept)}
     if "environments" in identity:
         found["environments"] = {name: redact.marked(values) for name, values in identity["environments"].items()}
     if "changes" in identity.get("cluster", {}):
         changed = [_recordable_change(change) for change in identity["cluster"]["changes"]]
         found["cluster"] = identity["cluster"] | {"changes": changed}
     return found
+
+
+def removed(identity: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """How many values `recordable` removes from the request, by the name of their header or parameter."""
+    found = redact.Removed()
+    for name, values in identity["request"]["header"].items():
+        if redact.is_secret(name):
+            found.headers[name] += len(values)
+    redact.names().text(identity["request"]["url"], found)
+    return found.fields()
 
 
 def _recordable_change(change: Mapping[str, Any]) -> dict[str, Any]:
@@ -308,21 +326,31 @@ def script_changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Differences between two scripts as `recorded_script` returns them, one phrase each."""
     if not was or not now:
         return ["sweep.script"] if was or now else []
-    phrases = [f"sweep.script.{name}" for name in ("file", "environment") if was.get(name) != now.get(name)]
+    phrases = ["sweep.script.file"] if was.get("file") != now.get("file") else []
+    environments = [redact.marked(each.get("environment", {})) for each in (was, now)]
+    phrases += ["sweep.script.environment"] if environments[0] != environments[1] else []
     phrases += ["the content of sweep.script.file"] if was.get("sha256") != now.get("sha256") else []
     before, after = was.get("files", {}), now.get("files", {})
     return phrases + [
         f"the content of {name}, which it reads"
         for name in dict.fromkeys((*before, *after))
-        if before.get(name) != after.get(name)
+        if _digest_of(before.get(name)) != _digest_of(after.get(name))
     ]
+
+
+def _digest_of(recorded: Mapping[str, str] | None) -> str | None:
+    return None if recorded is None else recorded.get("sha256", recorded.get("mark"))
 
 
 def _recorded_file(path: Path, name: str, *, is_module: bool) -> dict[str, str]:
     try:
         content = path.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
-        return {"sha256": digest, "content": content.decode()} if is_module else {"mark": redact.mark(name, digest)}
+        return (
+            {"sha256": digest, "content": redact.marked_text(content.decode())}
+            if is_module
+            else {"mark": redact.mark(name, digest)}
+        )
     except UnicodeDecodeError:
         reason = "it is not text"
     except (OSError, ValueError) as error:

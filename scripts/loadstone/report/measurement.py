@@ -5,6 +5,7 @@ From the cells' metadata and the runs' records. Archives of older versions have 
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -25,6 +26,7 @@ from loadstone.text import at, load_unit
 
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+[\w.+-]*")
 _LONGEST = 4000  # characters shown of what was declared of a cluster
+_LONGEST_NAME = 60
 _NAMED = 5  # cells whose answers differed; beyond that their number is given
 
 
@@ -115,7 +117,21 @@ def _generator(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Ite
     yield "Programs", joined(tools)
     yield "Kubernetes", joined(record.server_version for record in recorded)
     yield "Protocol", joined(_PROTOCOLS.get(str(name), name) for record in recorded if (name := record.protocol))
+    yield "Redacted", joined(_redacted(cells, recorded))
     yield "TLS", joined(record.tls and record.tls.partition(", certificate")[0] for record in recorded)
+
+
+def _redacted(cells: Sequence[Described], recorded: Sequence[RunRecord]) -> Iterator[str]:
+    """What was removed before anything was archived: names, and how many values."""
+    found: Counter[str] = Counter()
+    for removed in (run_records.removed(cell.metadata.target.get("redacted")) for cell in cells):
+        found.update(dict(removed))
+    for record in recorded:
+        found.update(dict(record.redacted))
+    for name, count in found.most_common(_NAMED):
+        yield f"{name[:_LONGEST_NAME]} ({counted(count, 'value')})"
+    if len(found) > _NAMED:
+        yield f"{len(found) - _NAMED} more names"
 
 
 def _short(version: str) -> str:
@@ -189,7 +205,8 @@ def _expected(expect: object) -> str:
         return ""
     parts = [f"status {expect['status']}"] if "status" in expect else []
     headers = expect.get("headers")
-    parts += [f"{name}: {value}" for name, value in (headers.items() if isinstance(headers, dict) else ())]
+    shown = redact.hidden(headers) if isinstance(headers, dict) else {}
+    parts += [f"{name}: {value}" for name, value in shown.items()]
     parts += [f"a body that contains “{expect['body_contains']}”"] if "body_contains" in expect else []
     parts += [f"a body with SHA-256 {expect['body_sha256']}"] if "body_sha256" in expect else []
     return ", ".join(map(str, parts))
@@ -198,7 +215,7 @@ def _expected(expect: object) -> str:
 def _commands(target: Mapping[str, Any]) -> list[tuple[str, str]]:
     commands = target.get("commands")
     return [
-        (name, redact.text(shlex.join(map(str, command))))
+        (name, shlex.join(redact.texts(list(map(str, command)))))
         for name, command in (commands.items() if isinstance(commands, dict) else ())
         if isinstance(command, list)
     ]
@@ -207,7 +224,7 @@ def _commands(target: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _steps(target: Mapping[str, Any]) -> list[str]:
     """The commands that prepare a variant of an external target and clean up after it."""
     return [
-        f"{step}: {redact.text(shlex.join(map(str, command)))}"
+        f"{step}: {shlex.join(redact.texts(list(map(str, command))))}"
         for step in ("prepare", "cleanup")
         for command in (target[step] if isinstance(target.get(step), list) else ())
         if isinstance(command, list)

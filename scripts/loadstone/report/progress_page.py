@@ -19,6 +19,7 @@ from loadstone.archive.progress import (
 )
 from loadstone.archive.run_records import Failure
 from loadstone.archive.stages import load_text
+from loadstone.config import redact
 from loadstone.config.variants import Variants
 from loadstone.report import site_layout
 from loadstone.report.numbers import counted
@@ -107,7 +108,7 @@ class ProgressPage:
             "load_unit": load_unit([progress.load_model]),
             "states": STATES if is_drawn else {},
             "failed": self._failed(progress),
-            "log_lines": progress.log_lines[-_LINES:],
+            "log_lines": [(at, redact.text(line)) for at, line in progress.log_lines[-_LINES:]],
         }
 
     def _label(self, progress: Progress, folder: str) -> str:
@@ -142,7 +143,7 @@ class ProgressPage:
     def _reason(self, record: Path) -> Failure | None:
         if record not in self._reasons:
             found = run_records.read_failure(record)
-            self._reasons[record] = None if isinstance(found, str) else found
+            self._reasons[record] = None if isinstance(found, str) else Failure(**redact.texts(vars(found)))
         return self._reasons[record]
 
     def _map(self, progress: Progress, *, is_drawn: bool) -> dict[str, Any]:

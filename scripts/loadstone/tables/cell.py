@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from loadstone.archive import METADATA, Campaign, Cell, CellListing, RawFile
 from loadstone.archive.durable import replace, sha256_of
 from loadstone.archive.metadata import Metadata
+from loadstone.config import redact
 from loadstone.tables import VERSION, layout, schema
 
 _ROW_GROUP = 100_000
@@ -71,10 +72,10 @@ class CellRecord:
 
 
 def load_records(tables: Path, campaign: Campaign) -> dict[tuple[str, str], CellRecord]:
-    """Records by rate and variant folder; empty when there are none of this version of the tables."""
+    """Records by rate and variant folder; empty when there are none of this version and `redact`."""
     try:
         content = json.loads(layout.manifest_file(tables, campaign).read_bytes())
-        if content["version"] != VERSION:
+        if [content["version"], content.get("redact")] != [VERSION, redact.names().fields()]:
             return {}
         return {record.key: record for record in msgspec.convert(content["cells"], list[CellRecord])}
     except (OSError, ValueError, KeyError, TypeError):
@@ -85,7 +86,7 @@ def save_records(tables: Path, campaign: Campaign, records: Mapping[tuple[str, s
     """Replace a campaign's manifest in one step."""
     path = layout.manifest_file(tables, campaign)
     layout.prepare_folder(tables, path.parent)
-    content = {"version": VERSION, "cells": list(records.values())}
+    content = {"version": VERSION, "redact": redact.names().fields(), "cells": list(records.values())}
     replace(path, json.dumps(content, default=vars).encode())
 
 
@@ -156,7 +157,7 @@ class Reading:
 
     def problem(self, run: int | None, name: str, problem: str, *, fault: bool = False) -> None:
         """`name` is the file it is about, if any; `fault`: it makes the data unfit."""
-        self.record.problems.append(Problem(run, self.source(name), problem, fault))
+        self.record.problems.append(Problem(run, self.source(name), redact.text(problem), fault))
 
     def sha256(self, file: RawFile | None) -> str | None:
         source = self.record.sources.get(file.name) if file else None

@@ -29,6 +29,7 @@ from loadstone.archive import (
 )
 from loadstone.archive.stages import load_text
 from loadstone.archive.staging import read_checksums
+from loadstone.config import redact
 from loadstone.errors import LoadstoneError
 from loadstone.process import end_with_parents
 from loadstone.tables import layout, schema
@@ -321,7 +322,7 @@ class _CellReader(Reading):
                 if isinstance(found, str):
                     self.problem(run, file.name, found)
                     continue
-                reason = found.reason
+                reason = redact.text(found.reason)
                 self.record.failures.append(
                     self.key
                     | {
@@ -329,8 +330,8 @@ class _CellReader(Reading):
                         "nth": failure_number(file.name),
                         "failed_at": found.failed_at and found.failed_at.isoformat(),
                         "phase": found.phase,
-                        "error": found.error,
-                        "evidence": list(found.evidence),
+                        "error": redact.text(found.error),
+                        "evidence": list(map(redact.text, found.evidence)),
                         "collected": run in collected,
                         "source": self.source(file.name),
                     }

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from loadstone.archive.stages import Stage, phase_names
+from loadstone.config import redact
 from loadstone.readers import Problems, Reader
 from loadstone.tables import schema
 
@@ -46,7 +47,17 @@ def complete(
     columns["error_class"] = error_classes(codes, columns["error"], columns["answered_by"])
     for name in constant.keys() - columns.keys():
         columns[name] = pa.repeat(constant[name], len(batch))
+    columns["error"] = _redacted(columns["error"])
     return pa.RecordBatch.from_pydict(columns, schema.TABLES["requests"])
+
+
+def _redacted(errors: pa.Array) -> pa.Array:
+    """Texts of errors without credentials in the addresses that they quote."""
+    if not pc.any(pc.match_substring(errors, "=")).as_py():
+        return errors
+    texts = errors.unique().to_pylist()
+    redacted = pa.array([text and redact.text(text) for text in texts], errors.type)
+    return redacted.take(pc.index_in(errors, pa.array(texts, errors.type)))
 
 
 def _phases(named: pa.Array, measured: str | None) -> pa.Array:

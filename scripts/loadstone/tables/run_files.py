@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from loadstone.archive import FOREIGN, MAIN_STREAM, RawFile, metadata, parse_timestamp, run_records
 from loadstone.archive.metadata import Metadata
 from loadstone.archive.run_records import RunRecord
+from loadstone.config import redact
 from loadstone.readers import FORMATS, RANKS, Format, Problems, Reader, Report, load_generators
 from loadstone.readers.base import Figure, json_text
 from loadstone.readers.stream import read_object
@@ -260,7 +261,7 @@ class _RunReader:
             if content is not None:
                 self.record = run_records.parse(content)
                 incidents = self.record.incidents
-                self.reading.record.incidents += [self.key | vars(incident) for incident in incidents]
+                self.reading.record.incidents += [self.key | redact.texts(vars(incident)) for incident in incidents]
                 doubtful = target_problem(incidents)
                 for text in [*([f"reports {doubtful}"] if doubtful else []), *unknown(incidents)]:
                     self._problem(file.name, text)
@@ -393,7 +394,9 @@ def _rank(file: RawFile) -> tuple[int, bool, RawFile]:
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
-    return {name: json_text(value) if isinstance(value, str) else value for name, value in vars(figure).items()}
+    return {
+        name: redact.text(json_text(value)) if isinstance(value, str) else value for name, value in vars(figure).items()
+    }
 
 
 def _chunks(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

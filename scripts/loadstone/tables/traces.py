@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from loadstone import sql
 from loadstone.archive.trace_dumps import Dump
+from loadstone.config import redact
 from loadstone.readers import jaeger
 from loadstone.readers.jaeger import DumpProblems, Span, Trace
 from loadstone.tables import layout, schema
@@ -108,7 +109,7 @@ class _Reading:
                 "parent_id": span.parent_id or None,
                 "follows": span.follows,
                 "service": span.service,
-                "operation": span.operation,
+                "operation": redact.text(span.operation),
                 "started_at": span.started_us,
                 "duration_ns": span.duration_us * 1000,
                 "failed": span.failed,

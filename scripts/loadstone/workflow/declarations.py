@@ -4,7 +4,6 @@ In: the checked configuration, variants, catalogue and comparisons; a `Snapshot`
 what its job depends on, so that a change about one campaign does not rerun jobs of another.
 """
 
-from collections import UserDict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import Any
 
 from loadstone import config as configuration
 from loadstone.archive import CampaignListing, allow_links, plan, trace_dumps
-from loadstone.config import catalogue, comparisons
+from loadstone.config import catalogue, comparisons, redact
 from loadstone.config.variants import Variants, natural
 from loadstone.errors import LoadstoneError
 from loadstone.report.site_layout import variant_slug
 from loadstone.tables.layout import campaign_key, text
+from loadstone.workflow.job import Confidential
 from loadstone.workflow.markers import Requested
 from loadstone.workflow.snapshot import MARKERS, Key, Snapshot, key_of
 
@@ -34,6 +34,7 @@ class Declarations:
     def __init__(self, config: Mapping[str, Any], requested: Requested | None = None) -> None:
         self.config = configuration.check(config)
         allow_links(self.config["archive_links"])
+        redact.configure(self.config["redact"])
         self.variants = configuration.load_variants()
         self.comparisons = {comparison.id: comparison for comparison in comparisons.load()}
         self._catalogue = catalogue.load_catalogue()
@@ -177,16 +178,27 @@ class Declarations:
     # --- collecting ---
 
     @property
-    def sweep_options(self) -> UserDict[str, Any]:
-        """Arguments of `Attempts`. They hold credentials: Snakemake writes a dict to .snakemake, but no UserDict."""
-        return UserDict(
-            target=self.config.get("target", {}),
-            host=self.config["host"],
-            limits=configuration.limits(self.config),
-            journal=JOURNAL,
-            script=self.config.get("sweep", {}).get("script"),
-            only=plan.Selection.of(self.config["only"]),
-        )
+    def without_credentials(self) -> dict[str, Any]:
+        """The configuration for all jobs: Snakemake writes it into ``.snakemake/scripts``."""
+        return {key: value for key, value in self.config.items() if key not in ("sweep", "target")}
+
+    @property
+    def whole_config(self) -> Confidential:
+        """All of it, for a job that opens a sweep or talks to its target."""
+        return Confidential("CONFIG", self.config)
+
+    @property
+    def sweep_options(self) -> Confidential:
+        """Arguments of `Attempts`."""
+        options = {
+            "target": self.config.get("target", {}),
+            "host": self.config["host"],
+            "limits": configuration.limits(self.config),
+            "journal": JOURNAL,
+            "script": self.config.get("sweep", {}).get("script"),
+            "only": plan.Selection.of(self.config["only"]),
+        }
+        return Confidential("SWEEP", options)
 
 
 def first_seen(variants: Variants, listings: Iterable[CampaignListing]) -> dict[str, list[str]]:

@@ -4,9 +4,14 @@ To make jobs start faster, pandas is hidden, set-up compiles the modules that jo
 where an interval is computed.
 """
 
+import base64
+import os
+import pickle
 import signal
 import sys
 import traceback
+import zlib
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -16,9 +21,11 @@ from typing import Any
 
 from loadstone.archive import Campaign, decode
 from loadstone.archive.trace_dumps import Dump
+from loadstone.config import redact
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import LastingStream, end_with_parents, exit_on_sigterm
 
+_VARIABLE = 100_000  # bytes; Linux allows 128 KiB
 _INTERRUPTED = 128 + signal.SIGINT  # as in shells
 
 Log = Callable[[str], None]
@@ -40,6 +47,37 @@ class Folders:
     def dump(self, fields: Mapping[str, Any]) -> Dump:
         """The trace dump with these fields."""
         return Dump(self.archive, **fields)
+
+
+class Confidential(UserDict[str, Any]):
+    """A parameter with credentials, which the script of its job gets as a dict, and Snakemake writes into no file.
+
+    Snakemake records dicts in ``.snakemake/metadata``, and pickles every parameter into ``.snakemake/scripts``, where a
+    killed command leaves it. The pickled form only names variables of the environment that the script inherits; it
+    removes them, so that programs that it starts don't have them. `name` is unique among the parameters of a process.
+    """
+
+    def __init__(self, name: str, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self._name = f"LOADSTONE_{name}"
+
+    def __reduce__(self) -> tuple[Callable[[str, int], dict[str, Any]], tuple[str, int]]:
+        content = base64.b64encode(zlib.compress(pickle.dumps(self.data))).decode()
+        pieces = [content[start : start + _VARIABLE] for start in range(0, len(content), _VARIABLE)]
+        os.environ.update({f"{self._name}_{number}": piece for number, piece in enumerate(pieces)})
+        return _inherited, (self._name, len(pieces))
+
+    def __deepcopy__(self, _: object) -> "Confidential":
+        return self
+
+    def __repr__(self) -> str:
+        return f"Confidential({self._name})"
+
+
+def _inherited(name: str, pieces: int) -> dict[str, Any]:
+    content = "".join(os.environ.pop(f"{name}_{number}") for number in range(pieces))
+    found: dict[str, Any] = pickle.loads(zlib.decompress(base64.b64decode(content)))  # noqa: S301 - from the parent process
+    return found
 
 
 class _WithoutPandas(MetaPathFinder):
@@ -73,6 +111,7 @@ def job(log_file: str) -> Iterator[Log]:
     with path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
 
         def log(text: str) -> None:
+            text = redact.text(text)
             file.write(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {text}\n")
             print(printable(text), file=sys.stderr, flush=True)
 

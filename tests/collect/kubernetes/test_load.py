@@ -21,6 +21,7 @@ from loadstone.collect.targets.kubernetes.client import Cluster
 from loadstone.collect.targets.kubernetes.generator_pods import PodFleet
 from loadstone.collect.targets.kubernetes.objects import JOB
 from loadstone.collect.targets.kubernetes.settings import Declared
+from loadstone.config import redact
 from support.checkout import PROJECT
 
 RATE = 60
@@ -79,10 +80,10 @@ class Fleet:
             for _, s, measured in reversed(ends)
         ]
         request = {"method": "GET", "url": url, "header": {"X-Secret": ["hidden"]}}
-        shared = {"draw": {}, "of": count, "step": count, "connection": {}}
+        shared = {"draw": {}, "of": count, "step": count, "connection": {}, "redact": redact.names().settings()}
         plans = [{**request, "stages": stages, "part": part, **shared} for part in range(count)]
         self.outputs = [
-            Outputs(*(folder / f"{name}-{part}" for name in ("measured", "others", "negotiated")))
+            Outputs(*(folder / f"{name}-{part}" for name in ("measured", "others", "negotiated", "redacted")))
             for part in range(count)
         ]
         self.fleet = PodFleet(

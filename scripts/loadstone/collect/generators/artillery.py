@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from loadstone.archive.stages import Attack, steps
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
+from loadstone.config import redact
 from loadstone.config.connection import address, host_port, is_address
 from loadstone.process import Program
 
@@ -71,9 +72,10 @@ class Artillery(base.LoadGenerator):
         }
 
     def finish(self) -> base.Results:
-        job, files, others = self._job, {}, []
+        job, files, others, removed = self._job, {}, [], redact.Removed()
         for attack, report in self._started:
             try:
+                base.redact_file(report, removed)
                 aggregate = json.loads(report.read_bytes())["aggregate"]
                 sent = aggregate["counters"].get("http.requests", 0)
             except (OSError, ValueError, KeyError, TypeError):
@@ -84,7 +86,7 @@ class Artillery(base.LoadGenerator):
             if not sent:
                 raise RunFailedError(f"run {job.run} of {job.cell}: Artillery sent no request; see {job.attack_log}")
             files[".artillery.json"] = report
-        return base.Results(files, {"unmeasured": others} if others else {})
+        return base.Results(files, ({"unmeasured": others} if others else {}) | {"redacted": removed.fields()})
 
 
 def _connected(job: Job) -> dict[str, Any]:

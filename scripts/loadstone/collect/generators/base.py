@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -15,6 +14,7 @@ import zstandard
 
 from loadstone.archive.stages import Attack, apart
 from loadstone.collect.targets.base import Job
+from loadstone.config import redact
 from loadstone.errors import LoadstoneError
 from loadstone.process import Program, Sending
 
@@ -75,6 +75,11 @@ def as_stdin(content: bytes) -> IO[bytes]:
     return file
 
 
+def redacting() -> dict[str, Any]:
+    """What is removed from results before they are written, as `paced` and `serial` read it."""
+    return {"redact": redact.names().settings()}
+
+
 def headers(job: Job) -> dict[str, list[str]]:
     """The request's headers that are the same each time."""
     drawn = {name.lower() for name in job.draws}
@@ -97,14 +102,23 @@ def negotiated(files: Iterable[Path]) -> list[dict[str, Any]]:
     return [{**json.loads(entry), "handshakes": handshakes} for entry, handshakes in sorted(counts.items())]
 
 
-def compress(sources: list[Path], destination: Path) -> None:
-    """Concatenate files, zstd compressed with a checksum; each is removed as soon as it has been read."""
+def compress(sources: list[Path], destination: Path, removed: redact.Removed | None = None) -> None:
+    """Concatenate files of lines, zstd compressed with a checksum; each is removed as soon as it was read.
+
+    With `removed` credentials are removed from them, and counted.
+    """
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True, threads=1)
     with destination.open("wb") as output, compressor.stream_writer(output, closefd=False) as writer:
         for source in sources:
             with source.open("rb") as file:
-                shutil.copyfileobj(file, writer, 1 << 20)
+                while content := b"".join(file.readlines(1 << 20)):
+                    writer.write(content if removed is None else redact.names().encoded(content, removed))
             source.unlink()
+
+
+def redact_file(path: Path, removed: redact.Removed) -> None:
+    """Remove credentials from a report of a tool."""
+    path.write_bytes(redact.names().encoded(path.read_bytes(), removed))
 
 
 def compress_output(program: Program, destination: Path) -> None:

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from loadstone.archive.stages import Attack, Stage
 from loadstone.collect.generators import base
 from loadstone.collect.targets.base import Job, RunFailedError
+from loadstone.config import redact
 from loadstone.config.connection import HTTP1, HTTP2, Connection, address, host_port
 from loadstone.config.target import recordable, variant_identity
 from loadstone.errors import LoadstoneError
@@ -105,8 +106,11 @@ class K6(base.LoadGenerator):
             raise RunFailedError(f"run {job.run} of {job.cell}: k6 sent no request; see {job.attack_log}")
         files = {".k6.json.zst": self._folder / "k6.compressed", ".k6.summary.json": self._summary}
         protocols = sorted(set().union(*map(_protocols, self._raw)))
-        base.compress(self._raw, files[".k6.json.zst"])
-        return base.Results(files, {"negotiated": [{"protocol": name} for name in protocols]} if protocols else {})
+        removed = redact.Removed()
+        base.compress(self._raw, files[".k6.json.zst"], removed)
+        base.redact_file(self._summary, removed)
+        negotiated = {"negotiated": [{"protocol": name} for name in protocols]} if protocols else {}
+        return base.Results(files, negotiated | {"redacted": removed.fields()})
 
 
 def _tls(connection: Connection) -> dict[str, Any]:

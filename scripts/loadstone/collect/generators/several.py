@@ -46,7 +46,14 @@ def plan(job: Job, attack: Attack, request: Mapping[str, Any], own: range = rang
     ]
     connections = (job.planned.connections or 0) // own.stop
     shared = {"part": own.start, "of": own.stop, "step": own.step, "connections": connections}
-    return {**request, "stages": stages, "draw": job.draws, "connection": job.connection.settings(), **shared}
+    return {
+        **request,
+        "stages": stages,
+        "draw": job.draws,
+        "connection": job.connection.settings(),
+        **shared,
+        **base.redacting(),
+    }
 
 
 def places(generators: int) -> list[dict[str, Any]]:
@@ -66,11 +73,12 @@ def places(generators: int) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files of one process: requests of the measured stage, those of all others, and what TLS negotiated."""
+    """The files of one process: measured and other requests, what TLS negotiated, and what was removed from results."""
 
     measured: Path
     others: Path
     negotiated: Path
+    redacted: Path
 
     @property
     def arguments(self) -> list[str]:

@@ -21,6 +21,7 @@ from typing import Any
 from loadstone.archive.stages import Attack, apart, together
 from loadstone.collect.generators import base, several
 from loadstone.collect.targets.base import Job, RunFailedError
+from loadstone.config import redact
 from loadstone.process import Program, Sending, check, run
 
 _SUFFIXES = {"warmup": ".warmups.json.zst", "test": ".results.json.zst"}
@@ -64,10 +65,14 @@ class Vegeta(base.LoadGenerator):
         return self._folder / f"{phase}-{part}.bin"
 
     def _outputs(self, part: int) -> several.Outputs:
-        return several.Outputs(self._output("test", part), self._output("warmup", part), self._negotiated(part))
+        measured, others = self._output("test", part), self._output("warmup", part)
+        return several.Outputs(measured, others, self._negotiated(part), self._redacted(part))
 
     def _negotiated(self, part: int) -> Path:
         return self._folder / f"negotiated-{part}.json"
+
+    def _redacted(self, part: int | str) -> Path:
+        return self._folder / f"redacted-{part}.json"
 
     def _results(self, phase: str) -> list[Path]:
         """The files of a phase that are not empty, one per process."""
@@ -89,7 +94,11 @@ class Vegeta(base.LoadGenerator):
             if parts := self._results(phase):
                 files[suffix] = self._folder / f"{phase}.encoded"
                 encode(parts, files[suffix], job)
-        record = {"negotiated": base.negotiated(map(self._negotiated, range(self._count)))}
+        record: dict[str, Any] = {"negotiated": base.negotiated(map(self._negotiated, range(self._count)))}
+        removed = redact.Removed()
+        for file in self._folder.glob("redacted-*.json"):
+            removed.add(json.loads(file.read_bytes()))
+        record["redacted"] = removed.fields()
         return base.Results(files, record | ({"generators": self._reports} if self._reports else {}))
 
 
@@ -103,9 +112,12 @@ class Serial(Vegeta):
         (stage,) = attack.stages
         output = self._output("test" if stage.measured else "warmup")
         command = ["serial", "-requests", str(stage.requests), "-timeout", self._job.timeout, "-output", str(output)]
+        command += ["-redacted", str(self._redacted(stage.name))]
         if stage.measured:
             command += ["-negotiated", str(self._negotiated(0))]
-        return _program(self._job, command, _target(self._job) | {"connection": self._job.connection.settings()})
+        return _program(
+            self._job, command, _target(self._job) | {"connection": self._job.connection.settings(), **base.redacting()}
+        )
 
 
 def _program(job: Job, command: list[str], given: dict[str, Any]) -> Program:

@@ -14,6 +14,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpcore
 
 from loadstone.collect.targets.base import RunFailedError
+from loadstone.config import redact
 from loadstone.config.connection import H2C, HTTP1, HTTP2, Connection, address, host_port
 from loadstone.config.redact import is_secret
 
@@ -82,24 +83,25 @@ def identify(
     negotiated. Raises RunFailedError when another server, or none, responds, or a redirect leads to a host that is not
     `allowed`.
     """
-    headers = {name: ", ".join(values) for name, values in declared.get("header", {}).items()}
+    sent = {name: ", ".join(values) for name, values in declared.get("header", {}).items()}
     content = declared["body"].encode() if declared.get("body") is not None else None
-    request = Request(declared["method"], declared["url"], headers, content)
+    request = Request(declared["method"], declared["url"], sent, content)
     for _ in range(_CONFIRMATIONS):
         try:
             response = ask(request, timeout_s, connection, allowed=allowed)
         except NO_RESPONSE as error:
             raise RunFailedError(f"{request.url} does not answer: {_explained(error)}") from None
+        headers = {name.lower(): response.headers.get(name.lower()) for name in expect.get("headers", {})}
         seen = {
             "status": response.status,
-            "headers": {name.lower(): response.headers.get(name.lower()) for name in expect.get("headers", {})},
+            "headers": headers,
             "body_sha256": hashlib.sha256(response.body).hexdigest(),
             "body_bytes": len(response.body),
             "negotiated": dict(response.negotiated),
         }
         if faults := [*_faults(seen, response.body, expect, connection)]:
             raise RunFailedError(f"{request.url} is not the expected server, so no load was sent: " + "; ".join(faults))
-    return seen
+    return seen | {"headers": redact.hidden(headers)}
 
 
 def retried(
@@ -125,6 +127,9 @@ def _faults(seen: Mapping[str, Any], body: bytes, expect: Mapping[str, Any], con
         yield f"status {seen['status']} instead of {expect['status']}"
     for name, value in expect.get("headers", {}).items():
         if seen["headers"][name.lower()] != value:
+            if is_secret(name):
+                yield f"another value of the header {name}, which is redacted"
+                continue
             yield f"header {name}: {seen['headers'][name.lower()]!r} instead of {value!r}"
     if expect.get("body_sha256", seen["body_sha256"]) != seen["body_sha256"]:
         yield f"a body with SHA-256 {seen['body_sha256']} instead of {expect['body_sha256']}"

@@ -28,6 +28,7 @@ from typing import Any
 from loadstone.archive.durable import replace
 from loadstone.archive.locks import exclusive, is_held
 from loadstone.collect.targets.base import Log
+from loadstone.config import redact
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import Detached
 
@@ -293,6 +294,7 @@ def log_to(path: Path) -> Log:
         file = path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
 
     def log(text: str) -> None:
+        text = redact.text(text)
         with contextlib.suppress(OSError):
             print(printable(text), file=sys.stderr, flush=True)
         with contextlib.suppress(OSError):

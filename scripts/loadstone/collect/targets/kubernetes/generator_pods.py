@@ -251,6 +251,8 @@ class PodFleet:
         found = json.loads(self._ask(pod, "GET", "status"))
         if not isinstance(found, dict) or not isinstance(found.get("now"), int):
             self._fail(pod, "its response is not that of a load generator")
+        if "redacted" not in found:
+            self._fail(pod, "its image is of an earlier version, which does not redact results: build it again")
         return dict(found)
 
     def _ask(
@@ -282,6 +284,7 @@ class PodFleet:
         if "negotiated" not in status and self.plans[pod.number]["connection"]:
             self._fail(pod, "its image is of an earlier version, which ignores tls, protocol, resolve and keepalive")
         outputs.negotiated.write_text(json.dumps(status.get("negotiated") or []))
+        outputs.redacted.write_text(json.dumps(status["redacted"]))
         files = status["files"]
         for name, destination in (("measured", outputs.measured), ("others", outputs.others)):
             packed, size = destination.with_suffix(".gz"), int(files[name]["bytes"])
