@@ -42,6 +42,11 @@ class _Compared:
     p_equivalent: float | None = None
 
     @property
+    def tested(self) -> Contrast | None:
+        """The contrast, where there may be a verdict."""
+        return self.contrast if self.contrast and self.contrast.has_enough_runs else None
+
+    @property
     def least_runs(self) -> int:
         """The number of runs of the variant with fewer."""
         return min(len(each.runs) for each in (self.baseline, self.other))
@@ -111,7 +116,7 @@ def _why_not_compared(compared: _Compared) -> Reason | None:
 
 def _tested(compared: Sequence[_Compared], margin: float) -> list[_Compared]:
     """The same figures with p values, adjusted over all that have one."""
-    known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
+    known = {number: each.tested for number, each in enumerate(compared) if each.tested}
     ratios = {number: each for number, each in known.items() if _may_be_equivalent(compared[number], each)}
     different = contrasts.hommel([each.p_different() for each in known.values()])
     equivalent = contrasts.hommel([each.p_equivalent(margin) for each in ratios.values()])
@@ -124,10 +129,10 @@ def _tested(compared: Sequence[_Compared], margin: float) -> list[_Compared]:
 
 def _page(compared: Sequence[_Compared], scope: Scope) -> _Page:
     alpha = 1 - scope.confidence
-    found = [(each, each.contrast) for each in compared if each.contrast]
-    known = [(each.statistic, contrast) for each, contrast in found if not contrast.open_side]
-    # Figures of one run would be tested too if there were more runs.
-    planned = sum(None not in each.values and not each.why for each in compared if not each.contrast)
+    found = [(each, each.tested) for each in compared if each.tested]
+    known = [(each.statistic, each.contrast) for each in compared if each.contrast and not each.contrast.open_side]
+    # Figures of too few runs would be tested too if there were more runs.
+    planned = sum(None not in each.values and not each.why for each in compared if not each.tested)
     different = contrasts.max_true_nulls([contrast.p_different() for _, contrast in found], alpha)
     ratios = [contrast.p_equivalent(scope.margin) for each, contrast in found if _may_be_equivalent(each, contrast)]
     equivalent = contrasts.max_true_nulls(ratios, alpha)
@@ -145,6 +150,8 @@ def _may_be_equivalent(compared: _Compared, contrast: Contrast) -> bool:
 def _concluded(compared: _Compared, page: _Page) -> Row:
     """Verdict, reasons, p values and, where it is inconclusive, the runs needed."""
     p_values = {"p_adjusted": compared.p_different, "p_equivalent_adjusted": compared.p_equivalent}
+    if compared.contrast and not compared.tested:
+        return _of_few_runs(compared, compared.contrast, page)
     if compared.contrast and compared.contrast.open_side:
         return p_values | _of_timeouts(compared, compared.contrast, page)
     if None in compared.values or compared.why:
@@ -199,7 +206,7 @@ def _runs_needed(compared: _Compared, page: _Page, effect: float, spread: float)
         found.append(contrasts.runs_needed(effect, spread, page.alpha_equivalent, page.margin, **options))
     fewest = min((runs for runs in found if runs is not None), default=None)
     # The present runs were not enough, whatever the theory for equal spreads and fine clocks says.
-    return fewest and max(fewest, compared.least_runs + 1)
+    return fewest and max(fewest, compared.least_runs + 1, contrasts.LEAST_RUNS)
 
 
 def _of_one_run(compared: _Compared, page: _Page) -> Row:
@@ -207,13 +214,25 @@ def _of_one_run(compared: _Compared, page: _Page) -> Row:
     statistic, (before, after) = compared.statistic, compared.values
     variant = None if len(compared.one_run) == 2 else compared.one_run[0]
     if statistic == ERRORS or not before or not after:
-        return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), runs_needed=2)
+        least = contrasts.LEAST_RUNS
+        return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant, needed=least), runs_needed=least)
     if _is_finer(compared):
         return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), _below_resolution(compared))
     spread = page.spreads.get(statistic, _ASSUMED_SPREAD * np.sqrt(2))
     needed = _runs_needed(compared, page, float(np.log(after / before)), spread)
     assumed = 0.0 if statistic in page.spreads else _ASSUMED_SPREAD
     return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant, value=assumed, needed=needed), runs_needed=needed)
+
+
+def _of_few_runs(compared: _Compared, contrast: Contrast, page: _Page) -> Row:
+    """Inconclusive, since too few runs may be alike by chance; with the runs needed."""
+    few = Reason(reasons.FEW_RUNS, value=contrast.n_both, needed=contrasts.LEAST_RUNS)
+    if contrast.open_side:
+        return _verdict(INCONCLUSIVE, few, compared.why)
+    if _is_finer(compared):
+        return _verdict(INCONCLUSIVE, _below_resolution(compared))
+    needed = _runs_needed(compared, page, contrast.effect, contrast.scaled.one_run)
+    return _verdict(INCONCLUSIVE, few, runs_needed=needed)
 
 
 def _is_finer(compared: _Compared) -> bool:
