@@ -266,10 +266,9 @@ def test_campaigns_with_reports_alone_are_judged_by_their_means(project):
 
 def test_what_differs_in_the_nearest_earlier_campaigns_is_said(project, tmp_path):
     """Of campaigns that can't be a reference: in the message and in gate.json, from what to what."""
-    changes = ({"test_replicas": 1}, {"test_replicas": 2}, {"test_replicas": 1, "loadModel": "closed"})
-    for timestamp, about in zip(TIMES, changes, strict=False):
-        campaign(project, timestamp, variants=("plain",), **about)
-    campaign(project, TIMES[3], variants=("plain",), test_replicas=4)
+    for timestamp, replicas, changes in zip(TIMES, (1, 2, 1, 4), ({}, {}, {"loadModel": "closed"}, {}), strict=False):
+        about = {"variant": "plain", "hostname": "here", "test_replicas": replicas}
+        campaign(project, timestamp, variants=("plain",), workloadInfo=about, **changes)
     found = judged(project, statistics=["p50"])
     (finding,) = found.findings
     assert finding.missing == "reference"
