@@ -431,6 +431,25 @@ def test_variants_whose_requests_were_sent_otherwise_than_those_of_the_baseline_
     )
 
 
+def test_other_numbers_of_load_generators_of_one_process_are_only_a_limit(project):
+    for variant, count in (("a", 1), ("b", 1), ("x", 4)):
+        write(project, variant, 5)
+        (path,) = project.archive.glob(f"*/*/*/200/{variant}/metadata.json")
+        generator = {"name": "vegeta", "program": "paced", "count": count, "connections": 4}
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"generator": generator}))
+        senders = [{"generator": each, "process": 0, "processor": 1} for each in range(count)]
+        for run in range(1, 6):
+            (path.parent / f"{run}.run.json").write_text(json.dumps({"generators": senders}))
+    found = one(project, "numbers_of_generators")
+    assert found["weight"] == "limits" and {cell["variant"] for cell in found["cells"]} == {"x"}
+    assert found["text"].startswith(
+        "Requests were sent by 1 of paced over 4 connections with 10 runs and 4 of paced over 4 connections with 5 "
+        "runs; this concerns “x” at 200 requests/s: in one process and over as many connections, four load generators "
+        "measured 1.007 times the median latency of one"
+    )
+    assert not project.rows("FROM claims WHERE claim = 'sent_by'")
+
+
 def test_failures_of_one_tool_do_not_strike_what_another_measured(project):
     other = "2026-11-22T11:00:00+00:00"
     for variant, level_ms in (("a", 2), ("b", 6)):

@@ -133,9 +133,36 @@ def test_one_run_each_tells_nothing_for_certain(project):
         *[None] * 3,
     )
     assert found["ratio"] == pytest.approx(1.5, rel=0.05)
-    assert found["why"].startswith("one run: the spread between runs is unknown; at least 2 runs are needed, about ")
-    assert "if they differ by 5 % (one standard deviation)" in found["why"]
-    assert found["runs_needed"] >= 2
+    about = f"about {found['runs_needed']} runs are needed if they differ by 5 % (one standard deviation)"
+    assert found["why"] == f"one run: the spread between runs is unknown; {about}"
+    assert found["runs_needed"] >= 3
+
+
+@pytest.mark.parametrize("order", [BLOCKS, {"kind": "fixed"}])
+@pytest.mark.parametrize(("runs", "enough"), [((2, 2), False), ((2, 3), False), ((2, 4), True), ((3, 3), True)])
+def test_two_runs_of_each_decide_nothing_however_alike_they_are(project, runs, enough, order):
+    """An interval and the number of runs that a verdict takes are there all the same."""
+    for variant, number, level_ns in zip("abc", (*runs, runs[1]), (2_000_000, 6_000_000, 2_000_050), strict=True):
+        write(project, variant, [np.full(1000, level_ns + 100 * run) for run in range(number)], order=order)
+    found = effects(project)
+    slower, equal = found["b", "mean"], found["c", "mean"]
+    assert slower["ratio_low"] > 1 and equal["ratio_high"] < 1.05
+    if enough:
+        assert (slower["verdict"], equal["verdict"]) == ("slower", "equivalent")
+        return
+    for row in (slower, equal):
+        assert (row["verdict"], row["p_adjusted"], row["n_compared"]) == ("inconclusive", None, 0)
+        (reason,) = row["reasons"]
+        assert (reason["code"], reason["value"], reason["needed"]) == ("few_runs", sum(runs), 3)
+        assert row["why"].startswith(f"{sum(runs)} runs of both variants are too few for a verdict")
+        assert 3 <= row["runs_needed"] <= 5
+
+
+def test_two_runs_of_which_all_failed_are_no_more_failures(project):
+    write(project, "a", levels(2, 2e6, 1))
+    write(project, "b", levels(2, 2e6, 2), code=503, error="503 Service Unavailable")
+    found = effects(project)["b", "error_fraction"]
+    assert (found["verdict"], found["reasons"][0]["code"]) == ("inconclusive", "few_runs")
 
 
 def test_one_run_each_within_a_step_of_the_clock_names_no_number_of_runs(project):
@@ -356,10 +383,11 @@ def test_nor_is_it_where_the_clock_is_too_coarse(project):
 
 def test_means_that_happen_to_be_equal_are_no_matter_of_a_fine_clock(project):
     for variant in "ab":
-        write(project, variant, [np.full(1000, level) for level in (4_000_000, 6_000_000)], order={"kind": "fixed"})
+        runs = [np.full(1000, level) for level in (4_000_000, 5_000_000, 6_000_000)]
+        write(project, variant, runs, order={"kind": "fixed"})
     row = effects(project)["b", "mean"]
     assert (row["shift"], row["verdict"], row["why"]) == (0, "inconclusive", "the runs vary too much")
-    assert row["runs_needed"] is None or row["runs_needed"] > 2
+    assert row["runs_needed"] is None or row["runs_needed"] > 3
 
 
 def test_a_difference_below_the_step_of_a_coarse_clock_says_so(project):

@@ -264,6 +264,70 @@ def test_campaigns_with_reports_alone_are_judged_by_their_means(project):
     assert {each.why for each in judged(project).findings} == {"no earlier campaign measured it in the same way"}
 
 
+def test_what_differs_in_the_nearest_earlier_campaigns_is_said(project, tmp_path):
+    """Of campaigns that can't be a reference: in the message and in gate.json, from what to what."""
+    for timestamp, replicas, changes in zip(TIMES, (1, 2, 1, 4), ({}, {}, {"loadModel": "closed"}, {}), strict=False):
+        about = {"variant": "plain", "hostname": "here", "test_replicas": replicas}
+        campaign(project, timestamp, variants=("plain",), workloadInfo=about, **changes)
+    found = judged(project, statistics=["p50"])
+    (finding,) = found.findings
+    assert finding.missing == "reference"
+    nearest = f"{TIMES[1]} (replicas: 2 before, 4 here) and {TIMES[0]} (replicas: 1 before, 4 here)"
+    why = f"no earlier campaign measured it in the same way; nearest: {nearest}"
+    assert finding.text() == f"demo/here: plain at 100 requests/s, p50: {why}"
+    assert f"  inconclusive: demo/here/{TIMES[3]}, 1 figure: {why}" in list(found.lines())
+    found.write(tmp_path)
+    (figure,) = json.loads((tmp_path / "gate.json").read_text())["figures"]
+    assert figure["nearest"] == [
+        {
+            "host": "here",
+            "timestamp": timestamp,
+            "differs": [{"setting": "replicas", "before": before, "here": "4"}],
+        }
+        for timestamp, before in ((TIMES[1], "2"), (TIMES[0], "1"))
+    ]
+    named = judged(project, statistics=["p50"], reference=TIMES[2])
+    assert "(load model: closed before, open here, replicas: 1 before, 4 here)" in named.findings[0].text()
+
+
+def sent_by(count: int, connections: int | None = 4, *, processes: int = 1) -> dict:
+    """A campaign's settings, and its runs' record, with so many load generators."""
+    generator = {"name": "vegeta", "program": "paced", "count": count, "connections": connections}
+    senders = [{"generator": each, "process": each % processes, "processor": 1} for each in range(count)]
+    return {"generator": {name: value for name, value in generator.items() if value}, "senders": senders}
+
+
+@pytest.mark.parametrize(
+    ("before", "here", "alike"),
+    [
+        (sent_by(1), sent_by(4), True),
+        (sent_by(4), sent_by(2), True),
+        (sent_by(1), sent_by(4, processes=2), False),
+        (sent_by(1, None), sent_by(4, None), False),
+        (sent_by(1), sent_by(4, 8), False),
+    ],
+)
+def test_the_number_of_load_generators_matters_only_where_it_changes_the_latency(project, before, here, alike):
+    """docs/load.md has the measurement: equivalent in one process, over as many connections."""
+    for timestamp, each in ((TIMES[0], before), (TIMES[1], here)):
+        campaign(project, timestamp, variants=("plain",), generator=each["generator"])
+        for run in range(1, 5):
+            (path,) = project.archive.glob(f"*/*/{timestamp}/*/plain")
+            (path / f"{run}.run.json").write_text(json.dumps({"generators": each["senders"]}))
+    found = judged(project, statistics=["p50"], ratio=1.2)
+    (finding,) = found.findings
+    assert (finding.verdict == NO_WORSE) == alike, finding.text()
+    if not alike:
+        assert "sent by: " in finding.text()
+        return
+    counts = [each["generator"]["count"] for each in (before, here)]
+    (warning,) = found.warnings
+    assert warning.startswith(
+        f"demo/here: plain at 100 requests/s: sent by {counts[1]} of paced over 4 connections, in the reference by "
+        f"{counts[0]} of paced over 4 connections; in one process and over as many connections, four load generators"
+    )
+
+
 def test_a_cell_all_of_whose_runs_are_left_out_is_not_silent(project):
     campaign(project, TIMES[0])
     campaign(project, TIMES[1])

@@ -114,9 +114,10 @@ def test_a_campaign_without_a_predecessor_is_one_line_and_hides_nothing(project)
     campaign(project, TIMES[1], 1.4, variants=("istio", "direct"))
     lines = [line for line in judged(project).lines() if not line.startswith(("  judged", "  note"))]
     unmatched = "no earlier campaign measured it in the same way"
+    nearest = f"nearest: {TIMES[0]} (variant: istio before, direct here)"
     assert lines[1:3] == [
         f"  inconclusive: alone/here/{TIMES[5]}, 75 figures: {unmatched}",
-        f"  inconclusive: demo/here/{TIMES[1]}: direct at 100 requests/s: {unmatched}",
+        f"  inconclusive: demo/here/{TIMES[1]}: direct at 100 requests/s: {unmatched}; {nearest}",
     ]
     assert [line[:44] for line in lines[3:5]] == ["  worse: demo/here: istio at 100 requests/s,"] * 2
     assert lines[5:] == [

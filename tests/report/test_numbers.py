@@ -1,5 +1,12 @@
 """Numbers as people read them."""
 
+import json
+import random
+import shutil
+import subprocess
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from pathlib import Path
+
 import pytest
 from loadstone.config.variants import PALETTE, contrast, on_dark, on_light
 from loadstone.report import numbers
@@ -66,6 +73,66 @@ def test_one_unit_per_page_by_its_medians():
     assert numbers.page_unit([]) is numbers.MILLISECONDS
     assert numbers.MICROSECONDS.of(12_345_678) == 12345.7
     assert numbers.MILLISECONDS.of(None) is None
+
+
+def near_halves() -> list[float]:
+    """Latencies in ns whose fourth digit and those after it are nearly half a step of the third, and others."""
+    drawn = random.Random(20)
+    found = [10 ** drawn.uniform(2, 12) for _ in range(2000)]
+    for _ in range(4000):
+        half = (drawn.randrange(100, 1000) + 0.5) * 10.0 ** drawn.randint(1, 6)
+        found.append(half * (1 + drawn.choice((-1, 1)) * 10 ** drawn.uniform(-9, -4)))
+    return [*found, 123_456_700_000.0, 1_234_500_499_999.0, 12_345_678_499_000.0, 1_235_000.0, 1_225_000.0]
+
+
+def exact(value: float) -> str:
+    """A number as texts have it: three digits, but never fewer than stand before the point; halves become even."""
+    whole = Decimal(value).adjusted() + 1
+    found = Context(prec=max(3, whole), rounding=ROUND_HALF_EVEN).create_decimal(Decimal(value))
+    return f"{found:,.{max(0, 2 - found.adjusted())}f}"
+
+
+@pytest.mark.parametrize("unit", [numbers.MILLISECONDS, numbers.MICROSECONDS])
+@pytest.mark.parametrize("digits", [None, 5, 4])
+def test_what_is_shown_of_a_pages_data_is_the_exact_figure_to_three_digits(unit, digits):
+    """Data has fewer digits than the figure, and the text fewer than the data: rounded twice, some end one step off."""
+    wrong = {}
+    for latency_ns in near_halves():
+        held = unit.of(latency_ns) if digits is None else numbers.rounded(unit.of(latency_ns), digits)
+        expected = exact(latency_ns / unit.length_ns)
+        if numbers.significant(held) != expected:
+            wrong[latency_ns] = numbers.significant(held), expected
+    assert wrong == {}
+
+
+def in_browser(tmp_path: Path, expression: str) -> list[str]:
+    """The value of an expression after dom.js."""
+    source = (Path(numbers.__file__).parent / "assets/dom.js").read_text()
+    (path := tmp_path / "numbers.js").write_text(
+        f"globalThis.window = globalThis;{source};console.log(JSON.stringify({expression}))"
+    )
+    found: list[str] = json.loads(subprocess.run(["node", path], capture_output=True, check=True).stdout)
+    return found
+
+
+needs_node = pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+
+
+@needs_node
+def test_browsers_show_the_same(tmp_path):
+    held = [numbers.rounded(numbers.MILLISECONDS.of(each), digits) for each in near_halves() for digits in (4, 6)]
+    shown = in_browser(tmp_path, f"{held}.map(window.loadstone.significant)")
+    assert shown == [exact(each / 1e6) for each in near_halves() for _ in (4, 6)]
+
+
+@needs_node
+@pytest.mark.parametrize("step_ns", [100_000, 1_000_000])
+def test_browsers_round_to_the_steps_of_a_coarse_clock_as_tables_do(tmp_path, step_ns):
+    latencies_ns = [step_ns * steps / 4 for steps in range(100)]
+    [step, decimals] = numbers.coarse_step([{"resolution_ns": step_ns, "evidence": "raw"}], numbers.MILLISECONDS)
+    held = [numbers.MILLISECONDS.of(each) for each in latencies_ns]
+    shown = in_browser(tmp_path, f"{held}.map((each) => loadstone.inSteps(each, {step}).toFixed({decimals}))")
+    assert shown == [numbers.in_steps(each, numbers.MILLISECONDS, step_ns) for each in latencies_ns]
 
 
 def test_times_lists_and_rates():

@@ -244,17 +244,14 @@ def exactly(shown: object, value: float) -> bool:
 
 
 def to_digits(digits: int) -> Callable[[object, float], bool]:
-    """A number, or the text of one, with so many significant digits.
-
-    Pages hold latencies to six digits, of which texts show three: what lies that close to the middle may go either way.
-    """
+    """A number, or the text of one, with so many significant digits."""
 
     def fits(shown: object, value: float) -> bool:
         found = leading(shown) if isinstance(shown, str) else float(shown)
         if value == 0 or found == 0:
             return found == value
         step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-        return abs(found - value) <= 0.5 * step * (1 + (1e-3 if digits == 3 else 1e-6))
+        return abs(found - value) <= 0.5 * step * (1 + 1e-6)
 
     return fits
 

@@ -264,6 +264,28 @@ def test_few_failures_seldom_make_equal_variants_differ(failures, runs, paired):
     assert wrong / len(counts) <= ALPHA
 
 
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("runs", [2, 3, 4, 5, 10])
+def test_bursts_in_half_of_all_runs_seldom_give_a_verdict(runs, paired):
+    """Each run has a burst that makes it half as slow again, or none; baseline and variant are equal.
+
+    Two runs of each have a burst on one side alone in one case of eight, of which no test knows: they have no verdict.
+    """
+    generator = np.random.default_rng([runs, paired])
+    slow = np.log(1.5) * (generator.random((2000, 2, runs)) < 0.5)
+    block = 0.1 * generator.normal(size=(2000, 1, runs)) if paired else 0.0
+    found = [
+        contrast_of_runs(*sides, paired=paired, confidence=0.95)
+        for sides in np.exp(slow + block + 0.01 * generator.normal(size=slow.shape))
+    ]
+    differ = [each.p_different() <= ALPHA for each in found]
+    if runs == 2:
+        assert np.mean(differ) > 0.08, "the reason for this"
+        assert {each.n_both for each in found} == {4}
+    wrong = [each.has_enough_runs and p for each, p in zip(found, differ, strict=True)]
+    assert np.mean(wrong) <= 0.065  # 5 %, and three deviations of the simulation
+
+
 def test_many_failures_beside_few_are_told():
     generator = np.random.default_rng(22)
     requests, told = (np.full(3, 1000.0),) * 2, []

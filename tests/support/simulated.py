@@ -24,6 +24,7 @@ def history_cell(timestamp: str, rate: float = 1.0) -> dict[str, Any]:
         "load_model": "open",
         "generator": "vegeta",
         "sent_by": "paced",
+        "sent_alike": "paced",
         "protocol": "",
         "replicas": None,
         "evidence": "requests",

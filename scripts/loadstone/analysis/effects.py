@@ -42,6 +42,11 @@ class _Pair:
     p_equivalent: float | None = None
 
     @property
+    def tested(self) -> Contrast | None:
+        """The contrast, where there may be a verdict."""
+        return self.contrast if self.contrast and self.contrast.has_enough_runs else None
+
+    @property
     def least_runs(self) -> int:
         """The number of runs of the variant with fewer."""
         return min(len(each.runs) for each in (self.baseline, self.other))
@@ -113,7 +118,7 @@ def _why_not_compared(compared: _Pair) -> Reason | None:
 
 def _with_p_values(compared: Sequence[_Pair], margin: float) -> list[_Pair]:
     """The same figures with p values, adjusted over all that have one."""
-    known = {number: each.contrast for number, each in enumerate(compared) if each.contrast}
+    known = {number: each.tested for number, each in enumerate(compared) if each.tested}
     ratios = {number: each for number, each in known.items() if _may_be_equivalent(compared[number], each)}
     different = contrasts.hommel([each.p_different() for each in known.values()])
     equivalent = contrasts.hommel([each.p_equivalent(margin) for each in ratios.values()])
@@ -126,10 +131,10 @@ def _with_p_values(compared: Sequence[_Pair], margin: float) -> list[_Pair]:
 
 def _thresholds(compared: Sequence[_Pair], scope: Scope) -> _Thresholds:
     alpha = 1 - scope.confidence
-    found = [(each, each.contrast) for each in compared if each.contrast]
-    known = [(each.statistic, contrast) for each, contrast in found if not contrast.open_side]
-    # Figures of one run would be tested too if there were more runs.
-    planned = sum(None not in each.values and not each.why for each in compared if not each.contrast)
+    found = [(each, each.tested) for each in compared if each.tested]
+    known = [(each.statistic, each.contrast) for each in compared if each.contrast and not each.contrast.open_side]
+    # Figures of too few runs would be tested too if there were more runs.
+    planned = sum(None not in each.values and not each.why for each in compared if not each.tested)
     different = contrasts.max_true_nulls([contrast.p_different() for _, contrast in found], alpha)
     ratios = [contrast.p_equivalent(scope.margin) for each, contrast in found if _may_be_equivalent(each, contrast)]
     equivalent = contrasts.max_true_nulls(ratios, alpha)
@@ -147,6 +152,8 @@ def _may_be_equivalent(compared: _Pair, contrast: Contrast) -> bool:
 def _conclusion(compared: _Pair, thresholds: _Thresholds) -> Row:
     """Verdict, reasons, p values and, where it is inconclusive, the runs needed."""
     p_values = {"p_adjusted": compared.p_different, "p_equivalent_adjusted": compared.p_equivalent}
+    if compared.contrast and not compared.tested:
+        return _verdict_of_few_runs(compared, compared.contrast, thresholds)
     if compared.contrast and compared.contrast.open_side:
         return p_values | _verdict_of_timeouts(compared, compared.contrast, thresholds)
     if None in compared.values or compared.why:
@@ -201,7 +208,7 @@ def _runs_needed(compared: _Pair, thresholds: _Thresholds, effect: float, spread
         found.append(contrasts.runs_needed(effect, spread, thresholds.alpha_equivalent, thresholds.margin, **options))
     fewest = min((runs for runs in found if runs is not None), default=None)
     # The present runs were not enough, whatever the theory for equal spreads and fine clocks says.
-    return fewest and max(fewest, compared.least_runs + 1)
+    return fewest and max(fewest, compared.least_runs + 1, contrasts.LEAST_RUNS)
 
 
 def _verdict_of_one_run(compared: _Pair, thresholds: _Thresholds) -> Row:
@@ -209,13 +216,25 @@ def _verdict_of_one_run(compared: _Pair, thresholds: _Thresholds) -> Row:
     statistic, (before, after) = compared.statistic, compared.values
     variant = None if len(compared.one_run) == 2 else compared.one_run[0]
     if statistic == ERRORS or not before or not after:
-        return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), runs_needed=2)
+        least = contrasts.LEAST_RUNS
+        return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant, needed=least), runs_needed=least)
     if _is_below_resolution(compared):
         return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant), _resolution_reason(compared))
     spread = thresholds.spreads.get(statistic, _ASSUMED_SPREAD * np.sqrt(2))
     needed = _runs_needed(compared, thresholds, float(np.log(after / before)), spread)
     assumed = 0.0 if statistic in thresholds.spreads else _ASSUMED_SPREAD
     return _verdict(INCONCLUSIVE, Reason(reasons.ONE_RUN, variant, value=assumed, needed=needed), runs_needed=needed)
+
+
+def _verdict_of_few_runs(compared: _Pair, contrast: Contrast, thresholds: _Thresholds) -> Row:
+    """Inconclusive, since too few runs may be alike by chance; with the runs needed."""
+    few = Reason(reasons.FEW_RUNS, value=contrast.n_both, needed=contrasts.LEAST_RUNS)
+    if contrast.open_side:
+        return _verdict(INCONCLUSIVE, few, compared.why)
+    if _is_below_resolution(compared):
+        return _verdict(INCONCLUSIVE, _resolution_reason(compared))
+    needed = _runs_needed(compared, thresholds, contrast.effect, contrast.scaled.one_run)
+    return _verdict(INCONCLUSIVE, few, runs_needed=needed)
 
 
 def _is_below_resolution(compared: _Pair) -> bool:

@@ -25,22 +25,27 @@ from loadstone.analysis.gate_outcome import (
     NO_WORSE,
     WORSE,
     CampaignKey,
+    Difference,
     Finding,
     GateOutcome,
+    Nearest,
     Options,
     failed_text,
     percent,
 )
 from loadstone.analysis.history import Figure, add_open_percentiles, change, failed, figure, lacks, unsure
+from loadstone.analysis.scope import SENT_ALIKE
 from loadstone.archive import Campaign, parse_timestamp
 from loadstone.errors import LoadstoneError
 from loadstone.percentiles import ERRORS
 from loadstone.stats import history as levels
 from loadstone.stats import shares
 from loadstone.stats.contrasts import holm
-from loadstone.stats.history import Difference, difference
+from loadstone.stats.history import difference
 from loadstone.tables import database, layout
 from loadstone.text import listed, load_unit, rate_text
+
+_NEAREST = 2  # earlier campaigns that are named where none is comparable
 
 _Cell = dict[str, Any]
 _Place = tuple[str, str, str, str, float, bool]  # app, host, timestamp, variant, rate, whether it has runs
@@ -68,6 +73,7 @@ def judge(campaigns: Sequence[Campaign], candidates: Sequence[Campaign], tables:
     findings.sort(key=lambda each: (each.app, each.host, each.rate, each.variant, each.statistic))
     references = {(each.app, each.host, each.reference) for each in findings if each.reference}
     warnings = [*_failure_warnings(cells, judged), *_lag_warnings(cells, judged | references)]
+    warnings += _number_warnings(cells, findings)
     return GateOutcome(findings, options, sorted(judged), _newer(judged, campaigns, options), warnings)
 
 
@@ -79,7 +85,7 @@ def judge_cells(
     `cells` are those of `history.measured`; `places` name the variants and rates that are planned or measured.
     """
     compared = [
-        _compare(group[:position], cell, statistic, options)
+        _compare(group[:position], cell, statistic, options, cells)
         for group in history.series(cells)
         for position, cell in enumerate(group)
         if _campaign(cell) in judged
@@ -111,7 +117,7 @@ class _Tested:
     cell: _Cell
     later: Figure
     references: Sequence[_Reference]
-    differences: Sequence[Difference | shares.ShareDifference]
+    differences: Sequence[levels.Difference | shares.ShareDifference]
     allowed: float
     days_unknown: bool = False
 
@@ -170,10 +176,10 @@ class _Tested:
 
     def _decisive(
         self, verdict: str, above: float, below: float
-    ) -> tuple[Difference | shares.ShareDifference, _Reference]:
+    ) -> tuple[levels.Difference | shares.ShareDifference, _Reference]:
         """The reference to show: the one that the figure is worse than, or may be, or is closest to being."""
 
-        def order(pair: tuple[Difference | shares.ShareDifference, _Reference]) -> tuple[bool, bool, float]:
+        def order(pair: tuple[levels.Difference | shares.ShareDifference, _Reference]) -> tuple[bool, bool, float]:
             found, (_, before) = pair
             low, high = found.bounds(above, below)
             if verdict == WORSE:
@@ -193,17 +199,26 @@ def _verdicts(tested: Sequence[_Tested], options: Options) -> list[Finding]:
     return [each.finding(p, level, options) for each, p in zip(tested, adjusted, strict=True)]
 
 
-def _compare(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Options) -> _Tested | Finding:
-    """A figure with those of earlier campaigns of the same series (`before`), or why they can't be compared."""
+def _compare(
+    before: Sequence[_Cell], cell: _Cell, statistic: str, options: Options, cells: Sequence[_Cell]
+) -> _Tested | Finding:
+    """A figure with those of earlier campaigns of the same series (`before`), or why they can't be compared.
 
-    def inconclusive(why: str, missing: str | None = None) -> Finding:
-        return Finding(*_campaign(cell), cell["variant"], cell["rate"], statistic, INCONCLUSIVE, why, missing)
+    `cells` are those of all series.
+    """
+
+    def inconclusive(why: str, missing: str | None = None, nearest: tuple[Nearest, ...] = ()) -> Finding:
+        key = *_campaign(cell), cell["variant"], cell["rate"]
+        return Finding(*key, statistic, INCONCLUSIVE, why, missing, nearest=nearest)
 
     is_named = parse_timestamp(options.reference) is not None
     eligible = [each for each in before if not is_named or each["timestamp"] == options.reference]
     if not eligible:
-        named = f"the reference, {options.reference}, is not an earlier campaign that measured it in the same way"
-        return inconclusive(named if is_named else "no earlier campaign measured it in the same way", MISSING_REFERENCE)
+        unlike = "no earlier campaign measured it in the same way"
+        if is_named:
+            unlike = f"the reference, {options.reference}, is not an earlier campaign that measured it in the same way"
+        candidates = [each for each in cells if not is_named or each["timestamp"] == options.reference]
+        return inconclusive(unlike, MISSING_REFERENCE, _nearest(candidates, cell))
     later = figure(cell, statistic, options.confidence)
     if later is None:
         return inconclusive(lacks(cell, statistic))
@@ -226,6 +241,26 @@ def _compare(before: Sequence[_Cell], cell: _Cell, statistic: str, options: Opti
     return _Tested(cell, later, references, differences, options.allowed(cell, statistic), not between[1])
 
 
+def _nearest(cells: Sequence[_Cell], cell: _Cell) -> tuple[Nearest, ...]:
+    """The earlier campaigns of the app that differ least from a cell, the latest first of those that differ equally.
+
+    One that measured the variant at that rate on that host, in another way, is nearer than any other.
+    """
+    here, found = history.settings(cell), []
+    for each in cells:
+        if each["app"] == cell["app"] and _started(each["timestamp"]) < _started(cell["timestamp"]):
+            settings = history.settings(each)
+            differs = [Difference(name, settings[name], here[name]) for name in here if settings[name] != here[name]]
+            is_other = [each[name] != cell[name] for name in ("variant", "rate", "host")]
+            nearest = Nearest(each["host"], each["timestamp"], tuple(differs))
+            found.append((is_other, len(differs), -_started(each["timestamp"])[0], each, nearest))
+    found.sort(key=lambda each: each[:3])
+    by_campaign: dict[CampaignKey, Nearest] = {}
+    for *_, each, nearest in found:
+        by_campaign.setdefault(_campaign(each), nearest)
+    return tuple(by_campaign.values())[:_NEAREST]
+
+
 def _unusable(cell: _Cell, later: Figure, references: Sequence[_Reference], options: Options) -> str | None:
     """Why a figure can't be compared with its references."""
     for each, found in ((cell, later), *references):
@@ -246,7 +281,9 @@ def _in_reference(cell: _Cell, why: str) -> str:
     return f"in the reference, {cell['timestamp']}, {why}"
 
 
-def _difference(earlier: Figure, later: Figure, between: tuple[float, float]) -> Difference | shares.ShareDifference:
+def _difference(
+    earlier: Figure, later: Figure, between: tuple[float, float]
+) -> levels.Difference | shares.ShareDifference:
     if earlier.share and later.share:
         return shares.ShareDifference(earlier.share, later.share, between)
     before, after = ((each.scaled, each.error, each.freedom) for each in (earlier, later))
@@ -292,6 +329,22 @@ def _lag_warnings(cells: Sequence[_Cell], campaigns: Collection[tuple[str, ...]]
         runs = f"{sum(cell['n_late'] for cell in group)} of {sum(cell['n_runs'] for cell in group)} runs"
         texts.append(f"{'/'.join(key[:3])}: {key[3]} {_at_rates(group)}: {runs} were sent late by the load generator")
     return texts
+
+
+def _number_warnings(cells: Sequence[_Cell], findings: Sequence[Finding]) -> list[str]:
+    """A text for each variant that its reference sent by another number of load generators."""
+    found = {(*_campaign(cell), cell["variant"], cell["rate"]): cell for cell in cells}
+    pairs: dict[tuple[str, ...], dict[float, _Cell]] = defaultdict(dict)
+    for each in findings:
+        sides = (each.candidate, each.reference or "")
+        here, before = (found.get((each.app, each.host, at, each.variant, each.rate)) for at in sides)
+        if here and before and here["sent_by"] != before["sent_by"]:
+            pairs[each.app, each.host, each.variant, here["sent_by"], before["sent_by"]][each.rate] = here
+    return [
+        f"{app}/{host}: {variant} {_at_rates([*group.values()])}: sent by {here}, in the reference by {before}; "
+        f"{SENT_ALIKE}"
+        for (app, host, variant, here, before), group in sorted(pairs.items())
+    ]
 
 
 def _by_variant(cells: Sequence[_Cell]) -> list[tuple[tuple[str, str, str, str], list[_Cell]]]:

@@ -66,12 +66,39 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A setting in which an earlier campaign differs from the candidate."""
+
+    setting: str
+    before: str
+    here: str
+
+    def text(self) -> str:
+        """``replicas: 1 before, 4 here``."""
+        return f"{self.setting}: {self.before} before, {self.here} here"
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """An earlier campaign that is no reference for a figure, and why: all settings in which it differs."""
+
+    host: str
+    timestamp: str
+    differs: tuple[Difference, ...]
+
+    def text(self) -> str:
+        """The timestamp, with the differences."""
+        return f"{self.timestamp} ({', '.join(each.text() for each in self.differs)})"
+
+
+@dataclass(frozen=True)
 class Finding:
     """The verdict on one figure of the candidate; `why` says why it is inconclusive.
 
     Latencies are in ns; `change`, its interval and `allowed` are ratios. Of ``error_fraction`` all are shares. `low`
     and `high` are one-sided bounds: a figure is worse if `low` is above `allowed`, no worse if `high` is below it.
-    `missing` is ``runs`` if the candidate has no valid ones, ``reference`` if no earlier campaign has the figure. With
+    `missing` is ``runs`` if the candidate has no valid ones, ``reference`` if no earlier campaign has the figure; then
+    `nearest` are the earlier campaigns that differ least. With
     `at_least` the percentile falls among requests that timed out: `value`, `change` and `low` are lower limits, and
     there is no `high`. With `reference_at_least` that of the reference does: `change` and `high` are upper limits.
     `unit` is that of `rate`, requests/s or users. `days_unknown`: there are too few earlier campaigns to estimate the
@@ -99,6 +126,13 @@ class Finding:
     reference_at_least: bool = False
     unit: str = "requests/s"
     days_unknown: bool = False
+    nearest: tuple[Nearest, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """`why`, with what differs in the nearest earlier campaigns."""
+        nearest = f"; nearest: {listed(each.text() for each in self.nearest)}" if self.nearest else ""
+        return f"{self.why}{nearest}"
 
     @property
     def campaign(self) -> CampaignKey:
@@ -109,7 +143,7 @@ class Finding:
         """One line: the figure, its reference, the change with its interval, and what is allowed."""
         what = f"{self.app}/{self.host}: {self.variant} at {rate_text(self.rate)} {self.unit}, {self.statistic}"
         if self.value is None or self.reference_value is None or self.change is None or self.allowed is None:
-            return f"{what}: {self.why}"
+            return f"{what}: {self.reason}"
         if self.statistic == ERRORS:
             points = rounded(100 * abs(self.change))
             change = f"{points} percentage points"
@@ -206,7 +240,7 @@ class GateOutcome:
     def without_reference(self) -> Iterator[str]:
         """A line per campaign on figures that no earlier one has; it names their variants where others have one."""
         unmatched = [each for each in self.findings if each.missing == MISSING_REFERENCE]
-        for (campaign, why), group in by_key(unmatched, lambda each: (each.campaign, each.why)).items():
+        for (campaign, why), group in by_key(unmatched, lambda each: (each.campaign, each.reason)).items():
             missing = {each.missing for each in self.findings if each.campaign == campaign}
             if missing <= {MISSING_REFERENCE, MISSING_RUNS}:
                 yield f"{'/'.join(campaign)}, {counted(len(group), 'figure')}: {why}"

@@ -7,8 +7,8 @@ its replicates (`add_open_percentiles`).
 
 Figures are those of `cells`. Cells without requests have the figures that tools reported, in series of their own. All
 campaigns of a series measured in one way: the same load model, tools whose latencies mean the same, the same program,
-connections and replicas. Other differences from the previous campaign are listed in `differs`, since they may explain a
-change. `loadstone.stats.history` finds where the level changes.
+connections and replicas (`runs.sent_alike`). Other differences from the previous campaign are listed in `differs`,
+since they may explain a change. `loadstone.stats.history` finds where the level changes.
 
 The job that writes the database computes the table from `cells` and `runs` alone, whenever any of them changes: a new
 campaign costs its own analysis and one pass over all cells. `summaries` are read only for campaigns that have a cell
@@ -38,6 +38,7 @@ from loadstone.stats.bootstrap import t_factor
 from loadstone.stats.history import Series
 from loadstone.stats.shares import Share
 from loadstone.tables import database, layout, schema
+from loadstone.text import rate_text
 
 REQUESTS, REPORTS = "requests", "reports"  # what a figure is computed from
 OPEN_PERCENTILES = "open_percentiles"  # a cell's, by statistic
@@ -261,11 +262,19 @@ def series(cells: Iterable[Row]) -> Iterator[list[Row]]:
     """The cells of one variant at one rate that were measured in one way, in the order of their start."""
 
     def key(cell: Row) -> tuple[Any, ...]:
-        of_series = (cell[name] for name in (*_SERIES, "evidence", "sent_by", "protocol"))
+        of_series = (cell[name] for name in (*_SERIES, "evidence", "sent_alike", "protocol"))
         return *of_series, *map(str, way(cell)), cell["replicas"] or ""
 
     for _, group in groupby(sorted(cells, key=key), key=key):
         yield list(group)
+
+
+def settings(cell: Mapping[str, Any]) -> dict[str, str]:
+    """What tells the series of a cell from others, as text by name."""
+    found = {"host": cell["host"], "variant": cell["variant"], "rate": rate_text(cell["rate"])}
+    found |= {_NAMED[name]: cell[name] or "unknown" for name in ("load_model", "generator", "replicas")}
+    found |= {"sent by": cell["sent_alike"] or "unknown", "protocol": cell["protocol"] or "unknown"}
+    return found | {"figures from": cell["evidence"]}
 
 
 def way_text(cell: Mapping[str, Any]) -> str:
@@ -274,7 +283,7 @@ def way_text(cell: Mapping[str, Any]) -> str:
     replicas = f", {number} replica{'' if str(number) == '1' else 's'}" if number else ""
     reported = ", as reported" if cell["evidence"] == REPORTS else ""
     protocol = f", {cell['protocol']}" if cell["protocol"] else ""
-    return f"{cell['load_model']} load by {cell['sent_by']}{protocol}{replicas}{reported}"
+    return f"{cell['load_model']} load by {cell['sent_alike']}{protocol}{replicas}{reported}"
 
 
 def _order(cell: Row) -> tuple[Any, ...]:

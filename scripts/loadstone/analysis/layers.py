@@ -69,7 +69,7 @@ def layers(scope: Scope) -> Iterator[Row]:
     for each, p in zip(found, adjusted, strict=True):
         place, layer, added = each.place, each.layer, each.added
         warnings = [each.missing] if each.missing else []
-        if added and added.shift < 0 and p < 1 - scope.confidence:
+        if added and added.has_enough_runs and added.shift < 0 and p < 1 - scope.confidence:
             warnings.append(Reason(reasons.NEGATIVE, layer.variant, layer.below))
         warnings += [interaction.reason(layer) for interaction in significant if interaction.affects(each)]
         warnings += [

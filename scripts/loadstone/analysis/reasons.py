@@ -26,6 +26,7 @@ IDENTICAL_RUNS = "identical_runs"
 NO_FAILURES = "no_failures"
 ONLY_FAILURES = "only_failures"
 ONE_RUN = "one_run"  # value: the share by which runs are assumed to differ (0: as in other cells), needed: runs needed
+FEW_RUNS = "few_runs"  # value: number of runs of both variants, needed: the number needed of each
 RUNS_VARY = "runs_vary"
 MULTIPLE_COMPARISONS = "multiple_comparisons"
 BELOW_RESOLUTION = "below_resolution"  # value: the step of the clock, in ns
@@ -86,11 +87,11 @@ def text(reasons: Iterable[Reason], name: Naming = quoted) -> str | None:
 
 def _one_run(reason: Reason, name: Callable[[str | None], str]) -> str:
     whose = f" of {name(reason.variant)}" if reason.variant else ""
-    found = f"one run{whose}: the spread between runs is unknown; at least 2 runs are needed"
+    found = f"one run{whose}: the spread between runs is unknown"
     if reason.value is None:
-        return found
+        return f"{found}; at least {reason.needed or 2:,.0f} runs are needed"
     needed = f"about {reason.needed:,.0f}" if reason.needed else "more than 1,000"
-    return f"{found}, {needed} if they differ {assumed_spread(reason)}"
+    return f"{found}; {needed} runs are needed if they differ {assumed_spread(reason)}"
 
 
 def assumed_spread(reason: Reason) -> str:
@@ -138,6 +139,10 @@ _TEXTS: Mapping[str, Callable[[Reason, Callable[[str | None], str]], str]] = {
     NO_FAILURES: lambda _, __: "no request failed on either side",
     ONLY_FAILURES: lambda _, __: "every request failed on both sides",
     ONE_RUN: _one_run,
+    FEW_RUNS: lambda reason, _: (
+        f"{reason.value:,.0f} runs of both variants are too few for a verdict, since so few may be alike by chance; "
+        f"at least {reason.needed:,.0f} of each are needed"
+    ),
     RUNS_VARY: lambda _, __: "the runs vary too much",
     MULTIPLE_COMPARISONS: lambda _, __: "significant by itself, but not after correction for multiple comparisons",
     BELOW_RESOLUTION: lambda reason, _: (

@@ -130,8 +130,20 @@ class Metadata:
     @property
     def sent_by(self) -> str:
         """The programs that sent the load: ``paced``, ``4 of paced over 8 connections``."""
-        program = self.program or self.generator
-        text = program if self.generators is None else f"{self.generators} of {program}"
+        return self._sent_by("" if self.generators is None else f"{self.generators} of ")
+
+    def sent_alike(self, processes: int) -> str:
+        """The same for runs whose ways of sending are known to be equivalent; `processes` are those that sent.
+
+        Load generators of one process that use a declared number of connections measure the same, however many they
+        are (docs/load.md). Without a number they use one each, and in several processes they compete for processors.
+        """
+        if self.generators is None or self.connections is None or self.generators_in == "cluster" or processes != 1:
+            return self.sent_by
+        return f"{self._sent_by('')} by load generators of one process"
+
+    def _sent_by(self, number: str) -> str:
+        text = f"{number}{self.program or self.generator}"
         text += f" over {self.connections} connections" if self.connections is not None else ""
         text += " with a new connection for each request" if self.connection.get("keepalive") is False else ""
         return f"{text} in the cluster" if self.generators_in == "cluster" else text

@@ -1,13 +1,15 @@
 """Numbers, latencies and times as pages show them. Loads nothing heavy: every job of the site imports it.
 
 A page has one unit of latency. Values have three significant digits, but latencies of a coarse clock (Artillery:
-whole milliseconds) have none below its step.
+whole milliseconds) have none below its step. All are rounded once, from the exact figure, to the nearest number, and
+halves to the even one; `loadstone.text` and `assets/dom.js` do the same.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import ROUND_05UP, Context
 from itertools import combinations
 from typing import Any
 
@@ -28,13 +30,24 @@ class Unit:
     length_ns: int
 
     def of(self, latency_ns: float | None) -> float | None:
-        """A latency in this unit, to six significant digits (what a page's data holds); None stays None."""
-        return None if latency_ns is None or math.isnan(latency_ns) else float(f"{latency_ns / self.length_ns:.6g}")
+        """A latency in this unit, to six significant digits (`rounded`); None stays None."""
+        return None if latency_ns is None or math.isnan(latency_ns) else rounded(latency_ns / self.length_ns, 6)
 
 
 def rounded(value: float | None, digits: int) -> float | None:
-    """A number to so many significant digits, as a page's data holds it; None stays None."""
-    return None if value is None else float(f"{value:.{digits}g}")
+    """A number to so many significant digits, as a page's data holds it; None stays None.
+
+    Whole numbers are never cut. `significant` shows it as it would show `value`: 1.2349996 is held as 1.23499, not as
+    1.235, which a browser would round again, to 1.24.
+    """
+    if value is None:
+        return None
+    if 10 ** (digits - 1) <= abs(value) < math.inf:
+        digits = len(str(int(abs(value)))) + 1
+    text = f"{value:.{digits}g}"
+    if text.partition("e")[0].rstrip("0.").endswith("5") and significant(float(text)) != significant(value):
+        text = str(Context(prec=digits, rounding=ROUND_05UP).create_decimal_from_float(value))
+    return float(text)
 
 
 SECONDS = Unit("s", "seconds", 1_000_000_000)

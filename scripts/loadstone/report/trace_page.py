@@ -8,7 +8,7 @@ from typing import Any
 
 from loadstone.archive.trace_dumps import Dump
 from loadstone.report import charts
-from loadstone.report.numbers import significant
+from loadstone.report.numbers import rounded, significant
 from loadstone.report.output import site_context, write_page
 from loadstone.report.queries import Row, querying
 from loadstone.report.site_layout import Part
@@ -105,7 +105,7 @@ def rows_drawn(kind: Kind) -> list[dict[str, Any]]:
     names = ("p5", "p25", "p50", "p75", "p95")
     return [
         {"name": _name(row), "traces": row["n_traces"]}
-        | {name: float(f"{100 * share:.6g}") for name, share in zip(names, row["shares"], strict=True)}
+        | {name: rounded(100 * share, 6) for name, share in zip(names, row["shares"], strict=True)}
         for row in rows[:_DRAWN]
     ]
 

@@ -192,7 +192,7 @@ def _first_load(page: VariantHistory) -> str | None:
 def _shown(row: Row, name: str, unit: Unit) -> float | None:
     value = row[name]
     if value is not None and row["statistic"] == ERRORS:
-        return float(f"{100 * value:.6g}")
+        return numbers.rounded(100 * value, 6)
     step = row["resolution_ns"] or 0
     return unit.of(round(value / step) * step if value is not None and step >= numbers.COARSE_NS else value)
 

@@ -220,7 +220,7 @@ def _would_help(row: Row) -> bool:
     codes = {each.code for each in reasons.of_row(row)}
     if row["value"] is None or row["baseline_value"] is None or reasons.BELOW_RESOLUTION in codes:
         return False
-    return bool(row["runs_needed"]) or bool(codes & {reasons.ONE_RUN, reasons.RUNS_VARY})
+    return bool(row["runs_needed"]) or bool(codes & {reasons.ONE_RUN, reasons.FEW_RUNS, reasons.RUNS_VARY})
 
 
 def _assumed(rows: Iterable[Row]) -> str:

@@ -17,6 +17,7 @@ WITH measured AS (
         string_agg(DISTINCT coalesce(generator, 'unknown'), ' and ' ORDER BY coalesce(generator, 'unknown')) AS generator,
         coalesce(string_agg(DISTINCT protocol, ' and ' ORDER BY protocol), '') AS protocol,
         string_agg(DISTINCT sent_by, ' and ' ORDER BY sent_by) AS sent_by,
+        string_agg(DISTINCT sent_alike, ' and ' ORDER BY sent_alike) AS sent_alike,
         string_agg(DISTINCT replicas::VARCHAR, ' and ' ORDER BY replicas::VARCHAR) AS replicas,
         string_agg(DISTINCT format('{:g}', duration_s), ' and ' ORDER BY format('{:g}', duration_s)) AS duration_s,
         string_agg(DISTINCT format('{:g}', warmup_rate), ' and ' ORDER BY format('{:g}', warmup_rate)) AS warmup_rate,

@@ -23,6 +23,7 @@ from loadstone.percentiles import ERRORS
 from loadstone.stats.bootstrap import Floats, Replicates, at_least, standard_error, t_factor
 from loadstone.stats.pooled_error import pooled_variances
 
+LEAST_RUNS = 3  # of each side that a verdict needs, or twice as many in all
 _POWER = 0.8  # the share of tries in which planned runs are to give a verdict
 _MOST_RUNS = 1000
 _TINY = 1e-9
@@ -44,9 +45,9 @@ class Contrast:
 
     `plain` is the spread of the shift, `scaled` that of the effect; the clock adds the variances `rounding` to both.
     `ratio` is None where the baseline's figure is zero, its interval also where the figure is a share. `n_runs` is the
-    number of the side with fewer, `pooled_freedom` the degrees of freedom that pooling over cells added
-    (`pool_errors`). A figure that falls among requests that timed out is replaced by its lower limit: `open_side` is 1
-    if that is the other's (all differences are lower limits too), -1 if it is the baseline's.
+    number of the side with fewer, `n_both` that of both sides, `pooled_freedom` the degrees of freedom that pooling
+    over cells added (`pool_errors`). A figure that falls among requests that timed out is replaced by its lower limit:
+    `open_side` is 1 if that is the other's (all differences are lower limits too), -1 if it is the baseline's.
     """
 
     shift: float
@@ -57,10 +58,20 @@ class Contrast:
     rounding: tuple[float, float]
     logs: bool
     n_runs: int
+    n_both: int
     n_pairs: int | None
     confidence: float
     pooled_freedom: float = 0.0
     open_side: int = 0
+
+    @property
+    def has_enough_runs(self) -> bool:
+        """Whether there may be a verdict.
+
+        Where half of all runs have a burst of slow requests, both runs of one side have one and neither of the other
+        in one case of eight: no test can tell that from a difference.
+        """
+        return self.n_both >= 2 * LEAST_RUNS
 
     @property
     def error(self) -> float:
@@ -279,6 +290,7 @@ def _contrast(
         rounding=rounding,
         logs=logs,
         n_runs=min(sizes),
+        n_both=sum(sizes),
         n_pairs=sizes[0] if paired else None,
         confidence=confidence,
     )

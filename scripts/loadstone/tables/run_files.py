@@ -274,6 +274,8 @@ class _RunReader:
         """The run's row of `facts`, without the problems."""
         described, facts = self.reading.metadata, self._facts()
         generator, load_model, inferred = self._generator(facts)
+        places = {sender.place for sender in self.record.senders}
+        processes = 0 if None in places else len(places)
         summary = self._preferred(MAIN_STREAM)
         evidence = self._evidence()
         # Requests that may be of the measured phase or of the one before count in neither.
@@ -305,6 +307,7 @@ class _RunReader:
             "timeout_s": metadata.parse_duration(described.timeout),
             "generators": described.generators,
             "sent_by": described.sent_by if generator == described.generator else generator,
+            "sent_alike": described.sent_alike(processes) if generator == described.generator else generator,
             "part": described.part(self.run),
             "protocol": self.record.protocol,
             "tls": self.record.tls,

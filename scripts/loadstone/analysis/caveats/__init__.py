@@ -30,6 +30,7 @@ CAVEATS = {
         comparability.hosts,
         comparability.replicas,
         comparability.sent_by,
+        comparability.numbers_of_generators,
         comparability.tool_versions,
         comparability.ways,
         runs.generator_limited,

@@ -26,7 +26,7 @@ from loadstone.analysis.caveats.base import (
 )
 from loadstone.analysis.caveats.figures import FAILURES_SHARE
 from loadstone.analysis.reasons import quoted
-from loadstone.analysis.scope import Series, paired, step_ns, unlike
+from loadstone.analysis.scope import SENT_ALIKE, Series, paired, step_ns, unlike
 from loadstone.archive import extension
 from loadstone.percentiles import ERRORS, LATENCIES, label
 from loadstone.stats.bootstrap import Floats
@@ -94,9 +94,28 @@ def sent_by(evidence: Evidence) -> Iterator[Occurrence]:
 
 def _sent_differently(runs: Sequence[Row]) -> list[Row]:
     """Runs of tools that sent requests in more than one way."""
-    ways = {(run["generator"], run["sent_by"]) for run in runs}
+    ways = {(run["generator"], run["sent_alike"]) for run in runs}
     counts = Counter(generator for generator, _ in ways)
     return [run for run in runs if counts[run["generator"]] > 1]
+
+
+@caveat(
+    "Different numbers of load generators",
+    "limits where the requests of a variant and its baseline were sent by different numbers of load generators of one "
+    "process, over as many connections: these were shown to be equivalent within 5 %, for one target",
+    "measure all variants with the same number of load generators",
+)
+def numbers_of_generators(evidence: Evidence) -> Iterator[Occurrence]:
+    if found := _mixed(evidence, lambda runs: bool(_sent_by_other_numbers(runs))):
+        runs = Counter(run["sent_by"] for run in _sent_by_other_numbers(evidence.runs))
+        text = f"Requests were sent by {_run_counts(runs)}{_concerning(evidence, found)}: {SENT_ALIKE}."
+        yield Occurrence(LIMITS, text, len(runs), len(runs), "numbers", cells=evidence.cells(found))
+
+
+def _sent_by_other_numbers(runs: Sequence[Row]) -> list[Row]:
+    """Runs of which others, sent in an equivalent way, differ in the number of load generators."""
+    counts = Counter(alike for alike, _ in {(run["sent_alike"], run["sent_by"]) for run in runs})
+    return [run for run in runs if counts[run["sent_alike"]] > 1]
 
 
 def _different(evidence: Evidence, text: str, found: Sequence[Series], n: int, counted: str) -> Occurrence:

@@ -10,7 +10,7 @@ window.loadstone = window.loadstone || {};
   "use strict";
 
   const page = JSON.parse(document.getElementById("page-data").textContent);
-  const { element, unbroken, toDigits, significant, count } = loadstone;
+  const { element, unbroken, significant, inSteps, count } = loadstone;
   const [form, status, result, sentence, figures, notes] = ["compare", "status", "result", "sentence", "figures", "notes"].map((id) => document.getElementById(id));
   const COARSE_NS = 100000; // of a clock: as in loadstone/report/numbers.py
   const folders = page.sources.map(([folder]) => folder);
@@ -156,18 +156,11 @@ window.loadstone = window.loadstone || {};
 
   // --- Numbers as text, as in the tables of verdicts (loadstone/report/conclusions.py and numbers.py) ------------------------------
 
-  /** To whole numbers; halves become even. */
-  function whole(value) {
-    const below = Math.floor(value), isHalf = value - below === 0.5;
-    return (isHalf ? below + (below % 2 === 0 ? 0 : 1) : Math.round(value)) + 0; // not -0
-  }
-
   function latencyIn({ unit: [, length], step }) {
     return (value) => {
-      const inUnit = value === 0 ? 0 : toDigits(value / length, 6);
-      if (!step) return significant(inUnit);
+      if (!step) return significant(value / length);
       const digits = { minimumFractionDigits: step[1], maximumFractionDigits: step[1] };
-      return (whole(inUnit / step[0]) * step[0]).toLocaleString("en-GB", digits);
+      return inSteps(value / length, step[0]).toLocaleString("en-GB", digits);
     };
   }
 

@@ -40,6 +40,12 @@ window.loadstone = window.loadstone || {};
     return rounded.toLocaleString("en-GB", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
   }
 
+  /** A multiple of a coarse step; halves become even, after what division leaves beyond 12 digits. */
+  function inSteps(value, step) {
+    const steps = toDigits(value / step, 12), below = Math.floor(steps);
+    return (steps - below === 0.5 ? below + Math.abs(below % 2) : Math.round(steps)) * step + 0; // not -0
+  }
+
   const count = (value) => value.toLocaleString("en-GB");
   const percent = (value) => (value > 99.95 && value < 100 ? "over 99.9 %" : `${significant(value)} %`);
 
@@ -64,5 +70,5 @@ window.loadstone = window.loadstone || {};
     });
   }
 
-  Object.assign(window.loadstone, { unbroken, element, table, toDigits, significant, count, percent, rateName, rowsOf });
+  Object.assign(window.loadstone, { unbroken, element, table, significant, inSteps, count, percent, rateName, rowsOf });
 })();
