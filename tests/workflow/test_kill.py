@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import psutil
 import pytest
 import zstandard
 from loadstone.archive import parse_name
+from loadstone.process import find
 from support.checkout import Checkout
 
 SWEEP = {"variants": ["plain", "envoy"], "rates": [1500], "runs": 2, "duration": "700ms"}
@@ -104,6 +106,40 @@ def test_ctrl_c_leaves_nothing_running(checkout: Checkout) -> None:
     process.communicate(timeout=600)
     checkout.wait_idle()
     finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+@pytest.mark.parametrize("killed", ["", "snakemake", "collect.py"])
+def test_a_daemon_of_the_target_ends_with_its_run(pristine: Path, tmp_path: Path, killed: str) -> None:
+    """A child in a session of its own, whose parent has ended."""
+    pids, checkout = tmp_path / "pids", Checkout(pristine, tmp_path / "checkout", **SWEEP)
+    target = checkout.declared()["target"]
+    for process in target["processes"].values():
+        program, *arguments = process["command"]
+        script = f"(setsid sh -c 'echo $$ >> {pids}; exec sleep 1000' &); exec \"$@\""
+        process["command"] = ["sh", "-c", script, "sh", find(program), *arguments]
+    checkout.replace(target=target)
+    checkout.run("--cores", "1", "open")
+    bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    command = checkout.start("--cores", "all", "attacks")
+    if killed:
+        while command.poll() is None and not victims(checkout, "paced"):
+            time.sleep(0.01)
+        for victim in victims(checkout, killed):
+            victim.kill()
+    output, _ = command.communicate(timeout=600)
+    checkout.wait_idle()
+    found = [int(pid) for pid in pids.read_text().split()]
+    assert found and not any(map(psutil.pid_exists, found)), output
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+    logs = "".join(path.read_text() for path in checkout.path.glob("logs/collect/**/*.log"))
+    for pid in found:
+        assert f"sleep (process {pid})" in logs
+        assert killed or f"had left others running, which were ended: sleep (process {pid})" in output
+    if killed:
+        finish(checkout, {})
 
 
 def test_a_job_that_died_between_its_links_is_finished_without_an_attack(checkout: Checkout) -> None:
