@@ -26,6 +26,7 @@ from loadstone.workflow import markers, transfers
 from loadstone.workflow.command import Command, check_folder, clamp_mtimes, is_cluster_to_put_back, may_attack
 from loadstone.workflow.declarations import Declarations
 from snakemake.io import is_flagged
+from snakemake_interface_logger_plugins.common import LogEvent
 
 # Snakemake imports pandas only to check whether parameters are data frames: a tenth of the time of a short command.
 sys.modules.setdefault("pandas", None)
@@ -90,12 +91,13 @@ COMMANDS = []
 
 
 def start_command():
-    for handler in logger.handlers:
-        if getattr(handler, "stream", None) in (sys.stdout, sys.stderr):
-            handler.setStream(LastingStream(handler.stream))
     targets = set(workflow.dag_settings.targets)
     command = Command(DECLARED, targets, touch=workflow.touch, log=logger.info, complain=logger.error)
     COMMANDS.append(command)
+    for handler in logger.handlers:
+        if getattr(handler, "stream", None) in (sys.stdout, sys.stderr):
+            handler.setStream(LastingStream(handler.stream))
+            handler.addFilter(lambda record: not (command.is_interrupted and is_failed_job(record)))
     try:
         command.start()
         clamp_mtimes(file for job in workflow.dag.jobs for file in job.output)
@@ -104,6 +106,14 @@ def start_command():
             requested_markers().write(REQUESTED)
     except LoadstoneError as error:
         raise WorkflowError(printable(str(error)))
+
+
+def is_failed_job(record):
+    """Whether Snakemake logs that a job has failed, as all do that are interrupted. Its log file has that too."""
+    event, text = getattr(record, "event", None), str(record.msg)
+    if event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR) or getattr(record, "exception", None) == "RuleException":
+        return True
+    return "At least one job did not complete successfully" in text or "a job execution failed" in text
 
 
 def requested_markers():

@@ -6,6 +6,7 @@ And the next invocation collects exactly what is missing.
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -98,13 +99,28 @@ def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: in
     finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
 
 
-def test_ctrl_c_leaves_nothing_running(checkout: Checkout) -> None:
+@pytest.mark.parametrize(
+    ("number", "how"), [(signal.SIGINT, "was interrupted"), (signal.SIGTERM, "was asked to end (SIGTERM)")]
+)
+def test_ctrl_c_leaves_nothing_running_and_says_how_to_go_on(
+    checkout: Checkout, number: signal.Signals, how: str
+) -> None:
     process = checkout.start("--cores", "all", "attacks")
-    while process.poll() is None and not victims(checkout, "paced"):
+    while process.poll() is None and not (checkout.results() and victims(checkout, "paced")):
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=600)
+    os.killpg(process.pid, number)
+    output, _ = process.communicate(timeout=600)
     checkout.wait_idle()
+    done = len(checkout.results())
+    assert process.returncode == 1 and done < 4
+    said = (
+        f"This command {how}. Collected and kept: {done} of 4 missing runs; a run that was under way is not in the "
+        "archive. The processes of the target have ended. To go on, give it again: snakemake --cores all attacks"
+    )
+    assert said in output
+    assert not re.search("Exception|Error|Traceback|failed|successfully", output), output
+    (log,) = [path for path in checkout.path.glob(".snakemake/log/*.log") if how in path.read_text()]
+    assert "At least one job did not complete" in log.read_text()  # nothing is hidden there
     finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
 
 
