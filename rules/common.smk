@@ -7,6 +7,7 @@ because Snakemake removes outputs before jobs and after failures. loadstone/work
 requested.
 """
 
+import atexit
 import os
 import sys
 import uuid
@@ -31,7 +32,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 # Snakemake imports pandas only to check whether parameters are data frames: a tenth of the time of a short command.
 sys.modules.setdefault("pandas", None)
 
-REQUESTED = Path(".snakemake/loadstone.plan.json")
+REQUESTED = Path(".snakemake/loadstone.plan.json").absolute()
 KEY = "{app}/{host}/{timestamp}"
 PART = "app={app}/host={host}/timestamp={timestamp}/part.parquet"
 HISTORY = "<tables>/history/part.parquet"
@@ -42,6 +43,7 @@ def load(config):
     try:
         check_folder()
         if workflow.remote_exec:
+            os.environ[markers.FILE_VARIABLE] = str(REQUESTED)
             return Declarations(config, markers.read_requested(REQUESTED, os.environ.get(markers.VARIABLE)))
         os.environ[markers.VARIABLE] = str(uuid.uuid4())
         return Declarations(config)
@@ -102,8 +104,11 @@ def start_command():
         command.start()
         clamp_mtimes(file for job in workflow.dag.jobs for file in job.output)
         clamp_mtimes(file for job in workflow.dag.jobs for file in job.input if is_flagged(file, "before_update"))
-        if workflow.non_local_exec:
-            requested_markers().write(REQUESTED)
+        if not command.is_read_only:
+            withdraw_requests()  # those of a command that was killed
+            if workflow.non_local_exec:
+                requested_markers().write(REQUESTED)
+                atexit.register(withdraw_requests)  # also when Snakemake ends without `onerror`
     except LoadstoneError as error:
         raise WorkflowError(printable(str(error)))
 
@@ -123,9 +128,16 @@ def requested_markers():
     return markers.Requested(os.environ[markers.VARIABLE], tables, traces, inventory(None), SITE.requested)
 
 
+def withdraw_requests():
+    """Let no job of a scheduler start or go on any more."""
+    REQUESTED.unlink(missing_ok=True)
+
+
 def end_command(success):
     for command in COMMANDS:
         try:
+            if not command.is_read_only:
+                withdraw_requests()
             command.end(success=success)
         except LoadstoneError as error:
             raise WorkflowError(str(error))

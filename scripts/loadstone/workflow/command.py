@@ -109,7 +109,7 @@ class Command:
         self._config, self._snapshot = declared.config, declared.snapshot
         self._variants = declared.variants
         self._targets, self._touch = targets, touch
-        self._read_only = bool(targets) and targets <= _READ_ONLY
+        self.is_read_only = bool(targets) and targets <= _READ_ONLY
         self._attacks = may_attack(targets)
         self._log, self._complain = log, complain
         self._page = ProgressPage(Path(self._config["reports"]), **declared.progress_options, log=log)
@@ -123,10 +123,10 @@ class Command:
         """
         if not self._touch:
             transfers.check(self._targets, self._config)
-        if not self._read_only:
+        if not self.is_read_only:
             hold("snakemake", _LOCK)
         self._open_session()
-        if self._read_only:
+        if self.is_read_only:
             return
         self._signals = note_signals()
         try:
@@ -148,7 +148,7 @@ class Command:
         An interrupted command says what is kept and how it goes on.
         """
         has_keeper = self._keeper is not None
-        if not self._read_only:
+        if not self.is_read_only:
             how = next((_SIGNALS[number] for number in self._signals), "ended with an error")
             try:
                 journal = Journal(Path(JOURNAL))
@@ -163,7 +163,8 @@ class Command:
             raise
         if self.is_interrupted and not success:
             kind = self._config.get("target", {}).get("kind", "")
-            self._log(self._interruption(_PUT_BACK.get(kind, "") if kind == "local" or has_keeper else ""))
+            measured = kind == "local" and self._attacks and any(self._snapshot.missing.values())
+            self._log(self._interruption(_PUT_BACK[kind] if measured or has_keeper else ""))
         if success and not self._touch and (not self._targets or self._targets & _SUMMARISED):
             self._show_summary()
 
@@ -174,8 +175,8 @@ class Command:
             collected = {cell: archive.scan_cell(cell).collected() for cell in self._snapshot.missing_cells}
             done = sum(run.run in collected[run.cell] for run in planned)
             kept = (
-                f"Collected and kept: {done} of {counted(len(planned), 'missing run')}; a run that was under way is not "
-                "in the archive. "
+                f"Collected and kept: {done} of {counted(len(planned), 'missing run')}; a run that was under way is "
+                "not in the archive. "
             )
         return (
             f"\nThis command {_SIGNALS[self._signals[0]]}. {kept}{put_back}"
