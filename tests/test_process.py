@@ -211,9 +211,9 @@ def test_a_daemon_of_a_supervised_program_ends_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+@pytest.mark.usefixtures("bystander")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_so_it_does_when_the_job_is_killed_and_the_lock_waits_for_that(tmp_path: Path, number: int) -> None:
-    bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     start = (
         f'Program([sys.executable, "-c", {DAEMON!r}, "1000"], minder, folder / "log", folder=folder, supervised=True)'
     )
@@ -225,7 +225,4 @@ def test_so_it_does_when_the_job_is_killed_and_the_lock_waits_for_that(tmp_path:
     with exclusive("another", lambda _: None, tmp_path / "lock"):
         assert not _alive(daemon) and not _alive(program)
     assert f"ended what it had left running: {name} (process {daemon})" in (tmp_path / "log").read_text()
-    assert bystander.poll() is None
-    bystander.kill()
-    bystander.wait()
     job.wait()

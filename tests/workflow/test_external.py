@@ -318,6 +318,7 @@ def test_a_redirect_is_followed_as_go_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+@pytest.mark.usefixtures("bystander")
 @pytest.mark.parametrize("killed", [False, True])
 def test_what_a_preparation_leaves_running_ends_after_the_cleanup(
     checkout: Checkout, outside: Outside, tmp_path: Path, killed: bool
@@ -335,7 +336,6 @@ def test_what_a_preparation_leaves_running_ends_after_the_cleanup(
         variant["cleanup"] = [outside.command("cleanup", then=is_up)]
     checkout.replace(target=target)
     checkout.run("--cores", "1", "open")
-    bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     process = checkout.start("--cores", "all", "attacks")
     if killed:
         while process.poll() is None and not checkout.results():
@@ -346,9 +346,6 @@ def test_what_a_preparation_leaves_running_ends_after_the_cleanup(
     found = [int(pid) for pid in pids.read_text().split()]
     assert found and not any(map(psutil.pid_exists, found))
     assert len(Path(f"{pids}.up").read_text().split()) == len(found)
-    assert bystander.poll() is None
-    bystander.kill()
-    bystander.wait()
     log = (checkout.path / "logs/target.log").read_text()
     for pid in found:
         text = rf"ended what commands of (plain|envoy) had left running: sleep \(process {pid}\)"

@@ -125,6 +125,7 @@ def test_ctrl_c_leaves_nothing_running_and_says_how_to_go_on(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+@pytest.mark.usefixtures("bystander")
 @pytest.mark.parametrize("killed", ["", "snakemake", "collect.py"])
 def test_a_daemon_of_the_target_ends_with_its_run(pristine: Path, tmp_path: Path, killed: str) -> None:
     """A child in a session of its own, whose parent has ended."""
@@ -136,7 +137,6 @@ def test_a_daemon_of_the_target_ends_with_its_run(pristine: Path, tmp_path: Path
         process["command"] = ["sh", "-c", script, "sh", find(program), *arguments]
     checkout.replace(target=target)
     checkout.run("--cores", "1", "open")
-    bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     command = checkout.start("--cores", "all", "attacks")
     if killed:
         while command.poll() is None and not victims(checkout, "paced"):
@@ -147,9 +147,6 @@ def test_a_daemon_of_the_target_ends_with_its_run(pristine: Path, tmp_path: Path
     checkout.wait_idle()
     found = [int(pid) for pid in pids.read_text().split()]
     assert found and not any(map(psutil.pid_exists, found)), output
-    assert bystander.poll() is None
-    bystander.kill()
-    bystander.wait()
     logs = "".join(path.read_text() for path in checkout.path.glob("logs/collect/**/*.log"))
     for pid in found:
         assert f"sleep (process {pid})" in logs
