@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -350,4 +349,23 @@ def test_what_a_preparation_leaves_running_ends_after_the_cleanup(
     for pid in found:
         text = rf"ended what commands of (plain|envoy) had left running: sleep \(process {pid}\)"
         assert re.search(text, log) and (killed or re.search(text, output))
+    assert_cleaned_up(outside.notes())
+
+
+def test_a_second_ctrl_c_shows_no_traceback_and_the_target_is_cleaned_up_all_the_same(
+    checkout: Checkout, outside: Outside
+) -> None:
+    outside.configure(checkout, takes_s=3)
+    checkout.run("--cores", "1", "open")
+    process = checkout.start("--cores", "all", "attacks")
+    while process.poll() is None and not checkout.results():
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    while process.poll() is None and not outside.notes()[-1].startswith("cleanup"):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=600)
+    checkout.wait_idle(30)
+    assert "Interrupted again, so this command does not wait." in output
+    assert "give it again: snakemake --cores all attacks" in output and "Traceback" not in output, output
     assert_cleaned_up(outside.notes())

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from loadstone import archive
@@ -129,6 +130,7 @@ class Command:
         if self.is_read_only:
             return
         self._signals = note_signals()
+        sys.excepthook = self._excepthook
         try:
             self._note_start()
         except (OSError, LoadstoneError) as error:
@@ -168,6 +170,21 @@ class Command:
         if success and not self._touch and (not self._targets or self._targets & _SUMMARISED):
             self._show_summary()
 
+    def _excepthook(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """A second Ctrl-C, for which Snakemake has no message. Its logger has ended by now."""
+        if not issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        text = (
+            "Interrupted again, so this command does not wait. Its jobs and the keeper of the target are processes of "
+            f"their own, which still end what runs and put the target back. {self._go_on}"
+        )
+        print(f"\n{text}", file=sys.stderr, flush=True)
+
+    @property
+    def _go_on(self) -> str:
+        return f"To go on, give it again: {shlex.join(['snakemake', *sys.argv[1:]])}\n"
+
     def _interruption(self, put_back: str) -> str:
         """What an interruption means for results and target, and how to go on."""
         kept = "What was finished is kept. "
@@ -178,10 +195,7 @@ class Command:
                 f"Collected and kept: {done} of {counted(len(planned), 'missing run')}; a run that was under way is "
                 "not in the archive. "
             )
-        return (
-            f"\nThis command {_SIGNALS[self._signals[0]]}. {kept}{put_back}"
-            f"To go on, give it again: {shlex.join(['snakemake', *sys.argv[1:]])}\n"
-        )
+        return f"\nThis command {_SIGNALS[self._signals[0]]}. {kept}{put_back}{self._go_on}"
 
     def _show_summary(self) -> None:
         from loadstone.workflow import summary  # noqa: PLC0415 - only at the end of a command
