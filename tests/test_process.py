@@ -92,6 +92,14 @@ def test_a_failing_program_is_an_error_with_what_it_said(tmp_path: Path) -> None
         run(["sh", "-c", "echo no such thing >&2; exit 3"], minder, tmp_path / "log")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is supervised")
+def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("\0")
+    (tmp_path / "text").chmod(0o755)
+    with Minder() as minder, pytest.raises(LoadstoneError, match="text can't be started: Exec format error"):
+        run([str(tmp_path / "text")], minder, tmp_path / "log", supervised=True)
+
+
 def test_a_missing_program_is_named_with_its_remedy() -> None:
     with pytest.raises(LoadstoneError, match="'no-such-program' was not found; `make setup`"):
         find("no-such-program")

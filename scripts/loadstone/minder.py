@@ -123,9 +123,12 @@ def _supervise(report: int, command: list[str]) -> None:
     adopt_orphans()
     ending = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ending)
-    program = os.posix_spawn(
-        command[0], command, os.environ, setsid=True, setsigmask=(), setsigdef=(signal.SIGPIPE, signal.SIGXFSZ)
-    )
+    try:
+        program = os.posix_spawn(
+            command[0], command, os.environ, setsid=True, setsigmask=(), setsigdef=(signal.SIGPIPE, signal.SIGXFSZ)
+        )
+    except OSError as error:
+        sys.exit(f"{command[0]} can't be started: {error.strerror}")
 
     def end(*_: object) -> None:
         _signal(program, signal.SIGTERM)
