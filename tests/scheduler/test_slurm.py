@@ -118,6 +118,6 @@ def test_a_job_that_outlives_its_command_in_the_queue_does_nothing(
     assert logs and all("either its command has ended" in log for log in logs)
     if number == signal.SIGINT:
         assert process.returncode == 1 and before == {}
-        assert "This command was interrupted. What was finished is kept. To go on, give it again: snakemake" in output
+        assert "This command was interrupted. What was finished is kept. To go on, run it again: snakemake" in output
         assert not re.search("Exception|Traceback", output), output
         there.run("--cores", "1", "tables")

@@ -367,5 +367,5 @@ def test_a_second_ctrl_c_shows_no_traceback_and_the_target_is_cleaned_up_all_the
     output, _ = process.communicate(timeout=600)
     checkout.wait_idle(30)
     assert "Interrupted again, so this command does not wait." in output
-    assert "give it again: snakemake --cores all attacks" in output and "Traceback" not in output, output
+    assert "run it again: snakemake --cores all attacks" in output and "Traceback" not in output, output
     assert_cleaned_up(outside.notes())

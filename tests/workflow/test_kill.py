@@ -114,8 +114,8 @@ def test_ctrl_c_leaves_nothing_running_and_says_how_to_go_on(
     done = len(checkout.results())
     assert process.returncode == 1 and done < 4
     said = (
-        f"This command {how}. Collected and kept: {done} of 4 missing runs; a run that was under way is not in the "
-        "archive. The processes of the target have ended. To go on, give it again: snakemake --cores all attacks"
+        f"This command {how}. Collected and kept: {done} of 4 missing runs; an interrupted run is not in the "
+        "archive. The processes of the target have ended. To go on, run it again: snakemake --cores all attacks"
     )
     assert said in output
     assert not re.search("Exception|Error|Traceback|failed|successfully", output), output

@@ -183,7 +183,7 @@ class Command:
 
     @property
     def _go_on(self) -> str:
-        return f"To go on, give it again: {shlex.join(['snakemake', *sys.argv[1:]])}\n"
+        return f"To go on, run it again: {shlex.join(['snakemake', *sys.argv[1:]])}\n"
 
     def _interruption(self, put_back: str) -> str:
         """What an interruption means for results and target, and how to go on."""
@@ -192,8 +192,8 @@ class Command:
             collected = {cell: archive.scan_cell(cell).collected() for cell in self._snapshot.missing_cells}
             done = sum(run.run in collected[run.cell] for run in planned)
             kept = (
-                f"Collected and kept: {done} of {counted(len(planned), 'missing run')}; a run that was under way is "
-                "not in the archive. "
+                f"Collected and kept: {done} of {counted(len(planned), 'missing run')}; an interrupted run is not "
+                "in the archive. "
             )
         return f"\nThis command {_SIGNALS[self._signals[0]]}. {kept}{put_back}{self._go_on}"
 
