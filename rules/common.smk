@@ -7,6 +7,7 @@ because Snakemake removes outputs before jobs and after failures. loadstone/work
 requested.
 """
 
+import atexit
 import os
 import sys
 import uuid
@@ -26,11 +27,12 @@ from loadstone.workflow import markers, transfers
 from loadstone.workflow.command import Command, check_folder, clamp_mtimes, is_cluster_to_put_back, may_attack
 from loadstone.workflow.declarations import Declarations
 from snakemake.io import is_flagged
+from snakemake_interface_logger_plugins.common import LogEvent
 
 # Snakemake imports pandas only to check whether parameters are data frames: a tenth of the time of a short command.
 sys.modules.setdefault("pandas", None)
 
-REQUESTED = Path(".snakemake/loadstone.plan.json")
+REQUESTED = Path(".snakemake/loadstone.plan.json").absolute()
 KEY = "{app}/{host}/{timestamp}"
 PART = "app_dir={app}/host_dir={host}/timestamp_dir={timestamp}/part.parquet"
 HISTORY = "<tables>/history/part.parquet"
@@ -41,6 +43,7 @@ def load(config):
     try:
         check_folder()
         if workflow.remote_exec:
+            os.environ[markers.FILE_VARIABLE] = str(REQUESTED)
             return Declarations(config, markers.read_requested(REQUESTED, os.environ.get(markers.VARIABLE)))
         os.environ[markers.VARIABLE] = str(uuid.uuid4())
         return Declarations(config)
@@ -90,20 +93,32 @@ COMMANDS = []
 
 
 def start_command():
-    for handler in logger.handlers:
-        if getattr(handler, "stream", None) in (sys.stdout, sys.stderr):
-            handler.setStream(LastingStream(handler.stream))
     targets = set(workflow.dag_settings.targets)
     command = Command(DECLARED, targets, touch=workflow.touch, log=logger.info, complain=logger.error)
     COMMANDS.append(command)
+    for handler in logger.handlers:
+        if getattr(handler, "stream", None) in (sys.stdout, sys.stderr):
+            handler.setStream(LastingStream(handler.stream))
+            handler.addFilter(lambda record: not (command.is_interrupted and is_failed_job(record)))
     try:
         command.start()
         clamp_mtimes(file for job in workflow.dag.jobs for file in job.output)
         clamp_mtimes(file for job in workflow.dag.jobs for file in job.input if is_flagged(file, "before_update"))
-        if workflow.non_local_exec:
-            requested_markers().write(REQUESTED)
+        if not command.is_read_only:
+            withdraw_requests()  # those of a command that was killed
+            if workflow.non_local_exec:
+                requested_markers().write(REQUESTED)
+                atexit.register(withdraw_requests)  # also when Snakemake ends without `onerror`
     except LoadstoneError as error:
         raise WorkflowError(printable(str(error)))
+
+
+def is_failed_job(record):
+    """Whether Snakemake logs that a job has failed, as all do that are interrupted. Its log file has that too."""
+    event, text = getattr(record, "event", None), str(record.msg)
+    if event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR) or getattr(record, "exception", None) == "RuleException":
+        return True
+    return "At least one job did not complete successfully" in text or "a job execution failed" in text
 
 
 def requested_markers():
@@ -113,9 +128,16 @@ def requested_markers():
     return markers.Requested(os.environ[markers.VARIABLE], tables, traces, inventory(None), SITE.requested)
 
 
+def withdraw_requests():
+    """Let no job of a scheduler start or go on any more."""
+    REQUESTED.unlink(missing_ok=True)
+
+
 def end_command(success):
     for command in COMMANDS:
         try:
+            if not command.is_read_only:
+                withdraw_requests()
             command.end(success=success)
         except LoadstoneError as error:
             raise WorkflowError(str(error))

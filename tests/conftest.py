@@ -4,8 +4,10 @@ import compileall
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if name(item).startswith(LONG):
             item.add_marker("long")
+
+
+@pytest.fixture
+def bystander() -> Iterator[None]:
+    """A process of nobody's run in a session of its own, which must be running at the end of the test."""
+    process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    yield
+    running = process.poll() is None
+    process.kill()
+    process.wait()
+    assert running
 
 
 @pytest.fixture(scope="session")

@@ -95,6 +95,14 @@ def test_a_failing_program_is_an_error_with_what_it_said(tmp_path: Path) -> None
         run(["sh", "-c", "echo no such thing >&2; exit 3"], supervisor, tmp_path / "log")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is supervised")
+def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("\0")
+    (tmp_path / "text").chmod(0o755)
+    with Supervisor() as supervisor, pytest.raises(LoadstoneError, match="text can't be started: Exec format error"):
+        run([str(tmp_path / "text")], supervisor, tmp_path / "log", supervised=True)
+
+
 def test_a_missing_program_is_named_with_its_remedy() -> None:
     with pytest.raises(LoadstoneError, match="'no-such-program' was not found; `make setup`"):
         find("no-such-program")
@@ -168,3 +176,63 @@ def test_signals_are_noted_and_do_what_they_did(number: signal.Signals) -> None:
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)
+
+
+# A daemon as programs make them: in a session of its own, without its parent, its environment and its descriptors.
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("daemon", "w").write(str(os.getpid()))
+time.sleep(1000)
+"""
+DAEMON = f"""
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.closerange(0, 100)
+        os.execve(sys.executable, ["daemon", "-c", {STUBBORN!r}], {{}})
+    os._exit(0)
+while not os.path.exists("daemon") or not os.path.getsize("daemon"):
+    time.sleep(0.01)
+open("up", "w").write(str(os.getpid()))
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+def test_a_daemon_of_a_supervised_program_ends_with_it(tmp_path: Path) -> None:
+    with Supervisor() as supervisor:
+        for after_s in (0, 1000):
+            command = [sys.executable, "-c", DAEMON, str(after_s)]
+            program = Program(command, supervisor, tmp_path / "log", folder=tmp_path, supervised=True)
+            daemon, pid = _pid(tmp_path / "daemon"), _pid(tmp_path / "up")
+            name = psutil.Process(daemon).name()
+            assert pid == program.pid and os.getpgid(daemon) != pid
+            if after_s:
+                assert _alive(daemon) and program.exit_code() is None
+                program.stop()
+            else:
+                assert program.wait() == 0
+            assert not _alive(daemon) and program.left == [f"{name} (process {daemon})"]
+            assert f"{name} (process {daemon})" in program.tail()
+            (tmp_path / "daemon").unlink()
+            (tmp_path / "up").unlink()
+        assert program.exit_code() == -signal.SIGTERM
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+@pytest.mark.usefixtures("bystander")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_so_it_does_when_the_job_is_killed_and_the_lock_waits_for_that(tmp_path: Path, number: int) -> None:
+    program = f'[sys.executable, "-c", {DAEMON!r}, "1000"]'
+    start = f'Program({program}, supervisor, folder / "log", folder=folder, supervised=True)'
+    code = "\n".join(f"    {start}" if "Program([" in line else line for line in JOB.splitlines())
+    job = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.DEVNULL)
+    daemon, program = _pid(tmp_path / "daemon"), _pid(tmp_path / "up")
+    name = psutil.Process(daemon).name()
+    job.send_signal(number)
+    with exclusive("another", lambda _: None, tmp_path / "lock"):
+        assert not _alive(daemon) and not _alive(program)
+    assert f"ended what it had left running: {name} (process {daemon})" in (tmp_path / "log").read_text()
+    job.wait()

@@ -46,13 +46,15 @@ def find(program: str) -> str:
     return found
 
 
+_SUPERVISOR = [sys.executable, "-I", "-S", str(Path(__file__).with_name("supervisor.py"))]
+
+
 class Supervisor:
     """Ends process groups when this process ends, however it ends. One per job, closed with it."""
 
     def __init__(self, keep_open: Sequence[int] = ()) -> None:
-        program = Path(__file__).with_name("supervisor.py")
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(program)],
+            _SUPERVISOR,
             stdin=subprocess.PIPE,
             start_new_session=True,
             pass_fds=keep_open,
@@ -60,10 +62,10 @@ class Supervisor:
         assert self._process.stdin is not None
         self._descriptor = self._process.stdin.fileno()
 
-    def register_self(self) -> None:
+    def register_self(self, *, supervises: bool = False) -> None:
         """Called in the child between fork and exec, so that it is registered before it runs."""
         os.setsid()
-        os.write(self._descriptor, b"+%d\n" % os.getpid())
+        os.write(self._descriptor, b"%c%d\n" % (b"*" if supervises else b"+", os.getpid()))
 
     def forget(self, group: int) -> None:
         os.write(self._descriptor, b"-%d\n" % group)
@@ -101,7 +103,11 @@ class Sending(Protocol):
 
 
 class Program:
-    """A running program with its process group. `log` receives its output."""
+    """A running program with its process group. `log` receives its output.
+
+    If `supervised`, what it starts ends with it also in other sessions; `left` has the names of those, once it has
+    ended.
+    """
 
     def __init__(
         self,
@@ -115,6 +121,7 @@ class Program:
         core: int | None = None,
         most_bytes: int | None = None,
         folder: Path | None = None,
+        supervised: bool = False,
     ) -> None:
         """Start it; `environment` is added to this process' variables, where None removes a variable.
 
@@ -122,7 +129,7 @@ class Program:
         """
 
         def prepare() -> None:
-            supervisor.register_self()
+            supervisor.register_self(supervises=self._supervised)
             if core is not None:
                 os.sched_setaffinity(0, {core})
             if most_bytes is not None:
@@ -131,23 +138,32 @@ class Program:
         variables = {**os.environ, **(environment or {})}
         self.command = [find(command[0]), *command[1:]]
         self.log = log
+        self.left: list[str] = []
         self._supervisor = supervisor
+        self._supervised = supervised and sys.platform == "linux"
         log.parent.mkdir(parents=True, exist_ok=True)
         self.started_s = time.monotonic()
-        with log.open("ab") as output:
+        with contextlib.ExitStack() as stack:
+            output = stack.enter_context(log.open("ab"))
+            full, reports = self.command, []
+            if self._supervised:
+                reading, writing = os.pipe()
+                self._report = open(reading, encoding="utf-8", errors="replace")  # noqa: PTH123, SIM115 - until it ends
+                stack.callback(os.close, writing)
+                full, reports = [*_SUPERVISOR, str(writing), *self.command], [writing]
             self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                self.command,
+                full,
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=output if stdout is None else stdout,
                 stderr=output,
                 cwd=folder,
                 env={name: value for name, value in variables.items() if value is not None},
+                pass_fds=reports,
                 preexec_fn=prepare,  # noqa: PLW1509 - only setsid, write and sched_setaffinity, all async-signal-safe
             )
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        # After the descriptor's other end is closed here: the report ends with the supervisor.
+        self.pid = int(self._report.readline() or self._process.pid) if self._supervised else self._process.pid
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -174,8 +190,14 @@ class Program:
         return code
 
     def stop(self, grace_s: float = 3.0) -> None:
-        """SIGTERM, then SIGKILL after the grace time; returns when it is gone."""
-        if self._process.poll() is None:
+        """SIGTERM, then SIGKILL after the grace time; returns when it is gone.
+
+        The supervisor's own grace time applies where there is one.
+        """
+        if self._supervised:
+            self._process.terminate()
+            self._process.wait()
+        elif self._process.poll() is None:
             _signal_group(self.pid, signal.SIGTERM)
             try:
                 self._process.wait(grace_s)
@@ -189,8 +211,12 @@ class Program:
         return tail(self.log, lines)
 
     def _end_group(self) -> None:
-        _signal_group(self.pid, signal.SIGKILL)
-        self._supervisor.forget(self.pid)
+        if self._supervised:
+            with self._report:
+                self.left = self._report.read().splitlines()
+        else:
+            _signal_group(self.pid, signal.SIGKILL)
+        self._supervisor.forget(self._process.pid)
 
 
 # As `python -m` with one more folder of modules, which PYTHONPATH would pass on to what the module starts.

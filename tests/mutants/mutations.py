@@ -82,9 +82,21 @@ MUTANTS = (
     ),
     Mutant(
         "nothing outlives a killed job",
-        '        os.write(self._descriptor, b"+%d\\n" % os.getpid())\n',
+        '        os.write(self._descriptor, b"%c%d\\n" % (b"*" if supervises else b"+", os.getpid()))\n',
         "        pass\n",
         ("test_process.py",),
+    ),
+    Mutant(
+        "nor does a daemon of its target",
+        "        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n",
+        "        pass\n",
+        ("test_process.py",),
+    ),
+    Mutant(
+        "a job on another machine ends with its command",
+        "    _end_with_command()\n",
+        "",
+        ("workflow/test_job.py",),
     ),
     # --- The cluster --------------------------------------------------------------------------------------------------
     Mutant(

@@ -1,6 +1,9 @@
 """What computes runs as jobs of a real Slurm, gives the same tables as here, and survives the death of a machine."""
 
+import os
 import re
+import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -77,3 +80,44 @@ def test_a_job_elsewhere_can_not_attack(slurm, checkout) -> None:
     assert sweep.results() == []
     (log,) = sweep.path.glob(".snakemake/slurm_logs/*/*.log")
     assert "only the machine on which the command was given may attack" in log.read_text()
+
+
+def cells(checkout: Checkout) -> list[Path]:
+    return list(bundle.table_files(checkout.path / "results/tables"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_job_that_outlives_its_command_in_the_queue_does_nothing(
+    slurm, checkout, mixed_archive, number: signal.Signals
+) -> None:
+    """Slurm has accepted it, but sbatch had not yet told Snakemake its number, so nobody cancels it."""
+    there, sbatch = checkout(mixed_archive), slurm.folder / "bin/sbatch"
+    sbatch.write_text(f'#!/bin/sh\nnumber=$({shutil.which("sbatch")} "$@"); sleep 5; echo $number\n')
+    sbatch.chmod(0o755)
+    slurm.ask("scontrol", "update", "PartitionName=main", "State=DOWN")
+
+    def waiting() -> list[str]:
+        return slurm.ask("squeue", "-h", "-o", "%i").split()
+
+    try:
+        # Snakemake would remove folders of logs that are empty, without which Slurm starts no job.
+        process = there.start(*SLURM, "--slurm-delete-logfiles-older-than", "0", "tables")
+        wait_until(lambda: process.poll() is not None or waiting(), "a submission")
+        os.killpg(process.pid, number)
+        output, _ = process.communicate(timeout=100)
+        assert waiting(), output
+        if number == signal.SIGKILL:  # the next command notices it
+            there.run("--cores", "1", "tables")
+        before = inodes(there)
+    finally:
+        sbatch.unlink()
+        slurm.ask("scontrol", "update", "PartitionName=main", "State=UP")
+    wait_until(lambda: not waiting(), "the end of the jobs that are left")
+    assert inodes(there) == before
+    logs = [path.read_text() for path in there.path.glob(".snakemake/slurm_logs/*/*.log")]
+    assert logs and all("either its command has ended" in log for log in logs)
+    if number == signal.SIGINT:
+        assert process.returncode == 1 and before == {}
+        assert "This command was interrupted. What was finished is kept. To go on, run it again: snakemake" in output
+        assert not re.search("Exception|Traceback", output), output
+        there.run("--cores", "1", "tables")

@@ -2,10 +2,13 @@
 
 import json
 import os
+import re
 import signal
+import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from loadstone.archive.locks import PREPARED_LOCK, exclusive
 from loadstone.collect.targets.base import RunFailedError
@@ -311,3 +314,58 @@ def test_a_redirect_is_followed_as_go_does(tmp_path: Path) -> None:
     declared["body"] = "x"
     assert identify(declared, {"status": 200, "body_contains": "the page"}, 2.0, Connection())["status"] == 200
     server.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+@pytest.mark.usefixtures("bystander")
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_a_preparation_leaves_running_ends_after_the_cleanup(
+    checkout: Checkout, outside: Outside, tmp_path: Path, killed: bool
+) -> None:
+    """A server in a session of its own, as `ssh -f` and many servers are: it is needed until then."""
+    target = checkout.declared()["target"]
+    pids = tmp_path / "pids"
+    daemon = f"; setsid sh -c 'echo $$ >> {pids}; exec sleep 1000' &"
+    is_up = f"; kill -0 $(tail -1 {pids}) && echo up >> {pids}.up"
+    for variant in target["variants"].values():
+        variant["prepare"] = [
+            outside.command("prepare", then=daemon),
+            ["sh", "-c", f"until test -s {pids}; do sleep 0.1; done"],
+        ]
+        variant["cleanup"] = [outside.command("cleanup", then=is_up)]
+    checkout.replace(target=target)
+    checkout.run("--cores", "1", "open")
+    process = checkout.start("--cores", "all", "attacks")
+    if killed:
+        while process.poll() is None and not checkout.results():
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+    output, _ = process.communicate(timeout=600)
+    checkout.wait_idle(30)
+    found = [int(pid) for pid in pids.read_text().split()]
+    assert found and not any(map(psutil.pid_exists, found))
+    assert len(Path(f"{pids}.up").read_text().split()) == len(found)
+    log = (checkout.path / "logs/target.log").read_text()
+    for pid in found:
+        text = rf"ended what commands of (plain|envoy) had left running: sleep \(process {pid}\)"
+        assert re.search(text, log) and (killed or re.search(text, output))
+    assert_cleaned_up(outside.notes())
+
+
+def test_a_second_ctrl_c_shows_no_traceback_and_the_target_is_cleaned_up_all_the_same(
+    checkout: Checkout, outside: Outside
+) -> None:
+    outside.configure(checkout, takes_s=3)
+    checkout.run("--cores", "1", "open")
+    process = checkout.start("--cores", "all", "attacks")
+    while process.poll() is None and not checkout.results():
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    while process.poll() is None and not outside.notes()[-1].startswith("cleanup"):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=600)
+    checkout.wait_idle(30)
+    assert "Interrupted again, so this command does not wait." in output
+    assert "run it again: snakemake --cores all attacks" in output and "Traceback" not in output, output
+    assert_cleaned_up(outside.notes())

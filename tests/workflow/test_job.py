@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import PROJECT
 from loadstone.workflow.job import Confidential
+from loadstone.workflow.markers import Requested
 
 PROGRAM = """
 import sys, time
@@ -27,9 +28,9 @@ with job(sys.argv[2]) as log:
 """
 
 
-def start(tmp_path: Path, body: str) -> subprocess.Popen[str]:
+def start(tmp_path: Path, body: str, **variables: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", PROGRAM.format(body=body), str(PROJECT / "scripts"), str(tmp_path / "job.log")]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | variables)
 
 
 def test_ctrl_c_shows_no_traceback_and_cleans_up(tmp_path: Path) -> None:
@@ -47,6 +48,21 @@ def test_sigterm_cleans_up(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     rest = process.communicate()[1]
     assert (process.returncode, rest) == (143, "cleaned up\n")
+
+
+@pytest.mark.parametrize("next_command", [None, "another"])
+def test_on_another_machine_it_ends_with_its_command(tmp_path: Path, next_command: str | None) -> None:
+    plan = tmp_path / "plan.json"
+    Requested("this", {}, {}, "1").write(plan)
+    process = start(tmp_path, "time.sleep(600)", LOADSTONE_COMMAND="this", LOADSTONE_REQUESTED=str(plan))
+    assert process.stderr is not None and process.stderr.readline() == "ready\n"
+    if next_command:
+        Requested(next_command, {}, {}, "1").write(plan)
+    else:
+        plan.unlink()
+    rest = process.communicate()[1]
+    why = "another one has begun" if next_command else "its command has ended"
+    assert process.returncode == 143 and why in rest and rest.endswith("\ncleaned up\n")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ And the next invocation collects exactly what is missing.
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import psutil
 import pytest
 import zstandard
 from loadstone.archive import parse_name
+from loadstone.process import find
 from support.checkout import Checkout
 
 SWEEP = {"variants": ["plain", "envoy"], "rates": [1500], "runs": 2, "duration": "700ms"}
@@ -96,14 +99,60 @@ def test_one_process_of_the_job_killed(checkout: Checkout, name: str, number: in
     finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
 
 
-def test_ctrl_c_leaves_nothing_running(checkout: Checkout) -> None:
+@pytest.mark.parametrize(
+    ("number", "how"), [(signal.SIGINT, "was interrupted"), (signal.SIGTERM, "was asked to end (SIGTERM)")]
+)
+def test_ctrl_c_leaves_nothing_running_and_says_how_to_go_on(
+    checkout: Checkout, number: signal.Signals, how: str
+) -> None:
     process = checkout.start("--cores", "all", "attacks")
-    while process.poll() is None and not victims(checkout, "paced"):
+    while process.poll() is None and not (checkout.results() and victims(checkout, "paced")):
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=600)
+    os.killpg(process.pid, number)
+    output, _ = process.communicate(timeout=600)
     checkout.wait_idle()
+    done = len(checkout.results())
+    assert process.returncode == 1 and done < 4
+    said = (
+        f"This command {how}. Collected and kept: {done} of 4 missing runs; an interrupted run is not in the "
+        "archive. The processes of the target have ended. To go on, run it again: snakemake --cores all attacks"
+    )
+    assert said in output
+    assert not re.search("Exception|Error|Traceback|failed|successfully", output), output
+    (log,) = [path for path in checkout.path.glob(".snakemake/log/*.log") if how in path.read_text()]
+    assert "At least one job did not complete" in log.read_text()  # nothing is hidden there
     finish(checkout, {file: digest for file, digest in checkout.contents().items() if ".part/" not in file})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+@pytest.mark.usefixtures("bystander")
+@pytest.mark.parametrize("killed", ["", "snakemake", "collect.py"])
+def test_a_daemon_of_the_target_ends_with_its_run(pristine: Path, tmp_path: Path, killed: str) -> None:
+    """A child in a session of its own, whose parent has ended."""
+    pids, checkout = tmp_path / "pids", Checkout(pristine, tmp_path / "checkout", **SWEEP)
+    target = checkout.declared()["target"]
+    for process in target["processes"].values():
+        program, *arguments = process["command"]
+        script = f"(setsid sh -c 'echo $$ >> {pids}; exec sleep 1000' &); exec \"$@\""
+        process["command"] = ["sh", "-c", script, "sh", find(program), *arguments]
+    checkout.replace(target=target)
+    checkout.run("--cores", "1", "open")
+    command = checkout.start("--cores", "all", "attacks")
+    if killed:
+        while command.poll() is None and not victims(checkout, "paced"):
+            time.sleep(0.01)
+        for victim in victims(checkout, killed):
+            victim.kill()
+    output, _ = command.communicate(timeout=600)
+    checkout.wait_idle()
+    found = [int(pid) for pid in pids.read_text().split()]
+    assert found and not any(map(psutil.pid_exists, found)), output
+    logs = "".join(path.read_text() for path in checkout.path.glob("logs/collect/**/*.log"))
+    for pid in found:
+        assert f"sleep (process {pid})" in logs
+        assert killed or f"had left others running, which were ended: sleep (process {pid})" in output
+    if killed:
+        finish(checkout, {})
 
 
 def test_a_job_that_died_between_its_links_is_finished_without_an_attack(checkout: Checkout) -> None:

@@ -6,12 +6,16 @@ page. Nothing here depends on Snakemake: rules/common.smk converts a LoadstoneEr
 
 import contextlib
 import os
+import shlex
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
+from loadstone import archive
 from loadstone.archive.locks import hold
 from loadstone.archive.progress import Journal
 from loadstone.collect.targets import session
@@ -22,6 +26,7 @@ from loadstone.errors import LoadstoneError, printable
 from loadstone.process import Detached, note_signals
 from loadstone.report import progress_page
 from loadstone.report.progress_page import ProgressPage
+from loadstone.text import counted
 from loadstone.workflow import transfers
 from loadstone.workflow.declarations import JOURNAL, Declarations
 
@@ -29,6 +34,11 @@ _LOCK = Path(".snakemake/loadstone.archive.locks")
 _READ_ONLY = {"plan", "rights"}  # targets that change nothing here
 _ATTACKING = {"all", "attacks"}
 _SUMMARISED = {"all", "report", "tables"}
+_RESTORED = {
+    "local": "The processes of the target have ended. ",
+    "kubernetes": "The cluster was restored. ",
+    "external": "The target was cleaned up. ",
+}
 _SIGNALS: dict[int, str] = {signal.SIGINT: "was interrupted", signal.SIGTERM: "was terminated (SIGTERM)"}
 
 
@@ -100,7 +110,7 @@ class Command:
         self._config, self._snapshot = declared.config, declared.snapshot
         self._variants = declared.variants
         self._targets, self._touch = targets, touch
-        self._read_only = bool(targets) and targets <= _READ_ONLY
+        self.is_read_only = bool(targets) and targets <= _READ_ONLY
         self._attacks = may_attack(targets)
         self._log, self._complain = log, complain
         self._page = ProgressPage(Path(self._config["reports"]), **declared.progress_options, log=log)
@@ -114,12 +124,13 @@ class Command:
         """
         if not self._touch:
             transfers.check(self._targets, self._config)
-        if not self._read_only:
+        if not self.is_read_only:
             hold("snakemake", _LOCK)
         self._open_session()
-        if self._read_only:
+        if self.is_read_only:
             return
         self._signals = note_signals()
+        sys.excepthook = self._excepthook
         try:
             self._note_start()
         except (OSError, LoadstoneError) as error:
@@ -128,18 +139,63 @@ class Command:
             for name in (GATE_FILE, *GATE_REPORTS):
                 Path(self._config["reports"], name).unlink(missing_ok=True)
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it was asked to end, by Ctrl-C or SIGTERM."""
+        return bool(self._signals)
+
     def end(self, *, success: bool) -> None:
-        """After the last job: write on the progress page how the command ended, and wait for the cluster."""
-        if not self._read_only:
+        """After the last job: write on the progress page how the command ended, and wait for the cluster.
+
+        An interrupted command says what is kept and how it goes on.
+        """
+        has_keeper = self._keeper is not None
+        if not self.is_read_only:
             how = next((_SIGNALS[number] for number in self._signals), "ended with an error")
             try:
                 journal = Journal(Path(JOURNAL))
                 progress_page.ended(journal, self._page, f"the command {'has ended' if success else how}")
             except (OSError, LoadstoneError) as error:  # goes on, to wait for the cluster
                 self._complain(printable(f"the end of this command can't be recorded: {error}"))
-        self._close_session()
+        try:
+            self._close_session()
+        except LoadstoneError:
+            if self.is_interrupted and not success:
+                self._log(self._interruption(""))
+            raise
+        if self.is_interrupted and not success:
+            kind = self._config.get("target", {}).get("kind", "")
+            measured = kind == "local" and self._attacks and any(self._snapshot.missing.values())
+            self._log(self._interruption(_RESTORED[kind] if measured or has_keeper else ""))
         if success and not self._touch and (not self._targets or self._targets & _SUMMARISED):
             self._show_summary()
+
+    def _excepthook(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """A second Ctrl-C, for which Snakemake has no message. Its logger has ended by now."""
+        if not issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        text = (
+            "Interrupted again, so this command does not wait. Its jobs and the keeper of the target are processes of "
+            f"their own, which still end what runs and put the target back. {self._go_on}"
+        )
+        print(f"\n{text}", file=sys.stderr, flush=True)
+
+    @property
+    def _go_on(self) -> str:
+        return f"To go on, run it again: {shlex.join(['snakemake', *sys.argv[1:]])}\n"
+
+    def _interruption(self, put_back: str) -> str:
+        """What an interruption means for results and target, and how to go on."""
+        kept = "What was finished is kept. "
+        if self._attacks and (planned := [run for runs in self._snapshot.missing.values() for run in runs]):
+            collected = {cell: archive.scan_cell(cell).collected() for cell in self._snapshot.missing_cells}
+            done = sum(run.run in collected[run.cell] for run in planned)
+            kept = (
+                f"Collected and kept: {done} of {counted(len(planned), 'missing run')}; an interrupted run is not "
+                "in the archive. "
+            )
+        return f"\nThis command {_SIGNALS[self._signals[0]]}. {kept}{put_back}{self._go_on}"
 
     def _show_summary(self) -> None:
         from loadstone.workflow import summary  # noqa: PLC0415 - only at the end of a command

@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import traceback
 import zlib
 from collections import UserDict
@@ -24,6 +25,7 @@ from loadstone.archive.trace_dumps import Dump
 from loadstone.config import redact
 from loadstone.errors import LoadstoneError, printable
 from loadstone.process import LastingStream, end_with_parents, exit_on_sigterm
+from loadstone.workflow import markers
 
 _VARIABLE = 100_000  # bytes; Linux allows 128 KiB
 _INTERRUPTED = 128 + signal.SIGINT  # as in shells
@@ -95,15 +97,29 @@ def hide_pandas() -> None:
     sys.meta_path.insert(0, _WithoutPandas())
 
 
+def _end_with_command() -> None:
+    """On another machine: end this process by SIGTERM when its command ends."""
+    if not (path := os.environ.get(markers.FILE_VARIABLE)):
+        return
+
+    def watch() -> None:
+        print(markers.wait_for_end(Path(path), os.environ[markers.VARIABLE]), file=sys.stderr, flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 @contextmanager
 def job(log_file: str) -> Iterator[Log]:
     """A log function that writes to the rule's log file and to the terminal.
 
     A LoadstoneError ends the program with exit code 1 and its text, Ctrl-C without a text; any other error is logged
-    with its traceback. SIGTERM, or the death of the Snakemake that started it, ends it after all clean-up.
+    with its traceback. SIGTERM, the death of the Snakemake that started it or, on another machine, the end of its
+    command ends it after all clean-up.
     """
     exit_on_sigterm()
     end_with_parents()
+    _end_with_command()
     sys.stderr = LastingStream(sys.stderr)
     hide_pandas()
     path = Path(log_file)

@@ -17,10 +17,12 @@ Everything else (statistics, database, pages) is left to Snakemake: mtimes, the 
 tables, pages and assets are parameters.
 
 A job on another machine would see an archive that has changed in the meantime, and request other names: it takes those
-of its command from a file (`Requested`).
+of its command from a file (`Requested`), which the command removes when it ends. Without that file, a job refuses to
+start, and one that runs ends (`wait_for_end`): a scheduler may hold jobs that the command could not cancel.
 """
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,7 +30,10 @@ from pathlib import Path
 from loadstone.archive.durable import replace
 from loadstone.errors import LoadstoneError
 
-VARIABLE = "LOADSTONE_COMMAND"  # environment variable with the id of a job's command
+# Environment variables: the id of a job's command, and in jobs on other machines the file of its `Requested`.
+VARIABLE = "LOADSTONE_COMMAND"
+FILE_VARIABLE = "LOADSTONE_REQUESTED"
+_POLL_S = 2.0
 
 
 def next_marker(folder: Path, prefix: str = "") -> str:
@@ -82,14 +87,26 @@ class Requested:
 
 
 def read_requested(path: Path, command: str | None) -> Requested:
-    """The markers that this job's command requested. Raises LoadstoneError when a later command has replaced them."""
+    """The markers that this job's command requested. Raises LoadstoneError when the command has ended."""
     try:
         requested = Requested(**json.loads(path.read_bytes().decode("utf-8", "surrogateescape")))
     except FileNotFoundError:
         raise LoadstoneError(
-            f"this job cannot find {path.absolute()}, which its command has written: machines of a "
-            "scheduler must see this folder, the archive, tables and reports at the same paths"
+            f"this job cannot find {path.absolute()}: either its command has ended, or this machine does not see the "
+            "folder. Machines of a scheduler must see this folder, the archive, tables and reports at the same paths"
         ) from None
     if requested.command != command:
         raise LoadstoneError("the command that requested this job has ended, and another one has begun")
     return requested
+
+
+def wait_for_end(path: Path, command: str) -> str:
+    """Wait until the command of this job has ended; returns how that shows."""
+    while True:
+        try:
+            read_requested(path, command)
+        except LoadstoneError as error:
+            return str(error)
+        except (OSError, ValueError, TypeError):  # a shared file system that is away for a moment
+            pass
+        time.sleep(_POLL_S)

@@ -55,14 +55,20 @@ def running(job: Job) -> Iterator[LocalTarget]:
             process = job.target["processes"][name]
             _require_free(name, process["port"])
             programs[name] = Program(
-                process["command"], job.supervisor, job.logs / f"{name}.log", environment=process.get("environment")
+                process["command"],
+                job.supervisor,
+                job.logs / f"{name}.log",
+                environment=process.get("environment"),
+                supervised=True,
             )
             _wait_ready(name, process["ready"], connection, programs, limit)
         identity = identify(job.planned.request, declared["expect"], job.timeout_s, job.connection)
         yield LocalTarget(programs, {"identity": identity})
     finally:
-        for program in reversed(programs.values()):
+        for name, program in reversed(programs.items()):
             program.stop()
+            if program.left:
+                job.log(f"the process {name!r} had left others running, which were ended: {', '.join(program.left)}")
 
 
 def _check_alive(programs: Mapping[str, Program]) -> None:

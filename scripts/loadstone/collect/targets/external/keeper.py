@@ -4,6 +4,9 @@ All commands are run here, one after another, so that each cleanup runs once eve
 standard input means that the workflow is over, however it ended: then the command that prepares is stopped, and the
 variant is cleaned up.
 
+A command may leave processes running for the commands after it: those in its own process group end with it, those in
+other sessions become children of this process and end after the variant's cleanup.
+
 What is still to be cleaned up is recorded before the first command is started (`Prepared`), until all cleanup commands
 have succeeded. The record is in the user's own state folder, not in the archive or the checkout: so every checkout of
 this user finds it, and nobody else's commands are ever run.
@@ -25,6 +28,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from loadstone import supervisor
 from loadstone.archive import encode
 from loadstone.archive.durable import replace, sync
 from loadstone.archive.locks import MEASURES, PREPARED_LOCK, exclusive, is_held
@@ -131,6 +135,8 @@ class Keeper:
         self._ended = ended
         self._log = log
         self._keep_open = keep_open
+        self._spared = frozenset(supervisor.children())
+        supervisor.adopt_orphans()
         self._prepared: Prepared | None = None
         self._answered = ""
 
@@ -188,17 +194,26 @@ class Keeper:
             self.clean_up(left)
 
     def clean_up(self, left: Prepared) -> None:
-        """Run the cleanup commands that are not done yet. Raises LoadstoneError when one fails; the record stays."""
-        for number, command in enumerate(left.cleanup[left.done :], left.done + 1):
-            try:
-                self._run("cleaning up", left, number, command)
-            except LoadstoneError as error:
-                raise LoadstoneError(f"cleaning up {left.variant} failed ({shlex.join(command)}): {error}") from None
-            try:
-                changed(left, done=number).write()
-            except LoadstoneError as error:  # the other commands are more important
-                self._log(str(error))
-        left.remove()
+        """Run the cleanup commands that are not done yet, then end what the variant's commands left running.
+
+        Raises LoadstoneError when one fails; the record stays.
+        """
+        try:
+            for number, command in enumerate(left.cleanup[left.done :], left.done + 1):
+                try:
+                    self._run("cleaning up", left, number, command)
+                except LoadstoneError as error:
+                    raise LoadstoneError(
+                        f"cleaning up {left.variant} failed ({shlex.join(command)}): {error}"
+                    ) from None
+                try:
+                    changed(left, done=number).write()
+                except LoadstoneError as error:  # the other commands are more important
+                    self._log(str(error))
+            left.remove()
+        finally:
+            if running := supervisor.end_children(self._spared):
+                self._log(f"ended what commands of {left.variant} had left running: {', '.join(running)}")
 
     def _run(self, doing: str, of: Prepared, number: int, command: Command, *, stoppable: bool = False) -> None:
         self._log(f"{doing} {of.variant}: {shlex.join(command)}")
@@ -209,10 +224,10 @@ class Keeper:
         output = _OUTPUTS / f"{encode(of.variant)}.{doing.replace(' ', '-')}.{number}.log"
         output.unlink(missing_ok=True)
         environment = {"LOADSTONE_VARIANT": of.variant}
-        with Supervisor(self._keep_open) as supervisor:
+        with Supervisor(self._keep_open) as supervising:
             try:
                 running = Program(
-                    [program, *arguments], supervisor, output, environment=environment, folder=Path(of.folder)
+                    [program, *arguments], supervising, output, environment=environment, folder=Path(of.folder)
                 )
             except OSError as error:
                 raise LoadstoneError(f"{program} can't be started in {of.folder}: {error.strerror}") from None
