@@ -16,6 +16,6 @@ rule verify:
     params:
         folders=FOLDERS,
         bundle=config["verify"],
-        snakefile=str(Path(workflow.basedir, "Snakefile")),
+        snakefile=str(CHECKOUT / "Snakefile"),
     script:
         "../scripts/verify.py"
