@@ -98,7 +98,7 @@ def named_targets():
 
     Those of a workflow that uses this one as a module have a colon in front: none is one of ours.
     """
-    named = set(workflow.dag_settings.targets) or {workflow.default_target}
+    named = set(workflow.dag_settings.targets) or {workflow.default_target or ""}
     ours = {name for name in named if name.startswith(PREFIX) and name.endswith(SUFFIX)}
     return {name[len(PREFIX) : len(name) - len(SUFFIX)] for name in ours} | {f":{name}" for name in named - ours}
 

@@ -1,4 +1,4 @@
-"""The workflow as a module of another one: deployed by snakedeploy from a git host, and used by a Snakefile of one's own."""
+"""The workflow as a module of a Snakefile of one's own: by whatever names, commands stay as safe as they are."""
 
 import fcntl
 import json
