@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help setup k6 artillery ask slurm kubernetes demo test test-long bench lint house mutate docs format audit browser cluster storage generators \
-	schedulers dev clean-tools
+	schedulers dev clean-tools site-docs metadata licenses sbom release-check
 
 # To use another Python than python3 on PATH: make setup PYTHON=/path/to/python3.12
 export PYTHON
@@ -70,6 +70,24 @@ house: dev ## Print code sizes and their limits
 
 audit: dev ## Check the pinned Python packages for known vulnerabilities
 	@$(RUN) python envs/audit.py
+
+site-docs: dev ## Build the documentation's site into dist/docs; a link that leads nowhere is an error
+	@sh envs/setup.sh docs
+	@rm -rf .tools/docs-source && mkdir -p .tools/docs-source
+	@git ls-files -z '*.md' docs config LICENSE .github | tar --null -T - -cf - | tar -xf - -C .tools/docs-source
+	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --strict
+
+metadata: setup ## Write the version of pyproject.toml into the files that cite it
+	@.venv/bin/python envs/metadata.py
+
+licenses: dev ## List all that is installed and shipped, with licenses; one that nobody knows is an error
+	@.venv/bin/python envs/components.py licenses
+
+sbom: dev ## Write a software bill of materials (CycloneDX) into dist/
+	@.venv/bin/python envs/components.py sbom
+
+release-check: dev ## Check that this version can be released
+	@$(RUN) python envs/release_check.py
 
 format: dev ## Format the code
 	@$(RUN) ruff check --fix .

@@ -1,14 +1,14 @@
 """Loadstone: an archive of HTTP load tests -> Parquet tables -> DuckDB -> HTML reports. See README.md."""
 
 import sys
-from pathlib import Path
 
 from snakemake.utils import min_version
 
 min_version("9.27")
 
 
-sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
+# Where a git host has this file, the library is the one that is installed.
+sys.path.insert(0, workflow.current_basedir.join("scripts").get_path_or_uri(secret_free=True))
 
 from loadstone.config.yaml_files import readable
 

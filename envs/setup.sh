@@ -10,6 +10,7 @@
 #   envs/setup.sh slurm      Snakemake's executor for Slurm, into .venv (from uv.lock)
 #   envs/setup.sh kubernetes Snakemake's executor for Kubernetes, into .venv (from uv.lock)
 #   envs/setup.sh schedulers .tools/schedulers, a .venv with both, for tests
+#   envs/setup.sh docs       .tools/docs, a .venv with what builds the documentation's site
 #   envs/setup.sh browser    a Chromium for the tests of the report, unless there is one
 #   envs/setup.sh cluster    a Kubernetes control plane for tests, built once per user from tests/cluster/plane
 #   envs/setup.sh storage    an S3-compatible server for tests, built once per user from tests/support/storage_server
@@ -18,7 +19,6 @@
 # and written when it is complete, so after an interrupted set-up the part is installed again.
 set -eu
 
-UV_VERSION=0.13.9
 MIN_PYTHON=3.11
 MIN_NODE=22.18
 VEGETA=github.com/tsenart/vegeta/v12
@@ -66,7 +66,7 @@ find_python() {
 # The path of the checkout is an input, because virtual environments contain it.
 inputs() {
     case $1 in
-        uv) set -- ;;
+        uv) set -- envs/uv.txt ;;
         venv) set -- pyproject.toml uv.lock ;;
         tools) set -- envs/tools/go.mod envs/tools/go.sum envs/tools/*/*.go ;;
     esac
@@ -91,9 +91,9 @@ is_finished() {
 # --- The parts --------------------------------------------------------------------------------------------------------
 
 make_uv() {
-    say "uv $UV_VERSION from PyPI"
+    say "uv $(sed -n 's/^uv==\([0-9.]*\).*/\1/p' envs/uv.txt) from PyPI"
     "$python" -m venv --clear .tools/uv
-    .tools/uv/bin/python -m pip install --quiet --disable-pip-version-check --no-input "uv==$UV_VERSION"
+    .tools/uv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r envs/uv.txt
 }
 
 # sync_uv FOLDER [ARGUMENT...]: a virtual environment with exactly what uv.lock says.
@@ -209,6 +209,13 @@ make_schedulers() {
     say "Snakemake with its executors for schedulers, for tests"
     sync_uv "$tools/schedulers" --no-default-groups --group demo --group slurm --group kubernetes
     inputs venv >.tools/stamps/schedulers
+}
+
+make_docs() {
+    find_python
+    say "MkDocs, for the documentation's site"
+    sync_uv "$tools/docs" --only-group docs
+    inputs venv >.tools/stamps/docs
 }
 
 # --- The browser ------------------------------------------------------------------------------------------------------
@@ -399,9 +406,9 @@ case ${1:-} in
     '') is_finished uv venv tools || with_lock .tools/lock "set-up of this checkout" --locked ;;
     --locked) make_all ;;
     browser) make_browser ;;
-    dev | slurm | kubernetes | schedulers) has_group "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
+    dev | docs | slurm | kubernetes | schedulers) has_group "$1" || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
     --dev | --slurm | --kubernetes) make_group "${1#--}" ;;
-    --schedulers) make_schedulers ;;
+    --docs | --schedulers) "make_${1#--}" ;;
     # Two locks, as below.
     k6 | artillery | ask) { has_generator "$1" && say_generator "$1"; } || with_lock .tools/lock "set-up of this checkout" "--$1" ;;
     --k6 | --artillery | --ask) with_lock "$generators/lock" "installation of a load generator" "-$1" ;;
@@ -411,6 +418,6 @@ case ${1:-} in
     --cluster) with_lock "$cache/plane/lock" "build of the control plane" ---cluster ;;
     --storage) with_lock "$cache/loadstone/lock" "build of a test's server" ---storage ;;
     ---cluster | ---storage) "make_${1#---}" ;;
-    *) fail "unknown argument $1: it is nothing, k6, artillery, ask, dev, slurm, kubernetes, schedulers, browser," \
+    *) fail "unknown argument $1: it is nothing, k6, artillery, ask, dev, docs, slurm, kubernetes, schedulers, browser," \
         "cluster or storage" ;;
 esac

@@ -32,6 +32,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 # Snakemake imports pandas only to check whether parameters are data frames: a tenth of the time of a short command.
 sys.modules.setdefault("pandas", None)
 
+CHECKOUT = Path(loadstone.__file__).parents[2]
 REQUESTED = Path(".snakemake/loadstone.plan.json").absolute()
 KEY = "{app}/{host}/{timestamp}"
 PART = "app_dir={app}/host_dir={host}/timestamp_dir={timestamp}/part.parquet"
@@ -90,11 +91,23 @@ wildcard_constraints:
 # --- before the first job and after the last ---
 
 COMMANDS = []
+IS_MODULE = not workflow.modifier.is_main_snakefile()
+# How a workflow that uses this one as a module names its rules; nothing and nothing otherwise.
+PREFIX, _, SUFFIX = workflow.modifier.modify_rulename("*").partition("*")
+
+
+def named_targets():
+    """The targets of this command, or the default, by the names that rules have here.
+
+    Those of a workflow that uses this one as a module have a colon in front: none is one of ours.
+    """
+    named = set(workflow.dag_settings.targets) or {workflow.default_target or ""}
+    ours = {name for name in named if name.startswith(PREFIX) and name.endswith(SUFFIX)}
+    return {name[len(PREFIX) : len(name) - len(SUFFIX)] for name in ours} | {f":{name}" for name in named - ours}
 
 
 def start_command():
-    targets = set(workflow.dag_settings.targets)
-    command = Command(DECLARED, targets, touch=workflow.touch, log=logger.info, complain=logger.error)
+    command = Command(DECLARED, named_targets(), touch=workflow.touch, log=logger.info, complain=logger.error)
     COMMANDS.append(command)
     for handler in logger.handlers:
         if getattr(handler, "stream", None) in (sys.stdout, sys.stderr):
@@ -148,11 +161,37 @@ def preview_of(target):
 
     def preview(wildcards):
         if workflow.dryrun:
-            transfers.show_preview(
-                target, set(workflow.dag_settings.targets), DECLARED.config, logger.info, logger.error
-            )
+            transfers.show_preview(target, named_targets(), DECLARED.config, logger.info, logger.error)
 
     return preview
+
+
+def keep_handlers(handlers):
+    """Run these in a module too: Snakemake runs only those of the main Snakefile, which come after these."""
+    if not IS_MODULE:
+        return
+    if workflow.modifier.path_modifier.prefix or workflow.modifier.path_modifier.modifies_prefixes:
+        raise WorkflowError("this module takes no `prefix`: set `archive`, `tables` and `reports` in its configuration")
+    for name, ours in handlers.items():
+
+        def keep(theirs, name=f"_{name}", ours=ours):
+            setattr(workflow, name, lambda log: (ours(), theirs(log)))
+
+        def register(theirs, keep=keep):
+            if workflow.modifier.is_main_snakefile():
+                keep(theirs)
+
+        keep(getattr(workflow, f"_{name}"))
+        setattr(workflow, name, register)
+
+
+keep_handlers(
+    {
+        "onstart": start_command,
+        "onsuccess": lambda: end_command(success=True),
+        "onerror": lambda: end_command(success=False),
+    }
+)
 
 
 # --- collecting ---
@@ -164,13 +203,18 @@ def every_core(wildcards):
 
 
 def attacking():
-    return not workflow.remote_exec and may_attack(set(workflow.dag_settings.targets))
+    return not workflow.remote_exec and may_attack(named_targets())
 
 
 def refuse_remote():
-    """Rules that attack are local rules, but if the user puts them into a group, they run on other machines."""
+    """Rules that attack are local rules, but if the user puts them into a group, they run on other machines.
+
+    Rules of a workflow that uses this one as a module may ask for runs too, but nothing would be put back after them.
+    """
     if workflow.remote_exec:
         raise WorkflowError("only the machine on which the command was given may attack: put its rules into no group")
+    if IS_MODULE and not attacking():
+        raise WorkflowError(f"collect missing runs first: `snakemake {PREFIX}attacks{SUFFIX}`")
 
 
 def key_of(wildcards):
@@ -378,7 +422,7 @@ def figures_reported(wildcards):
 
 def packages(wildcards):
     """The folder where `make ask` installed DuckDB for browsers, or None. Its checksum is part of the path."""
-    installed = Path(workflow.basedir, ".tools/duckdb-wasm")
+    installed = CHECKOUT / ".tools/duckdb-wasm"
     return str(installed.resolve()) if installed.is_dir() else None
 
 

@@ -17,6 +17,6 @@ rule verify:
         folders=FOLDERS,
         bundle=config["verify"],
         limit=config["verify_limit"],
-        snakefile=str(Path(workflow.basedir, "Snakefile")),
+        snakefile=str(CHECKOUT / "Snakefile"),
     script:
         "../scripts/verify.py"

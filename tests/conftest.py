@@ -72,6 +72,8 @@ LONG = (
     "workflow/test_generators",
     "collect/test_equivalent_generators",
     "workflow/test_kill",
+    "workflow/test_module",
+    "workflow/test_deployed",
     "workflow/test_reproducible",
     "workflow/test_cluster",
     "workflow/test_external_killed",

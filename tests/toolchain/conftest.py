@@ -21,7 +21,7 @@ def copy(tmp_path: Path) -> Path:
     folder = tmp_path / "a checkout"
     for name in ("envs", "profiles", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("LICENSE", "Makefile", "pyproject.toml", "uv.lock"):
+    for name in ("LICENSE", "Makefile", "README.md", "pyproject.toml", "uv.lock"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 

@@ -18,7 +18,7 @@ from loadstone.errors import LoadstoneError
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-SCHEMAS = Path(__file__).resolve().parents[3] / "config" / "schemas"
+SCHEMAS = Path(__file__).with_name("schemas")  # links to config/schemas; a wheel has the files
 
 
 def validate(content: object, schema: str, name: str, file: Path | None = None) -> None:
