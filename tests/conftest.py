@@ -50,6 +50,7 @@ settings.load_profile("shared")
 # Longest first, so that no worker has to wait for the other's last file.
 LONGEST = (
     "workflow/test_reproducible",
+    "scheduler/test_slurm",
     "workflow/test_cluster_safety",
     "workflow/test_cluster_told",
     "workflow/test_cluster_sweep",
