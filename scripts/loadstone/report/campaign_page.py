@@ -184,7 +184,7 @@ def context(page: CampaignPage, name: str) -> dict[str, Any]:
     if incident := page.sections["incidents_notice"]:
         others.append((incident, "incidents"))
     found = {
-        **page.shared_context(others),
+        **page.shared_context(others, page.cells),
         "title": f"{page.campaign.app} on {page.campaign.host}, {moment(page.campaign.timestamp)}",
         "heading": f"{page.campaign.app} on {page.campaign.host}",
         "campaign": page.campaign,

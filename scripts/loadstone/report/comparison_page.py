@@ -185,7 +185,7 @@ def context(page: ComparisonPage) -> dict[str, Any]:
     specifications = page.specifications()
     notices = [] if selection.refusals else list(_notices(page))
     found = {
-        **page.shared_context([(each.brief, "evidence") for each in notices], campaigns=len(page.campaigns) > 1),
+        **page.shared_context([(each.brief, "evidence") for each in notices], drawn, campaigns=len(page.campaigns) > 1),
         "notices": notices,
         "raw": any(row["n_requests"] for row in drawn),
         "by_code": any(row["error_503_fraction"] is not None for row in drawn),

@@ -14,11 +14,13 @@ from loadstone import percentiles
 from loadstone.analysis import reasons
 from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
 from loadstone.config.variants import Style
-from loadstone.percentiles import ERRORS, LATENCIES, label
+from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES, label
 from loadstone.report.numbers import (
     Row,
+    Unit,
     change_text,
     interval,
+    interval_text,
     latency_text,
     points_text,
     sentence_unit,
@@ -307,14 +309,20 @@ def dumbbells(rows: Sequence[Row], knees: Iterable[Row], labels: Mapping[str, st
 # --- matrix of verdicts ----------------------------------------------------------------------------------------------
 
 
-def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
+def matrix(
+    rows: Sequence[Row],
+    styles: Sequence[Style],
+    unit: Unit,
+    resolution_ns: float | None = None,
+    cells: Iterable[Row] = (),
+) -> dict[str, Any]:
     """Verdicts by variant (rows) and load (columns): of the leading statistic, and of all others for the page's script.
 
-    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark. Empty without
-    effects.
+    ``cells`` has by statistic a list per variant with a cell per load: verdict, size, interval, mark, value.
+    ``baseline_cells`` has a list per baseline: value, interval (of the page's `cells`). Empty without effects.
     """
     labels = {style.name: style.label for style in styles}
-    found = findings(rows, labels)
+    found = findings(rows, labels, resolution_ns)
     if not found:
         return {}
     rates = sorted({rate for _, _, rate in found})
@@ -322,24 +330,49 @@ def matrix(rows: Sequence[Row], styles: Sequence[Style]) -> dict[str, Any]:
     failed = any(each.row["value"] or each.row["baseline_value"] for each in found.values() if each.is_of_failures)
     statistics = [name for name in percentiles.STATISTICS if any(each == name for _, each, _ in found)]
     statistics = [name for name in statistics if name != ERRORS or failed]
-    cells = {
-        statistic: [[_matrix_cell(found.get((variant, statistic, rate))) for rate in rates] for variant in variants]
-        for statistic in statistics
-    }
+    baselines = dict.fromkeys(each.row["baseline"] for each in found.values())
+    own = {(row["variant"], row["rate"]): row for row in cells}
+    at = {(each.row["baseline"], statistic, rate): each for (_, statistic, rate), each in found.items()}
+
+    def value(variant: str, statistic: str, rate: float) -> str:
+        each = found.get((variant, statistic, rate))
+        text = _value_text(each.row["value"], each, unit) if each else ""
+        tail = value(variant, "p99", rate) if statistic == "p50" else ""
+        return f"{text}, p99\u00a0{tail}" if text and tail else text
+
+    def cell(variant: str, statistic: str, rate: float) -> list[Any] | None:
+        each = found.get((variant, statistic, rate))
+        return _matrix_cell(each, value(variant, statistic, rate)) if each else None
+
+    def baseline_cell(baseline: str, statistic: str, rate: float) -> list[str]:
+        each, row = at.get((baseline, statistic, rate)), own.get((baseline, rate))
+        text = _value_text(each.row["baseline_value"], each, unit) if each else ""
+        return [text or "–", interval_text(row, statistic, unit) if row and statistic in SHOWN_PERCENTILES else ""]
+
     return {
         "rates": [rate_text(rate) for rate in rates],
         "variants": variants,
-        "baselines": list(dict.fromkeys(each.baseline for each in found.values())),
+        "baselines": [labels.get(name, name) for name in baselines],
         "shown": next((name for name in _HEADLINE_STATISTICS if name in statistics), statistics[0]),
-        "cells": cells,
+        "cells": {name: [[cell(each, name, rate) for rate in rates] for each in variants] for name in statistics},
+        "baseline_names": list(baselines),
+        "baseline_cells": {
+            name: [[baseline_cell(each, name, rate) for rate in rates] for each in baselines] for name in statistics
+        },
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
         "caveats": any(each.has_caveats for each in found.values()),
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
 
 
-def _matrix_cell(found: Finding | None) -> list[Any] | None:
-    """Verdict, size, interval, and a mark that the key below the matrix explains."""
-    if found is None:
-        return None
-    return [found.verdict, *found.change, "*" if found.has_caveats else "†" if found.is_one_of_many else ""]
+def _matrix_cell(found: Finding, value: str) -> list[Any]:
+    """Verdict, size, interval, a mark that the key below the matrix explains, and the variant's own value."""
+    mark = "*" if found.has_caveats else "†" if found.is_one_of_many else ""
+    return [found.verdict, *found.change, mark, value]
+
+
+def _value_text(value: float | None, found: Finding, unit: Unit) -> str:
+    """A latency in the page's unit or a share; empty without a figure."""
+    if value is None:
+        return ""
+    return share(value) if found.is_of_failures else f"{latency_text(value, unit, found.resolution_ns)} {unit.symbol}"
