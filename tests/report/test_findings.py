@@ -182,6 +182,8 @@ def test_matrix_has_every_variant_load_and_statistic():
     assert found["baseline_cells"]["p99"] == [[["0.100 ms", "too few requests"], ["–", "too few requests"]]]
     assert (found["caveats"], found["one_of_many"]) == (True, 33)
     assert findings.matrix([], STYLES, MILLISECONDS) == {}
+    reported = [row(value=None, baseline_value=None), row(statistic="mean")]
+    assert findings.matrix(reported, STYLES, MILLISECONDS)["shown"] == "mean"
 
 
 def test_matrix_has_failures_where_requests_failed():

@@ -238,9 +238,11 @@ def script_data(page: CampaignPage, name: str) -> dict[str, Any]:
         every_run = {"charts": _across_load(page, page.all_cells, page.all_errors)}
         latencies = (every_run["charts"]["latency"], data["charts"]["reported"])
         every_run["logarithmic"] = chart_rows.logarithmic(*latencies)
+    rows = [*page.cells, *page.reported.rows]
+    known = (name for name in ("p50", *LATENCIES) if any(row.get(f"{name}_ns") is not None for row in rows))
     return data | {
         "resources": resources_section.choices(page.resources),
-        "statistic": "p50",
+        "statistic": next(known, "p50"),
         "statistics": {name: title(name) for name in LATENCIES},
         "figures": {name: name for name in LATENCIES},
         "spreads": {"mean": "± one standard deviation of run means"},

@@ -85,8 +85,12 @@ class ChartedPage:
         }
 
     def answer(self, context: Mapping[str, Any]) -> dict[str, Any]:
-        """From the variables of the template: for the script the matrix of verdicts, for the summary what it says."""
-        matrix, headline = context["matrix"], context["headline"]
+        """From the variables of the template: for the script the matrix of verdicts, for the summary what it says.
+
+        The page opens on the statistic that the headline is about.
+        """
+        matrix, headline, data = context["matrix"], context["headline"], context["data"]
+        about = (name for name, figure in data["figures"].items() if matrix and figure == matrix["shown"])
         said = {
             "title": context["title"],
             "brief": context.get("in_brief") or context["lead"],
@@ -107,6 +111,7 @@ class ChartedPage:
             else {},
         }
         return {
+            "statistic": next(about, data["statistic"]),
             "matrix": matrix.get("cells", {}),
             "baseline_cells": matrix.get("baseline_cells", {}),
             "symbols": context["symbols"],

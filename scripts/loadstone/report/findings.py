@@ -218,9 +218,7 @@ def at_one_load(
     """
     known = [row for row in rows if row["value"] is not None and row["baseline_value"] is not None]
     known = [row for row in known if row["statistic"] != ERRORS and row["variant"] in labels]
-    statistic = statistic or next(
-        (name for name in _HEADLINE_STATISTICS if any(row["statistic"] == name for row in known)), None
-    )
+    statistic = statistic or _leading(known)
     found = findings((row for row in known if row["statistic"] == statistic), labels, resolution_ns)
     if not found:
         return []
@@ -231,6 +229,12 @@ def at_one_load(
     best = max(variants, key=lambda rate: (rate not in saturated, variants[rate], rate))
     own = {variant: finding for (variant, _, rate), finding in found.items() if rate == best}
     return [own[name] for name in labels if name in own]
+
+
+def _leading(rows: Iterable[Row]) -> str | None:
+    """The statistic that the headline is about: the first of which a variant and its baseline have figures."""
+    known = {row["statistic"] for row in rows if row["value"] is not None and row["baseline_value"] is not None}
+    return next((name for name in _HEADLINE_STATISTICS if name in known), None)
 
 
 def headline(found: Sequence[Finding]) -> Finding | None:
@@ -353,7 +357,7 @@ def matrix(
         "rates": [rate_text(rate) for rate in rates],
         "variants": variants,
         "baselines": [labels.get(name, name) for name in baselines],
-        "shown": next((name for name in _HEADLINE_STATISTICS if name in statistics), statistics[0]),
+        "shown": _leading(each.row for each in found.values()) or statistics[0],
         "cells": {name: [[cell(each, name, rate) for rate in rates] for each in variants] for name in statistics},
         "baseline_names": list(baselines),
         "baseline_cells": {
