@@ -55,6 +55,10 @@ def test_the_answer_comes_before_its_caveats_and_their_number_is_beside_it(watch
     serious = watched.page.locator("#caveats li.serious")
     assert badge.inner_text() == f"{serious.count()} serious caveat{'s' if serious.count() > 1 else ''}"
     assert badge.get_attribute("href") == "#caveats"
+    badge.click()
+    controls, list_of = (watched.page.locator(each).first.bounding_box() for each in (".sticky", "#caveats"))
+    assert list_of["y"] >= controls["y"] + controls["height"]
+    watched.page.evaluate("scrollTo(0, 0)")
     assert badge.bounding_box()["y"] < watched.page.locator("#verdict-matrix").bounding_box()["y"] < 850
     assert found.first.bounding_box()["y"] > watched.page.locator("#verdict-matrix tbody tr").last.bounding_box()["y"]
     weights = [each.get_attribute("class") or "note" for each in found.all()]
