@@ -101,7 +101,10 @@ def test_the_matrix_follows_the_chosen_statistic(watched, page):
     def expected(statistic: str) -> list[list[str]]:
         symbols = data_of(page)["symbols"]
         return [
-            [f"{symbols[verdict]}{verdict}: {size}{mark}{interval}{value}" for verdict, size, interval, mark, value in row]
+            [
+                f"{symbols[verdict]}{verdict}: {size}{mark}{interval}{value}"
+                for verdict, size, interval, mark, value in row
+            ]
             for row in cells[statistic]
         ]
 

@@ -306,6 +306,7 @@ def in_brief(page: CampaignPage) -> str:
         generators,
         f"{sum(run['requests'] or 0 for run in page.runs):,} requests" if page.runs else "",
         "in several parts" if _parts(page) else "",
+        numbers.INCOMPLETE if page.campaign.is_open else "",
     ]
     return f"{', '.join(filter(None, parts))}."
 
