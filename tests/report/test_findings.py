@@ -163,7 +163,7 @@ def test_matrix_has_every_variant_load_and_statistic():
         row(),
         row(rate=300.0, verdict="inconclusive", n_compared=33, reasons=[{"code": "multiple_comparisons"}]),
         row(statistic="p99", value=3_250_000.0),
-        row("wasm", rate=300.0, caveats=["late"]),
+        row("wasm", rate=300.0, caveats=["fixed_order"]),
     ]
     rows.append(row(statistic="error_fraction", value=0.0, baseline_value=0.0, verdict=None))
     found = findings.matrix(rows, STYLES, MILLISECONDS, cells=[cell(), cell(rate=300.0, p50_low_ns=None)])
@@ -180,7 +180,7 @@ def test_matrix_has_every_variant_load_and_statistic():
     assert found["cells"]["p99"][0][0][-1] == "3.25 ms"
     assert found["baseline_cells"]["p50"] == [[["0.100 ms", "[0.0900, 0.110]"], ["0.100 ms", "runs differ too much"]]]
     assert found["baseline_cells"]["p99"] == [[["0.100 ms", "too few requests"], ["–", "too few requests"]]]
-    assert (found["caveats"], found["one_of_many"]) == (True, 33)
+    assert (found["caveats"], found["one_of_many"]) == ({"fixed_order": "Fixed or unknown order"}, 33)
     assert findings.matrix([], STYLES, MILLISECONDS) == {}
     reported = [row(value=None, baseline_value=None), row(statistic="mean")]
     assert findings.matrix(reported, STYLES, MILLISECONDS)["shown"] == "mean"

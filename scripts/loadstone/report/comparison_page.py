@@ -264,6 +264,8 @@ def runs_used(page: ComparisonPage) -> str:
         return "No figure is given."
     evidence = Counter(run["evidence"] for run in page.runs)
     text = f"The figures are based on {counted(len(page.runs), 'run')}; {len(selection.excluded):,} excluded"
+    if selection.not_compared:
+        text += f", {len(selection.not_compared):,} not compared"
     if reported := evidence["summary"] + evidence["histogram"]:
         text += f"; {counted(reported, 'run has', 'runs have')} only the load generator's report"
     if selection.doubted:

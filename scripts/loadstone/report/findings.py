@@ -12,6 +12,7 @@ from typing import Any
 
 from loadstone import percentiles
 from loadstone.analysis import reasons
+from loadstone.analysis.caveats import CAVEATS
 from loadstone.analysis.effects import EQUIVALENT, FASTER, FEWER, INCONCLUSIVE, MORE, SLOWER
 from loadstone.config.variants import Style
 from loadstone.percentiles import ERRORS, LATENCIES, SHOWN_PERCENTILES, label
@@ -74,8 +75,14 @@ class Finding:
 
     @property
     def has_caveats(self) -> bool:
-        """Whether a serious caveat concerns what is concluded."""
-        return self.verdict != INCONCLUSIVE and bool(self.row.get("caveats"))
+        """Whether a caveat marks what is concluded (`caveats.CONFOUNDING`)."""
+        return bool(self.caveats)
+
+    @property
+    def caveats(self) -> dict[str, str]:
+        """Headings of the caveats that mark what is concluded, by kind."""
+        concluded = self.verdict != INCONCLUSIVE
+        return {kind: CAVEATS[kind].heading for kind in self.row.get("caveats") or () if concluded}
 
     @property
     def is_one_of_many(self) -> bool:
@@ -136,7 +143,7 @@ class Finding:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the title of a chart may state it: a verdict with an interval, and no serious caveat about it."""
+        """Whether the title of a chart may state it: a verdict with an interval, and no caveat that marks it."""
         has_interval = self.verdict != INCONCLUSIVE and bool(self.change[1])
         return has_interval and not (self.is_reported or self.is_lower_bound or self.has_caveats)
 
@@ -364,7 +371,7 @@ def matrix(
             name: [[baseline_cell(each, name, rate) for rate in rates] for each in baselines] for name in statistics
         },
         "failures_differ": any(each.verdict in (MORE, FEWER) for each in found.values()),
-        "caveats": any(each.has_caveats for each in found.values()),
+        "caveats": {kind: heading for each in found.values() for kind, heading in each.caveats.items()},
         "one_of_many": max((each.row["n_compared"] or 0 for each in found.values() if each.is_one_of_many), default=0),
     }
 
