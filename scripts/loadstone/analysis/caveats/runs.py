@@ -115,8 +115,8 @@ def unfinished(evidence: Evidence) -> Iterator[Occurrence]:
 
 @caveat(
     "Runs left out",
-    f"limits where more than {EXCLUDED_SHARE:.0%} of all runs are excluded or not compared; serious where the share differs by more "
-    f"than {EXCLUDED_SHARE:.0%} between variants, whose valid runs were then selected differently",
+    f"limits where more than {EXCLUDED_SHARE:.0%} of all runs are excluded or not compared; serious where the share "
+    f"differs by more than {EXCLUDED_SHARE:.0%} between variants, whose valid runs were then selected differently",
     "find out why they were excluded, remove the cause and measure them again",
 )
 def excluded(evidence: Evidence) -> Iterator[Occurrence]:
